@@ -1,0 +1,106 @@
+//! Mistakes in files, with their place and what to do about them. All of them are collected; none stops the reading.
+
+use std::sync::Arc;
+
+/// A file that was read in this invocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FileId(pub u32);
+
+/// A range of bytes in one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+/// Whether a diagnostic ends the session before anything is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Exit code 2.
+    Error,
+    /// Printed, and the session goes on.
+    Warning,
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// Where, unless it has no place in a file (a command-line option, say).
+    pub span: Option<Span>,
+    /// What is wrong: a lower-case fragment without a full stop.
+    pub message: String,
+    /// What to do: an imperative fragment.
+    pub hint: Option<String>,
+    /// A second place that explains the first, with its own words.
+    pub related: Option<(Span, String)>,
+}
+
+impl Diagnostic {
+    /// An error at a place.
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, span: Some(span), message: message.into(), hint: None, related: None }
+    }
+
+    /// An error without a place.
+    pub fn general(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, span: None, message: message.into(), hint: None, related: None }
+    }
+
+    /// A warning at a place.
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(span, message) }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with a second place.
+    #[must_use]
+    pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related = Some((span, label.into()));
+        self
+    }
+}
+
+/// The texts that spans point into.
+#[derive(Debug, Default, Clone)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+/// One file's name and text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// As the user would type it.
+    pub path: String,
+    /// The whole text.
+    pub text: Arc<str>,
+}
+
+impl Sources {
+    /// Adds a file and says under which number.
+    pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        self.files.push(Source { path: path.into(), text: text.into() });
+        FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The file of that number.
+    pub fn get(&self, file: FileId) -> Option<&Source> {
+        self.files.get(file.0 as usize)
+    }
+
+    /// All of them, in reading order.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.files.iter()
+    }
+}

@@ -1,0 +1,1 @@
+//! CEL, the only expression language: placeholders, `assert`, `value`, `-E`, `when`.

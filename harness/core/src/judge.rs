@@ -1,0 +1,1 @@
+//! Judging a stdout: sanity, figures, references, and the outcome they make together.

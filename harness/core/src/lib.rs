@@ -1,0 +1,44 @@
+//! The pure half of Muster: file formats, expansion, judging and every decision.
+//!
+//! Text and facts come in, values go out. Nothing here reads a file, a clock, the environment or the
+//! network, and nothing is asynchronous; the crates around it do that and call again with what they found.
+//!
+//! ```text
+//! text -yaml-> Node -check_file-> CheckFile -check-> Check -parameter-> Variant -select-> TestCase -workload-> Workload
+//! Job, JobStatus -pipeline-> what to do next        Stdout -judge-> Judgement -result-> CaseResult
+//! ```
+
+pub mod case;
+pub mod check;
+pub mod check_file;
+pub mod decode;
+pub mod diagnostic;
+pub mod error;
+pub mod expr;
+pub mod extends;
+pub mod judge;
+pub mod load;
+pub mod parameter;
+pub mod pattern;
+pub mod perf;
+pub mod pipeline;
+pub mod reference;
+pub mod result;
+pub mod rules;
+pub mod sanity;
+pub mod scheduler;
+pub mod script;
+pub mod select;
+pub mod selector;
+pub mod site;
+pub mod site_file;
+pub mod stdout;
+pub mod template;
+pub mod test_case;
+pub mod time;
+pub mod unit;
+pub mod workload;
+pub mod yaml;
+
+/// What parameters, variables, facts and rendered settings are made of: JSON's data model with exact integers.
+pub use serde_json::Value;

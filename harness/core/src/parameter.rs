@@ -1,0 +1,1 @@
+//! Parameters and their product: the variants of a check.

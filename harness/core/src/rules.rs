@@ -1,0 +1,25 @@
+//! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
+//! when a session is resumed.
+
+use crate::{Value, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that turns a stdout into an outcome.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Sanity, in the order of the check file.
+    pub sanity: Vec<Assertion>,
+    /// Performance variables, in the order of the check file.
+    pub perf_variables: Vec<PerfVariable>,
+    /// The rows that apply to this case, at most one a variable and key pattern.
+    pub references: Vec<ReferenceRow>,
+    /// Whether a miss of a reference fails the case.
+    pub strict: bool,
+    /// Whether a variable without a reference fails the case.
+    pub require_reference: bool,
+    /// What `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
+    pub facts: BTreeMap<String, Value>,
+    /// The reason of an expected failure, if one is expected.
+    pub xfail: Option<String>,
+}

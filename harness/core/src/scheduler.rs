@@ -1,0 +1,259 @@
+//! The one trait: launching, waiting, logs and cleaning up, on whatever machines there are.
+//!
+//! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete are functions of `pipeline`.
+//!
+//! ```text
+//!            plan            launch             wait ...                cleanup
+//! Workload --------> Job ---------------> Job --------> JobStatus --> Leftovers (none, or named)
+//!           (stored)      (at most 60 s)    \ collect_logs --> Chunks
+//! ```
+
+use crate::{
+    Value,
+    case::{Identifier, SessionId},
+    diagnostic::Diagnostic,
+    error::SchedulerError,
+    site::SchedulerKind,
+    time::Timestamp,
+    workload::Workload,
+};
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+/// The future of an operation on a scheduler.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
+
+/// The stream of a job's log.
+pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
+
+/// One instance per (kind, endpoint, namespace or region).
+///
+/// Cancelling is dropping: `wait` and `collect_logs` may be dropped at any point and called again. `launch` is
+/// idempotent for an identifier and is awaited once it has begun.
+pub trait Scheduler: Send + Sync {
+    /// Turns a workload into a job that can be found again. No I/O: the result is stored before `launch`, and
+    /// `--dry-run` prints it.
+    ///
+    /// # Errors
+    /// Every reason why this workload cannot run here.
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
+
+    /// One attempt to create what was planned, of at most 60 s.
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch>;
+
+    /// Returns as soon as the status differs from `seen`; at once if `seen` is `None`.
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus>;
+
+    /// The log of every section from `from` on. Ends when every section has ended.
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a>;
+
+    /// Ends the compute, and with `Delete` removes the objects. Works from labels alone, even when `launch` never
+    /// answered; returns when they are verified stopped or absent. What is already gone is fine.
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
+
+    /// Everything that carries our label within `scope`, other sessions' too.
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>>;
+}
+
+/// A planned or launched workload: plain data, enough to find, watch, read and delete it from the store alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its mark.
+    pub identifier: Identifier,
+    /// The invocation it belongs to.
+    pub session: SessionId,
+    /// The case's name as displayed, for people.
+    pub case: String,
+    /// Who runs it.
+    pub scheduler: SchedulerKind,
+    /// The attempt's folder.
+    pub stage: PathBuf,
+    /// What only its scheduler understands: objects and uids, a pid and its start time, instance ids.
+    pub handle: Value,
+}
+
+/// The answer to one launch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Launch {
+    /// It is there. The job may know more than the plan did.
+    Launched(Job),
+    /// There is no room now (quota, capacity); nothing was created.
+    NotNow {
+        /// One sentence for the progress line and the report.
+        why: String,
+        /// When to try again.
+        retry_after: Duration,
+    },
+}
+
+/// What is known of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum JobStatus {
+    /// Not seen yet: the watch may be behind the launch. Not the same as `Gone`.
+    NotSeen,
+    /// It waits, and for what: `image pull`, `0/3 nodes have a free GPU`.
+    Pending {
+        /// One fragment for the progress line.
+        why: String,
+    },
+    /// At least one of its tasks runs.
+    Running {
+        /// Since when.
+        since: Timestamp,
+        /// Where, as far as known.
+        nodes: Vec<String>,
+    },
+    /// It ended by itself.
+    Ended(Ending),
+    /// It was there and is there no more.
+    Gone {
+        /// Who or what took it, as far as known.
+        why: Disruption,
+        /// One sentence.
+        cause: String,
+    },
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// First task running.
+    pub started: Timestamp,
+    /// Last task ended.
+    pub ended: Timestamp,
+    /// Every section's exit, in stdout order.
+    pub exits: Vec<SectionExit>,
+    /// Set when it was taken away rather than ending by itself.
+    pub disruption: Option<Disruption>,
+    /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
+    pub cause: Option<String>,
+}
+
+/// How one container, process or instance ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SectionExit {
+    /// The section's name.
+    pub section: String,
+    /// Where it ran.
+    pub node: Option<String>,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited with this status.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+    /// It ended and nobody can say how.
+    Unknown,
+}
+
+impl Exit {
+    /// The status a shell would report: 128 + the signal's number.
+    pub fn status(self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(code),
+            Self::Signal(signal) => Some(128 + signal),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// Who took a job away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disruption {
+    /// A job of higher priority.
+    Preempted,
+    /// Node pressure or the eviction API.
+    Evicted,
+    /// Its node went away.
+    Node,
+    /// Somebody deleted it.
+    Deleted,
+}
+
+/// What to do with a job that is over, or has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disposition {
+    /// End the compute, keep the objects for somebody to look at.
+    Stop,
+    /// Remove everything.
+    Delete,
+}
+
+/// What could not be removed: empty is success.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// One line each: what it is, where, and the command that removes it.
+    pub items: Vec<String>,
+}
+
+/// Which jobs to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only this session's; `None`: everybody's.
+    pub session: Option<SessionId>,
+}
+
+/// How far each section's log is safely on disk.
+pub type LogMarks = Vec<LogMark>;
+
+/// A place in one section's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogMark {
+    /// The section's name.
+    pub section: String,
+    /// Bytes that are safe.
+    pub offset: u64,
+    /// The last line's time, where the source has one.
+    pub time: Option<Timestamp>,
+}
+
+/// A piece of a job's log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chunk {
+    /// A section appears; said once, before anything else of it.
+    Open(crate::stdout::SectionOrigin),
+    /// Bytes of a section, in order.
+    Bytes {
+        /// The section's name.
+        section: String,
+        /// Offset of the first byte in the section.
+        at: u64,
+        /// The bytes, unchanged.
+        data: Vec<u8>,
+        /// The last line's time, where the source has one.
+        time: Option<Timestamp>,
+    },
+    /// The whole section is this part of a file that nobody writes any more; nothing was copied.
+    File {
+        /// The section's name.
+        section: String,
+        /// The file.
+        path: PathBuf,
+        /// Offset of the section's first byte in the file.
+        start: u64,
+        /// Its length.
+        len: u64,
+    },
+    /// Bytes were lost here: the case becomes `invalid{logs}`.
+    Gap {
+        /// The section's name.
+        section: String,
+        /// One sentence.
+        why: String,
+    },
+    /// Nothing more comes of this section.
+    End {
+        /// The section's name.
+        section: String,
+    },
+}

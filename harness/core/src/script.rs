@@ -1,0 +1,1 @@
+//! The job script: what `executable` and the commands around it become.

@@ -1,0 +1,1 @@
+//! Which cases run: the filters of the command line.

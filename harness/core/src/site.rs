@@ -1,0 +1,125 @@
+//! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
+
+use crate::{Value, diagnostic::Span};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+/// The schedulers that a partition may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SchedulerKind {
+    /// Kubernetes.
+    K8s,
+    /// Kubernetes with Graphcore's `IPUJob` as the usual resource.
+    Ipu,
+    /// Bare EC2 instances.
+    Ec2,
+    /// Processes of this machine.
+    Local,
+    /// A script of statuses and logs, for rehearsals and tests.
+    Fake,
+}
+
+impl SchedulerKind {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 5] = [Self::K8s, Self::Ipu, Self::Ec2, Self::Local, Self::Fake];
+
+    /// The word of the site file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::K8s => "k8s",
+            Self::Ipu => "ipu",
+            Self::Ec2 => "ec2",
+            Self::Local => "local",
+            Self::Fake => "fake",
+        }
+    }
+}
+
+impl fmt::Display for SchedulerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A machine, a cluster or a cloud account that checks run on.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// `eidf`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Host name patterns by which it is recognised.
+    pub hostnames: Vec<String>,
+    /// Its parts.
+    pub partitions: Vec<Arc<Partition>>,
+    /// Facts that expressions see as `system.extras`.
+    pub extras: BTreeMap<String, Value>,
+    /// Where it is defined; `None` for the built-in one.
+    pub span: Option<Span>,
+}
+
+/// A part of a system with one scheduler.
+#[derive(Debug, Clone)]
+pub struct Partition {
+    /// `gpu-service`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Who launches here.
+    pub scheduler: SchedulerKind,
+    /// The environments a check may run in here.
+    pub environs: Vec<Arc<Environment>>,
+    /// How many cases at once.
+    pub max_jobs: usize,
+    /// `[gpu, a100]`: `+gpu` in `valid_systems`.
+    pub features: Vec<String>,
+    /// `{ gpu: a100 }`: `%gpu=a100` in `valid_systems`.
+    pub extras: BTreeMap<String, Value>,
+    /// From the first container running; `None`: no limit of the partition.
+    pub time_limit: Option<Duration>,
+    /// Queue, quota, scheduling, image pull.
+    pub max_pending_time: Option<Duration>,
+    /// Exported before every job script.
+    pub env_vars: Vec<(String, String)>,
+    /// Run before `prerun_cmds`.
+    pub prepare_cmds: Vec<String>,
+    /// Names of variables that a local job inherits from the harness.
+    pub pass_env: Vec<String>,
+    /// The scheduler's own options, the system's under the partition's.
+    pub sched_options: Value,
+    /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
+    pub processor: BTreeMap<String, Value>,
+    /// Its devices by type.
+    pub devices: Vec<Device>,
+    /// Where it is defined; `None` for the built-in one.
+    pub span: Option<Span>,
+}
+
+/// One kind of device in every node of a partition.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// `gpu`
+    pub kind: String,
+    /// `sm_80`
+    pub arch: Option<String>,
+    /// How many in a node.
+    pub num_devices: Option<u64>,
+}
+
+/// A setting that a check runs in: variables, features, facts.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// `default`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Exported after the partition's.
+    pub env_vars: Vec<(String, String)>,
+    /// Run after the partition's.
+    pub prepare_cmds: Vec<String>,
+    /// `+cuda` in `valid_prog_environs`.
+    pub features: Vec<String>,
+    /// `%compiler=gcc` in `valid_prog_environs`, and `environ.extras` in expressions.
+    pub extras: BTreeMap<String, Value>,
+}

@@ -1,0 +1,1 @@
+//! The site file format, and how a system is picked.

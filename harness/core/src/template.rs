@@ -1,0 +1,1 @@
+//! `${{ }}` placeholders in a YAML tree.

@@ -1,0 +1,81 @@
+//! Points in time and lengths of time, as data. Nobody here asks what time it is.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Microseconds since the Unix epoch, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The time that passed from `earlier` to `self`; zero if the clock went backwards.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// `self` moved forward by `by`.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// Reads `1d2h3m4s`, each part optional but in this order, or a bare number of seconds: ReFrame's `time_limit`.
+///
+/// # Errors
+/// A lower-case fragment that says what is wrong with `text`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration: write 1d2h3m4s, any part may be left out, or a number of seconds");
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+    let (mut rest, mut next_unit, mut total) = (text, 0, 0_u64);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+        let count: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let unit = rest[digits..].chars().next().ok_or_else(wrong)?;
+        let place = units[next_unit..].iter().position(|(name, _)| *name == unit).ok_or_else(wrong)? + next_unit;
+        total = count.checked_mul(units[place].1).and_then(|seconds| total.checked_add(seconds)).ok_or_else(wrong)?;
+        next_unit = place + 1;
+        rest = &rest[digits + 1..];
+    }
+    if text.is_empty() { Err(wrong()) } else { Ok(Duration::from_secs(total)) }
+}
+
+/// Writes a duration as people say it: `350ms`, `4.2s`, `1h2m3s`.
+pub fn format_duration(length: Duration) -> String {
+    let seconds = length.as_secs();
+    if seconds < 1 {
+        return format!("{}ms", length.as_millis());
+    }
+    if seconds < 60 {
+        return format!("{:.1}s", length.as_secs_f64());
+    }
+    let parts = [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_reframe_reads_them() {
+        for (text, seconds) in [("10m", 600), ("1d2h3m4s", 93_784), ("90", 90), ("0s", 0), ("2h30s", 7_230)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "m", "5x", "3s2m", "1.5h", "-1s", "10 m", "99999999999999999999d"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_short() {
+        for (millis, text) in [(350, "350ms"), (4_200, "4.2s"), (3_723_000, "1h2m3s"), (60_000, "1m")] {
+            assert_eq!(format_duration(Duration::from_millis(millis)), text);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
+
+use crate::{
+    Value,
+    case::{CaseName, Identifier, SessionId},
+};
+use serde::{Deserialize, Serialize};
+use std::{path::PathBuf, time::Duration};
+
+/// A rendered case, ready to be planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Marks everything that this attempt creates.
+    pub identifier: Identifier,
+    /// The invocation it belongs to.
+    pub session: SessionId,
+    /// The case.
+    pub case: CaseName,
+    /// The folder of this attempt: the script, the log and what the job leaves. It exists before `launch`.
+    pub stage: PathBuf,
+    /// What runs.
+    pub program: Program,
+    /// Completions, instances or ranks; 1 when nothing says more.
+    pub num_tasks: u32,
+    /// The partition's options, the system's under them, the check's over them.
+    pub sched_options: Value,
+    /// How long it may take.
+    pub limits: Limits,
+}
+
+/// What runs, in the words of the scheduler that will run it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// A POSIX sh script, complete (`local`, and the payload of `ec2`).
+    Script {
+        /// The text of `rfm_job.sh`.
+        text: String,
+        /// Variables that are taken over from the harness' own environment, if set there.
+        pass_env: Vec<String>,
+    },
+    /// Kubernetes objects: the manifest and what is laid over it, both rendered.
+    Objects {
+        /// The manifest's documents.
+        manifest: Vec<Value>,
+        /// `k8s_patch`.
+        patch: Option<Value>,
+    },
+    /// EC2: the opaque `ec2_config` and the script.
+    Instances {
+        /// `ec2_config`, rendered.
+        config: Value,
+        /// The script every instance runs.
+        script: String,
+    },
+    /// A play for the `fake` scheduler.
+    Play(Value),
+}
+
+/// How long a case may wait, run and be judged. Two clocks, never one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// From the launch to the first container running; `None`: for ever.
+    pub pending: Option<Duration>,
+    /// From the first container running to the end; `None`: for ever.
+    pub run: Option<Duration>,
+    /// For sanity and performance together.
+    pub judge: Duration,
+}

@@ -1,0 +1,46 @@
+//! What happens in a session, as it happens: for progress lines and live views. Results are in `CaseResult`.
+
+use muster_core::{
+    case::{CaseName, Identifier},
+    result::{CaseResult, Phase},
+    time::Timestamp,
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// One thing that happened. Cheap to clone and to send.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A case got its turn: `[ RUN      ]`.
+    Begun {
+        /// Which.
+        case: Arc<CaseName>,
+        /// Its mark.
+        identifier: Identifier,
+        /// When.
+        at: Timestamp,
+    },
+    /// A case entered a phase, or waits for something else than before.
+    Phase {
+        /// Which.
+        case: Arc<CaseName>,
+        /// The phase.
+        phase: Phase,
+        /// What it waits for, or where it runs; one fragment.
+        note: Option<String>,
+        /// When.
+        at: Timestamp,
+    },
+    /// Its log is in this file and growing.
+    Log {
+        /// Which.
+        case: Arc<CaseName>,
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is over.
+    Finished(Arc<CaseResult>),
+    /// Nothing that a case suffers from, but worth a line on stderr.
+    Warning(String),
+    /// The session is being cancelled, and why.
+    Cancelling(String),
+}

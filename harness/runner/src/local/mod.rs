@@ -1,0 +1,1 @@
+//! The `local` scheduler: processes of this machine.

@@ -1,0 +1,1 @@
+//! One case's life, from its turn to its result.

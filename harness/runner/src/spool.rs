@@ -1,0 +1,1 @@
+//! Logs on disk while they arrive, and the stdout they become.
