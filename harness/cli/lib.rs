@@ -1,1 +1,3 @@
-//! The command line.
+//! The command line: arguments, files, wiring and commands. It imports everything and decides nothing.
+
+pub mod args;
