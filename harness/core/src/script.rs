@@ -1,1 +1,342 @@
-//! The job script: what `executable` and the commands around it become.
+//! The job script: what a check runs, as one POSIX sh text that keeps its exit status.
+//!
+//! ```text
+//! #!/bin/sh
+//! trap : TERM INT HUP          the outer shell outlives the signal that ends the job ...
+//! (
+//! trap - TERM INT HUP
+//! export OMP_NUM_THREADS="8"   the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
+//! ./prepare
+//! ./bench -n 4
+//! )
+//! rfm_status=$?                ... and keeps its status where a later harness finds it
+//! echo "$rfm_status" > rfm_job.exit
+//! exit "$rfm_status"
+//! ```
+//!
+//! Two things differ from ReFrame. A bare `"` in a variable's value is escaped, so that the value is what was written.
+//! And a non-zero status of the executable stays the status of the job when `postrun_cmds` follow it: there, a
+//! successful `rm` hides a benchmark that crashed. The status of the last postrun command counts when the executable
+//! itself succeeded.
+//!
+//! The status file is not written aside and renamed: `mv` would be a second process for every case. One line of at
+//! most four bytes is one write; [`read_status`] takes a line without its newline for a file not yet written.
+//!
+//! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
+//! makes the script invalid; the shell says so in the log.
+
+use std::fmt::Write;
+
+/// The script's name in the stage folder.
+pub const SCRIPT_FILE: &str = "rfm_job.sh";
+/// The log's name in the stage folder: standard output and standard error in order of arrival.
+pub const LOG_FILE: &str = "rfm_job.out";
+/// The name of the file beside the script that holds its exit status.
+pub const EXIT_FILE: &str = "rfm_job.exit";
+
+/// What a job script is made of, in the order in which it runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Script<'a> {
+    /// `export NAME="VALUE"`: the partition's, the environment's and the check's, in this order, so that a later one may
+    /// use an earlier one. See [`Script::render`] for what is live in a value.
+    pub exports: &'a [(String, String)],
+    /// The partition's and the environment's commands, verbatim.
+    pub prepare_cmds: &'a [String],
+    /// The check's commands before the executable, verbatim.
+    pub prerun_cmds: &'a [String],
+    /// The executable, verbatim: the shell expands it.
+    pub executable: Option<&'a str>,
+    /// Its options, joined with blanks, verbatim: the shell expands them.
+    pub executable_opts: &'a [String],
+    /// Instead of the executable: an argv, every word passed as it is.
+    pub command: Option<&'a [String]>,
+    /// The check's commands after the executable, verbatim.
+    pub postrun_cmds: &'a [String],
+}
+
+/// Why there is no script.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// No shell can hold this byte.
+    #[error("{place} contains a NUL byte")]
+    Nul {
+        /// Where: `prerun_cmds[1]`, `env_vars.PATH`.
+        place: String,
+    },
+    /// `export` would not understand it, or would understand something else.
+    #[error("`{name}` is not a variable's name: use letters, digits and _, no digit first")]
+    Name {
+        /// The name as written.
+        name: String,
+    },
+    /// The closing quote would be swallowed and with it the rest of the script.
+    #[error("the value of {name} has {open} that nothing closes; write \\$ for a dollar sign")]
+    Unclosed {
+        /// The variable.
+        name: String,
+        /// What is open: `$(` or `${`.
+        open: &'static str,
+    },
+    /// They exclude each other.
+    #[error("`command` and `executable` cannot both be set")]
+    TwoPrograms,
+}
+
+impl Script<'_> {
+    /// The text of `rfm_job.sh`.
+    ///
+    /// In a variable's value only `$` is live: `$VAR`, `${VAR}`, `$((1 + 2))` and `$(command)` expand, within the last two
+    /// everything is the shell's. `\$` is a dollar sign; quotes, back-ticks and other backslashes stand for themselves.
+    ///
+    /// # Errors
+    /// See [`ScriptError`].
+    pub fn render(&self) -> Result<String, ScriptError> {
+        self.refuse_nul()?;
+        let mut text = String::from(HEAD);
+        for (name, value) in self.exports {
+            text.push_str(&export(name, value)?);
+        }
+        for line in self.prepare_cmds.iter().chain(self.prerun_cmds) {
+            push_line(&mut text, line);
+        }
+        if let Some(program) = self.program()? {
+            push_line(&mut text, &program);
+        }
+        if !self.postrun_cmds.is_empty() {
+            text.push_str("rfm_status=$?\n");
+            for line in self.postrun_cmds {
+                push_line(&mut text, line);
+            }
+            text.push_str("rfm_post=$?\nexit \"$((rfm_status ? rfm_status : rfm_post))\"\n");
+        }
+        text.push_str(TAIL);
+        Ok(text)
+    }
+
+    fn program(&self) -> Result<Option<String>, ScriptError> {
+        let executable = self.executable.map(|executable| {
+            let words: Vec<&str> = [executable].into_iter().chain(self.executable_opts.iter().map(String::as_str)).collect();
+            words.join(" ")
+        });
+        match (executable, self.command) {
+            (Some(_), Some(_)) => Err(ScriptError::TwoPrograms),
+            (Some(line), None) => Ok(Some(line)),
+            (None, Some(argv)) => Ok(Some(argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn refuse_nul(&self) -> Result<(), ScriptError> {
+        let lists = [
+            ("prepare_cmds", self.prepare_cmds),
+            ("prerun_cmds", self.prerun_cmds),
+            ("executable_opts", self.executable_opts),
+            ("command", self.command.unwrap_or_default()),
+            ("postrun_cmds", self.postrun_cmds),
+        ];
+        let in_lists = lists
+            .iter()
+            .flat_map(|(key, lines)| lines.iter().enumerate().map(move |(i, line)| (format!("{key}[{i}]"), line.as_str())));
+        let in_exports = self.exports.iter().map(|(name, value)| (format!("env_vars.{name}"), value.as_str()));
+        let in_executable = self.executable.into_iter().map(|line| ("executable".to_owned(), line));
+        match in_exports.chain(in_executable).chain(in_lists).find(|(_, text)| text.contains('\0')) {
+            Some((place, _)) => Err(ScriptError::Nul { place }),
+            None => Ok(()),
+        }
+    }
+}
+
+const HEAD: &str = "#!/bin/sh\ntrap : TERM INT HUP\n(\ntrap - TERM INT HUP\n";
+const TAIL: &str = ")\nrfm_status=$?\necho \"$rfm_status\" > rfm_job.exit\nexit \"$rfm_status\"\n";
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    if !line.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// One word for sh that stands for exactly `word`.
+pub fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Reads the content of `rfm_job.exit`; `None` while it is not completely written.
+pub fn read_status(content: &str) -> Option<i32> {
+    content.strip_suffix('\n')?.parse().ok()
+}
+
+/// `export NAME="VALUE"` and a newline.
+fn export(name: &str, value: &str) -> Result<String, ScriptError> {
+    let is_name =
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit();
+    if !is_name {
+        return Err(ScriptError::Name { name: name.to_owned() });
+    }
+    let mut line = String::new();
+    let _ = write!(line, "export {name}=\"");
+    let mut rest = value;
+    while let Some(at) = rest.find(['"', '`', '\\', '$']) {
+        line.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let taken = if rest.starts_with("$(") {
+            let Some(end) = closing(rest, 1) else { return Err(ScriptError::Unclosed { name: name.to_owned(), open: "`$(`" }) };
+            line.push_str(&rest[..end]);
+            end
+        } else if rest.starts_with("${") {
+            // The braces need no look inside: an escaped quote in them stands for itself as it does outside.
+            if !rest.contains('}') {
+                return Err(ScriptError::Unclosed { name: name.to_owned(), open: "`${`" });
+            }
+            line.push_str("${");
+            2
+        } else if rest.starts_with("\\$") {
+            line.push_str("\\$");
+            2
+        } else {
+            if !rest.starts_with('$') {
+                line.push('\\');
+            }
+            line.push_str(&rest[..1]);
+            1
+        };
+        rest = &rest[taken..];
+    }
+    line.push_str(rest);
+    line.push_str("\"\n");
+    Ok(line)
+}
+
+/// The index behind the parenthesis that closes the one at `open`. Quoted text and escaped characters do not count.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at, mut in_double) = (0_usize, open, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'"' => in_double = !in_double,
+            b'\'' if !in_double => at += 1 + text.get(at + 1..)?.find('\'')?,
+            b'$' if in_double && bytes.get(at + 1) == Some(&b'(') => at = closing(text, at + 1)? - 1,
+            b'(' if !in_double => depth += 1,
+            b')' if !in_double => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
+        let script = Script {
+            exports: &[("OMP_NUM_THREADS".into(), "8".into()), ("DATA".into(), "$HOME/data".into())],
+            prepare_cmds: &owned(&["ulimit -s unlimited"]),
+            prerun_cmds: &owned(&["cat > in.txt <<EOF\nn = 4\nEOF"]),
+            executable: Some("./bench"),
+            executable_opts: &owned(&["-n", "$OMP_NUM_THREADS", "> bench.csv"]),
+            command: None,
+            postrun_cmds: &owned(&["cat bench.csv", "rm -f core.*"]),
+        };
+        insta::assert_snapshot!(script.render().unwrap(), @r#"
+        #!/bin/sh
+        trap : TERM INT HUP
+        (
+        trap - TERM INT HUP
+        export OMP_NUM_THREADS="8"
+        export DATA="$HOME/data"
+        ulimit -s unlimited
+        cat > in.txt <<EOF
+        n = 4
+        EOF
+        ./bench -n $OMP_NUM_THREADS > bench.csv
+        rfm_status=$?
+        cat bench.csv
+        rm -f core.*
+        rfm_post=$?
+        exit "$((rfm_status ? rfm_status : rfm_post))"
+        )
+        rfm_status=$?
+        echo "$rfm_status" > rfm_job.exit
+        exit "$rfm_status"
+        "#);
+    }
+
+    #[test]
+    fn the_words_of_a_command_are_passed_as_they_are() {
+        let argv = owned(&["/opt/my bench", "$HOME", "it's", "", "*"]);
+        let text = Script { command: Some(&argv), ..Script::default() }.render().unwrap();
+        assert!(text.contains("\n'/opt/my bench' '$HOME' 'it'\\''s' '' '*'\n"), "{text}");
+    }
+
+    #[test]
+    fn only_a_dollar_is_live_in_a_value() {
+        let rows = [
+            ("plain text", r#""plain text""#),
+            ("$HOME/x and ${TMPDIR:-/tmp}", r#""$HOME/x and ${TMPDIR:-/tmp}""#),
+            (r#"{"a": "b\"c"}"#, r#""{\"a\": \"b\\\"c\"}""#),
+            (r"\$HOME", r#""\$HOME""#),
+            (r"C:\dir\", r#""C:\\dir\\""#),
+            ("`date`", r#""\`date\`""#),
+            (r#"$(printf "%s" ')' "$(echo "(")") "x""#, r#""$(printf "%s" ')' "$(echo "(")") \"x\"""#),
+            ("$((1 + (2)))", r#""$((1 + (2)))""#),
+            (r#"${X:-"a"}"#, r#""${X:-\"a\"}""#),
+            ("costs 5$", r#""costs 5$""#),
+            ("é$É", r#""é$É""#),
+            ("two\nlines", "\"two\nlines\""),
+        ];
+        for (value, written) in rows {
+            assert_eq!(export("K", value).unwrap(), format!("export K={written}\n"), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_would_break_the_script_is_refused() {
+        let nul = owned(&["true", "a\0b"]);
+        let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        let argv = owned(&["true"]);
+        let (nul_value, unclosed, unclosed_brace) = (pair("K", "\0"), pair("K", "$(date"), pair("K", "${HOME"));
+        let (digit, injected, empty) = (pair("1K", "v"), pair("K=x; rm", "v"), pair("", "v"));
+        let with = |exports| Script { exports, ..Script::default() };
+        let rows = [
+            Script { prerun_cmds: &nul, ..Script::default() },
+            Script { executable: Some("true"), command: Some(&argv), ..Script::default() },
+            with(&nul_value),
+            with(&unclosed),
+            with(&unclosed_brace),
+            with(&digit),
+            with(&injected),
+            with(&empty),
+        ];
+        let said: Vec<String> = rows.iter().map(|script| script.render().unwrap_err().to_string()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r"
+        prerun_cmds[1] contains a NUL byte
+        `command` and `executable` cannot both be set
+        env_vars.K contains a NUL byte
+        the value of K has `$(` that nothing closes; write \$ for a dollar sign
+        the value of K has `${` that nothing closes; write \$ for a dollar sign
+        `1K` is not a variable's name: use letters, digits and _, no digit first
+        `K=x; rm` is not a variable's name: use letters, digits and _, no digit first
+        `` is not a variable's name: use letters, digits and _, no digit first
+        ");
+    }
+
+    #[test]
+    fn a_status_without_its_newline_is_not_written_yet() {
+        for (content, status) in [("0\n", Some(0)), ("137\n", Some(137)), ("13", None), ("", None), ("x\n", None)] {
+            assert_eq!(read_status(content), status, "{content:?}");
+        }
+    }
+}
