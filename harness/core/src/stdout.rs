@@ -142,3 +142,40 @@ pub fn first_line(identifier: &Identifier) -> String {
 pub fn header(title: &str) -> String {
     format!("\n-------{title}-------\n")
 }
+
+/// Sorts sections into the contract's order.
+pub fn order(sections: &mut [Section]) {
+    sections.sort_by(|a, b| a.origin.key().cmp(&b.origin.key()));
+}
+
+/// One piece of an assembled stdout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// This text.
+    Frame(String),
+    /// The log of the section with this index, byte for byte.
+    Log(usize),
+}
+
+/// What to write, one after the other, to assemble `sections` (in order, their `bytes` known). Each section's `offset`
+/// is set to where its log will stand. A log without a final newline gets one, which is not counted as its own.
+pub fn framing(identifier: &Identifier, sections: &mut [Section], ends_in_newline: impl Fn(&Section) -> bool) -> Vec<Piece> {
+    let mut at = 0_u64;
+    let mut pieces = Vec::with_capacity(2 * sections.len() + 1);
+    let mut frame = first_line(identifier);
+    for (index, section) in sections.iter_mut().enumerate() {
+        frame.push_str(&header(&section.origin.title()));
+        at += frame.len() as u64;
+        pieces.push(Piece::Frame(std::mem::take(&mut frame)));
+        section.offset = at;
+        at += section.bytes;
+        pieces.push(Piece::Log(index));
+        if section.bytes > 0 && !ends_in_newline(section) {
+            frame.push('\n');
+        }
+    }
+    if !frame.is_empty() {
+        pieces.push(Piece::Frame(frame));
+    }
+    pieces
+}

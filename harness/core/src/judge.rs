@@ -1,1 +1,0 @@
-//! Judging a stdout: sanity, figures, references, and the outcome they make together.

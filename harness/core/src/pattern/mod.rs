@@ -1,0 +1,207 @@
+//! Patterns: Rust's regex syntax, multi-line, over bytes.
+//!
+//! A pattern is compiled once in a process, however many cases share it, and knows what the search needs to know:
+//! how far it can see (`Reach`) and which group is the figure (`Groups`). The search itself is in `judge::scan`.
+
+mod hint;
+mod reach;
+
+pub use reach::{Reach, lint};
+
+use regex::bytes::{Regex, RegexBuilder};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+
+/// What a compiled pattern may weigh, in bytes. It is the regex crate's own default, written down because the
+/// message names it.
+const SIZE_LIMIT: usize = 10 << 20;
+
+/// How many compiled patterns are kept. Past it all are dropped: compiling again takes about 50 µs.
+const CACHE_LIMIT: usize = 512;
+
+/// A compiled pattern. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Pattern(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    regex: Regex,
+    reach: Reach,
+}
+
+/// Why a pattern does not compile, or lacks a group.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PatternError {
+    /// What is wrong, a lower-case fragment.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+    /// The place in the pattern, in bytes.
+    pub at: Option<Range<usize>>,
+}
+
+/// The groups that make a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Groups {
+    /// The figure; 0 is the whole match.
+    pub value: usize,
+    /// Its unit, if the text says it.
+    pub unit: Option<usize>,
+    /// Its row, if the figures are a table.
+    pub key: Option<usize>,
+}
+
+impl Pattern {
+    /// Compiles a pattern with multi-line mode on, or takes it from the patterns compiled before.
+    ///
+    /// # Errors
+    /// The reason, its place in the pattern and a hint.
+    pub fn compile(text: &str) -> Result<Self, PatternError> {
+        static CACHE: LazyLock<Mutex<HashMap<Box<str>, Pattern>>> = LazyLock::new(Mutex::default);
+        // A panic elsewhere cannot leave the map half-written, so its poison means nothing.
+        let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cache().get(text) {
+            return Ok(known.clone());
+        }
+        let fresh = Self::build(text)?;
+        let mut cache = cache();
+        if cache.len() >= CACHE_LIMIT {
+            cache.clear();
+        }
+        cache.insert(text.into(), fresh.clone());
+        Ok(fresh)
+    }
+
+    fn build(text: &str) -> Result<Self, PatternError> {
+        hint::refuse_eaten_escapes(text)?;
+        let hir = reach::parse(text).map_err(|error| hint::explain(text, &error))?;
+        let built = RegexBuilder::new(text).multi_line(true).size_limit(SIZE_LIMIT).build();
+        let regex = built.map_err(|error| hint::explain_build(&error))?;
+        Ok(Self(Arc::new(Compiled { regex, reach: Reach::of(&hir) })))
+    }
+
+    /// The compiled regex.
+    pub fn regex(&self) -> &Regex {
+        &self.0.regex
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        self.0.regex.as_str()
+    }
+
+    /// Whether a match can span lines or depend on where the text begins and ends.
+    pub fn reach(&self) -> Reach {
+        self.0.reach
+    }
+
+    /// The group that a tag means: a name or a number, 0 for the whole match.
+    ///
+    /// # Errors
+    /// There is no such group; the hint names those there are.
+    pub fn group(&self, tag: &str) -> Result<usize, PatternError> {
+        let found = match tag.parse::<usize>() {
+            Ok(number) => (number < self.regex().captures_len()).then_some(number),
+            Err(_) => self.named(tag),
+        };
+        found.ok_or_else(|| PatternError {
+            message: format!("the pattern has no group `{tag}`"),
+            hint: Some(match self.regex().captures_len() - 1 {
+                0 => "it has no groups: put the figure in parentheses, or leave the tag out".to_owned(),
+                _ => format!("it has {}", self.list_groups()),
+            }),
+            at: None,
+        })
+    }
+
+    /// The groups of a figure. Without a tag the value is group `value`, else the only named group that is neither
+    /// `unit` nor `key`, else the first group that is neither, else the whole match.
+    ///
+    /// # Errors
+    /// There is no group of that tag.
+    pub fn groups(&self, tag: Option<&str>) -> Result<Groups, PatternError> {
+        let (unit, key) = (self.named("unit"), self.named("key"));
+        let value = match tag {
+            Some(tag) => self.group(tag)?,
+            None => self.named("value").unwrap_or_else(|| self.default_value(unit, key)),
+        };
+        Ok(Groups { value, unit, key })
+    }
+
+    fn default_value(&self, unit: Option<usize>, key: Option<usize>) -> usize {
+        let free = || (1..self.regex().captures_len()).filter(|n| ![unit, key].contains(&Some(*n)));
+        let names: Vec<_> = self.regex().capture_names().collect();
+        let mut named = free().filter(|n| names[*n].is_some());
+        match (named.next(), named.next()) {
+            (Some(only), None) => only,
+            _ => free().next().unwrap_or(0),
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.regex().capture_names().position(|candidate| candidate == Some(name))
+    }
+
+    fn list_groups(&self) -> String {
+        let groups = self.regex().capture_names().enumerate().skip(1);
+        groups.map(|(n, name)| name.map_or_else(|| n.to_string(), |name| format!("`{name}`"))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::compile(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn the_same_text_is_compiled_once() {
+        assert!(Arc::ptr_eq(&pattern("compiled (once)").0, &pattern("compiled (once)").0));
+    }
+
+    #[test]
+    fn lines_have_their_own_beginning_and_end() {
+        assert_eq!(pattern("^b$").regex().find_iter(b"a\nb\nc\nb").count(), 2);
+        assert!(!pattern("a.b").regex().is_match(b"a\nb"));
+    }
+
+    #[test]
+    fn the_value_is_the_tag_else_value_else_the_only_name_else_the_first_group() {
+        let rows: [(&str, Option<&str>, usize, Option<usize>, Option<usize>); 14] = [
+            (r"\d+", None, 0, None, None),
+            (r"= (\d+)", None, 1, None, None),
+            (r"(a) (\d+)", None, 1, None, None),
+            (r"(a) (?<speed>\d+)", None, 2, None, None),
+            (r"(a) (?<value>\d+) (?<other>b)", None, 2, None, None),
+            (r"(?<a>a) (?<b>\d+)", None, 1, None, None),
+            (r"(?<value>\d+) (?<unit>\S+)", None, 1, Some(2), None),
+            (r"(?<unit>\S+) (\d+)", None, 2, Some(1), None),
+            (r"^(?<key>\d+)\s+(?<value>\S+)$", None, 2, None, Some(1)),
+            (r"^(?<key>\d+)\s+(\S+)\s+(\S+)$", None, 2, None, Some(1)),
+            (r"(?<unit>GB)", None, 0, Some(1), None),
+            (r"(a) (\d+)", Some("2"), 2, None, None),
+            (r"(a) (?<b>\d+) (?<value>c)", Some("b"), 2, None, None),
+            (r"(a) (\d+)", Some("0"), 0, None, None),
+        ];
+        for (text, tag, value, unit, key) in rows {
+            assert_eq!(pattern(text).groups(tag), Ok(Groups { value, unit, key }), "{text} {tag:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_does_not_exist_is_answered_with_those_that_do() {
+        let say = |text: &str, tag: &str| {
+            let error = pattern(text).groups(Some(tag)).unwrap_err();
+            format!("{error}: {}", error.hint.clone().unwrap_or_default())
+        };
+        insta::assert_snapshot!(say(r"(?<speed>\d+) (\S+)", "vlaue"), @"the pattern has no group `vlaue`: it has `speed`, 2");
+        insta::assert_snapshot!(say(r"(\d+)", "2"), @"the pattern has no group `2`: it has 1");
+        insta::assert_snapshot!(say(r"\d+", "1"), @"the pattern has no group `1`: it has no groups: put the figure in parentheses, or leave the tag out");
+    }
+}
