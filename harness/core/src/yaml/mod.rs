@@ -1,6 +1,20 @@
 //! YAML as a tree that keeps what the author wrote: source text, quoting, places.
 //!
-//! Scalars are not resolved here; `1.20`, `0644` and `no` mean something only to the key that reads them.
+//! Scalars are not resolved here; `1.20`, `0644` and `no` mean something only to the key that reads them
+//! (`decode`), to a manifest ([`to_value`]) or to a parameter ([`to_parameter_value`]).
+//!
+//! ```text
+//! text -parse-> Node -merge-> Node -to_value-> Value -to_text-> text
+//! ```
+
+mod merge;
+mod parse;
+mod syntax;
+mod value;
+
+pub use merge::merge;
+pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, parse};
+pub use value::{to_parameter_value, to_text, to_value};
 
 use crate::diagnostic::Span;
 use std::sync::Arc;
@@ -25,12 +39,12 @@ pub enum Kind {
         text: String,
         /// How it was written: only a plain scalar can be a number, a boolean or null.
         style: Style,
-        /// An explicit tag.
+        /// An explicit tag: `!!str`, which makes text of a plain scalar. Others are refused when read.
         tag: Option<String>,
     },
     /// A list.
     Seq(Vec<Node>),
-    /// A mapping, duplicates included.
+    /// A mapping. Its keys are scalars and differ: a key written twice is a diagnostic, and its first value stands.
     Map(Vec<(Node, Node)>),
     /// What could not be read; its diagnostic exists already.
     Bad,
@@ -46,3 +60,90 @@ pub enum Style {
     /// `|` or `>`.
     Block,
 }
+
+impl Node {
+    /// A node of a kind.
+    pub fn new(span: Span, kind: Kind) -> Self {
+        Self { span, via: None, kind: Arc::new(kind) }
+    }
+
+    /// A scalar without a tag.
+    pub fn scalar(span: Span, text: impl Into<String>, style: Style) -> Self {
+        Self::new(span, Kind::Scalar { text: text.into(), style, tag: None })
+    }
+
+    /// The place to show for a mistake in this value: the alias if it was reached through one.
+    pub fn place(&self) -> Span {
+        self.via.unwrap_or(self.span)
+    }
+
+    /// A scalar's text, whatever its style.
+    pub fn text(&self) -> Option<&str> {
+        match &*self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a plain scalar: the only kind that can be a number, a boolean or null.
+    pub fn plain(&self) -> Option<&str> {
+        match &*self.kind {
+            Kind::Scalar { text, style: Style::Plain, tag: None } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is, for messages: `a list`, `a number`.
+    pub fn what(&self) -> &'static str {
+        match &*self.kind {
+            Kind::Seq(_) => "a list",
+            Kind::Map(_) => "a mapping",
+            Kind::Bad => "a broken value",
+            Kind::Scalar { .. } => self.plain().map_or("text", value::what),
+        }
+    }
+
+    /// The value of a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|(_, value)| value)
+    }
+
+    /// A key's own node and its value.
+    pub fn entry(&self, key: &str) -> Option<&(Node, Node)> {
+        self.entries().iter().find(|(name, _)| name.text() == Some(key))
+    }
+
+    /// The entries of a mapping; none of anything else.
+    pub fn entries(&self) -> &[(Node, Node)] {
+        match &*self.kind {
+            Kind::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none of anything else.
+    pub fn items(&self) -> &[Node] {
+        match &*self.kind {
+            Kind::Seq(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// Nothing at all, `~` or `null`, without quotes.
+    pub fn is_null(&self) -> bool {
+        self.plain().is_some_and(value::is_null)
+    }
+
+    /// Whether it could not be read; its diagnostic exists already.
+    pub fn is_bad(&self) -> bool {
+        matches!(&*self.kind, Kind::Bad)
+    }
+
+    /// Whether this scalar contains a placeholder. Lists and mappings are not searched.
+    pub fn has_placeholder(&self) -> bool {
+        self.text().is_some_and(|text| text.contains("${{"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

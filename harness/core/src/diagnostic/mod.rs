@@ -1,5 +1,11 @@
 //! Mistakes in files, with their place and what to do about them. All of them are collected; none stops the reading.
 
+mod nearest;
+mod render;
+
+pub use nearest::nearest;
+pub use render::{render, render_short};
+
 use std::sync::Arc;
 
 /// A file that was read in this invocation.
@@ -99,8 +105,28 @@ impl Sources {
         self.files.get(file.0 as usize)
     }
 
+    /// The path, line and column where a span begins. Lines and columns count from 1, columns in characters.
+    pub fn position(&self, span: Span) -> Option<(&str, usize, usize)> {
+        let source = self.get(span.file)?;
+        let before = source.until(span.start);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+        Some((&source.path, line, before[line_start..].chars().count() + 1))
+    }
+
     /// All of them, in reading order.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.files.iter()
+    }
+}
+
+impl Source {
+    /// The text before a byte offset, which may lie beyond the end or inside a character.
+    fn until(&self, offset: u32) -> &str {
+        let mut end = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self.text[..end]
     }
 }

@@ -1,0 +1,242 @@
+//! One table of keys: struct, decoder, hints and JSON schema at once.
+
+use super::Context;
+use crate::{
+    Value,
+    diagnostic::{Diagnostic, Span, nearest},
+    yaml::{Kind, Node},
+};
+use serde_json::{Map, json};
+
+/// One key of a table.
+pub struct Key<T> {
+    /// The word of the file.
+    pub name: &'static str,
+    /// What it does, units and defaults included; the schema's description.
+    pub doc: &'static str,
+    /// Whether a mapping without it is a mistake.
+    pub required: bool,
+    /// The schema of its value.
+    pub schema: fn() -> Value,
+    /// Decodes its value into the struct.
+    pub set: fn(&mut T, &Node, &mut Context),
+}
+
+/// A key that is no key here, and what to use: `("sourcepath", "build in a fixture")`.
+pub type Instead = (&'static str, &'static str);
+
+/// All that is known of a mapping with fixed keys. Made by [`keys!`](crate::keys).
+pub struct Table<T: 'static> {
+    /// What has these keys, for messages: `a check`.
+    pub what: &'static str,
+    /// The keys, in the order of the documentation.
+    pub keys: &'static [Key<T>],
+    /// Keys of a later stage of Muster.
+    pub later: &'static [&'static str],
+    /// Keys of other systems.
+    pub instead: &'static [Instead],
+}
+
+/// A struct made by [`keys!`](crate::keys).
+pub trait Keyed: Default + 'static {
+    /// Its keys.
+    const TABLE: &'static Table<Self>;
+
+    /// Where the decoded mapping stands.
+    fn set_span(&mut self, span: Span);
+}
+
+/// Which keys a mapping may have beside those of its table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Appends {
+    Allowed,
+    Refused,
+}
+
+/// Reads a mapping with fixed keys. A null counts as a key that is not there.
+pub fn object<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
+    let decoded = entries(node, context, Appends::Refused, &[])?;
+    require::<T>(node, context);
+    Some(decoded)
+}
+
+/// Reads a mapping that will be laid over another one of its kind: its own keys are required, `key+` appends.
+pub fn derived<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
+    let decoded = entries(node, context, Appends::Allowed, &[])?;
+    require::<T>(node, context);
+    Some(decoded)
+}
+
+/// Reads settings that will be laid over others: nothing is required, `key+` appends. The keys in `own` belong to
+/// somebody else and are passed over.
+pub fn overlay<T: Keyed>(node: &Node, context: &mut Context, own: &[&str]) -> Option<T> {
+    entries(node, context, Appends::Allowed, own)
+}
+
+fn require<T: Keyed>(node: &Node, context: &mut Context) {
+    let missing = |key: &&Key<T>| key.required && node.get(key.name).is_none_or(Node::is_null);
+    for key in T::TABLE.keys.iter().filter(missing) {
+        let message = format!("{} needs `{}`", T::TABLE.what, key.name);
+        context.wrong::<()>(node, message, Some(&format!("`{}`: {}", key.name, key.description())));
+    }
+}
+
+fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, own: &[&str]) -> Option<T> {
+    let Kind::Map(entries) = context.kind(node)? else {
+        return context.expected(node, &format!("a mapping with the keys of {}", T::TABLE.what), None);
+    };
+    let mut decoded = T::default();
+    decoded.set_span(node.place());
+    for (name, value) in entries {
+        let Some(text) = name.text().filter(|text| !own.contains(text)) else { continue };
+        let appended = text.strip_suffix('+');
+        match T::TABLE.keys.iter().find(|key| key.name == appended.unwrap_or(text)) {
+            None => unknown(T::TABLE, name, text, context),
+            Some(_) if appended.is_some() && appends == Appends::Refused => {
+                let hint = "`key+` appends where a list is laid over another: in `when`, and in a check with `extends`";
+                context.wrong::<()>(name, format!("`{text}` has nothing to append to"), Some(hint));
+            }
+            Some(_) if appended.is_some() && !matches!(&*value.kind, Kind::Seq(_)) => {
+                if context.kind(value).is_some() {
+                    context.expected::<()>(value, &format!("a list for `{text}` to append"), Some("put it in [ ]"));
+                }
+            }
+            Some(_) if value.is_null() => {}
+            Some(key) => (key.set)(&mut decoded, value, context),
+        }
+    }
+    Some(decoded)
+}
+
+fn unknown<T>(table: &Table<T>, name: &Node, text: &str, context: &mut Context) {
+    let bare = text.trim_end_matches('+');
+    if table.later.contains(&bare) {
+        return context.push(Diagnostic::error(name.place(), format!("`{bare}` is not supported yet")));
+    }
+    let message = format!("unknown key `{text}` in {}", table.what);
+    let instead = table.instead.iter().find(|(key, _)| *key == bare).map(|(_, words)| (*words).to_owned());
+    let known = table.keys.iter().map(|key| key.name);
+    let hint = instead.or_else(|| nearest(bare, known).map(|key| format!("did you mean `{key}`?")));
+    context.wrong::<()>(name, message, hint.as_deref());
+}
+
+impl<T> Table<T> {
+    /// The JSON schema of the mapping.
+    pub fn schema(&self) -> Value {
+        let required: Vec<_> = self.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+        let mut schema = json!({ "type": "object", "additionalProperties": false });
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema["properties"] = Value::Object(self.keys.iter().map(|key| (key.name.to_owned(), key.described())).collect());
+        schema
+    }
+}
+
+impl<T> Key<T> {
+    /// What it does, in one line.
+    pub fn description(&self) -> String {
+        self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+
+    fn described(&self) -> Value {
+        let mut schema = Map::new();
+        schema.insert("description".to_owned(), self.description().into());
+        if let Value::Object(value) = (self.schema)() {
+            schema.extend(value);
+        }
+        // Null means that the key is not there.
+        let open = match schema.get_mut("anyOf") {
+            Some(Value::Array(choices)) => {
+                choices.push(json!({ "type": "null" }));
+                true
+            }
+            _ => false,
+        };
+        if !open && let Some(kind) = schema.remove("type") {
+            let mut kinds = match kind {
+                Value::Array(kinds) => kinds,
+                kind => vec![kind],
+            };
+            kinds.push("null".into());
+            schema.insert("type".to_owned(), kinds.into());
+        }
+        Value::Object(schema)
+    }
+}
+
+/// The schema of an overlay: `own` keys and, by reference to the root's properties, those of the table, also as `key+`.
+pub fn overlay_schema<T, U>(own: &Table<T>, table: &Table<U>, except: &[&str]) -> Value {
+    let mut schema = own.schema();
+    for key in table.keys.iter().filter(|key| !except.contains(&key.name)) {
+        let reference = json!({ "$ref": format!("#/properties/{}", key.name) });
+        schema["properties"][key.name] = reference.clone();
+        schema["properties"][format!("{}+", key.name)] = reference;
+    }
+    schema
+}
+
+/// Declares a struct, and with it the decoder, the hints and the JSON schema of its keys. Every key is an
+/// `Option`: not there, null, wrong, or waiting for rendering.
+///
+/// `@required` marks a key that must be there; `as "if"` names a key that cannot be a field. Behind the struct may
+/// follow `later [..]`, `instead { .. }`, and `decode` and `schema` with functions in place of the usual ones.
+#[macro_export]
+macro_rules! keys {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident ($what:literal) {
+            $($(#[doc = $doc:literal])* $(@$required:ident)? $field:ident : $type:ty $(as $key:literal)?,)*
+        }
+        $(later [$($later:literal),* $(,)?])?
+        $(instead { $($old:literal => $new:literal,)* })?
+        $(decode $decode:path;)?
+        $(schema $schema:path;)?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default)]
+        pub struct $name {
+            $($(#[doc = $doc])* pub $field: Option<$type>,)*
+            /// Where the mapping stands.
+            pub span: $crate::diagnostic::Span,
+        }
+
+        impl $crate::decode::Keyed for $name {
+            const TABLE: &'static $crate::decode::Table<Self> = &$crate::decode::Table {
+                what: $what,
+                keys: &[$($crate::decode::Key {
+                    name: $crate::keys!(@name $field $($key)?),
+                    doc: $crate::keys!(@doc $($doc)*),
+                    required: $crate::keys!(@required $($required)?),
+                    schema: <$type as $crate::decode::Decode>::schema,
+                    set: |decoded, node, context| decoded.$field = $crate::decode::Decode::decode(node, context),
+                }),*],
+                later: &[$($($later),*)?],
+                instead: &[$($(($old, $new)),*)?],
+            };
+
+            fn set_span(&mut self, span: $crate::diagnostic::Span) {
+                self.span = span;
+            }
+        }
+
+        impl $crate::decode::Decode for $name {
+            fn decode(node: &$crate::yaml::Node, context: &mut $crate::decode::Context) -> Option<Self> {
+                $crate::keys!(@decode $($decode)?)(node, context)
+            }
+
+            fn schema() -> $crate::Value {
+                $crate::keys!(@schema $($schema)?)
+            }
+        }
+    };
+    (@required required) => { true };
+    (@required) => { false };
+    (@name $field:ident $key:literal) => { $key };
+    (@name $field:ident) => { stringify!($field) };
+    (@doc $first:literal $($more:literal)*) => { concat!($first $(, "\n", $more)*) };
+    (@decode $decode:path) => { $decode };
+    (@decode) => { $crate::decode::object };
+    (@schema $schema:path) => { $schema() };
+    (@schema) => { <Self as $crate::decode::Keyed>::TABLE.schema() };
+}

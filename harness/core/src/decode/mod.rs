@@ -1,0 +1,148 @@
+//! Decoding a YAML tree with a table of keys: every mistake is collected, none stops the reading.
+//!
+//! Decoding is pure and says nothing twice: a value that cannot be read is `None`, with its diagnostic in the
+//! [`Context`]. What the values mean together is judged by whoever asked for them.
+
+mod collections;
+mod keys;
+mod scalars;
+
+pub use collections::{Mapping, OneOrMany, Ordered};
+pub use keys::{Instead, Key, Keyed, Table, derived, object, overlay, overlay_schema};
+pub use scalars::{Name, word, words_schema};
+
+use crate::{
+    Value,
+    diagnostic::{Diagnostic, Span},
+    yaml::{Kind, Node},
+};
+use serde_json::json;
+use std::ops::Deref;
+
+/// What becomes of a scalar with a placeholder in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholders {
+    /// When a file is read: its type is only known once it is rendered, so it decodes to `None` without a word.
+    Defer,
+    /// Where none may be left: in a rendered tree, or in a file that has none.
+    Refuse,
+}
+
+/// What decoding needs and leaves.
+#[derive(Debug)]
+pub struct Context {
+    /// Every mistake so far.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What becomes of placeholders.
+    pub placeholders: Placeholders,
+}
+
+impl Context {
+    /// A context without mistakes yet.
+    pub fn new(placeholders: Placeholders) -> Self {
+        Self { diagnostics: vec![], placeholders }
+    }
+
+    /// The kind of a node that can be decoded now: not of a broken one, and not of a placeholder.
+    pub fn kind<'a>(&mut self, node: &'a Node) -> Option<&'a Kind> {
+        if node.is_bad() {
+            return None;
+        }
+        if node.has_placeholder() {
+            if self.placeholders == Placeholders::Refuse {
+                self.push(
+                    Diagnostic::error(node.place(), "`${{` cannot stand here")
+                        .hint("placeholders are filled in in check files and manifests, once; what they yield is not read again"),
+                );
+            }
+            return None;
+        }
+        Some(&node.kind)
+    }
+
+    /// Adds a mistake.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Adds a mistake in a node and decodes it to nothing.
+    pub fn wrong<T>(&mut self, node: &Node, message: impl Into<String>, hint: Option<&str>) -> Option<T> {
+        let mut diagnostic = Diagnostic::error(node.place(), message);
+        diagnostic.hint = hint.map(str::to_owned);
+        if let Some(alias) = node.via
+            && alias != node.span
+        {
+            diagnostic = diagnostic.related(node.span, "the alias stands for this");
+        }
+        self.push(diagnostic);
+        None
+    }
+
+    /// The mistake of a wrong type: `expected a list, found a number`.
+    pub fn expected<T>(&mut self, node: &Node, expected: &str, hint: Option<&str>) -> Option<T> {
+        self.wrong(node, format!("expected {expected}, found {}", node.what()), hint)
+    }
+}
+
+/// What can be read from a tree, and how an editor is told about it.
+pub trait Decode: Sized {
+    /// Reads a value. `None` after a mistake, and for a placeholder under [`Placeholders::Defer`].
+    fn decode(node: &Node, context: &mut Context) -> Option<Self>;
+
+    /// The JSON schema of what [`Decode::decode`] accepts, placeholders included.
+    fn schema() -> Value;
+}
+
+/// A value and its place, for mistakes that only show later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T> Deref for Spanned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Decode> Decode for Spanned<T> {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        Some(Self { value: T::decode(node, context)?, span: node.place() })
+    }
+
+    fn schema() -> Value {
+        T::schema()
+    }
+}
+
+/// Kept as it is, placeholders included.
+impl Decode for Node {
+    fn decode(node: &Node, _: &mut Context) -> Option<Self> {
+        (!node.is_bad()).then(|| node.clone())
+    }
+
+    fn schema() -> Value {
+        json!({})
+    }
+}
+
+/// A list or scalar may be null where the format says so: an open bound, say.
+impl<T: Decode> Decode for Option<T> {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        if node.is_null() { Some(None) } else { T::decode(node, context).map(Some) }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [T::schema(), { "type": "null" }] })
+    }
+}
+
+/// The schema of a typed value, or of a placeholder that will yield one.
+pub fn or_placeholder(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "$ref": "#/$defs/placeholder" }] })
+}

@@ -1,0 +1,220 @@
+//! Between trees and values: what an unquoted scalar means, and how a value is written.
+//!
+//! Manifests mean what kubectl makes of them (go-yaml 2 below sigs.k8s.io/yaml): `0644` is octal, `1_000` a number.
+//! What kubectl reads in a way that surprises (`no`, `.inf`, `089`) is refused rather than copied.
+
+use super::{Kind, Node, Style};
+use crate::{
+    Value,
+    diagnostic::{Diagnostic, Span},
+};
+use serde_json::{Map, Number};
+
+/// What an unquoted scalar is.
+enum Meaning {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text,
+    /// A word that YAML 1.1 reads as a boolean.
+    Switch(bool),
+    /// `y` or `n`: a boolean to kubectl, a letter to everybody else.
+    Letter(bool),
+    /// Something like a number that nobody can hold or read twice the same way, and why.
+    Refused(&'static str),
+}
+
+/// Who reads the tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Manifest,
+    Parameter,
+}
+
+pub(super) fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+pub(super) fn what(text: &str) -> &'static str {
+    match meaning(text) {
+        Meaning::Null => "nothing",
+        Meaning::Bool(_) => "a boolean",
+        Meaning::Number(_) | Meaning::Refused(_) => "a number",
+        Meaning::Text | Meaning::Switch(_) | Meaning::Letter(_) => "text",
+    }
+}
+
+fn meaning(text: &str) -> Meaning {
+    match text {
+        _ if is_null(text) => Meaning::Null,
+        "true" | "True" | "TRUE" => Meaning::Bool(true),
+        "false" | "False" | "FALSE" => Meaning::Bool(false),
+        "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Meaning::Switch(true),
+        "no" | "No" | "NO" | "off" | "Off" | "OFF" => Meaning::Switch(false),
+        "y" | "Y" => Meaning::Letter(true),
+        "n" | "N" => Meaning::Letter(false),
+        _ => number(text),
+    }
+}
+
+/// Numbers as go-yaml 2 finds them: underscores are dropped, a leading zero means octal.
+fn number(text: &str) -> Meaning {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
+        return Meaning::Refused("JSON has no infinity and no NaN");
+    }
+    if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Meaning::Text;
+    }
+    let digits = unsigned.replace('_', "");
+    let based = |prefix: &str, radix: u32| {
+        let rest = digits.strip_prefix(prefix)?;
+        (!rest.is_empty() && rest.chars().all(|c| c.is_digit(radix))).then(|| (rest.to_owned(), radix))
+    };
+    let decimal = digits.bytes().all(|b| b.is_ascii_digit()).then(|| (digits.clone(), 10));
+    let octal = || if digits.len() > 1 { based("0", 8) } else { None };
+    let whole = based("0x", 16).or_else(|| based("0b", 2)).or_else(|| based("0o", 8)).or_else(octal).or(decimal);
+    let negative = text.starts_with('-');
+    match whole {
+        Some((_, 10)) if digits.len() > 1 && digits.starts_with('0') => {
+            Meaning::Refused("a leading zero means octal, and 8 and 9 are no octal digits")
+        }
+        Some((whole, radix)) => match integer(negative, &whole, radix) {
+            Some(number) => Meaning::Number(number),
+            None => Meaning::Refused("it is too large for a whole number of 64 bits"),
+        },
+        None => float(&digits, negative),
+    }
+}
+
+fn integer(negative: bool, digits: &str, radix: u32) -> Option<Number> {
+    if negative {
+        return i64::from_str_radix(&format!("-{digits}"), radix).ok().map(Number::from);
+    }
+    u64::from_str_radix(digits, radix).ok().map(Number::from)
+}
+
+fn float(digits: &str, negative: bool) -> Meaning {
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).map_or((digits, None), |(m, e)| (m, Some(e)));
+    let is_mantissa = mantissa.bytes().any(|b| b.is_ascii_digit())
+        && mantissa.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && mantissa.bytes().filter(|b| *b == b'.').count() <= 1;
+    let is_exponent = exponent.is_none_or(|e| {
+        let e = e.strip_prefix(['-', '+']).unwrap_or(e);
+        !e.is_empty() && e.bytes().all(|b| b.is_ascii_digit())
+    });
+    if !is_mantissa || !is_exponent {
+        return Meaning::Text;
+    }
+    let value = digits.parse::<f64>().ok().map(|value| if negative { -value } else { value });
+    match value.and_then(Number::from_f64) {
+        Some(number) => Meaning::Number(number),
+        None => Meaning::Refused("it is too large for a number of 64 bits"),
+    }
+}
+
+/// The value of a tree as kubectl would read it. For manifests and every setting that is handed on as it is.
+///
+/// # Errors
+/// Every scalar that kubectl would read in a surprising way.
+pub fn to_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
+    convert_all(node, Reader::Manifest)
+}
+
+/// The value of a parameter, a variable or an extra. Numbers must be written as Muster would print them, for they
+/// become part of names: `1.20` and `010` have to be quoted.
+///
+/// # Errors
+/// Every number in another form, and what [`to_value`] refuses (`y` and `n` excepted, which are text here).
+pub fn to_parameter_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
+    convert_all(node, Reader::Parameter)
+}
+
+fn convert_all(node: &Node, reader: Reader) -> Result<Value, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let value = convert(node, reader, &mut diagnostics);
+    if diagnostics.is_empty() && !contains_bad(node) { Ok(value) } else { Err(diagnostics) }
+}
+
+fn contains_bad(node: &Node) -> bool {
+    match &*node.kind {
+        Kind::Scalar { .. } => false,
+        Kind::Seq(items) => items.iter().any(contains_bad),
+        Kind::Map(entries) => entries.iter().any(|(key, value)| contains_bad(key) || contains_bad(value)),
+        Kind::Bad => true,
+    }
+}
+
+fn convert(node: &Node, reader: Reader, diagnostics: &mut Vec<Diagnostic>) -> Value {
+    match &*node.kind {
+        Kind::Bad => Value::Null,
+        Kind::Seq(items) => items.iter().map(|item| convert(item, reader, diagnostics)).collect(),
+        Kind::Map(entries) => {
+            let mut map = Map::new();
+            for (key, value) in entries {
+                let Some(name) = key.text() else { continue };
+                if reader == Reader::Manifest
+                    && let Some(plain) = key.plain()
+                    && matches!(meaning(plain), Meaning::Switch(_) | Meaning::Letter(_))
+                {
+                    let message = format!("kubectl reads the key {plain} as a boolean");
+                    diagnostics.push(Diagnostic::error(key.place(), message).hint("quote it"));
+                }
+                map.insert(name.to_owned(), convert(value, reader, diagnostics));
+            }
+            Value::Object(map)
+        }
+        Kind::Scalar { text, .. } => match node.plain() {
+            None => Value::String(text.clone()),
+            Some(plain) => scalar(plain, reader).unwrap_or_else(|(message, hint)| {
+                diagnostics.push(Diagnostic::error(node.place(), message).hint(hint));
+                Value::Null
+            }),
+        },
+    }
+}
+
+fn scalar(text: &str, reader: Reader) -> Result<Value, (String, String)> {
+    let switch = |on: bool| {
+        Err((format!("{text} is a boolean to some readers of YAML and text to others"), format!("write {on}, or quote it")))
+    };
+    match meaning(text) {
+        Meaning::Null => Ok(Value::Null),
+        Meaning::Bool(value) => Ok(Value::Bool(value)),
+        Meaning::Switch(on) => switch(on),
+        Meaning::Letter(on) if reader == Reader::Manifest => switch(on),
+        Meaning::Text | Meaning::Letter(_) => Ok(Value::String(text.to_owned())),
+        Meaning::Refused(why) => Err((format!("{text} cannot be a number: {why}"), "quote it to keep it as text".to_owned())),
+        Meaning::Number(number) if reader == Reader::Parameter && number.to_string() != text => Err((
+            format!("the number {text} is not in the form in which it would be printed"),
+            format!("write {number}, or quote it to keep it as text"),
+        )),
+        Meaning::Number(number) => Ok(Value::Number(number)),
+    }
+}
+
+impl Node {
+    /// A tree of this value, every node of it at `span`. Strings are quoted: none of them becomes a number again.
+    pub fn from_value(value: &Value, span: Span) -> Self {
+        let plain = |text: String| Self::scalar(span, text, Style::Plain);
+        match value {
+            Value::Null => plain("null".to_owned()),
+            Value::Bool(value) => plain(value.to_string()),
+            Value::Number(number) => plain(number.to_string()),
+            Value::String(text) => Self::scalar(span, text.as_str(), Style::Quoted),
+            Value::Array(items) => Self::new(span, Kind::Seq(items.iter().map(|item| Self::from_value(item, span)).collect())),
+            Value::Object(map) => {
+                let entry = |(key, value): (&String, &Value)| {
+                    (Self::scalar(span, key.as_str(), Style::Quoted), Self::from_value(value, span))
+                };
+                Self::new(span, Kind::Map(map.iter().map(entry).collect()))
+            }
+        }
+    }
+}
+
+/// Writes a value as YAML that kubectl and we read back as the same value.
+pub fn to_text(value: &Value) -> String {
+    // JSON is YAML too, should the writer ever refuse a value.
+    serde_yaml::to_string(value).unwrap_or_else(|_| format!("{value}\n"))
+}
