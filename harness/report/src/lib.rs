@@ -1,1 +1,46 @@
-//! Results in, text out.
+//! Results in, text out: what a person, a spreadsheet and a program read about a session.
+//!
+//! Pure: no I/O, no clock, no environment. The caller says how wide the terminal is, whether it shows colours and in
+//! which time zone its reader lives ([`style::Screen`]), and prints what comes back. Every text ends with a newline.
+//!
+//! ```text
+//! Results (session + cases) --> progress     lines while it runs, and the last line
+//!                           |-> performance  the table of all figures: pretty, plain, csv
+//!                           |-> failure      a block for each case that is not fine
+//!                           |-> summary      outcomes, durations, what was left behind
+//!                           |-> results      `muster results list|show`
+//!                           '-> json         the run report, docs/run-report.md
+//! ListedCase -----------------> listing      -l, -L, --list-tags, --describe
+//! ```
+//!
+//! Texts come from jobs, manifests and file names that nobody here trusts: whatever reaches a terminal went through
+//! [`style::sanitize`].
+
+pub mod command;
+pub mod counts;
+pub mod failure;
+pub mod json;
+pub mod listing;
+pub mod number;
+pub mod performance;
+pub mod progress;
+pub mod results;
+pub mod style;
+pub mod summary;
+mod table;
+pub mod time;
+mod words;
+
+pub use counts::{Counts, Results};
+pub use style::{Paint, Screen};
+
+/// A text that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// The data has no JSON form.
+    #[error("write the JSON")]
+    Json(#[from] serde_json::Error),
+    /// The figures have no CSV form.
+    #[error("write the CSV table")]
+    Csv(#[source] Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,64 @@
+//! Commands that a person can paste into a shell.
+
+use muster_core::result::CaseResult;
+
+/// What runs one case again: its file, its hash, its place, and before them the options that the site and the check
+/// were found and changed with (`-C`, `-S`, `--prefix`), which only the caller knows.
+pub fn rerun(case: &CaseResult, options: &[String]) -> String {
+    let name = &case.name;
+    let mut words = vec!["muster".to_owned()];
+    words.extend(options.iter().cloned());
+    let (hash, place) = (format!("/{}", name.hash), name.system_partition());
+    for (flag, value) in [("-c", &case.about.file), ("-n", &hash), ("--system", &place), ("-p", &literal(&name.environ))] {
+        words.extend([flag.to_owned(), value.clone()]);
+    }
+    words.push("-r".to_owned());
+    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of a POSIX shell that stands for exactly this text.
+pub fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// `-p` takes a regex: a `+` in an environment's name must not act as one.
+fn literal(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for c in name.chars() {
+        if r"\.+*?()|[]{}^$#&-~!".contains(c) && c != '-' {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_need_quotes_get_them() {
+        let rows = [
+            ("checks/stream.check.yaml", "checks/stream.check.yaml"),
+            ("eidf:gpu-service", "eidf:gpu-service"),
+            ("", "''"),
+            ("my checks/a.yaml", "'my checks/a.yaml'"),
+            ("it's", r"'it'\''s'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("~/x", "'~/x'"),
+            ("a\\b", "'a\\b'"),
+        ];
+        for (word, quoted) in rows {
+            assert_eq!(quote(word), quoted, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_environment_is_not_a_pattern() {
+        for (name, pattern) in [("default", "default"), ("gcc-13.2", r"gcc-13\.2"), ("gcc+mpi", r"gcc\+mpi")] {
+            assert_eq!(literal(name), pattern);
+        }
+    }
+}

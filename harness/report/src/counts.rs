@@ -1,0 +1,230 @@
+//! Which cases count, in which order they are shown, and how many ended how.
+
+use muster_core::{
+    case::CaseName,
+    result::{CaseResult, Outcome, Session},
+};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap, HashSet},
+};
+
+/// A session and every attempt of every case that is known of it: what all reports are made from.
+#[derive(Debug, Clone)]
+pub struct Results<'a> {
+    /// The session.
+    pub session: &'a Session,
+    cases: Vec<&'a CaseResult>,
+}
+
+impl<'a> Results<'a> {
+    /// A session with its attempts in any order.
+    pub fn new(session: &'a Session, cases: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        Self { session, cases: cases.into_iter().collect() }
+    }
+
+    /// Every attempt, as given.
+    pub fn attempts(&self) -> &[&'a CaseResult] {
+        &self.cases
+    }
+
+    /// Every attempt, by name, place and number: a table of figures looks the same every morning, in whatever order
+    /// the cases finished. Numbers within names are compared as numbers.
+    pub fn sorted(&self) -> Vec<&'a CaseResult> {
+        let mut cases = self.cases.clone();
+        cases.sort_by(|a, b| compare_names(&a.name, &b.name).then(a.attempt.cmp(&b.attempt)));
+        cases
+    }
+
+    /// The last attempt of every case, sorted: the one that counts.
+    pub fn last_attempts(&self) -> Vec<&'a CaseResult> {
+        let mut last: Vec<&CaseResult> = Vec::new();
+        for case in self.sorted() {
+            match last.last_mut() {
+                Some(before) if before.name == case.name => *before = case,
+                _ => last.push(case),
+            }
+        }
+        last
+    }
+
+    /// How many cases ended how.
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.last_attempts(), self.session.num_cases)
+    }
+}
+
+fn compare_names(a: &CaseName, b: &CaseName) -> Ordering {
+    compare_naturally(&a.display, &b.display).then_with(|| compare_naturally(&a.place(), &b.place())).then_with(|| a.cmp(b))
+}
+
+/// Runs of digits by their value, everything else by character: `size=128` stands before `size=1024`.
+fn compare_naturally(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let (head_a, rest_a) = split_run(a);
+        let (head_b, rest_b) = split_run(b);
+        let is_number = |head: &str| head.starts_with(|c: char| c.is_ascii_digit());
+        let order = if is_number(head_a) && is_number(head_b) {
+            let (value_a, value_b) = (head_a.trim_start_matches('0'), head_b.trim_start_matches('0'));
+            value_a.len().cmp(&value_b.len()).then_with(|| value_a.cmp(value_b)).then_with(|| head_a.cmp(head_b))
+        } else {
+            head_a.cmp(head_b)
+        };
+        if order.is_ne() || head_a.is_empty() {
+            return order;
+        }
+        (a, b) = (rest_a, rest_b);
+    }
+}
+
+/// The leading run of digits, or of anything else.
+fn split_run(text: &str) -> (&str, &str) {
+    let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    text.split_at(text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len()))
+}
+
+/// How many cases ended how. `total` is always the sum of the other seven.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Cases selected.
+    pub total: u32,
+    /// Checks (with their parameters) that the cases with a result belong to.
+    pub checks: u32,
+    /// `pass`
+    pub passed: u32,
+    /// Everything that is neither fine nor aborted: `fail`, `invalid`, `timeout`, `disrupted`, `error`, `xpass`.
+    pub failed: u32,
+    /// `xfail`
+    pub expected: u32,
+    /// `skip`
+    pub skipped: u32,
+    /// `abort`
+    pub aborted: u32,
+    /// `stopped`
+    pub stopped: u32,
+    /// Selected, but without a result: the session ended before their turn.
+    pub not_run: u32,
+    /// The same by outcome: `fail{sanity}`.
+    pub by_outcome: BTreeMap<String, u32>,
+}
+
+impl Counts {
+    /// Counts one result a case; `selected` is how many there should be.
+    pub fn of(cases: &[&CaseResult], selected: u32) -> Self {
+        let mut counts = Self::default();
+        let mut checks = HashSet::new();
+        for case in cases {
+            checks.insert((&case.name.display, &case.name.hash));
+            counts.add(&case.outcome);
+        }
+        counts.checks = u32::try_from(checks.len()).unwrap_or(u32::MAX);
+        counts.not_run = selected.saturating_sub(counts.total);
+        counts.total += counts.not_run;
+        counts
+    }
+
+    /// Counts one case more.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.total += 1;
+        *self.by_outcome.entry(outcome.to_string()).or_default() += 1;
+        *match outcome {
+            Outcome::Pass => &mut self.passed,
+            Outcome::Skip => &mut self.skipped,
+            Outcome::Xfail => &mut self.expected,
+            Outcome::Abort => &mut self.aborted,
+            Outcome::Stopped(_) => &mut self.stopped,
+            Outcome::Xpass
+            | Outcome::Fail(_)
+            | Outcome::Invalid(_)
+            | Outcome::Timeout(_)
+            | Outcome::Disrupted(_)
+            | Outcome::Error(_) => &mut self.failed,
+        } += 1;
+    }
+
+    /// Cases that were run to an end, good or bad.
+    pub fn ran(&self) -> u32 {
+        self.passed + self.failed + self.expected + self.stopped
+    }
+
+    /// Whether there is nothing to look into: something was selected, and all of it was run or skipped as it should be.
+    pub fn is_fine(&self) -> bool {
+        self.total > 0 && self.failed + self.aborted + self.not_run == 0
+    }
+}
+
+/// How often each case was run again, for cases that were.
+pub(crate) fn retries<'a>(results: &Results<'a>) -> Vec<(&'a CaseResult, u32)> {
+    let mut attempts: HashMap<&CaseName, u32> = HashMap::new();
+    for case in results.attempts() {
+        *attempts.entry(&case.name).or_default() += 1;
+    }
+    let again = |case: &CaseResult| attempts.get(&case.name).map_or(0, |count| count - 1);
+    results.last_attempts().into_iter().map(|case| (case, again(case))).filter(|(_, count)| *count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::{
+        result::{Clock, Failure, Fault, Invalid},
+        scheduler::Disruption,
+    };
+
+    #[test]
+    fn the_sum_always_adds_up() {
+        let every = [
+            Outcome::Pass,
+            Outcome::Skip,
+            Outcome::Xfail,
+            Outcome::Xpass,
+            Outcome::Fail(Failure::Sanity),
+            Outcome::Invalid(Invalid::Logs),
+            Outcome::Timeout(Clock::Pending),
+            Outcome::Disrupted(Disruption::Node),
+            Outcome::Error(Fault::Infra),
+            Outcome::Abort,
+            Outcome::Stopped("enough".into()),
+        ];
+        let mut counts = Counts::default();
+        for (number, outcome) in every.iter().enumerate() {
+            counts.add(outcome);
+            let parts = counts.ran() + counts.skipped + counts.aborted + counts.not_run;
+            assert_eq!((counts.total, parts), (u32::try_from(number).unwrap() + 1, counts.total), "{outcome}");
+            assert_eq!(counts.by_outcome.values().sum::<u32>(), counts.total);
+        }
+        assert_eq!((counts.passed, counts.failed, counts.expected, counts.stopped), (1, 6, 1, 1));
+    }
+
+    #[test]
+    fn only_a_whole_session_without_a_failure_is_fine() {
+        let of = |outcomes: &[Outcome], not_run| {
+            let mut counts = Counts { total: not_run, not_run, ..Counts::default() };
+            for outcome in outcomes {
+                counts.add(outcome);
+            }
+            counts.is_fine()
+        };
+        let rows: [(&[Outcome], u32, bool); 8] = [
+            (&[Outcome::Pass, Outcome::Skip, Outcome::Xfail, Outcome::Stopped("x".into())], 0, true),
+            (&[Outcome::Pass], 1, false),
+            (&[Outcome::Pass, Outcome::Abort], 0, false),
+            (&[Outcome::Pass, Outcome::Xpass], 0, false),
+            (&[Outcome::Timeout(Clock::Pending)], 0, false),
+            (&[Outcome::Skip], 0, true),
+            (&[], 0, false),
+            (&[], 1, false),
+        ];
+        for (outcomes, not_run, fine) in rows {
+            assert_eq!(of(outcomes, not_run), fine, "{outcomes:?} {not_run}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_names_are_compared_as_numbers() {
+        let mut names = ["b", "a %n=1024", "a %n=128", "a %n=0128", "a", "a %n=128 %m=2", ""];
+        names.sort_by(|a, b| compare_naturally(a, b));
+        assert_eq!(names, ["", "a", "a %n=0128", "a %n=128", "a %n=128 %m=2", "a %n=1024", "b"]);
+    }
+}

@@ -1,0 +1,281 @@
+//! The table of all figures. Every measured variable of every attempt has a row, new or old, passed or failed; what
+//! has no figure is counted below.
+//!
+//! `pretty` is for eyes: one wide table where it fits, else one heading a case with its figures below. `plain` is for
+//! `grep`: every cell in every line, never wrapped. `csv` is for programs: all digits, a fixed set of columns.
+
+use crate::{
+    RenderError,
+    counts::Results,
+    number::{difference_of, exact, number, percent},
+    style::{Screen, Tone, heading, one_line},
+    table::{Column, Layout, left, right},
+    words::{counted, origin, verdict_word},
+};
+use muster_core::{perf::Measurement, result::CaseResult};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write,
+};
+
+/// How the table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// With lines, fitted to the screen.
+    Pretty,
+    /// With blanks.
+    Plain,
+    /// RFC 4180.
+    Csv,
+}
+
+/// The table of a session's figures, with a heading unless it is CSV.
+///
+/// # Errors
+/// Only for CSV: a row that cannot be written.
+pub fn report(results: &Results<'_>, format: Format, screen: &Screen) -> Result<String, RenderError> {
+    let table = match format {
+        Format::Csv => return csv(results),
+        Format::Pretty => pretty(results, screen),
+        Format::Plain => plain(results),
+    };
+    let title = screen.paint.apply(Tone::Strong, heading("PERFORMANCE REPORT", '=', screen.width));
+    Ok(format!("{title}\n\n{table}{}\n", last_line(results)))
+}
+
+const COLUMNS: [Column; 11] = [
+    left("name"),
+    left("sysenv"),
+    left("node(s)"),
+    left("pvar"),
+    left("punit"),
+    right("pval"),
+    right("reference"),
+    right("lower"),
+    right("upper"),
+    right("diff %"),
+    left("result"),
+];
+
+fn figures<'a>(results: &Results<'a>) -> Vec<(&'a CaseResult, &'a Measurement)> {
+    results.sorted().into_iter().flat_map(|case| case.measurements.iter().map(move |figure| (case, figure))).collect()
+}
+
+/// A row of all eleven columns.
+fn row(case: &CaseResult, measurement: &Measurement) -> Vec<String> {
+    let mut cells = vec![titled(case), one_line(&case.name.place()).into_owned(), nodes(case, measurement)];
+    cells.push(one_line(&measurement.label()).into_owned());
+    cells.push(one_line(&measurement.unit).into_owned());
+    cells.extend(numbers(measurement));
+    cells
+}
+
+/// Value to result: the last six columns.
+fn numbers(measurement: &Measurement) -> [String; 6] {
+    let bounds = measurement.bounds;
+    let bound = |bound: Option<f64>| bound.map_or_else(String::new, number);
+    [
+        number(measurement.value),
+        bound(bounds.map(|bounds| bounds.reference)),
+        bound(bounds.and_then(|bounds| bounds.lower)),
+        bound(bounds.and_then(|bounds| bounds.upper)),
+        difference_of(measurement).map_or_else(String::new, percent),
+        verdict_word(&measurement.verdict).to_owned(),
+    ]
+}
+
+fn titled(case: &CaseResult) -> String {
+    let name = one_line(&case.name.display);
+    if case.attempt > 1 { format!("{name} (attempt {})", case.attempt) } else { name.into_owned() }
+}
+
+/// The node of a figure's own section, else the case's; many nodes are only counted.
+fn nodes(case: &CaseResult, measurement: &Measurement) -> String {
+    origin(measurement).unwrap_or_else(|| match case.nodes.len() {
+        0..=2 => one_line(&case.nodes.join(",")).into_owned(),
+        many => format!("{many} nodes"),
+    })
+}
+
+fn plain(results: &Results<'_>) -> String {
+    let rows: Vec<_> = figures(results).into_iter().map(|(case, figure)| row(case, figure)).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut widths: Vec<_> = COLUMNS.iter().map(|column| column.title.len()).collect();
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let cells = cells.zip(&widths).zip(&COLUMNS).map(|((cell, &width), column)| match column.align {
+            comfy_table::CellAlignment::Right => format!("{cell:>width$}"),
+            _ => format!("{cell:<width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    let rules: Vec<_> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let mut text = line(&mut COLUMNS.iter().map(|column| column.title));
+    text += &line(&mut rules.iter().map(String::as_str));
+    text.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
+    text + "\n"
+}
+
+fn pretty(results: &Results<'_>, screen: &Screen) -> String {
+    let figures = figures(results);
+    if figures.is_empty() {
+        return String::new();
+    }
+    let mut rows: Vec<_> = figures.iter().map(|(case, figure)| row(case, figure)).collect();
+    blank_repetitions(&mut rows);
+    let layout = Layout::new(&COLUMNS, &rows);
+    if layout.width() > screen.width {
+        return grouped(&figures, screen);
+    }
+    let body = layout.rows(&rows, screen.paint, tone_of);
+    format!("{}{}{body}{}\n", layout.titles(screen.paint), layout.rule(), layout.rule())
+}
+
+/// Says name, place and nodes only where they change.
+fn blank_repetitions(rows: &mut [Vec<String>]) {
+    for index in (1..rows.len()).rev() {
+        let (before, row) = rows.split_at_mut(index);
+        let (Some(before), Some(row)) = (before.last(), row.first_mut()) else { continue };
+        for column in 0..3 {
+            if before.get(column) != row.get(column) {
+                break;
+            }
+            if let Some(cell) = row.get_mut(column) {
+                cell.clear();
+            }
+        }
+    }
+}
+
+/// For narrow screens: the case and its nodes as a heading, its figures below.
+fn grouped(figures: &[(&CaseResult, &Measurement)], screen: &Screen) -> String {
+    let columns: Vec<_> = [left("pvar"), right("pval"), left("punit")].into_iter().chain(COLUMNS.into_iter().skip(6)).collect();
+    let rows: Vec<_> = figures.iter().map(|(_, figure)| short_row(figure)).collect();
+    let mut layout = Layout::new(&columns, &rows);
+    layout.fit(0, screen.width);
+    let mut text = layout.titles(screen.paint) + &layout.rule();
+    let cases = figures.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b));
+    let mut rest = rows.as_slice();
+    for case in cases {
+        let (own, others) = rest.split_at(case.len());
+        if let Some((first, _)) = case.first() {
+            text += &group_heading(first, screen);
+        }
+        text += &layout.rows(own, screen.paint, tone_of);
+        rest = others;
+    }
+    text + &layout.rule() + "\n"
+}
+
+fn short_row(measurement: &Measurement) -> Vec<String> {
+    let label = one_line(&measurement.label()).into_owned();
+    let label = origin(measurement).map_or(label.clone(), |origin| format!("{label} {origin}"));
+    let [value, numbers @ ..] = numbers(measurement);
+    [format!("  {label}"), value, one_line(&measurement.unit).into_owned()].into_iter().chain(numbers).collect()
+}
+
+fn group_heading(case: &CaseResult, screen: &Screen) -> String {
+    let name = titled(case);
+    let mut place = format!("@{}", one_line(&case.name.place()));
+    match case.nodes.len() {
+        0 => {}
+        1..=2 => _ = write!(place, " on {}", one_line(&case.nodes.join(", "))),
+        many => _ = write!(place, " on {many} nodes"),
+    }
+    let fits = name.chars().count() + place.chars().count() + 2 <= screen.width;
+    format!(" {}{}{place}\n", screen.paint.apply(Tone::Strong, name), if fits { " " } else { "\n   " })
+}
+
+fn tone_of(word: &str) -> Tone {
+    match word {
+        "pass" => Tone::Good,
+        "fail" | "xpass" => Tone::Bad,
+        "warn" | "xfail" => Tone::Odd,
+        _ => Tone::Plain,
+    }
+}
+
+/// How many figures there are, and which cases have none.
+fn last_line(results: &Results<'_>) -> String {
+    let figures = results.attempts().iter().map(|case| case.measurements.len()).sum();
+    let measured = results.attempts().iter().filter(|case| !case.measurements.is_empty());
+    let measured: HashSet<_> = measured.map(|case| &case.name).collect();
+    let mut without: BTreeMap<String, usize> = BTreeMap::new();
+    for case in results.last_attempts().into_iter().filter(|case| !measured.contains(&case.name)) {
+        *without.entry(one_line(&case.outcome.to_string()).into_owned()).or_default() += 1;
+    }
+    let mut text = format!("{} of {}", counted(figures, "figure"), counted(measured.len(), "case"));
+    if !without.is_empty() {
+        let words: Vec<_> = without.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        let _ = write!(text, "; {} without figures ({})", counted(without.values().sum(), "case"), words.join(", "));
+    }
+    text
+}
+
+/// The columns of the CSV table: the eleven of the other formats, then what tells two equal rows apart. New ones are
+/// only ever added at the end.
+pub const CSV_COLUMNS: [&str; 16] = [
+    "name",
+    "sysenv",
+    "nodes",
+    "pvar",
+    "punit",
+    "pval",
+    "reference",
+    "lower",
+    "upper",
+    "diff_percent",
+    "result",
+    "section",
+    "outcome",
+    "hash",
+    "attempt",
+    "session",
+];
+
+fn csv(results: &Results<'_>) -> Result<String, RenderError> {
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(Vec::new());
+    let wrong = |error: ::csv::Error| RenderError::Csv(error.into());
+    writer.write_record(CSV_COLUMNS).map_err(wrong)?;
+    for (case, figure) in figures(results) {
+        writer.write_record(csv_row(results, case, figure)).map_err(wrong)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| RenderError::Csv(error.into_error().into()))?;
+    String::from_utf8(bytes).map_err(|error| RenderError::Csv(error.into()))
+}
+
+fn csv_row(results: &Results<'_>, case: &CaseResult, figure: &Measurement) -> [String; 16] {
+    let bounds = figure.bounds;
+    let bound = |bound: Option<f64>| bound.map_or_else(String::new, exact);
+    let nodes = figure.node.clone().unwrap_or_else(|| case.nodes.join(","));
+    [
+        text_cell(&case.name.display),
+        text_cell(&case.name.place()),
+        text_cell(&nodes),
+        text_cell(&figure.label()),
+        text_cell(&figure.unit),
+        exact(figure.value),
+        bound(bounds.map(|bounds| bounds.reference)),
+        bound(bounds.and_then(|bounds| bounds.lower)),
+        bound(bounds.and_then(|bounds| bounds.upper)),
+        difference_of(figure).map_or_else(String::new, exact),
+        verdict_word(&figure.verdict).trim_matches('-').to_owned(),
+        text_cell(figure.section.as_deref().unwrap_or_default()),
+        text_cell(&case.outcome.to_string()),
+        text_cell(&case.name.hash),
+        case.attempt.to_string(),
+        text_cell(&results.session.id.0),
+    ]
+}
+
+/// A spreadsheet takes text that begins with one of these for a formula; the apostrophe tells it otherwise.
+fn text_cell(text: &str) -> String {
+    let text = one_line(text);
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.into_owned() }
+}

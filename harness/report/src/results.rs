@@ -1,0 +1,131 @@
+//! Sessions of the past: `muster results list` and `muster results show`.
+
+use crate::{
+    counts::{Counts, Results},
+    failure,
+    progress::{finished, setup, verdict_line},
+    style::{Screen, Tone, one_line},
+    summary,
+    table::{Layout, left, right},
+    time::local,
+};
+use muster_core::{
+    result::Session,
+    time::{Timestamp, format_duration},
+};
+use std::fmt::Write;
+
+/// Whether a session is over; derived by whoever can see its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It came to its end, or to a signal.
+    Ended,
+    /// Its process is alive.
+    Running,
+    /// Its process died without ending it.
+    Interrupted,
+}
+
+impl State {
+    /// The word in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A row of the list.
+#[derive(Debug, Clone)]
+pub struct ListedSession<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// Whether it is over.
+    pub state: State,
+    /// How its cases ended.
+    pub counts: Counts,
+}
+
+/// One line a session, in the order given. `now` is for those that still run.
+pub fn list(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> String {
+    if sessions.is_empty() {
+        return "No session is stored\n".to_owned();
+    }
+    let columns = [
+        left("session"),
+        left("started"),
+        right("duration"),
+        left("system"),
+        right("cases"),
+        right("passed"),
+        right("failed"),
+        right("other"),
+        left("state"),
+    ];
+    let rows: Vec<_> = sessions.iter().map(|listed| row(listed, now, screen)).collect();
+    let mut layout = Layout::new(&columns, &rows);
+    layout.fit(3, screen.width);
+    let tone = |word: &str| match word {
+        "ended" => Tone::Plain,
+        "running" => Tone::Good,
+        _ => Tone::Bad,
+    };
+    let mut text = layout.titles(screen.paint) + &layout.rule() + &layout.rows(&rows, screen.paint, tone) + &layout.rule();
+    let _ = writeln!(text, "{} session(s)", sessions.len());
+    text
+}
+
+fn row(listed: &ListedSession<'_>, now: Timestamp, screen: &Screen) -> Vec<String> {
+    let (session, counts) = (listed.session, &listed.counts);
+    // Nobody knows when a killed session died.
+    let end = session.ended.or((listed.state == State::Running).then_some(now));
+    let started = local(session.started, &screen.zone);
+    vec![
+        one_line(&session.id.0).into_owned(),
+        started.get(..16).unwrap_or(&started).to_owned(),
+        end.map_or_else(|| "-".to_owned(), |end| format_duration(end.since(session.started))),
+        one_line(&session.system).into_owned(),
+        counts.total.to_string(),
+        counts.passed.to_string(),
+        counts.failed.to_string(),
+        (counts.total - counts.passed - counts.failed).to_string(),
+        state_word(session, listed.state).to_owned(),
+    ]
+}
+
+/// One session: who, where, when, every attempt with its figures, the failures, the last line.
+pub fn show(results: &Results<'_>, state: State, now: Timestamp, screen: &Screen) -> String {
+    let session = results.session;
+    let mut text = setup(session, screen.paint);
+    let mut row = |label: &str, value: &str| _ = writeln!(text, "  {:<19}{value}", format!("{label}:"));
+    row("started", &local(session.started, &screen.zone));
+    if let Some(ended) = session.ended {
+        let took = format_duration(ended.since(session.started));
+        row("ended", &format!("{} ({took})", local(ended, &screen.zone)));
+    }
+    row("state", state_word(session, state));
+    text.push('\n');
+    let cases = results.sorted();
+    let total = u32::try_from(cases.len()).unwrap_or(u32::MAX);
+    for (number, case) in (1..).zip(cases) {
+        text += &finished(case, number, total, screen.paint);
+    }
+    text.push('\n');
+    let failures = failure::report(results, &[], screen);
+    if !failures.is_empty() {
+        text += &failures;
+        text.push('\n');
+    }
+    text += &summary::leftovers(results, screen);
+    text += &verdict_line(&results.counts(), session.interrupted || state == State::Interrupted, screen.paint);
+    // Nobody knows when a killed session died: what it did last is all there is.
+    let last = results.attempts().iter().map(|case| case.times.finished).max().unwrap_or(session.started);
+    text + &summary::summary(results, if state == State::Running { now } else { last })
+}
+
+/// A signal ends a session in good order, and yet it was interrupted.
+fn state_word(session: &Session, state: State) -> &'static str {
+    if session.interrupted { State::Interrupted.as_str() } else { state.as_str() }
+}

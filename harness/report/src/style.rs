@@ -1,0 +1,137 @@
+//! Colours, and the wall between a job's bytes and somebody's terminal.
+
+use jiff::tz::TimeZone;
+use std::{borrow::Cow, fmt::Display};
+
+/// What the reader looks at.
+#[derive(Debug, Clone)]
+pub struct Screen {
+    /// Whether it shows colours.
+    pub paint: Paint,
+    /// Columns.
+    pub width: usize,
+    /// Where its reader's clock stands.
+    pub zone: TimeZone,
+}
+
+/// Whether to write colours. Without them no escape sequence is written at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paint {
+    /// Write them.
+    pub color: bool,
+}
+
+/// What a colour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// As it should not be.
+    Bad,
+    /// Neither: expected, skipped, worth a look.
+    Odd,
+    /// A heading.
+    Strong,
+    /// For whoever looks for it.
+    Faint,
+    /// Like the text around it.
+    Plain,
+}
+
+impl Paint {
+    /// No colours.
+    pub const OFF: Self = Self { color: false };
+    /// Colours.
+    pub const ON: Self = Self { color: true };
+
+    /// The text in that tone.
+    pub fn apply(self, tone: Tone, text: impl Display) -> String {
+        let code = match tone {
+            Tone::Good => 32,
+            Tone::Bad => 31,
+            Tone::Odd => 33,
+            Tone::Strong => 1,
+            Tone::Faint => 2,
+            Tone::Plain => return text.to_string(),
+        };
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// A heading in the middle of a line of `fill`, as wide as the screen but at most 80 columns.
+pub(crate) fn heading(title: &str, fill: char, width: usize) -> String {
+    let room = width.min(80).saturating_sub(title.chars().count() + 2);
+    let line = |count| fill.to_string().repeat(count);
+    format!("{} {title} {}", line(room / 2), line(room - room / 2))
+}
+
+/// Removes whatever could move a cursor, set a title, change a colour or reorder text: escape sequences, control
+/// characters other than tab and newline, and Unicode's direction marks. A carriage return becomes a line break,
+/// as a log reads best that way.
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match c {
+            '\r' => {
+                if !after.starts_with('\n') {
+                    clean.push('\n');
+                }
+                after
+            }
+            '\x1b' => after_escape(after),
+            '\u{9b}' => after_control_sequence(after),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => after_string(after),
+            c if is_unwanted(c) => after,
+            c => {
+                clean.push(c);
+                after
+            }
+        };
+    }
+    Cow::Owned(clean)
+}
+
+/// The same in a single line, for names, causes and cells.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    match sanitize(text) {
+        Cow::Borrowed(text) if !text.contains(['\n', '\t']) => Cow::Borrowed(text),
+        clean => Cow::Owned(clean.trim().replace(['\n', '\t'], " ")),
+    }
+}
+
+fn is_unwanted(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What follows ESC and the sequence it begins (ECMA-48, 5.3 to 5.6 and 13.2).
+fn after_escape(text: &str) -> &str {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some('[') => after_control_sequence(chars.as_str()),
+        Some(']' | 'P' | 'X' | '^' | '_') => after_string(chars.as_str()),
+        Some(' '..='/') => {
+            let text = text.trim_start_matches(|c| matches!(c, ' '..='/'));
+            text.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(text)
+        }
+        Some('0'..='~') => chars.as_str(),
+        _ => text,
+    }
+}
+
+/// Parameters, intermediates, one final character.
+fn after_control_sequence(text: &str) -> &str {
+    let text = text.trim_start_matches(|c| matches!(c, ' '..='?'));
+    text.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(text)
+}
+
+/// A window title or the like, up to its terminator. One that does not end in its line hides nothing: it stays text.
+fn after_string(text: &str) -> &str {
+    let line = text.split('\n').next().unwrap_or(text);
+    let ends = ["\x07", "\x1b\\", "\u{9c}"].iter().filter_map(|end| line.find(end).map(|at| at + end.len()));
+    ends.min().map_or(text, |end| &text[end..])
+}
