@@ -1,1 +1,25 @@
-//! The results database.
+//! The results database: what ran, what is running, how it ended. One file that several processes may use at once.
+//!
+//! ```text
+//! begin -> { intent -> launched -> marks ... -> finished -> cleaned } for each attempt -> end        Store, one writer
+//!                                         sessions, results, unfinished, open_jobs                   Reader, any number
+//! ```
+//! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
+//! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
+//! SQLite only; the SQL of reads and writes is kept to what PostgreSQL would take as well.
+
+mod batch;
+mod connect;
+mod decode;
+mod error;
+mod message;
+mod migrate;
+mod owner;
+mod read;
+mod schema;
+mod write;
+
+pub use error::StoreError;
+pub use owner::Owner;
+pub use read::{Alive, JobRow, JobState, OpenJob, Reader, SessionRow, SessionState};
+pub use write::{Intent, Store};

@@ -1,0 +1,209 @@
+//! What is told to the writer: values already in their stored form, so that encoding is done by whoever asks.
+
+use crate::{Owner, StoreError};
+use muster_core::{
+    case::{CaseName, Identifier, SessionId},
+    perf::Measurement,
+    result::{About, CaseResult, Session, Times},
+    scheduler::{Job, SectionExit},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, path::Path, sync::Arc};
+use tokio::sync::oneshot;
+
+/// A stored text. Shared, because a failed transaction is tried again and binding takes ownership.
+pub(crate) type Text = Arc<str>;
+
+/// A message and who waits for it to be committed.
+pub(crate) struct Envelope {
+    pub(crate) message: Message,
+    pub(crate) ack: Option<oneshot::Sender<Result<(), StoreError>>>,
+}
+
+/// One thing to write.
+pub(crate) enum Message {
+    Begin(Box<SessionEntry>),
+    Intent(Box<IntentEntry>),
+    Launched(JobKey, Text),
+    Marks(JobKey, Text),
+    Finished(Box<AttemptEntry>),
+    Cleaned(JobKey),
+    End { session: Text, ended: Timestamp, interrupted: bool },
+    Close,
+}
+
+impl Message {
+    /// The session that must have been begun for this to be written.
+    pub(crate) fn session(&self) -> Option<&Text> {
+        match self {
+            Self::Intent(entry) => Some(&entry.key.session),
+            Self::Finished(entry) => Some(&entry.session),
+            _ => None,
+        }
+    }
+}
+
+/// Which job.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct JobKey {
+    pub(crate) session: Text,
+    pub(crate) identifier: Text,
+}
+
+impl JobKey {
+    pub(crate) fn of(job: &Job) -> Self {
+        Self::new(&job.session, &job.identifier)
+    }
+
+    fn new(session: &SessionId, identifier: &Identifier) -> Self {
+        Self { session: session.0.as_str().into(), identifier: identifier.as_str().into() }
+    }
+}
+
+/// A row of `session`.
+pub(crate) struct SessionEntry {
+    pub(crate) session: Session,
+    pub(crate) command: Text,
+    pub(crate) owner: Owner,
+}
+
+impl SessionEntry {
+    pub(crate) fn of(session: &Session, owner: &Owner) -> Result<Self, StoreError> {
+        let command = encode("command line", &session.id, &session.command)?;
+        Ok(Self { session: session.clone(), command, owner: owner.clone() })
+    }
+}
+
+/// A row of `case`.
+pub(crate) struct CaseEntry {
+    /// What makes it one case of its session: the name as displayed, with its place.
+    pub(crate) key: Text,
+    pub(crate) name: CaseName,
+    pub(crate) about: Text,
+}
+
+impl CaseEntry {
+    fn of(name: &CaseName, about: &About) -> Result<Self, StoreError> {
+        let about = encode("description", name, about)?;
+        Ok(Self { key: name.to_string().into(), name: name.clone(), about })
+    }
+}
+
+/// A row of `job`.
+pub(crate) struct IntentEntry {
+    pub(crate) key: JobKey,
+    pub(crate) case: CaseEntry,
+    pub(crate) attempt: u32,
+    pub(crate) stage: Text,
+    pub(crate) plan: Text,
+    pub(crate) rules: Text,
+}
+
+impl IntentEntry {
+    pub(crate) fn of(intent: &crate::Intent<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            key: JobKey::new(intent.session, &intent.job.identifier),
+            case: CaseEntry::of(intent.name, intent.about)?,
+            attempt: intent.attempt,
+            stage: lossy(&intent.job.stage),
+            plan: encode_job(intent.job)?,
+            rules: encode("judging rules", intent.name, intent.rules)?,
+        })
+    }
+}
+
+/// A row of `attempt` with its rows of `measurement`.
+pub(crate) struct AttemptEntry {
+    pub(crate) session: Text,
+    pub(crate) case: CaseEntry,
+    pub(crate) number: u32,
+    /// The job it ends, if there was one.
+    pub(crate) job: Option<JobKey>,
+    pub(crate) outcome: &'static str,
+    pub(crate) reason: Option<Text>,
+    pub(crate) phase: &'static str,
+    pub(crate) cause: Option<Text>,
+    pub(crate) times: Times,
+    pub(crate) folder: Option<Text>,
+    pub(crate) detail: Text,
+    pub(crate) measurements: Vec<Measurement>,
+}
+
+impl AttemptEntry {
+    pub(crate) fn of(session: &SessionId, result: &CaseResult) -> Result<Self, StoreError> {
+        // Named one by one, so that a new field is either stored or left out on purpose.
+        let CaseResult {
+            name,
+            about,
+            identifier,
+            attempt,
+            outcome,
+            phase,
+            cause,
+            warnings,
+            nodes,
+            exits,
+            measurements,
+            times,
+            folder,
+            log_tail,
+            look,
+            delete,
+            leftovers,
+        } = result;
+        let detail = Detail {
+            warnings: warnings.into(),
+            nodes: nodes.into(),
+            exits: exits.into(),
+            log_tail: log_tail.as_deref().map(Into::into),
+            look: look.into(),
+            delete: delete.into(),
+            leftovers: leftovers.into(),
+        };
+        Ok(Self {
+            session: session.0.as_str().into(),
+            case: CaseEntry::of(name, about)?,
+            number: *attempt,
+            job: identifier.as_ref().map(|identifier| JobKey::new(session, identifier)),
+            outcome: outcome.word(),
+            reason: outcome.detail().map(Into::into),
+            phase: phase.as_str(),
+            cause: cause.as_deref().map(Into::into),
+            times: *times,
+            folder: folder.as_deref().map(lossy),
+            detail: encode("result", name, &detail)?,
+            measurements: measurements.clone(),
+        })
+    }
+}
+
+/// The part of a result that no query asks for, and that therefore has no columns.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Detail<'a> {
+    pub(crate) warnings: Cow<'a, [String]>,
+    pub(crate) nodes: Cow<'a, [String]>,
+    pub(crate) exits: Cow<'a, [SectionExit]>,
+    pub(crate) log_tail: Option<Cow<'a, str>>,
+    pub(crate) look: Cow<'a, [String]>,
+    pub(crate) delete: Cow<'a, [String]>,
+    pub(crate) leftovers: Cow<'a, [String]>,
+}
+
+/// A job as JSON.
+pub(crate) fn encode_job(job: &Job) -> Result<Text, StoreError> {
+    encode("job", &job.case, job)
+}
+
+/// A value as JSON.
+pub(crate) fn encode(what: &'static str, of: &impl ToString, value: &impl Serialize) -> Result<Text, StoreError> {
+    match serde_json::to_string(value) {
+        Ok(text) => Ok(text.into()),
+        Err(cause) => Err(StoreError::Encode { what, of: of.to_string(), cause }),
+    }
+}
+
+/// A path for people and queries; what has to be exact is in the job.
+fn lossy(path: &Path) -> Text {
+    path.to_string_lossy().into()
+}

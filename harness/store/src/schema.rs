@@ -1,0 +1,149 @@
+//! The statements that write, for as many rows at once as there are: a statement costs a trip to the thread that owns
+//! the connection, so 32 rows of one kind go in one.
+
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
+use std::{fmt::Write, sync::Arc};
+
+/// A statement that waits for its values.
+pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
+
+/// One statement in the forms for 1, 2, 4, 8, 16 and 32 rows: any number of rows takes few trips, and few texts stay
+/// prepared.
+pub(crate) struct ForRows([Arc<str>; 6]);
+
+impl ForRows {
+    fn new(head: &str, columns: usize, tail: &str) -> Self {
+        Self(std::array::from_fn(|power| {
+            let rows: Vec<String> = (0..1 << power).map(|row| placeholders(row * columns, columns)).collect();
+            format!("{head} {} {tail}", rows.join(", ")).into()
+        }))
+    }
+
+    fn insert(table: &str, columns: &[&str]) -> Self {
+        Self::new(&format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), "")
+    }
+
+    /// `values` names its columns `column1`, `column2` in SQLite as in PostgreSQL.
+    fn update_job(set: &str, columns: usize, only: &str) -> Self {
+        let tail = format!(
+            ") AS row WHERE job.session = (SELECT number FROM session WHERE id = row.column1) \
+             AND job.identifier = row.column2 {only}"
+        );
+        Self::new(&format!("UPDATE job SET {set} FROM (VALUES"), columns, &tail)
+    }
+
+    /// Executes the statement for all rows.
+    pub(crate) async fn execute<T: Sync>(
+        &self,
+        connection: &mut SqliteConnection,
+        rows: &[T],
+        bind: impl Fn(Statement, &T) -> Statement + Send,
+    ) -> Result<(), sqlx::Error> {
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let power = rest.len().ilog2().min(5);
+            let (now, later) = rest.split_at(1 << power);
+            let text = AssertSqlSafe(Arc::clone(&self.0[power as usize]));
+            now.iter().fold(sqlx::query(text), &bind).execute(&mut *connection).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+/// `($4, $5, $6)`
+fn placeholders(before: usize, columns: usize) -> String {
+    let mut text = String::from("(");
+    for column in 1..=columns {
+        let comma = if column == 1 { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{comma}${}", before + column);
+    }
+    text.push(')');
+    text
+}
+
+/// All that is written for many rows.
+pub(crate) struct Statements {
+    pub(crate) case: ForRows,
+    pub(crate) intent: ForRows,
+    pub(crate) launched: ForRows,
+    pub(crate) marks: ForRows,
+    pub(crate) attempt: ForRows,
+    pub(crate) measurement: ForRows,
+    pub(crate) ended: ForRows,
+    pub(crate) cleaned: ForRows,
+}
+
+impl Statements {
+    pub(crate) fn new() -> Self {
+        Self {
+            case: ForRows::insert(
+                r#""case""#,
+                &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about"],
+            ),
+            intent: ForRows::insert("job", &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules"]),
+            // A state only ever moves forward, whatever order the news comes in.
+            launched: ForRows::update_job(
+                "launched = row.column3, state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",
+                3,
+                "",
+            ),
+            marks: ForRows::update_job("marks = row.column3", 3, ""),
+            attempt: ForRows::insert(
+                "attempt",
+                &[
+                    "id",
+                    r#""case""#,
+                    "number",
+                    "identifier",
+                    "outcome",
+                    "reason",
+                    "phase",
+                    "cause",
+                    "begun",
+                    "launched",
+                    "started",
+                    "ended",
+                    "finished",
+                    "folder",
+                    "detail",
+                ],
+            ),
+            measurement: ForRows::insert(
+                "measurement",
+                &[
+                    "attempt",
+                    "position",
+                    "variable",
+                    "key",
+                    "section",
+                    "node",
+                    "value",
+                    "unit",
+                    "reference",
+                    "lower",
+                    "upper",
+                    "verdict",
+                    "reason",
+                    "direction",
+                ],
+            ),
+            ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
+            cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_numbers_its_placeholders_through_all_rows() {
+        let statement = ForRows::insert("t", &["a", "b"]);
+        assert_eq!(&*statement.0[0], "INSERT INTO t (a, b) VALUES ($1, $2) ");
+        assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4) ");
+        assert!(statement.0[5].ends_with("($63, $64) "));
+    }
+}

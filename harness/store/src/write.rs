@@ -1,0 +1,165 @@
+//! The writing side. One task owns the one connection that writes: it takes what has queued, commits it as one
+//! transaction, and only then answers.
+
+use crate::{
+    Owner, StoreError,
+    batch::Writer,
+    connect,
+    message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, encode, encode_job},
+};
+use muster_core::{
+    case::{CaseName, SessionId},
+    result::{About, CaseResult, Session},
+    rules::Rules,
+    scheduler::{Job, LogMark},
+    time::Timestamp,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+/// The most messages in one transaction.
+const BATCH: usize = 256;
+
+/// What is written down before a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent<'a> {
+    /// The invocation.
+    pub session: &'a SessionId,
+    /// The case.
+    pub name: &'a CaseName,
+    /// What its check says of itself.
+    pub about: &'a About,
+    /// 1, 2, ... within the session.
+    pub attempt: u32,
+    /// The plan.
+    pub job: &'a Job,
+    /// How it will be judged: the files may have changed when a session is resumed.
+    pub rules: &'a Rules,
+}
+
+/// The results database, open for writing. Cheap to clone; needs a tokio runtime with its clock enabled.
+///
+/// What is awaited is committed when it returns. What is not (`launched`, `marks`, `cleaned`) is committed soon after,
+/// in order; if that fails the cases concerned are still found by their labels, so it is only logged. A failed
+/// transaction is rolled back and reported to all who wait for it; the store goes on.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    notes: Vec<String>,
+    sender: mpsc::UnboundedSender<Envelope>,
+    /// Who waits here has not encoded anything yet: ten thousand waiting cases hold no buffers. Twice a batch, so
+    /// that the next is being made while one is committed.
+    turns: Semaphore,
+}
+
+impl Store {
+    /// Opens the database, makes it and its folder if need be, and brings its tables up to date.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let (connection, notes) = connect::for_writing(&path).await?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(write(Writer::new(connection, path.clone()), receiver));
+        Ok(Self { inner: Arc::new(Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) }) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// What the user should know of this database, one sentence each; usually nothing.
+    pub fn notes(&self) -> &[String] {
+        &self.inner.notes
+    }
+
+    /// Writes down a session and who holds it.
+    pub async fn begin(&self, session: &Session, owner: &Owner) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
+    }
+
+    /// Writes down what is about to be launched.
+    pub async fn intent(&self, intent: &Intent<'_>) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent)?)))).await
+    }
+
+    /// Queues what is known of a job after its launch.
+    pub fn launched(&self, job: &Job) {
+        self.queue(encode_job(job).map(|text| Message::Launched(JobKey::of(job), text)));
+    }
+
+    /// Queues how far a job's log is safely on disk.
+    pub fn marks(&self, job: &Job, marks: &[LogMark]) {
+        self.queue(encode("log marks", &job.case, &marks).map(|text| Message::Marks(JobKey::of(job), text)));
+    }
+
+    /// Writes down how an attempt ended.
+    pub async fn finished(&self, session: &SessionId, result: &CaseResult) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result)?)))).await
+    }
+
+    /// Queues that nothing of a job is left, in whatever session it was launched.
+    pub fn cleaned(&self, job: &Job) {
+        self.queue(Ok(Message::Cleaned(JobKey::of(job))));
+    }
+
+    /// Writes down the end of a session.
+    pub async fn end(&self, session: &SessionId, ended: Timestamp, interrupted: bool) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::End { session: session.0.as_str().into(), ended, interrupted })).await
+    }
+
+    /// Commits what has queued, folds the journal into the file and closes it. Whatever is written later, through
+    /// any clone, fails with [`StoreError::Closed`].
+    pub async fn close(&self) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Close)).await
+    }
+
+    async fn commit(&self, message: impl FnOnce() -> Result<Message, StoreError>) -> Result<(), StoreError> {
+        let _turn = self.inner.turns.acquire().await.map_err(|_| self.closed())?;
+        let message = message()?;
+        let (ack, answer) = oneshot::channel();
+        self.inner.sender.send(Envelope { message, ack: Some(ack) }).map_err(|_| self.closed())?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    fn queue(&self, message: Result<Message, StoreError>) {
+        let sent = message.and_then(|message| self.inner.sender.send(Envelope { message, ack: None }).map_err(|_| self.closed()));
+        if let Err(error) = sent {
+            tracing::warn!(error = &error as &dyn std::error::Error, "not stored");
+        }
+    }
+
+    fn closed(&self) -> StoreError {
+        StoreError::Closed { path: self.inner.path.clone() }
+    }
+}
+
+/// The writer task: ends at `Close`, or when the last `Store` is gone.
+async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelope>) {
+    let mut envelopes = Vec::with_capacity(BATCH);
+    loop {
+        let close = match receiver.recv_many(&mut envelopes, BATCH).await {
+            0 => Some(None),
+            _ => envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close)).map(|at| {
+                let close = envelopes.drain(at..).next();
+                close.and_then(|envelope| envelope.ack)
+            }),
+        };
+        writer.commit(&mut envelopes).await;
+        if let Some(ack) = close {
+            receiver.close();
+            let closed = writer.close().await;
+            if let Some(ack) = ack {
+                let _ = ack.send(closed);
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The store from outside, on real files and with real processes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod session;
+mod support;

@@ -1,0 +1,50 @@
+//! A session from its beginning to its end.
+
+use crate::support::{intend, launched, owner, result, rules, session};
+use muster_core::{
+    result::{Failure, Outcome},
+    scheduler::LogMark,
+    time::Timestamp,
+};
+use muster_store::{JobState, Reader, SessionState, Store};
+
+#[tokio::test]
+async fn a_reader_sees_a_session_as_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let store = Store::open(&path).await.unwrap();
+    let session = session("0199aa", 5);
+    store.begin(&session, &owner(1)).await.unwrap();
+    let first = intend(&store, &session.id, 1, 1).await.unwrap();
+    let second = intend(&store, &session.id, 2, 1).await.unwrap();
+
+    let reader = Reader::open(&path).await.unwrap();
+    let row = reader.session("0199", &|_| true).await.unwrap();
+    assert_eq!((row.session, row.owner, row.state), (session.clone(), owner(1), SessionState::Running));
+
+    let mark = LogMark { section: "nbody-0".into(), offset: 4096, time: None };
+    store.launched(&launched(&first));
+    store.marks(&first, &[LogMark { offset: 1, ..mark.clone() }]);
+    store.marks(&first, std::slice::from_ref(&mark));
+    let done = result(2, 1, Outcome::Fail(Failure::Sanity));
+    store.finished(&session.id, &done).await.unwrap();
+    assert_eq!(reader.results(&session.id).await.unwrap(), [done]);
+    let unfinished = reader.unfinished(&session.id).await.unwrap();
+    assert_eq!(unfinished.len(), 1);
+    let row = &unfinished[0];
+    assert_eq!((&row.job, row.state, &row.marks, &row.rules), (&launched(&first), JobState::Launched, &vec![mark], &rules()));
+    let open: Vec<_> = reader.open_jobs().await.unwrap().into_iter().map(|open| (open.job, open.state)).collect();
+    assert_eq!(open, [(launched(&first), JobState::Launched), (second.clone(), JobState::Ended)]);
+
+    store.cleaned(&second);
+    store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
+    store.cleaned(&first);
+    store.end(&session.id, Timestamp(9), false).await.unwrap();
+    store.close().await.unwrap();
+    let row = reader.sessions(10, &|_| false).await.unwrap().remove(0);
+    assert_eq!((row.state, row.session.ended), (SessionState::Ended, Some(Timestamp(9))));
+    assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("fail".to_owned(), 1), ("pass".to_owned(), 1)]);
+    assert_eq!(reader.open_jobs().await.unwrap(), []);
+    assert_eq!(reader.unfinished(&session.id).await.unwrap(), []);
+    reader.integrity().await.unwrap();
+}

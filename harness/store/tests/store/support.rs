@@ -1,0 +1,140 @@
+//! Sessions, jobs and results to store.
+
+use muster_core::{
+    Value,
+    case::{CaseName, Identifier, SessionId},
+    perf::{Bounds, Direction, Measurement, Verdict},
+    result::{About, CaseResult, Outcome, Phase, Session, Times},
+    rules::Rules,
+    sanity::{Assertion, Claim},
+    scheduler::{Exit, Job, SectionExit},
+    site::SchedulerKind,
+    time::Timestamp,
+};
+use muster_store::{Intent, Owner, Store, StoreError};
+
+pub(crate) fn session(id: &str, started: i64) -> Session {
+    Session {
+        id: SessionId(id.into()),
+        started: Timestamp(started),
+        ended: None,
+        command: vec!["muster".into(), "-r".into(), "-n".into(), "a \"b\"".into()],
+        system: "eidf".into(),
+        user: "ada".into(),
+        host: "login1".into(),
+        workdir: "/home/ada/checks".into(),
+        version: "0.1.0".into(),
+        num_cases: 3,
+        interrupted: false,
+    }
+}
+
+pub(crate) fn owner(pid: u32) -> Owner {
+    Owner { host: "login1".into(), pid, start_time: 123_456, boot_id: "b1f0".into() }
+}
+
+/// Eight letters for a number.
+pub(crate) fn identifier(number: u32) -> Identifier {
+    let mut letters = [0; 8];
+    let mut rest = number;
+    for letter in letters.iter_mut().rev() {
+        *letter = u8::try_from(rest % 26).unwrap();
+        rest /= 26;
+    }
+    Identifier::from_letters(letters)
+}
+
+pub(crate) fn name(number: u32) -> CaseName {
+    CaseName {
+        display: format!("nbody %num_bodies={number}"),
+        check: "nbody".into(),
+        hash: format!("{number:08x}"),
+        system: "eidf".into(),
+        partition: "gpu-service".into(),
+        environ: "default".into(),
+    }
+}
+
+pub(crate) fn about() -> About {
+    About {
+        descr: "CUDA n-body, double precision, three pods".into(),
+        tags: vec!["gpu".into(), "performance".into()],
+        maintainers: vec!["hpc-support".into()],
+        file: "checks/nbody/check.yaml".into(),
+        parameters: vec![("num_bodies".into(), "512000".into())],
+        scheduler: SchedulerKind::K8s,
+        num_tasks: 3,
+    }
+}
+
+pub(crate) fn job(session: &SessionId, number: u32) -> Job {
+    Job {
+        identifier: identifier(number),
+        session: session.clone(),
+        case: name(number).to_string(),
+        scheduler: SchedulerKind::Local,
+        stage: format!("stage/eidf/gpu-service/default/nbody_{number:016x}").into(),
+        handle: Value::Null,
+    }
+}
+
+/// The job with what its launch added.
+pub(crate) fn launched(job: &Job) -> Job {
+    let handle = Value::Object([("pid".to_owned(), Value::from(4711))].into_iter().collect());
+    Job { handle, ..job.clone() }
+}
+
+pub(crate) fn rules() -> Rules {
+    let claim = Claim::Found { pattern: "double-precision GFLOP/s".into(), count: Some(3) };
+    Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() }
+}
+
+pub(crate) fn measurement(variable: &str, value: f64) -> Measurement {
+    Measurement {
+        variable: variable.into(),
+        key: None,
+        section: None,
+        node: None,
+        value,
+        unit: "GFLOP/s".into(),
+        bounds: Some(Bounds { reference: 7440.0, lower: Some(6696.0), upper: None }),
+        verdict: Verdict::Pass,
+        direction: Some(Direction::Higher),
+    }
+}
+
+pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult {
+    CaseResult {
+        name: name(number),
+        about: about(),
+        identifier: Some(identifier(number)),
+        attempt,
+        outcome,
+        phase: Phase::Performance,
+        cause: None,
+        warnings: vec![],
+        nodes: vec!["gpu-07".into()],
+        exits: vec![SectionExit { section: "nbody-0".into(), node: Some("gpu-07".into()), exit: Exit::Code(0) }],
+        measurements: vec![measurement("flops", 7439.5), measurement("bandwidth", 1.0e-9)],
+        times: Times {
+            begun: Timestamp(1_000_000),
+            launched: Some(Timestamp(1_200_000)),
+            started: Some(Timestamp(1_300_000)),
+            ended: Some(Timestamp(2_300_000)),
+            finished: Timestamp(2_400_000 + i64::from(number)),
+        },
+        folder: Some("output/eidf/nbody".into()),
+        log_tail: None,
+        look: vec![],
+        delete: vec![],
+        leftovers: vec![],
+    }
+}
+
+/// Writes down that case `number` of `session` is about to be launched.
+pub(crate) async fn intend(store: &Store, session: &SessionId, number: u32, attempt: u32) -> Result<Job, StoreError> {
+    let job = job(session, number);
+    let (name, about, rules) = (name(number), about(), rules());
+    store.intent(&Intent { session, name: &name, about: &about, attempt, job: &job, rules: &rules }).await?;
+    Ok(job)
+}
