@@ -167,7 +167,11 @@ impl Term {
 }
 
 /// `%arch=zen3` looks in extras, then processor, then devices; the first room that knows the key decides.
+/// `%scheduler=local` asks for the partition's scheduler, as in ReFrame.
 fn fact(partition: &Partition, key: &str, value: &str) -> bool {
+    if key == "scheduler" {
+        return partition.scheduler.as_str() == value;
+    }
     let room = |facts: &BTreeMap<String, Value>| facts.get(key).map(|fact| says(fact, value));
     room(&partition.extras).or_else(|| room(&partition.processor)).unwrap_or_else(|| {
         partition.devices.iter().any(|device| match key {
@@ -244,6 +248,8 @@ mod tests {
             ("%arch=sm_80", false),
             ("%gpu=sm_80", true),
             ("%missing=1", false),
+            ("%scheduler=k8s", true),
+            ("%scheduler=local", false),
             ("+gpu %arch=zen3", true),
         ];
         for (text, admitted) in rows {
