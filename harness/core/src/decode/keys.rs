@@ -53,45 +53,62 @@ enum Appends {
     Refused,
 }
 
+/// Settings that are laid over others of the same kind.
+pub struct Overlay<'a> {
+    /// What they stand in, for messages: "an entry of `when`".
+    pub what: &'a str,
+    /// Keys beside them that belong to somebody else: known, and passed over.
+    pub own: &'a [&'a str],
+    /// Keys of the table that cannot be laid over.
+    pub refused: &'a [&'a str],
+}
+
 /// Reads a mapping with fixed keys. A null counts as a key that is not there.
 pub fn object<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
-    let decoded = entries(node, context, Appends::Refused, &[])?;
-    require::<T>(node, context);
+    let overlay = Overlay { what: T::TABLE.what, own: &[], refused: &[] };
+    let decoded = entries(node, context, Appends::Refused, &overlay)?;
+    if !context.is_laid_over() {
+        require::<T>(node, context);
+    }
     Some(decoded)
 }
 
-/// Reads a mapping that will be laid over another one of its kind: its own keys are required, `key+` appends.
+/// Reads a mapping that will be laid over another one of its kind: `key+` appends, and what its parts need, the other
+/// one may have.
 pub fn derived<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
-    let decoded = entries(node, context, Appends::Allowed, &[])?;
+    let overlay = Overlay { what: T::TABLE.what, own: &[], refused: &[] };
+    let decoded = context.laid_over(|context| entries(node, context, Appends::Allowed, &overlay))?;
     require::<T>(node, context);
     Some(decoded)
 }
 
-/// Reads settings that will be laid over others: nothing is required, `key+` appends. The keys in `own` belong to
-/// somebody else and are passed over.
-pub fn overlay<T: Keyed>(node: &Node, context: &mut Context, own: &[&str]) -> Option<T> {
-    entries(node, context, Appends::Allowed, own)
+/// Reads settings that will be laid over others: nothing is required, `key+` appends.
+pub fn overlay<T: Keyed>(node: &Node, context: &mut Context, overlay: &Overlay<'_>) -> Option<T> {
+    context.laid_over(|context| entries(node, context, Appends::Allowed, overlay))
 }
 
 fn require<T: Keyed>(node: &Node, context: &mut Context) {
     let missing = |key: &&Key<T>| key.required && node.get(key.name).is_none_or(Node::is_null);
     for key in T::TABLE.keys.iter().filter(missing) {
         let message = format!("{} needs `{}`", T::TABLE.what, key.name);
-        context.wrong::<()>(node, message, Some(&format!("`{}`: {}", key.name, key.description())));
+        context.wrong::<()>(node, message, Some(&format!("`{}`: {}", key.name, key.summary())));
     }
 }
 
-fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, own: &[&str]) -> Option<T> {
+fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, overlay: &Overlay<'_>) -> Option<T> {
     let Kind::Map(entries) = context.kind(node)? else {
-        return context.expected(node, &format!("a mapping with the keys of {}", T::TABLE.what), None);
+        return context.expected(node, &format!("a mapping with the keys of {}", overlay.what), None);
     };
     let mut decoded = T::default();
     decoded.set_span(node.place());
     for (name, value) in entries {
-        let Some(text) = name.text().filter(|text| !own.contains(text)) else { continue };
+        let Some(text) = name.text().filter(|text| !overlay.own.contains(text)) else { continue };
         let appended = text.strip_suffix('+');
         match T::TABLE.keys.iter().find(|key| key.name == appended.unwrap_or(text)) {
-            None => unknown(T::TABLE, name, text, context),
+            None => unknown(T::TABLE, overlay, name, text, context),
+            Some(key) if overlay.refused.contains(&key.name) => {
+                context.wrong::<()>(name, format!("`{}` cannot be set in {}", key.name, overlay.what), None);
+            }
             Some(_) if appended.is_some() && appends == Appends::Refused => {
                 let hint = "`key+` appends where a list is laid over another: in `when`, and in a check with `extends`";
                 context.wrong::<()>(name, format!("`{text}` has nothing to append to"), Some(hint));
@@ -108,16 +125,16 @@ fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, own: 
     Some(decoded)
 }
 
-fn unknown<T>(table: &Table<T>, name: &Node, text: &str, context: &mut Context) {
+fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, context: &mut Context) {
     let bare = text.trim_end_matches('+');
     if table.later.contains(&bare) {
         return context.push(Diagnostic::error(name.place(), format!("`{bare}` is not supported yet")));
     }
-    let message = format!("unknown key `{text}` in {}", table.what);
     let instead = table.instead.iter().find(|(key, _)| *key == bare).map(|(_, words)| (*words).to_owned());
-    let known = table.keys.iter().map(|key| key.name);
+    let known =
+        table.keys.iter().map(|key| key.name).filter(|key| !overlay.refused.contains(key)).chain(overlay.own.iter().copied());
     let hint = instead.or_else(|| nearest(bare, known).map(|key| format!("did you mean `{key}`?")));
-    context.wrong::<()>(name, message, hint.as_deref());
+    context.wrong::<()>(name, format!("unknown key `{text}` in {}", overlay.what), hint.as_deref());
 }
 
 impl<T> Table<T> {
@@ -137,6 +154,12 @@ impl<T> Key<T> {
     /// What it does, in one line.
     pub fn description(&self) -> String {
         self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The first sentence of the description.
+    pub fn summary(&self) -> String {
+        let description = self.description();
+        description.split_once(". ").map_or_else(|| description.clone(), |(first, _)| first.to_owned())
     }
 
     fn described(&self) -> Value {

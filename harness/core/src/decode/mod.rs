@@ -8,7 +8,7 @@ mod keys;
 mod scalars;
 
 pub use collections::{Mapping, OneOrMany, Ordered};
-pub use keys::{Instead, Key, Keyed, Table, derived, object, overlay, overlay_schema};
+pub use keys::{Instead, Key, Keyed, Overlay, Table, derived, object, overlay, overlay_schema};
 pub use scalars::{Name, word, words_schema};
 
 use crate::{
@@ -35,12 +35,27 @@ pub struct Context {
     pub diagnostics: Vec<Diagnostic>,
     /// What becomes of placeholders.
     pub placeholders: Placeholders,
+    /// Whether what is being decoded will be laid over something that may have what it lacks.
+    laid_over: bool,
 }
 
 impl Context {
     /// A context without mistakes yet.
     pub fn new(placeholders: Placeholders) -> Self {
-        Self { diagnostics: vec![], placeholders }
+        Self { diagnostics: vec![], placeholders, laid_over: false }
+    }
+
+    /// Whether what is being decoded will be laid over something else, which may have what it lacks.
+    pub fn is_laid_over(&self) -> bool {
+        self.laid_over
+    }
+
+    /// Decodes something that will be laid over something else.
+    fn laid_over<T>(&mut self, decode: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.laid_over, true);
+        let decoded = decode(self);
+        self.laid_over = outer;
+        decoded
     }
 
     /// The kind of a node that can be decoded now: not of a broken one, and not of a placeholder.

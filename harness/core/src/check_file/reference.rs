@@ -1,0 +1,170 @@
+//! `reference`, in both forms: by scope as in ReFrame, or as a list with selectors.
+
+use crate::{
+    Value,
+    decode::{Context, Decode, Keyed, OneOrMany, Ordered, Spanned, object, or_placeholder},
+    diagnostic::Span,
+    keys,
+    yaml::{Kind, Node},
+};
+use serde_json::json;
+
+/// `reference` as written.
+#[derive(Debug, Clone)]
+pub enum ReferenceBlock {
+    /// By scope (`sys:part`, `sys`, `*`, a feature or extra), then by variable or `variable[key]`.
+    Scopes(Ordered<Ordered<ReferenceEntry>>),
+    /// A list; the rule that is the most specific for a case applies.
+    Rules(Vec<ReferenceRule>),
+}
+
+impl Decode for ReferenceBlock {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Map(_) => Decode::decode(node, context).map(Self::Scopes),
+            Kind::Seq(_) => Decode::decode(node, context).map(Self::Rules),
+            _ => context.expected(
+                node,
+                "a mapping or a list",
+                Some("write `\"system:partition\": { variable: [value, lower, upper, unit] }`"),
+            ),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Ordered::<Ordered<ReferenceEntry>>::schema(), Vec::<ReferenceRule>::schema()] })
+    }
+}
+
+keys! {
+    /// One rule of the list form. It applies where all of its selectors hold.
+    pub struct ReferenceRule ("a rule of `reference`") {
+        /// Where it applies, in the words of `valid_systems`. Default: everywhere.
+        system: OneOrMany<Spanned<String>>,
+        /// In which environments it applies, in the words of `valid_prog_environs`. Default: in all of them.
+        environ: OneOrMany<Spanned<String>>,
+        /// Values of parameters for which it applies; a parameter that is a mapping by its `name`.
+        with: Ordered<Node>,
+        /// A CEL expression that must be true for it to apply.
+        condition: Spanned<String> as "if",
+        /// The references, by variable or `variable[key]`: `[value, lower, upper, unit]` or a mapping.
+        @required values: Ordered<ReferenceEntry>,
+    }
+    instead {
+        "reference" => "write `values`",
+        "parameters" => "write `with`",
+    }
+}
+
+/// One reference. A bound that is `None` is open, or waits for rendering.
+#[derive(Debug, Clone)]
+pub struct ReferenceEntry {
+    /// The expected value.
+    pub value: Option<Spanned<f64>>,
+    /// How far below it a figure may lie: a fraction, at most 0; absolute for a value of 0.
+    pub lower: Option<Spanned<f64>>,
+    /// How far above it a figure may lie: a fraction, at least 0; absolute for a value of 0.
+    pub upper: Option<Spanned<f64>>,
+    /// The unit of the variable, again.
+    pub unit: Option<Spanned<String>>,
+    /// A narrower band; outside it but within the bounds is a warning.
+    pub warn: Option<Spanned<Band>>,
+    /// Why a miss is expected.
+    pub xfail: Option<String>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `[lower, upper]`; an open end is null.
+pub type Band = (Option<f64>, Option<f64>);
+
+keys! {
+    /// The mapping form of a reference.
+    pub struct LongReference ("a reference") {
+        /// The expected value.
+        @required value: Spanned<f64>,
+        /// How far below the value a figure may lie: a fraction, at most 0 (-0.05 is 5 %); absolute if the value is 0; null: any.
+        lower: Spanned<f64>,
+        /// How far above the value a figure may lie: a fraction, at least 0 (0.05 is 5 %); absolute if the value is 0; null: any.
+        upper: Spanned<f64>,
+        /// The unit; it must be the variable's.
+        unit: Spanned<String>,
+        /// A narrower band, `[lower, upper]`: outside it but within the bounds is a warning.
+        warn: Spanned<Band>,
+        /// Why a miss is expected. It then counts as success.
+        xfail: String,
+    }
+    instead {
+        "min" => "write `lower`, a fraction of the value: -0.1 is 10 % below",
+        "max" => "write `upper`, a fraction of the value: 0.1 is 10 % above",
+    }
+}
+
+impl Decode for ReferenceEntry {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Map(_) => {
+                let LongReference { value, lower, upper, unit, warn, xfail, span } = object(node, context)?;
+                Some(Self { value, lower, upper, unit, warn, xfail, span })
+            }
+            Kind::Seq(items) => {
+                let (value, lower, upper, unit) = match &items[..] {
+                    [value, lower, upper] => (value, lower, upper, None),
+                    [value, lower, upper, unit] => (value, lower, upper, Some(unit)),
+                    _ => return wrong_length(node, items.len(), context),
+                };
+                Some(Self {
+                    value: Decode::decode(value, context),
+                    lower: bound(lower, context),
+                    upper: bound(upper, context),
+                    unit: unit.filter(|unit| !unit.is_null()).and_then(|unit| Decode::decode(unit, context)),
+                    warn: None,
+                    xfail: None,
+                    span: node.place(),
+                })
+            }
+            _ => context.expected(
+                node,
+                "a reference",
+                Some("write `[value, lower, upper, unit]`, the bounds as fractions: [100, -0.1, 0.1, GB/s]"),
+            ),
+        }
+    }
+
+    fn schema() -> Value {
+        let number = f64::schema();
+        let open = json!({ "anyOf": [number, { "type": "null" }] });
+        let list = json!({
+            "type": "array",
+            "prefixItems": [number, open, open, { "type": ["string", "null"] }],
+            "minItems": 3,
+            "maxItems": 4,
+        });
+        or_placeholder(&json!({ "anyOf": [list, LongReference::TABLE.schema()] }))
+    }
+}
+
+fn wrong_length<T>(node: &Node, length: usize, context: &mut Context) -> Option<T> {
+    let message = format!("expected `[value, lower, upper, unit]`, found a list of {length}");
+    context.wrong(node, message, Some("an open bound is null, the unit may be left out: [100, null, 0.1]"))
+}
+
+fn bound(node: &Node, context: &mut Context) -> Option<Spanned<f64>> {
+    if node.is_null() { None } else { Decode::decode(node, context) }
+}
+
+impl Decode for Band {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Seq(items) if items.len() == 2 => {
+                Some((Decode::decode(&items[0], context)?, Decode::decode(&items[1], context)?))
+            }
+            _ => context.expected(node, "`[lower, upper]`", Some("an open end is null: [-0.05, null]")),
+        }
+    }
+
+    fn schema() -> Value {
+        let end = Option::<f64>::schema();
+        or_placeholder(&json!({ "type": "array", "prefixItems": [end, end], "minItems": 2, "maxItems": 2 }))
+    }
+}

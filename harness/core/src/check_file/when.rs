@@ -1,0 +1,62 @@
+//! `when`: settings that are laid over a check where their selectors hold.
+
+use super::CheckFile;
+use crate::{
+    Value,
+    decode::{Context, Decode, Keyed, OneOrMany, Ordered, Overlay, Spanned, object, overlay, overlay_schema},
+    keys,
+    yaml::{Kind, Node},
+};
+
+/// One entry of `when`.
+#[derive(Debug, Clone)]
+pub struct When {
+    /// Where it applies, and whether it skips the case.
+    pub rule: WhenRule,
+    /// Its other keys as a tree, to be merged over the check's. They were decoded once, for their mistakes.
+    pub settings: Node,
+}
+
+keys! {
+    /// The keys of an entry of `when` that are not the check's. It applies where all of its selectors hold.
+    pub struct WhenRule ("an entry of `when`") {
+        /// Where the entry applies, in the words of `valid_systems`. Default: everywhere.
+        system: OneOrMany<Spanned<String>>,
+        /// In which environments the entry applies, in the words of `valid_prog_environs`. Default: in all of them.
+        environ: OneOrMany<Spanned<String>>,
+        /// Values of parameters for which the entry applies; a parameter that is a mapping by its `name`.
+        with: Ordered<Node>,
+        /// A CEL expression that must be true for the entry to apply. It sees what earlier entries left.
+        condition: Spanned<String> as "if",
+        /// Why the case is skipped where the entry applies.
+        skip: String,
+    }
+}
+
+/// What an entry cannot set: it would change which cases there are, or what `when` itself is.
+const FIXED: Overlay<'_> = Overlay {
+    what: "an entry of `when`",
+    own: &["system", "environ", "with", "if", "skip"],
+    refused: &["name", "abstract", "extends", "parameters", "when"],
+};
+
+impl Decode for When {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        let Kind::Map(entries) = context.kind(node)? else {
+            return context.expected(node, "a mapping", Some("write `- { system: +gpu, num_tasks: 4 }`"));
+        };
+        let is_own = |(key, _): &&(Node, Node)| key.text().is_some_and(|key| FIXED.own.contains(&key));
+        let (own, settings): (Vec<_>, Vec<_>) = entries.iter().partition(is_own);
+        let part = |entries: Vec<&(Node, Node)>| {
+            let kind = Kind::Map(entries.into_iter().cloned().collect());
+            Node { kind: kind.into(), ..node.clone() }
+        };
+        let rule = object(&part(own), context)?;
+        overlay::<CheckFile>(node, context, &FIXED)?;
+        Some(Self { rule, settings: part(settings) })
+    }
+
+    fn schema() -> Value {
+        overlay_schema(WhenRule::TABLE, CheckFile::TABLE, FIXED.refused)
+    }
+}
