@@ -1,1 +1,310 @@
 //! The engine: order, `max_jobs` and cancelling of all cases of a session.
+//!
+//! A case that waits is an entry in a queue, not a task: a task is made when a slot of its partition is free, and
+//! the slot is given back when the case's result is stored. A case that its site has no room for keeps its slot and
+//! holds up only its own partition.
+//!
+//! ```text
+//! submit --> lane (one a partition, or one for all: `serial`) --slot free--> run_case --> store --> Finished
+//!              \ cancelled, or --maxfail reached: Abort -------------------------------> store --> Finished
+//! ```
+
+use crate::{
+    clock,
+    context::Context,
+    event::Event,
+    places::Places,
+    record::{End, Record},
+    run_case::contained,
+    turn::Turn,
+};
+use muster_core::{
+    error::chain,
+    result::{CaseResult, Outcome, Phase, Session},
+    scheduler::Scheduler,
+};
+use muster_store::{Owner, Store, StoreError};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::{Notify, mpsc::UnboundedSender, oneshot};
+
+pub use crate::context::InFlight;
+
+/// How many aborted cases are written to the store at once: it commits what has queued.
+const ABORTS_AT_ONCE: usize = 64;
+
+/// What a session is made of.
+pub struct EngineConfig {
+    /// Who began it, where, and how it is called.
+    pub session: Session,
+    /// Its folders.
+    pub places: Places,
+    /// Where plans and results are kept; `None`: nowhere.
+    pub lease: Option<Lease>,
+    /// Who launches in which partition, by the partition's name.
+    pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    /// Who is told what happens.
+    pub events: UnboundedSender<Event>,
+    /// How many cases at once.
+    pub policy: ExecPolicy,
+    /// After so many failures no further case is begun; those that run are let end.
+    pub maxfail: Option<u32>,
+}
+
+/// The store, and who holds the session in it.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Open for writing.
+    pub store: Store,
+    /// This process.
+    pub owner: Owner,
+}
+
+/// `--exec-policy`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExecPolicy {
+    /// As many cases of a partition at once as its `max_jobs` says.
+    #[default]
+    Async,
+    /// One case at a time, over all partitions, in the order of submission.
+    Serial,
+}
+
+/// A handle on a running session. Cloning is cheap.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Arc<Context>,
+    schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    policy: ExecPolicy,
+    maxfail: Option<u32>,
+    state: Mutex<State>,
+    /// Told when the last submitted case is over.
+    idle: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    lanes: BTreeMap<String, Lane>,
+    /// Submitted and not over.
+    outstanding: usize,
+    failures: u32,
+    /// Why nothing more is begun.
+    closed: Option<String>,
+    /// In the order of their endings.
+    results: Vec<Arc<CaseResult>>,
+}
+
+/// Cases that share slots, first come, first served.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Waiting>,
+    running: usize,
+    slots: usize,
+}
+
+struct Waiting {
+    turn: Turn,
+    answer: oneshot::Sender<Arc<CaseResult>>,
+}
+
+impl Engine {
+    /// Begins a session without cases, and writes it down. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the session cannot be stored.
+    pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
+        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail } = config;
+        if let Some(Lease { store, owner }) = &lease {
+            store.begin(&session, owner).await?;
+        }
+        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events));
+        let shared = Shared { context, schedulers, policy, maxfail, state: Mutex::default(), idle: Notify::new() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
+    pub fn submit(&self, case: impl Into<Turn>) -> oneshot::Receiver<Arc<CaseResult>> {
+        let turn = case.into();
+        let (answer, result) = oneshot::channel();
+        let lane = self.shared.lane_of(&turn);
+        {
+            let mut state = self.shared.state();
+            state.outstanding += 1;
+            let slots = if self.shared.policy == ExecPolicy::Serial { 1 } else { turn.max_jobs.max(1) };
+            let entry = state.lanes.entry(lane.clone()).or_default();
+            entry.slots = slots;
+            entry.waiting.push_back(Waiting { turn, answer });
+        }
+        self.shared.pump(&lane);
+        result
+    }
+
+    /// Ends the session in order: nothing is begun, what runs is stopped, collected and cleaned up.
+    pub fn cancel(&self, why: impl Into<String>) {
+        let why = why.into();
+        if self.shared.context.cancel(why.clone()) {
+            self.shared.context.emit(Event::Cancelling(why));
+        }
+        self.shared.close(self.shared.context.why_cancelled());
+    }
+
+    /// Whether somebody has ended the session.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.context.cancel.is_cancelled()
+    }
+
+    /// What exists, or may exist, at this moment, and would be left if the process ended now.
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        self.shared.context.in_flight()
+    }
+
+    /// Waits until every case submitted so far is over. All results, in the order of their endings.
+    pub async fn finish(&self) -> Vec<Arc<CaseResult>> {
+        loop {
+            let idle = self.shared.idle.notified();
+            {
+                let state = self.shared.state();
+                if state.outstanding == 0 {
+                    return state.results.clone();
+                }
+            }
+            idle.await;
+        }
+    }
+
+    /// Writes down that the session is over, and says how it went. To be called when `finish` has returned.
+    ///
+    /// # Errors
+    /// When that cannot be stored.
+    pub async fn end(&self) -> Result<Session, StoreError> {
+        let ended = clock::now();
+        let context = &self.shared.context;
+        let session = Session { ended: Some(ended), interrupted: self.is_cancelled(), ..context.session.clone() };
+        if let Some(store) = &context.store {
+            store.end(&session.id, ended, session.interrupted).await?;
+        }
+        Ok(session)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lane_of(&self, turn: &Turn) -> String {
+        match self.policy {
+            ExecPolicy::Async => turn.name.partition.clone(),
+            ExecPolicy::Serial => String::new(),
+        }
+    }
+
+    /// Begins what a lane has slots for.
+    fn pump(self: &Arc<Self>, lane: &str) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                if state.closed.is_some() {
+                    break;
+                }
+                state.lanes.get_mut(lane).and_then(Lane::next)
+            };
+            let Some(waiting) = next else { return };
+            tokio::spawn(Arc::clone(self).turn(waiting, lane.to_owned()));
+        }
+        self.abort_waiting();
+    }
+
+    /// Begins nothing more, for this reason unless there is one already.
+    fn close(self: &Arc<Self>, why: String) {
+        self.state().closed.get_or_insert(why);
+        self.abort_waiting();
+    }
+
+    /// Gives everything that waits its result: not begun.
+    fn abort_waiting(self: &Arc<Self>) {
+        let (waiting, why) = {
+            let mut state = self.state();
+            let Some(why) = state.closed.clone() else { return };
+            let waiting: Vec<_> = state.lanes.values_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect();
+            (waiting, why)
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            use futures_util::StreamExt;
+            let abort = |waiting: Waiting| {
+                let (shared, why) = (&shared, &why);
+                async move {
+                    let record = Record::new(&waiting.turn, clock::now());
+                    let result = record.close(End::new(Outcome::Abort, Phase::Plan, why.clone()), clock::now());
+                    shared.over(result, waiting.answer).await;
+                }
+            };
+            futures_util::stream::iter(waiting).for_each_concurrent(ABORTS_AT_ONCE, abort).await;
+        });
+    }
+
+    /// One case, from its slot to the next one's.
+    async fn turn(self: Arc<Self>, waiting: Waiting, lane: String) {
+        let Waiting { turn, answer } = waiting;
+        let result = if let Some(scheduler) = self.schedulers.get(&turn.name.partition) {
+            contained(&self.context, scheduler, turn).await
+        } else {
+            let cause = format!("partition {} has no scheduler in this session", turn.name.partition);
+            Record::new(&turn, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
+        };
+        self.over(result, answer).await;
+        if let Some(lane) = self.state().lanes.get_mut(&lane) {
+            lane.running -= 1;
+        }
+        self.pump(&lane);
+    }
+
+    /// A case has its result: on disk first, then to everybody who waits for it.
+    async fn over(self: &Arc<Self>, result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+        let result = Arc::new(result);
+        if let Some(store) = &self.context.store
+            && let Err(error) = store.finished(&self.context.session.id, &result).await
+        {
+            self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
+        }
+        self.context.emit(Event::Finished(Arc::clone(&result)));
+        let failed = !result.outcome.is_fine() && result.outcome != Outcome::Abort;
+        let (idle, enough) = {
+            let mut state = self.state();
+            state.results.push(Arc::clone(&result));
+            state.outstanding -= 1;
+            state.failures += u32::from(failed);
+            (state.outstanding == 0, failed && self.maxfail.is_some_and(|limit| state.failures >= limit))
+        };
+        let _ = answer.send(result);
+        if enough {
+            let failures = self.maxfail.unwrap_or_default();
+            let s = if failures == 1 { "" } else { "s" };
+            self.close(format!("after {failures} failure{s} (--maxfail)"));
+        }
+        if idle {
+            self.idle.notify_waiters();
+        }
+    }
+}
+
+impl Lane {
+    fn next(&mut self) -> Option<Waiting> {
+        if self.running >= self.slots {
+            return None;
+        }
+        let next = self.waiting.pop_front()?;
+        self.running += 1;
+        Some(next)
+    }
+}

@@ -3,10 +3,22 @@
 //! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
 
+mod clock;
+mod context;
 pub mod engine;
 pub mod event;
 pub mod fake;
+mod flight;
+mod identifier;
+mod judging;
 pub mod local;
-pub mod run_case;
-pub mod spool;
+mod logs;
+mod map;
+pub mod places;
+mod record;
+mod run_case;
+pub mod signals;
+mod spool;
+mod tail;
 pub mod trials;
+pub mod turn;

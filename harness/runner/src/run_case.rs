@@ -1,1 +1,203 @@
 //! One case's life, from its turn to its result.
+//!
+//! ```text
+//! identifier -> render -> plan -> stage folder -> intent stored -> Begun          `prepare`: nothing exists yet
+//!   -> launch -> wait ... -> (stop) -> logs drained                                `flight`: something may exist
+//!   -> stdout -> judge                                                             only what ended by itself
+//!   -> cleanup_after(outcome) -> kept or dropped -> result
+//! ```
+//! What each step decides is decided by `muster_core::pipeline`. Every mistake becomes an outcome with a cause of one
+//! sentence; a panic anywhere becomes `error{infra}` of this case and of no other.
+
+use crate::{
+    clock,
+    context::Context,
+    event::Event,
+    flight::{Flight, Over},
+    judging::judged,
+    places::{Attempt, STDOUT},
+    record::{End, Record},
+    tail::log_tail,
+    turn::Turn,
+};
+use futures_util::FutureExt;
+use muster_core::{
+    case::{CaseName, Identifier},
+    diagnostic::Diagnostic,
+    error::chain,
+    pipeline::cleanup_after,
+    result::{About, CaseResult, Outcome, Phase},
+    rules::Rules,
+    scheduler::{Job, Scheduler},
+    stdout::Stdout,
+    test_case::{LaunchFacts, Rendered},
+    workload::Limits,
+};
+use muster_store::Intent;
+use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc};
+
+/// A planned case: what is needed to run and to judge it, and no more, for it may wait for hours.
+struct Ready {
+    folder: String,
+    job: Arc<Job>,
+    rules: Arc<Rules>,
+    limits: Limits,
+}
+
+/// Runs a case and survives it.
+pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn) -> CaseResult {
+    let (name, kind, attempt, begun) = (Arc::clone(&turn.name), turn.scheduler, turn.attempt, clock::now());
+    let life = Box::pin(run_case(context, scheduler, turn));
+    let panic = match AssertUnwindSafe(life).catch_unwind().await {
+        Ok(result) => return result,
+        Err(panic) => panic,
+    };
+    let mut record = Record::of(Arc::clone(&name), kind, attempt, begun);
+    let end = End::infra(Phase::Run, format!("a step of this case panicked: {}", panic_message(&*panic)));
+    if let Some(lost) = context.in_flight_of(&name) {
+        record.identifier = Some(lost.job.identifier.clone());
+        record.folder = Some(lost.job.stage.clone());
+        let flight = Flight::recovered(context, scheduler, lost);
+        flight.cleanup(cleanup_after(&end.outcome), &mut record).await;
+    }
+    record.close(end, clock::now())
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+}
+
+async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn) -> CaseResult {
+    let mut record = Record::new(&turn, clock::now());
+    let end = match prepare(context, scheduler, turn, &mut record).await {
+        Ok(ready) => Box::pin(attempt(context, scheduler, ready, &mut record)).await,
+        Err(end) => end,
+    };
+    record.close(end, clock::now())
+}
+
+/// Everything that comes before something may exist.
+async fn prepare(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn, record: &mut Record) -> Result<Ready, End> {
+    if context.cancel.is_cancelled() {
+        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+    }
+    let identifier = context.identifiers.draw().map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
+    let work = {
+        let (context, scheduler, identifier) = (Arc::clone(context), Arc::clone(scheduler), identifier.clone());
+        move || plan(&context, &*scheduler, turn, identifier)
+    };
+    let planned = context.on_disk(work).await.unwrap_or_else(|lost| {
+        let why = lost.try_into_panic().map(|panic| panic_message(&*panic).to_owned());
+        Err(End::infra(Phase::Plan, format!("planning panicked: {}", why.unwrap_or_default())))
+    });
+    let begun = || context.emit(Event::Begun { case: Arc::clone(&record.name), identifier, at: clock::now() });
+    let (ready, about) = match planned {
+        Ok(planned) => planned,
+        Err(end) => {
+            if end.outcome != Outcome::Skip {
+                begun();
+            }
+            return Err(end);
+        }
+    };
+    record.folder = Some(ready.job.stage.clone());
+    record.identifier = Some(ready.job.identifier.clone());
+    let stored = intent(context, record, &about, &ready).await;
+    begun();
+    record.about = Some(about);
+    stored.map(|()| ready)
+}
+
+/// From here on a crash leaves a row, never an unknown pod.
+async fn intent(context: &Context, record: &Record, about: &About, ready: &Ready) -> Result<(), End> {
+    let Some(store) = &context.store else { return Ok(()) };
+    let (session, name, attempt) = (&context.session.id, &*record.name, record.attempt);
+    let intent = Intent { session, name, about, attempt, job: &ready.job, rules: &ready.rules };
+    store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
+}
+
+/// Renders, plans and makes the stage folder. Blocks.
+fn plan(context: &Context, scheduler: &dyn Scheduler, turn: Turn, identifier: Identifier) -> Result<(Ready, About), End> {
+    let Turn { name, folder, attempt, render, .. } = turn;
+    let stage = context.places.stage_of(Attempt { case: &name, folder: &folder, number: attempt, identifier: &identifier });
+    let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage };
+    let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
+    let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
+    if let Some(why) = skip {
+        return Err(End::new(Outcome::Skip, Phase::Plan, why));
+    }
+    let job = scheduler.plan(&workload).map_err(mistakes)?;
+    context.places.create(&facts.stage).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
+    Ok((Ready { folder, job: Arc::new(job), rules: Arc::new(rules), limits: workload.limits }, about))
+}
+
+/// All mistakes in one sentence.
+fn sentence(mistakes: &[Diagnostic]) -> String {
+    let one = |mistake: &Diagnostic| match &mistake.hint {
+        Some(hint) => format!("{} ({hint})", mistake.message),
+        None => mistake.message.clone(),
+    };
+    mistakes.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// From the launch to the last trace.
+async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
+    let Ready { folder, job, rules, limits } = ready;
+    if context.cancel.is_cancelled() {
+        return End::new(Outcome::Abort, Phase::Launch, context.why_cancelled());
+    }
+    let stage = job.stage.clone();
+    let identifier = job.identifier.clone();
+    let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
+    let (end, stdout) = match flight.run(record).await {
+        Over::Ended { ending, stdout: Ok(stdout) } => {
+            let end = judged(context, record, rules, stdout.clone(), ending, limits.judge).await;
+            (end, Some(stdout))
+        }
+        Over::BeforeLaunch(end) | Over::Ended { stdout: Err(end), .. } => (end, None),
+        Over::Stopped { end, stdout } => (end, stdout),
+    };
+    flight.cleanup(cleanup_after(&end.outcome), record).await;
+    let folders = Folders { name: Arc::clone(&record.name), folder, identifier };
+    settle(context, record, &end, stdout, &stage, folders).await;
+    end
+}
+
+struct Folders {
+    name: Arc<CaseName>,
+    folder: String,
+    identifier: Identifier,
+}
+
+/// Keeps what somebody will want to look at, and says where it is.
+async fn settle(context: &Arc<Context>, record: &mut Record, end: &End, stdout: Option<Stdout>, stage: &Path, folders: Folders) {
+    if matches!(end.outcome, Outcome::Pass | Outcome::Xfail) {
+        drop(stdout);
+        let (shared, from) = (Arc::clone(context), stage.to_owned());
+        let number = record.attempt;
+        let kept = context.on_disk(move || {
+            let Folders { name, folder, identifier } = &folders;
+            shared.places.keep(&from, Attempt { case: name, folder, number, identifier })
+        });
+        match kept.await {
+            Ok(Ok(output)) => record.folder = Some(output),
+            Ok(Err(error)) => record.warnings.push(chain(&error)),
+            Err(_) => record.warnings.push(format!("keeping {} panicked", stage.display())),
+        }
+        return;
+    }
+    if let Some(stdout) = stdout {
+        record.look.push(format!("less {}", quoted(&stage.join(STDOUT))));
+        record.log_tail = context.on_disk(move || log_tail(&stdout)).await.ok().flatten();
+    }
+    record.delete.push(format!("rm -r {}", quoted(stage)));
+}
+
+/// A path as a word for a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}

@@ -1,1 +1,79 @@
 //! The front of a run: one libtest-mimic trial per case, which only waits for its result.
+//!
+//! It has no influence on order, time or number of running cases: those are the engine's. Nothing here is
+//! asynchronous, and [`run`] must not be called within an asynchronous task: it blocks until the last case is over.
+
+use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
+use muster_core::{
+    case::CaseName,
+    result::{CaseResult, Outcome},
+    site::SchedulerKind,
+};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// No process of a container or batch node should count on more threads than this.
+const MAX_THREADS: usize = 512;
+
+/// A case that was handed to the engine.
+#[derive(Debug)]
+pub struct Submitted {
+    /// Which.
+    pub case: CaseName,
+    /// The kind in libtest's output.
+    pub scheduler: SchedulerKind,
+    /// Where its result will arrive.
+    pub result: oneshot::Receiver<Arc<CaseResult>>,
+}
+
+/// How libtest's harness counts the cases. The exit code is not its own: see `muster_core::pipeline::exit_code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Passed, as expected or by a rule.
+    pub passed: u64,
+    /// Anything else.
+    pub failed: u64,
+    /// Skipped.
+    pub ignored: u64,
+}
+
+/// Arguments for a person's session: libtest's harness says nothing, the caller prints from the engine's events.
+pub fn silent() -> Arguments {
+    Arguments { test_threads: Some(1), logfile: Some("/dev/null".to_owned()), ..Arguments::default() }
+}
+
+/// Arguments for a program that reads libtest's output from stdout: cases are reported as they end.
+pub fn printing(format: FormatSetting, cases: usize) -> Arguments {
+    Arguments { test_threads: Some(threads(cases)), format: Some(format), ..Arguments::default() }
+}
+
+/// One thread a case, so that the order of the output is that of the endings, up to what a process may have.
+pub fn threads(cases: usize) -> usize {
+    cases.clamp(1, MAX_THREADS)
+}
+
+/// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already.
+pub fn run(arguments: &Arguments, cases: Vec<Submitted>) -> Counts {
+    let trials = cases.into_iter().map(trial).collect();
+    let conclusion = libtest_mimic::run(arguments, trials);
+    Counts { passed: conclusion.num_passed, failed: conclusion.num_failed, ignored: conclusion.num_ignored }
+}
+
+fn trial(case: Submitted) -> Trial {
+    let Submitted { case, scheduler, result } = case;
+    Trial::ignorable_test(case.to_string(), move || match result.blocking_recv() {
+        Ok(result) => completion(&result),
+        Err(_) => Err(Failed::from("the engine ended without a result for this case")),
+    })
+    .with_kind(scheduler.as_str())
+}
+
+fn completion(result: &CaseResult) -> Result<Completion, Failed> {
+    match (&result.outcome, &result.cause) {
+        (Outcome::Skip, Some(why)) => Ok(Completion::ignored_with(why)),
+        (Outcome::Skip, None) => Ok(Completion::ignored()),
+        (outcome, _) if outcome.is_fine() => Ok(Completion::Completed),
+        (outcome, Some(cause)) => Err(Failed::from(format!("{outcome}: {cause}"))),
+        (outcome, None) => Err(Failed::from(outcome.to_string())),
+    }
+}

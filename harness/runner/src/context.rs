@@ -1,0 +1,133 @@
+//! What all cases of a session share: its folders, its store, its events, its end.
+
+use crate::{clock, event::Event, identifier::Identifiers, places::Places};
+use muster_core::{
+    case::{CaseName, Identifier},
+    result::{Phase, Session},
+    scheduler::Job,
+};
+use muster_store::Store;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread::available_parallelism,
+    time::Duration,
+};
+use tokio::{
+    sync::{Semaphore, mpsc::UnboundedSender},
+    task::{JoinError, spawn_blocking},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Threads that touch files for cases, at most: without a bound, thousands of cases that begin together would start
+/// as many threads as the runtime allows.
+const DISK_THREADS: usize = 8;
+
+/// Something that was created, or may have been, and is not cleaned up yet.
+#[derive(Debug, Clone)]
+pub struct InFlight {
+    /// Whose it is.
+    pub case: Arc<CaseName>,
+    /// What it is, enough to find and delete it.
+    pub job: Arc<Job>,
+}
+
+/// Shared by the engine and all its cases.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) session: Session,
+    pub(crate) places: Places,
+    /// `None`: nothing is stored.
+    pub(crate) store: Option<Store>,
+    pub(crate) identifiers: Identifiers,
+    /// Fires when the session is to end.
+    pub(crate) cancel: CancellationToken,
+    events: UnboundedSender<Event>,
+    why: OnceLock<String>,
+    in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
+    disk: Semaphore,
+    judges: Semaphore,
+}
+
+impl Context {
+    pub(crate) fn new(session: Session, places: Places, store: Option<Store>, events: UnboundedSender<Event>) -> Self {
+        Self {
+            session,
+            places,
+            store,
+            identifiers: Identifiers::default(),
+            cancel: CancellationToken::new(),
+            events,
+            why: OnceLock::new(),
+            in_flight: Mutex::default(),
+            disk: Semaphore::new(DISK_THREADS),
+            judges: Semaphore::new(available_parallelism().map_or(1, Into::into)),
+        }
+    }
+
+    /// Says what happened. Nobody may be listening any more.
+    pub(crate) fn emit(&self, event: Event) {
+        let _ = self.events.send(event);
+    }
+
+    /// Says in which phase a case is, and what it waits for.
+    pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>) {
+        self.emit(Event::Phase { case: Arc::clone(case), phase, note, at: clock::now() });
+    }
+
+    /// Lets time pass, but not beyond the end of the session.
+    pub(crate) async fn pause(&self, length: Duration) {
+        tokio::select! {
+            () = sleep(length) => {}
+            () = self.cancel.cancelled() => {}
+        }
+    }
+
+    /// Ends the session, for this reason unless it has one already. Says whether it is news.
+    pub(crate) fn cancel(&self, why: String) -> bool {
+        let news = self.why.set(why).is_ok();
+        self.cancel.cancel();
+        news
+    }
+
+    /// Why the session ends, or will be said to.
+    pub(crate) fn why_cancelled(&self) -> String {
+        self.why.get().cloned().unwrap_or_else(|| "the session was cancelled".to_owned())
+    }
+
+    /// Runs what blocks for a moment on a file system.
+    pub(crate) async fn on_disk<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+        let _permit = self.disk.acquire().await;
+        spawn_blocking(work).await
+    }
+
+    /// A permit to judge: as many texts at once as there are processors.
+    pub(crate) fn judges(&self) -> &Semaphore {
+        &self.judges
+    }
+
+    /// From here on something may exist.
+    pub(crate) fn took_off(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+        let flight = InFlight { case: Arc::clone(case), job: Arc::clone(job) };
+        self.flights().insert(job.identifier.clone(), flight);
+    }
+
+    /// From here on nothing exists that the result does not name.
+    pub(crate) fn landed(&self, identifier: &Identifier) -> Option<InFlight> {
+        self.flights().remove(identifier)
+    }
+
+    /// What a case left in the air when it was lost.
+    pub(crate) fn in_flight_of(&self, case: &Arc<CaseName>) -> Option<InFlight> {
+        self.flights().values().find(|flight| Arc::ptr_eq(&flight.case, case)).cloned()
+    }
+
+    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+        self.flights().values().cloned().collect()
+    }
+
+    fn flights(&self) -> MutexGuard<'_, BTreeMap<Identifier, InFlight>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

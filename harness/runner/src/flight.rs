@@ -1,0 +1,380 @@
+//! The part of a case's life in which something may exist: launch, wait, stop, collect, clean up.
+//!
+//! ```text
+//!            NotNow, infra                     next_step: Wait
+//!              +-----+                            +-----+
+//!              v     |                            v     |
+//! run --> launch ----+--> Launched --> follow: wait ----+--> Judge --------------> drain --> Over::Ended
+//!            |                           |                    |
+//!            | error, limit, cancel      |                    | limit, cancel, gone, error
+//!            v                           |                    v
+//!      Over::Stopped (no log)            +---------> Stop --> drain -------------> Over::Stopped
+//! ```
+//! Whichever way it ends, `cleanup` follows, unless no launch was begun.
+
+use crate::{
+    clock,
+    context::{Context, InFlight},
+    logs::Collector,
+    record::{End, Record},
+    run_case::panic_message,
+};
+use muster_core::{
+    case::CaseName,
+    error::{Class, SchedulerError, chain},
+    pipeline::{Elapsed, Step, next_step},
+    result::{Clock, Outcome, Phase},
+    scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Launch, Leftovers, Scheduler},
+    site::SchedulerKind,
+    stdout::Stdout,
+    time::format_duration,
+    workload::Limits,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    task::JoinError,
+    time::{Instant, sleep, timeout},
+};
+
+/// One attempt to launch takes no longer: after that nobody waits for its answer any more.
+const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+/// Stopping, or removing, takes no longer.
+const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
+/// How often an operation is tried again that failed for no fault of its own.
+const RETRIES: u32 = 3;
+/// A site that says `not now` without a time is asked again after this.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// How a flight ended.
+pub(crate) enum Over {
+    /// It never began.
+    BeforeLaunch(End),
+    /// It ended by itself: judge it. The stdout, or why there is none.
+    Ended { ending: Ending, stdout: Result<Stdout, End> },
+    /// It was stopped, or lost: nothing to judge.
+    Stopped { end: End, stdout: Option<Stdout> },
+}
+
+/// One attempt in the air.
+pub(crate) struct Flight<'a> {
+    context: &'a Arc<Context>,
+    scheduler: &'a Arc<dyn Scheduler>,
+    case: Arc<CaseName>,
+    job: Arc<Job>,
+    limits: Limits,
+    clocks: Clocks,
+    /// A launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
+    airborne: bool,
+    /// The compute has ended, and only the objects are left.
+    stopped: bool,
+}
+
+impl<'a> Flight<'a> {
+    pub(crate) fn new(
+        context: &'a Arc<Context>,
+        scheduler: &'a Arc<dyn Scheduler>,
+        case: Arc<CaseName>,
+        job: Arc<Job>,
+        limits: Limits,
+    ) -> Self {
+        let clocks = Clocks { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None };
+        Self { context, scheduler, case, job, limits, clocks, airborne: false, stopped: false }
+    }
+
+    /// What is left of a case that panicked.
+    pub(crate) fn recovered(context: &'a Arc<Context>, scheduler: &'a Arc<dyn Scheduler>, lost: InFlight) -> Self {
+        let limits = Limits { pending: None, run: None, judge: Duration::ZERO };
+        Self { airborne: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
+    }
+
+    /// From the launch until nothing runs and the log is on disk.
+    pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
+        match self.launch(record).await {
+            Ok(()) => {}
+            Err(end) if self.airborne => return Over::Stopped { end, stdout: None },
+            Err(end) => return Over::BeforeLaunch(end),
+        }
+        let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
+        let followed = self.follow(record).await;
+        if followed.is_err() {
+            self.stop(record).await;
+        }
+        let exits = record.exits.clone();
+        let stdout = logs.drain(exits).await;
+        if let Ok(stdout) = &stdout {
+            record.ran_on(stdout.sections().iter().filter_map(|section| section.origin.node.clone()));
+        }
+        match followed {
+            Ok(ending) => Over::Ended { ending, stdout },
+            Err(end) => Over::Stopped { end, stdout: stdout.ok() },
+        }
+    }
+
+    /// Launches, as often as it takes and the clock for waiting allows.
+    async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
+        let mut retries = 0;
+        self.context.phase(&self.case, Phase::Launch, None);
+        loop {
+            if self.context.cancel.is_cancelled() {
+                return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
+            }
+            self.take_off();
+            let error = match self.launch_once().await {
+                Ok(Launch::Launched(job)) => {
+                    record.times.launched = Some(clock::now());
+                    self.job = Arc::new(job);
+                    self.take_off();
+                    if let Some(store) = &self.context.store {
+                        store.launched(&self.job);
+                    }
+                    return Ok(());
+                }
+                Ok(Launch::NotNow { why, retry_after }) => {
+                    self.landed();
+                    self.context.phase(&self.case, Phase::Launch, Some(why.clone()));
+                    self.await_room(&why, retry_after).await?;
+                    retries = 0;
+                    continue;
+                }
+                Err(Lost::Failed(error)) => error,
+                Err(Lost::NoAnswer(cause)) => return Err(End::infra(Phase::Launch, cause)),
+            };
+            if error.class != Class::Infra || retries == RETRIES {
+                return Err(End::failed(Phase::Launch, &error));
+            }
+            retries += 1;
+            self.pause_before_retry(Phase::Launch, &error, retries).await;
+        }
+    }
+
+    /// One attempt, on a task of its own: once begun it is awaited, whatever happens to the case. Dropped half-way it
+    /// could still create something, after the cleanup.
+    async fn launch_once(&self) -> Result<Launch, Lost> {
+        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
+        let task = tokio::spawn(async move { scheduler.launch(&job).await });
+        let abort = task.abort_handle();
+        match timeout(LAUNCH_LIMIT, task).await {
+            Ok(Ok(answer)) => answer.map_err(Lost::Failed),
+            Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
+            Err(_) => {
+                abort.abort();
+                Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+            }
+        }
+    }
+
+    /// Waits for room, but no longer than `max_pending_time`.
+    async fn await_room(&self, why: &str, retry_after: Duration) -> Result<(), End> {
+        let seen = JobStatus::Pending { why: why.to_owned() };
+        match next_step(&seen, self.clocks.elapsed(), &self.limits, false) {
+            Step::Wait { recheck_in } => {
+                let pause = retry_after.max(SHORTEST_PAUSE);
+                self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
+                Ok(())
+            }
+            _ => Err(self.timed_out(Clock::Pending, Some(&seen), Phase::Launch)),
+        }
+    }
+
+    /// Waits until it is over: the ending to judge, or why there is none.
+    async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
+        let mut seen: Option<JobStatus> = None;
+        let mut retries = 0;
+        loop {
+            let cancelled = self.context.cancel.is_cancelled();
+            let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
+            let recheck_in = match next_step(status, self.clocks.elapsed(), &self.limits, cancelled) {
+                Step::Wait { recheck_in } => recheck_in,
+                Step::Judge(ending) => return Ok(ending),
+                Step::TimedOut(clock) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run)),
+                Step::Cancelled => return Err(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled())),
+                Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause)),
+            };
+            let answer = tokio::select! {
+                biased;
+                answer = self.scheduler.wait(&self.job, seen.as_ref()) => answer,
+                () = sleep(recheck_in.unwrap_or(Duration::MAX)) => continue,
+                () = self.context.cancel.cancelled() => continue,
+            };
+            match answer {
+                // A scheduler that answers without news would be asked again at once, for ever.
+                Ok(status) if Some(&status) == seen.as_ref() => self.context.pause(SHORTEST_PAUSE).await,
+                Ok(status) => {
+                    retries = 0;
+                    self.clocks.saw(&status);
+                    record.saw(&status);
+                    if let Some(note) = note(&status) {
+                        self.context.phase(&self.case, Phase::Run, Some(note));
+                    }
+                    seen = Some(status);
+                }
+                Err(error) if error.class == Class::Gone => {
+                    return Err(End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, chain(&error)));
+                }
+                Err(error) if error.class == Class::Infra && retries < RETRIES => {
+                    retries += 1;
+                    self.pause_before_retry(Phase::Run, &error, retries).await;
+                }
+                Err(error) => return Err(End::failed(Phase::Run, &error)),
+            }
+        }
+    }
+
+    /// Ends the compute, so that the log can end.
+    async fn stop(&mut self, record: &mut Record) {
+        match self.cleaned(Disposition::Stop).await {
+            Ok(leftovers) if leftovers.items.is_empty() => self.stopped = true,
+            // The cleanup that follows tries again, and names what is left.
+            Ok(_) => {}
+            Err(cause) => record.warnings.push(format!("not stopped at once: {cause}")),
+        }
+    }
+
+    /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
+    pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
+        if self.airborne && !(self.stopped && how == Disposition::Stop) {
+            self.context.phase(&self.case, Phase::Cleanup, None);
+            match self.cleaned(how).await {
+                Ok(leftovers) => record.leftovers.extend(leftovers.items),
+                Err(cause) => {
+                    record.warnings.push(format!("cleanup failed: {cause}"));
+                    let Job { identifier, session, scheduler, .. } = &*self.job;
+                    record.leftovers.push(format!(
+                        "whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it"
+                    ));
+                }
+            }
+        }
+        // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
+        let nothing_left = !self.airborne || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
+        if nothing_left
+            && record.leftovers.is_empty()
+            && let Some(store) = &self.context.store
+        {
+            store.cleaned(&self.job);
+        }
+        self.landed();
+    }
+
+    /// One of the two, with its retries, on a task of its own and within its limit.
+    async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
+        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
+        let task = tokio::spawn(async move {
+            let mut retries = 0;
+            loop {
+                match scheduler.cleanup(&job, how).await {
+                    Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
+                    Err(error) if error.class == Class::Infra && retries < RETRIES => {
+                        retries += 1;
+                        sleep(backoff(&error, retries)).await;
+                    }
+                    answer => return answer,
+                }
+            }
+        });
+        let abort = task.abort_handle();
+        match timeout(CLEANUP_LIMIT, task).await {
+            Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
+            Ok(Err(lost)) => Err(what_happened(lost)),
+            Err(_) => {
+                abort.abort();
+                Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT)))
+            }
+        }
+    }
+
+    async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, retries: u32) {
+        let pause = backoff(error, retries);
+        let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
+        self.context.phase(&self.case, phase, Some(note));
+        self.context.pause(pause).await;
+    }
+
+    fn timed_out(&self, clock: Clock, seen: Option<&JobStatus>, phase: Phase) -> End {
+        let (limit, key) = match clock {
+            Clock::Pending => (self.limits.pending, "max_pending_time"),
+            Clock::Run => (self.limits.run, "time_limit"),
+        };
+        let limit = format_duration(limit.unwrap_or_default());
+        let cause = match (clock, seen) {
+            (Clock::Run, _) => format!("still running after {limit} ({key})"),
+            (Clock::Pending, Some(JobStatus::Pending { why })) => format!("still waiting after {limit} ({key}): {why}"),
+            (Clock::Pending, _) => format!("not seen within {limit} ({key})"),
+        };
+        End::new(Outcome::Timeout(clock), phase, cause)
+    }
+
+    fn take_off(&mut self) {
+        self.airborne = true;
+        self.context.took_off(&self.case, &self.job);
+    }
+
+    fn landed(&mut self) {
+        self.airborne = false;
+        self.context.landed(&self.job.identifier);
+    }
+}
+
+/// Why a launch brought no job.
+enum Lost {
+    Failed(SchedulerError),
+    NoAnswer(String),
+}
+
+/// Two clocks, never one: waiting before and between, running since the first time.
+struct Clocks {
+    pending: Duration,
+    pending_since: Option<Instant>,
+    running_since: Option<Instant>,
+}
+
+impl Clocks {
+    fn saw(&mut self, status: &JobStatus) {
+        let waits = matches!(status, JobStatus::NotSeen | JobStatus::Pending { .. });
+        match (waits, self.pending_since) {
+            (true, None) => self.pending_since = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.pending += since.elapsed();
+                self.pending_since = None;
+            }
+            _ => {}
+        }
+        if !waits {
+            self.running_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn elapsed(&self) -> Elapsed {
+        Elapsed {
+            pending: self.pending + self.pending_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            running: self.running_since.map_or(Duration::ZERO, |since| since.elapsed()),
+        }
+    }
+}
+
+/// What a progress line says of a status.
+fn note(status: &JobStatus) -> Option<String> {
+    match status {
+        JobStatus::Pending { why } => Some(why.clone()),
+        JobStatus::Running { nodes, .. } => match nodes.as_slice() {
+            [] => Some("running".to_owned()),
+            [node] => Some(format!("running on {node}")),
+            [node, rest @ ..] => Some(format!("running on {node} and {} more", rest.len())),
+        },
+        JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => None,
+    }
+}
+
+/// 1 s, 2 s, 4 s, or what the other side asked for.
+fn backoff(error: &SchedulerError, retry: u32) -> Duration {
+    let own = Duration::from_secs(1 << (retry - 1).min(5));
+    error.retry_after.unwrap_or(own).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+}
+
+fn what_happened(lost: JoinError) -> String {
+    match lost.try_into_panic() {
+        Ok(panic) => format!("panicked: {}", panic_message(&*panic)),
+        Err(_) => "was cut off".to_owned(),
+    }
+}

@@ -1,0 +1,168 @@
+//! Collecting a job's log while it runs, and its end.
+//!
+//! The collector is a task of its own, so that logs reach the disk while the case only waits for a status. A stream that
+//! breaks is taken up again where it broke; what stays lost is a gap.
+
+use crate::{context::Context, event::Event, places::STDOUT, record::End, spool::Spool};
+use futures_util::StreamExt;
+use muster_core::{
+    case::CaseName,
+    error::{Class, SchedulerError, chain},
+    result::{Invalid, Outcome, Phase},
+    scheduler::{Chunk, Job, Scheduler, SectionExit},
+    site::SchedulerKind,
+    stdout::Stdout,
+    time::format_duration,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long a log may go on after its job.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// How long the collector may take to let go when told to.
+const LET_GO_LIMIT: Duration = Duration::from_secs(10);
+/// How often a stream is taken up again that brought nothing new.
+const RETRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+/// Chunks that have arrived together are written together.
+const BATCH: usize = 64;
+
+/// A task that collects one job's log.
+pub(crate) struct Collector {
+    context: Arc<Context>,
+    task: JoinHandle<Spool>,
+    stop: CancellationToken,
+    /// A case that is lost does not leave its collector behind.
+    _guard: DropGuard,
+}
+
+impl Collector {
+    pub(crate) fn start(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, case: &Arc<CaseName>) -> Self {
+        let stop = CancellationToken::new();
+        if job.scheduler == SchedulerKind::Local {
+            // A local job writes its own log, and hands it over only when nobody writes it any more.
+            context.emit(Event::Log { case: Arc::clone(case), path: job.stage.join(STDOUT) });
+        }
+        let collect = Collect {
+            context: Arc::clone(context),
+            scheduler: Arc::clone(scheduler),
+            job: Arc::clone(job),
+            case: Arc::clone(case),
+            stop: stop.clone(),
+        };
+        Self { context: Arc::clone(context), task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop }
+    }
+
+    /// Waits for the rest of the log, no longer than the limit, and puts the stdout together.
+    pub(crate) async fn drain(mut self, exits: Vec<SectionExit>) -> Result<Stdout, End> {
+        let mut collected = timeout(DRAIN_LIMIT, &mut self.task).await;
+        let late = collected.is_err();
+        if late {
+            self.stop.cancel();
+            collected = timeout(LET_GO_LIMIT, &mut self.task).await;
+        }
+        let Ok(collected) = collected else {
+            return Err(no_log("the log could not be written to the stage folder in time".to_owned()));
+        };
+        let Ok(mut spool) = collected else {
+            return Err(no_log("collecting the log panicked".to_owned()));
+        };
+        let assembled = self.context.on_disk(move || {
+            if late {
+                spool.cut_short(&format!("the log did not end within {} of the job", format_duration(DRAIN_LIMIT)));
+            }
+            spool.assemble(&exits)
+        });
+        match assembled.await {
+            Ok(Ok(stdout)) => Ok(stdout),
+            Ok(Err(error)) => Err(no_log(format!("the log could not be put together: {error}"))),
+            Err(_) => Err(no_log("putting the log together panicked".to_owned())),
+        }
+    }
+}
+
+fn no_log(cause: String) -> End {
+    End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)
+}
+
+struct Collect {
+    context: Arc<Context>,
+    scheduler: Arc<dyn Scheduler>,
+    job: Arc<Job>,
+    case: Arc<CaseName>,
+    stop: CancellationToken,
+}
+
+impl Collect {
+    async fn run(self) -> Spool {
+        let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone());
+        let mut announced = false;
+        let mut retries = 0;
+        loop {
+            let marks = spool.marks();
+            let mut chunks = self.scheduler.collect_logs(&self.job, marks.clone()).ready_chunks(BATCH);
+            let broken = loop {
+                let batch = tokio::select! {
+                    biased;
+                    batch = chunks.next() => batch,
+                    () = self.stop.cancelled() => return spool,
+                };
+                let Some(batch) = batch else { return spool };
+                let (good, broken) = split(batch);
+                spool = self.write(spool, good).await;
+                if !announced && let Some(path) = spool.growing() {
+                    announced = true;
+                    self.context.emit(Event::Log { case: Arc::clone(&self.case), path });
+                }
+                if let Some(error) = broken {
+                    break error;
+                }
+            };
+            if spool.marks() != marks {
+                retries = 0;
+            }
+            if broken.class != Class::Infra || retries == RETRIES {
+                spool.cut_short(&chain(&broken));
+                return spool;
+            }
+            retries += 1;
+            let pause = broken.retry_after.unwrap_or(PAUSE * retries);
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.stop.cancelled() => return spool,
+            }
+        }
+    }
+
+    /// Bytes are written on a blocking thread; everything else is bookkeeping.
+    async fn write(&self, mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
+        if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. })) {
+            spool.take_all(chunks);
+            return spool;
+        }
+        let written = self.context.on_disk(move || {
+            spool.take_all(chunks);
+            spool
+        });
+        match written.await {
+            Ok(spool) => spool,
+            Err(lost) => std::panic::resume_unwind(lost.into_panic()),
+        }
+    }
+}
+
+/// The chunks before an error, and the error.
+fn split(batch: Vec<Result<Chunk, SchedulerError>>) -> (Vec<Chunk>, Option<SchedulerError>) {
+    let mut good = Vec::with_capacity(batch.len());
+    for chunk in batch {
+        match chunk {
+            Ok(chunk) => good.push(chunk),
+            Err(error) => return (good, Some(error)),
+        }
+    }
+    (good, None)
+}

@@ -1,0 +1,31 @@
+//! A finished file as bytes: small ones are read, large ones mapped, so that a log of gigabytes costs no memory.
+
+use memmap2::Mmap;
+use muster_core::stdout::Text;
+use std::{
+    fs::File,
+    io::{self, Read},
+    sync::Arc,
+};
+
+/// Below this, reading costs less than setting up a map.
+const SMALL: u64 = 64 * 1024;
+
+/// The whole of a file that nobody writes any more.
+pub(crate) fn text_of(mut file: File) -> io::Result<Text> {
+    let len = file.metadata()?.len();
+    if len < SMALL {
+        let mut text = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        file.read_to_end(&mut text)?;
+        return Ok(Arc::new(text));
+    }
+    Ok(Arc::new(map(&file)?))
+}
+
+#[allow(unsafe_code, reason = "the only way to map a file; see SAFETY")]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: a map is sound as long as nobody changes the file under it. Callers pass a log of a job that is over: its
+    // scheduler said that nobody writes it any more, or the spool closed it. It lies in a stage folder of this session,
+    // which no other session takes while this one lives.
+    unsafe { Mmap::map(file) }
+}

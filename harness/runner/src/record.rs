@@ -1,0 +1,144 @@
+//! A case's result while it comes into being.
+
+use crate::turn::Turn;
+use muster_core::{
+    case::{CaseName, Identifier},
+    error::{Class, SchedulerError, chain},
+    perf::Measurement,
+    result::{About, CaseResult, Fault, Outcome, Phase, Times},
+    scheduler::{JobStatus, SectionExit},
+    site::SchedulerKind,
+    time::Timestamp,
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// How a case ends: its outcome, the phase that decided it, and why in one sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    pub(crate) phase: Phase,
+    pub(crate) cause: Option<String>,
+}
+
+impl End {
+    pub(crate) fn new(outcome: Outcome, phase: Phase, cause: impl Into<String>) -> Self {
+        Self { outcome, phase, cause: Some(cause.into()) }
+    }
+
+    /// The request can never work.
+    pub(crate) fn config(phase: Phase, cause: impl Into<String>) -> Self {
+        Self::new(Outcome::Error(Fault::Config), phase, cause)
+    }
+
+    /// The machinery failed.
+    pub(crate) fn infra(phase: Phase, cause: impl Into<String>) -> Self {
+        Self::new(Outcome::Error(Fault::Infra), phase, cause)
+    }
+
+    /// A scheduler's operation failed for good.
+    pub(crate) fn failed(phase: Phase, error: &SchedulerError) -> Self {
+        match error.class {
+            Class::Config | Class::Unsupported => Self::config(phase, chain(error)),
+            Class::Infra | Class::Gone => Self::infra(phase, chain(error)),
+        }
+    }
+}
+
+/// What is known so far.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Arc<CaseName>,
+    pub(crate) scheduler: SchedulerKind,
+    pub(crate) attempt: u32,
+    pub(crate) about: Option<About>,
+    pub(crate) identifier: Option<Identifier>,
+    pub(crate) times: Times,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) exits: Vec<SectionExit>,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) log_tail: Option<String>,
+    pub(crate) look: Vec<String>,
+    pub(crate) delete: Vec<String>,
+    pub(crate) leftovers: Vec<String>,
+}
+
+impl Record {
+    /// A case got its turn, or never will.
+    pub(crate) fn new(turn: &Turn, begun: Timestamp) -> Self {
+        Self::of(Arc::clone(&turn.name), turn.scheduler, turn.attempt, begun)
+    }
+
+    /// The same, from what is left of a case whose turn is spent.
+    pub(crate) fn of(name: Arc<CaseName>, scheduler: SchedulerKind, attempt: u32, begun: Timestamp) -> Self {
+        Self {
+            name,
+            scheduler,
+            attempt,
+            about: None,
+            identifier: None,
+            times: Times { begun, ..Times::default() },
+            warnings: Vec::new(),
+            nodes: Vec::new(),
+            exits: Vec::new(),
+            measurements: Vec::new(),
+            folder: None,
+            log_tail: None,
+            look: Vec::new(),
+            delete: Vec::new(),
+            leftovers: Vec::new(),
+        }
+    }
+
+    /// Learns nodes and times from a status.
+    pub(crate) fn saw(&mut self, status: &JobStatus) {
+        match status {
+            JobStatus::Running { since, nodes } => {
+                self.times.started.get_or_insert(*since);
+                self.ran_on(nodes.iter().cloned());
+            }
+            JobStatus::Ended(ending) => {
+                self.times.started = Some(ending.started);
+                self.times.ended = Some(ending.ended);
+                self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
+                self.exits.clone_from(&ending.exits);
+            }
+            JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Gone { .. } => {}
+        }
+    }
+
+    /// Adds nodes that are not known yet, in the order in which they show up.
+    pub(crate) fn ran_on(&mut self, nodes: impl IntoIterator<Item = String>) {
+        for node in nodes {
+            if !self.nodes.contains(&node) {
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    /// It is over.
+    pub(crate) fn close(mut self, end: End, finished: Timestamp) -> CaseResult {
+        let End { outcome, phase, cause } = end;
+        self.times.finished = finished;
+        CaseResult {
+            about: self.about.unwrap_or_else(|| Turn::about(self.scheduler)),
+            name: Arc::unwrap_or_clone(self.name),
+            identifier: self.identifier,
+            attempt: self.attempt,
+            outcome,
+            phase,
+            cause,
+            warnings: self.warnings,
+            nodes: self.nodes,
+            exits: self.exits,
+            measurements: self.measurements,
+            times: self.times,
+            folder: self.folder,
+            log_tail: self.log_tail,
+            look: self.look,
+            delete: self.delete,
+            leftovers: self.leftovers,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Ctrl-C, TERM and HUP: the first ends the session in order, the second at once.
+
+use crate::engine::{Engine, InFlight};
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Listens from the moment it is made: no signal after that ends the process by itself.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// `None` where the parent asked for HUP to be ignored (`nohup`).
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    /// Begins to listen. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the operating system refuses a handler.
+    pub fn listen() -> io::Result<Self> {
+        let ignored = is_ignored(SignalKind::hangup());
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: if ignored { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// The next signal's name.
+    pub async fn next(&mut self) -> &'static str {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = hangup => "SIGHUP",
+        }
+    }
+
+    /// The first signal cancels `engine`; at the second this returns, with everything that may be left behind. The
+    /// caller then prints it and leaves at once. Dropped when the session ends before that.
+    pub async fn supervise(mut self, engine: Engine) -> Vec<InFlight> {
+        let name = self.next().await;
+        engine.cancel(format!("interrupted by {name}"));
+        self.next().await;
+        engine.in_flight()
+    }
+}
+
+/// Whether a signal was ignored when this process started. Known on Linux only; elsewhere it is taken over.
+fn is_ignored(kind: SignalKind) -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| in_ignored_mask(&status, kind.as_raw_value()))
+}
+
+fn in_ignored_mask(status: &str, number: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    u32::try_from(number - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hangup_that_nohup_ignores_stays_ignored() {
+        let status = "Name:\tmuster\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n";
+        assert!(in_ignored_mask(status, 1));
+        assert!(!in_ignored_mask(status, 2));
+        assert!(!in_ignored_mask("", 1));
+    }
+}

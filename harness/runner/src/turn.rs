@@ -1,0 +1,63 @@
+//! A case that waits for its turn: what the engine must know of it before anything of it is rendered.
+
+use muster_core::{
+    case::CaseName,
+    diagnostic::Diagnostic,
+    result::About,
+    site::SchedulerKind,
+    test_case::{LaunchFacts, Rendered, TestCase},
+};
+use std::{fmt, sync::Arc};
+
+/// Fills in what is known at launch only.
+pub type Render = Box<dyn FnOnce(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send>;
+
+/// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
+pub struct Turn {
+    /// Which.
+    pub name: Arc<CaseName>,
+    /// The last component of its folders: the check and sixteen hex digits of the case's hash.
+    pub folder: String,
+    /// Who runs it.
+    pub scheduler: SchedulerKind,
+    /// How many cases of its partition run at once.
+    pub max_jobs: usize,
+    /// 1, 2, ...
+    pub attempt: u32,
+    /// What it is to run.
+    pub render: Render,
+}
+
+impl Turn {
+    /// What is said of a case that never got as far as being rendered.
+    pub(crate) fn about(scheduler: SchedulerKind) -> About {
+        About {
+            descr: String::new(),
+            tags: Vec::new(),
+            maintainers: Vec::new(),
+            file: String::new(),
+            parameters: Vec::new(),
+            scheduler,
+            num_tasks: 1,
+        }
+    }
+}
+
+impl From<TestCase> for Turn {
+    fn from(case: TestCase) -> Self {
+        Self {
+            name: Arc::new(case.name.clone()),
+            folder: format!("{}_{}", case.name.check, case.name.hash),
+            scheduler: case.partition.scheduler,
+            max_jobs: case.partition.max_jobs,
+            attempt: 1,
+            render: Box::new(move |facts| case.render(facts)),
+        }
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("name", &self.name).field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
