@@ -149,7 +149,7 @@ mod tests {
         let rows = [
             (100.0, Some(-0.1), Some(0.1), Some(90.0), Some(110.000_000_000_000_01)),
             (100.0, Some(-1.0), Some(0.0), Some(0.0), Some(100.0)),
-            (7440.0, Some(-0.1), Some(0.1), Some(6696.0), Some(8184.000_000_000_001)),
+            (250.0, Some(-0.1), Some(0.1), Some(225.0), Some(275.0)),
             (100.0, None, Some(2.0), None, Some(300.0)),
             (100.0, Some(-0.05), None, Some(95.0), None),
             (-100.0, Some(-0.01), Some(0.02), Some(-101.0), Some(-98.0)),

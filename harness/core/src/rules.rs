@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that turns a stdout into an outcome.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// Sanity, in the order of the check file.
     pub sanity: Vec<Assertion>,
@@ -22,4 +22,19 @@ pub struct Rules {
     pub facts: BTreeMap<String, Value>,
     /// The reason of an expected failure, if one is expected.
     pub xfail: Option<String>,
+}
+
+/// Nothing is asked for, and references are strict.
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            sanity: Vec::new(),
+            perf_variables: Vec::new(),
+            references: Vec::new(),
+            strict: true,
+            require_reference: false,
+            facts: BTreeMap::new(),
+            xfail: None,
+        }
+    }
 }

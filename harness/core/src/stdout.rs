@@ -76,7 +76,7 @@ pub struct Stdout {
 
 impl fmt::Debug for Stdout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stdout").field("bytes", &self.bytes().len()).field("sections", &self.sections).finish()
+        f.debug_struct("Stdout").field("bytes", &self.bytes().len()).field("sections", &self.sections).finish_non_exhaustive()
     }
 }
 

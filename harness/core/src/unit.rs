@@ -107,32 +107,41 @@ struct Worth {
     over: f64,
 }
 
-/// By what to multiply a value in `from` to get it in `to`; `None` if they do not measure the same thing or one is not
-/// known.
-pub fn factor(from: &str, to: &str) -> Option<f64> {
-    fraction(from, to).map(|(times, over)| times / over)
+/// The way from one unit to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conversion {
+    times: f64,
+    over: f64,
 }
 
-/// A value in `from`, in `to`. Rounded once where the factor is no whole number: 1100 us are exactly 1.1 ms.
-pub fn convert(value: f64, from: &str, to: &str) -> Option<f64> {
-    let (times, over) = fraction(from, to)?;
-    Some(if times % over == 0.0 {
-        value * (times / over)
-    } else if over % times == 0.0 {
-        value / (over / times)
-    } else {
-        value * times / over
-    })
-}
-
-fn fraction(from: &str, to: &str) -> Option<(f64, f64)> {
-    let (from, to) = (from.trim(), to.trim());
-    if from == to {
-        return Some((1.0, 1.0));
+impl Conversion {
+    /// `None` if the units do not measure the same thing or one is not known.
+    pub fn between(from: &str, to: &str) -> Option<Self> {
+        let (from, to) = (from.trim(), to.trim());
+        if from == to {
+            return Some(Self { times: 1.0, over: 1.0 });
+        }
+        let (a, b) = (parse(from)?, parse(to)?);
+        let alike = (a.quantity, a.per_time) == (b.quantity, b.per_time);
+        alike.then_some(Self { times: a.times * b.over, over: a.over * b.times })
     }
-    let (a, b) = (parse(from)?, parse(to)?);
-    let alike = (a.quantity, a.per_time) == (b.quantity, b.per_time);
-    alike.then_some((a.times * b.over, a.over * b.times))
+
+    /// A value in the other unit. One step where the factor or its inverse is whole: 1100 us are exactly 1.1 ms.
+    pub fn apply(self, value: f64) -> f64 {
+        let Self { times, over } = self;
+        if times % over == 0.0 {
+            value * (times / over)
+        } else if over % times == 0.0 {
+            value / (over / times)
+        } else {
+            value * times / over
+        }
+    }
+}
+
+/// By what to multiply a value in `from` to get it in `to`; `None` if there is no conversion.
+pub fn factor(from: &str, to: &str) -> Option<f64> {
+    Conversion::between(from, to).map(|conversion| conversion.apply(1.0))
 }
 
 /// `GB/s`, `Gbits/sec`, `GBps`, `Gflops`, `us`.
@@ -253,12 +262,17 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_is_rounded_once() {
-        let rows =
-            [(1100.0, "us", "ms", 1.1), (7.0, "MB/s", "GB/s", 0.007), (3.0, "ms", "us", 3000.0), (6.0, "KB/s", "KB/min", 360.0)];
+    fn a_conversion_does_not_add_noise() {
+        let rows = [
+            (1100.0, "us", "ms", 1.1_f64),
+            (7.0, "MB/s", "GB/s", 0.007),
+            (3.0, "ms", "us", 3000.0),
+            (6.0, "KB/s", "KB/min", 360.0),
+        ];
         for (value, from, to, expected) in rows {
-            assert_eq!(convert(value, from, to).map(f64::to_bits), Some(f64::to_bits(expected)), "{value} {from} in {to}");
+            let converted = Conversion::between(from, to).map(|conversion| conversion.apply(value).to_bits());
+            assert_eq!(converted, Some(expected.to_bits()), "{value} {from} in {to}");
         }
-        assert!(convert(f64::NAN, "us", "ms").is_some_and(f64::is_nan));
+        assert!(Conversion::between("us", "ms").is_some_and(|conversion| conversion.apply(f64::NAN).is_nan()));
     }
 }

@@ -1,12 +1,35 @@
 //! Judging: a finished job's text and exits, held against the rules of its case.
+//!
+//! ```text
+//! Rules ---compile---> searches ---scan(Stdout)---> answers, figures
+//! Ending --exits--.       answers --sanity--.        figures --performance--.
+//!                  `--------------------------`---------------------------------> conclude --> Judgement
+//! ```
+//! Everything is looked at before anything is concluded, so that a cause can name all that is wrong. Nothing here
+//! knows the time; the caller's `expired` does.
+
+mod conclude;
+mod evaluate;
+mod exits;
+mod figures;
+mod matches;
+mod performance;
+mod sanity;
+mod scan;
+mod words;
 
 use crate::{
-    perf::Measurement,
+    pattern::Pattern,
+    perf::{Measurement, PerfVariable, Source},
     result::{Fault, Outcome, Phase},
     rules::Rules,
     scheduler::Ending,
     stdout::Stdout,
 };
+use evaluate::Evaluator;
+use figures::Figures;
+use matches::Matches;
+use scan::{Fold, Interrupted, Search, Watch};
 
 /// What the judge found.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,20 +40,81 @@ pub struct Judgement {
     pub phase: Phase,
     /// One sentence, for every outcome but a pass.
     pub cause: Option<String>,
-    /// The figures, in the order of the variables.
+    /// The figures, in the order of the variables. There are none when the exit status or a sanity item failed.
     pub measurements: Vec<Measurement>,
     /// Things worth a line that did not decide anything.
     pub warnings: Vec<String>,
 }
 
-/// Judges a job that ended by itself. `expired` is asked again and again while searching; once it says so, judging
-/// stops and the case is an error.
-pub fn judge(_rules: &Rules, _stdout: &Stdout, _ending: &Ending, _expired: &dyn Fn() -> bool) -> Judgement {
-    Judgement {
-        outcome: Outcome::Error(Fault::Config),
-        phase: Phase::Sanity,
-        cause: Some("judging is not built yet".to_owned()),
-        measurements: Vec::new(),
-        warnings: Vec::new(),
+/// Judges a job that ended by itself.
+///
+/// `expired` is asked again and again; once it says so, judging stops and the case is `error{config}`. One match cannot
+/// be interrupted, nor can an expression. Call it where blocking is allowed: a log of 1 GiB takes seconds.
+pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool) -> Judgement {
+    judge_in_blocks(rules, stdout, ending, expired, scan::BLOCK)
+}
+
+fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool, block: usize) -> Judgement {
+    let (mut searches, sanity_searches) = match compile(rules) {
+        Ok(searches) => searches,
+        Err((phase, why)) => return Judgement::error(phase, why),
+    };
+    let mut watch = Watch::new(expired);
+    if let Err(at) = scan::scan(stdout, &mut searches, block, &mut watch) {
+        return too_long(&at, &searches, sanity_searches, stdout);
     }
+    let figures = searches.split_off(sanity_searches);
+    let mut evaluator = Evaluator::new(rules, stdout);
+    let exit = exits::failure(&rules.sanity, ending);
+    let sanity = sanity::failures(&rules.sanity, searches.into_iter().filter_map(Search::into_answer), &evaluator, stdout);
+    if watch.ask().is_err() {
+        return Judgement::error(Phase::Sanity, TOO_LONG.to_owned());
+    }
+    let performance = (exit.is_none() && sanity.is_empty())
+        .then(|| performance::measure(rules, stdout, figures.into_iter().filter_map(Search::into_figures), &mut evaluator));
+    conclude::conclude(rules, stdout, exit, &sanity, performance)
+}
+
+const TOO_LONG: &str = "judging took longer than judge_limit";
+
+impl Judgement {
+    fn error(phase: Phase, cause: String) -> Self {
+        Self { outcome: Outcome::Error(Fault::Config), phase, cause: Some(cause), measurements: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+/// All searches of a case, sanity's first, and how many are sanity's. The files were checked when they were loaded, but
+/// a placeholder may have put anything into a pattern since.
+fn compile(rules: &Rules) -> Result<(Vec<Search>, usize), (Phase, String)> {
+    let explain = |phase: Phase, pattern: &str, error: &dyn std::fmt::Display| {
+        (phase, format!("{} is no pattern: {error}", words::quote(pattern.as_bytes())))
+    };
+    let mut searches = Vec::new();
+    for (text, question) in rules.sanity.iter().filter_map(|item| sanity::question(&item.claim)) {
+        let pattern = Pattern::compile(text).map_err(|error| explain(Phase::Sanity, text, &error))?;
+        searches.push(Search { pattern, fold: Fold::Matches(Matches::new(question)) });
+    }
+    let of_sanity = searches.len();
+    for variable in &rules.perf_variables {
+        if let Source::Pattern { pattern: text, .. } = &variable.source {
+            let search = figures(variable).map_err(|error| explain(Phase::Performance, text, &error))?;
+            searches.extend(search);
+        }
+    }
+    Ok((searches, of_sanity))
+}
+
+fn figures(variable: &PerfVariable) -> Result<Option<Search>, crate::pattern::PatternError> {
+    let Source::Pattern { pattern, tag, pick } = &variable.source else { return Ok(None) };
+    let pattern = Pattern::compile(pattern)?;
+    let groups = pattern.groups(tag.as_deref())?;
+    let figures = Figures::new(&pattern, groups, &variable.unit, *pick, variable.per_section);
+    Ok(Some(Search { pattern, fold: Fold::Figures(Box::new(figures)) }))
+}
+
+fn too_long(at: &Interrupted, searches: &[Search], of_sanity: usize, stdout: &Stdout) -> Judgement {
+    let phase = if at.search < of_sanity { Phase::Sanity } else { Phase::Performance };
+    let pattern = searches.get(at.search).map_or_else(String::new, |search| words::quote_pattern(&search.pattern));
+    let section = stdout.sections().get(at.section).map_or_else(String::new, |section| section.origin.title());
+    Judgement::error(phase, format!("{TOO_LONG}: it was searching {section} for {pattern}"))
 }

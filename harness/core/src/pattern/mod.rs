@@ -135,8 +135,8 @@ impl Pattern {
     fn default_value(&self, unit: Option<usize>, key: Option<usize>) -> usize {
         let free = || (1..self.regex().captures_len()).filter(|n| ![unit, key].contains(&Some(*n)));
         let names: Vec<_> = self.regex().capture_names().collect();
-        let mut named = free().filter(|n| names[*n].is_some());
-        match (named.next(), named.next()) {
+        let mut with_name = free().filter(|n| names[*n].is_some());
+        match (with_name.next(), with_name.next()) {
             (Some(only), None) => only,
             _ => free().next().unwrap_or(0),
         }

@@ -15,6 +15,7 @@ pub enum Reach {
 }
 
 /// Parses as the search will: multi-line, and bytes that need not be UTF-8.
+#[expect(clippy::result_large_err, reason = "the regex crate's own error, turned into ours by every caller")]
 pub(super) fn parse(pattern: &str) -> Result<Hir, regex_syntax::Error> {
     ParserBuilder::new().multi_line(true).utf8(false).build().parse(pattern)
 }

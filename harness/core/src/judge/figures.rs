@@ -1,0 +1,322 @@
+//! Figures read from matches, folded as they come: one row, or one a key, or one a section.
+
+use super::{
+    scan::{Expired, Watch, each_capture},
+    words::quote,
+};
+use crate::{
+    pattern::{Groups, Pattern},
+    perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
+    unit::Conversion,
+};
+use regex::bytes::{CaptureLocations, Regex};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// The longest key of a table's row, in bytes.
+const KEY_LIMIT: usize = 200;
+
+/// Why there is no figure. The text is a fragment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Lack {
+    /// Nothing was found, or too little for the item that is wanted.
+    NotFound,
+    /// Something was found that is no figure.
+    Unusable(Box<str>),
+}
+
+type Reading = Result<f64, Lack>;
+
+/// One figure and what it belongs to.
+#[derive(Debug, PartialEq)]
+pub(super) struct Row {
+    /// For `per: section`.
+    pub section: Option<usize>,
+    /// For a table.
+    pub key: Option<String>,
+    pub value: Reading,
+}
+
+/// A variable's figures so far.
+#[derive(Debug)]
+pub(super) struct Figures {
+    groups: Groups,
+    /// The last unit read from the text, with the way to the variable's: nearly always the next one too.
+    unit: String,
+    last_unit: Option<(Vec<u8>, Option<Conversion>)>,
+    pick: Pick,
+    per_section: bool,
+    /// Whether the last match alone is wanted and always has its groups: then the others need not be taken apart.
+    last_alone: bool,
+    section: usize,
+    rows: Vec<Folding>,
+    /// Where in `rows` a key stands, the empty one if there is no table; for `per: section`, of the current section.
+    index: HashMap<Vec<u8>, usize>,
+    /// Values kept in memory.
+    kept: usize,
+    fault: Option<String>,
+}
+
+/// A row that is being folded.
+#[derive(Debug)]
+struct Folding {
+    section: Option<usize>,
+    key: Vec<u8>,
+    values: Folded,
+}
+
+/// Values of one row, folded.
+#[derive(Debug)]
+enum Folded {
+    Nth {
+        left: i64,
+        value: Option<Reading>,
+    },
+    FromEnd {
+        back: usize,
+        last: VecDeque<Reading>,
+    },
+    Reduced {
+        how: Reduce,
+        count: u64,
+        value: f64,
+    },
+    Median(Vec<f64>),
+    /// A value that should have been folded is none.
+    Spoilt(Lack),
+}
+
+impl Figures {
+    pub(super) fn new(pattern: &Pattern, groups: Groups, unit: &str, pick: Pick, per_section: bool) -> Self {
+        let regex = pattern.regex();
+        let last = matches!(pick, Pick::Item(-1) | Pick::Reduce(Reduce::Last));
+        Self {
+            groups,
+            unit: unit.to_owned(),
+            last_unit: None,
+            pick,
+            per_section,
+            last_alone: last && groups.key.is_none() && regex.static_captures_len().is_some(),
+            section: 0,
+            rows: Vec::new(),
+            index: HashMap::new(),
+            kept: 0,
+            fault: None,
+        }
+    }
+
+    /// A new section begins.
+    pub(super) fn enter(&mut self, section: usize) {
+        self.section = section;
+        if self.per_section {
+            self.index.clear();
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        let only_row = || self.index.get(&[][..]).is_some_and(|row| self.rows[*row].values.is_done());
+        self.fault.is_some() || (self.groups.key.is_none() && only_row())
+    }
+
+    pub(super) fn feed(&mut self, regex: &Regex, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
+        if self.last_alone {
+            return self.add_last(regex, text, watch);
+        }
+        each_capture(regex, text, |groups| {
+            watch.tick()?;
+            self.add_match(groups, text);
+            Ok(!self.is_done())
+        })
+    }
+
+    fn add_last(&mut self, regex: &Regex, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
+        let mut last = None;
+        for found in regex.find_iter(text) {
+            last = Some(found.start());
+            watch.tick()?;
+        }
+        let mut groups = regex.capture_locations();
+        if let Some(start) = last
+            && regex.captures_read_at(&mut groups, text, start).is_some()
+        {
+            self.add_match(&groups, text);
+        }
+        Ok(())
+    }
+
+    /// A match in which the value's group has no part (an alternative was taken) is none.
+    fn add_match(&mut self, groups: &CaptureLocations, text: &[u8]) {
+        let group = |number: usize| groups.get(number).map(|(start, end)| &text[start..end]);
+        let Some(value) = group(self.groups.value) else { return };
+        let key = self.groups.key.and_then(group).map_or(&[][..], <[u8]>::trim_ascii);
+        let reading = self.read(value, self.groups.unit.and_then(group));
+        self.add(key, reading);
+    }
+
+    fn read(&mut self, value: &[u8], unit: Option<&[u8]>) -> Reading {
+        if self.pick == Pick::Reduce(Reduce::Count) {
+            return Ok(0.0);
+        }
+        let unusable = |why: String| Lack::Unusable(why.into());
+        let number = parse_number(value).ok_or_else(|| unusable(format!("{} is not a number", quote(value))))?;
+        let Some(unit) = unit else { return Ok(number) };
+        if self.last_unit.as_ref().is_none_or(|(known, _)| known != unit) {
+            let way = std::str::from_utf8(unit).ok().and_then(|from| Conversion::between(from, &self.unit));
+            self.last_unit = Some((unit.to_vec(), way));
+        }
+        let way = self.last_unit.as_ref().and_then(|(_, way)| *way);
+        let way = way.ok_or_else(|| unusable(format!("no conversion from {} in the text to `{}`", quote(unit), self.unit)))?;
+        Ok(way.apply(number))
+    }
+
+    fn add(&mut self, key: &[u8], reading: Reading) {
+        let Some(row) = self.row(key) else { return };
+        self.kept += self.rows[row].values.add(reading);
+        if self.kept > VALUES_LIMIT {
+            self.fault = Some(format!("more than {VALUES_LIMIT} values: narrow the pattern, or reduce them to something else"));
+        }
+    }
+
+    /// The row of a key, begun if it is new.
+    fn row(&mut self, key: &[u8]) -> Option<usize> {
+        if let Some(row) = self.index.get(key) {
+            return Some(*row);
+        }
+        if key.len() > KEY_LIMIT {
+            self.fault = Some(format!("a key of the table is longer than {KEY_LIMIT} bytes"));
+        } else if self.rows.len() == ROWS_LIMIT {
+            self.fault = Some(format!("the table has more than {ROWS_LIMIT} rows"));
+        }
+        if self.fault.is_some() {
+            return None;
+        }
+        let section = self.per_section.then_some(self.section);
+        self.rows.push(Folding { section, key: key.to_vec(), values: Folded::new(self.pick) });
+        self.index.insert(key.to_vec(), self.rows.len() - 1);
+        Some(self.rows.len() - 1)
+    }
+
+    /// The rows in the order in which they were first met, at least one for the stdout or, `per: section`, for each of
+    /// its `sections`. Sums and counts of none are 0. An error is about the variable as a whole.
+    pub(super) fn finish(self, sections: usize) -> Result<Vec<Row>, String> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let of_none = || if self.groups.key.is_some() { Err(Lack::NotFound) } else { Folded::new(self.pick).finish() };
+        let places: Vec<_> = if self.per_section { (0..sections).map(Some).collect() } else { vec![None] };
+        let mut rows: Vec<_> = self.rows.into_iter().map(Folding::finish).collect();
+        let met: HashSet<_> = rows.iter().map(|row| row.section).collect();
+        let missing = places.into_iter().filter(|place| !met.contains(place));
+        rows.extend(missing.map(|section| Row { section, key: None, value: of_none() }));
+        rows.sort_by_key(|row| row.section);
+        Ok(rows)
+    }
+}
+
+impl Folding {
+    fn finish(self) -> Row {
+        let key = (!self.key.is_empty()).then(|| String::from_utf8_lossy(&self.key).into_owned());
+        Row { section: self.section, key, value: self.values.finish() }
+    }
+}
+
+impl Folded {
+    fn new(pick: Pick) -> Self {
+        match pick {
+            Pick::Item(item) if item >= 0 => Self::Nth { left: item, value: None },
+            Pick::Item(item) => {
+                let back = usize::try_from(item.unsigned_abs()).unwrap_or(usize::MAX).min(VALUES_LIMIT + 1);
+                Self::FromEnd { back, last: VecDeque::new() }
+            }
+            Pick::Reduce(Reduce::First) => Self::Nth { left: 0, value: None },
+            Pick::Reduce(Reduce::Last) => Self::FromEnd { back: 1, last: VecDeque::new() },
+            Pick::Reduce(Reduce::Median) => Self::Median(Vec::new()),
+            Pick::Reduce(how) => Self::Reduced { how, count: 0, value: 0.0 },
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self, Self::Nth { value: Some(_), .. } | Self::Spoilt(_))
+    }
+
+    /// Says how many values more than before are kept in memory.
+    fn add(&mut self, reading: Reading) -> usize {
+        match self {
+            // Only what is picked has to be a number.
+            Self::Nth { value: Some(_), .. } | Self::Spoilt(_) => 0,
+            Self::Nth { left: 0, value } => {
+                *value = Some(reading);
+                0
+            }
+            Self::Nth { left, .. } => {
+                *left -= 1;
+                0
+            }
+            Self::FromEnd { back, last } => {
+                last.push_back(reading);
+                if last.len() <= *back {
+                    return 1;
+                }
+                last.pop_front();
+                0
+            }
+            Self::Reduced { .. } | Self::Median(_) => match reading {
+                Ok(value) => self.add_number(value),
+                Err(lack) => {
+                    *self = Self::Spoilt(lack);
+                    0
+                }
+            },
+        }
+    }
+
+    fn add_number(&mut self, number: f64) -> usize {
+        match self {
+            Self::Median(values) => {
+                values.push(number);
+                return 1;
+            }
+            Self::Reduced { how, count, value } => {
+                *count += 1;
+                *value = match how {
+                    Reduce::Min | Reduce::Max if *count == 1 => number,
+                    // Unlike `f64::min`, NaN wins: it is a figure that fails.
+                    Reduce::Min if value.is_nan() || *value <= number => *value,
+                    Reduce::Max if value.is_nan() || *value >= number => *value,
+                    Reduce::Min | Reduce::Max => number,
+                    _ => *value + number,
+                };
+            }
+            Self::Nth { .. } | Self::FromEnd { .. } | Self::Spoilt(_) => {}
+        }
+        0
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "nobody counts to 2^53 matches")]
+    fn finish(self) -> Reading {
+        match self {
+            Self::Nth { value, .. } => value.unwrap_or(Err(Lack::NotFound)),
+            Self::FromEnd { back, mut last } if last.len() == back => last.pop_front().unwrap_or(Err(Lack::NotFound)),
+            Self::Spoilt(lack) => Err(lack),
+            Self::Median(values) => median(values).ok_or(Lack::NotFound),
+            Self::Reduced { how: Reduce::Count, count, .. } => Ok(count as f64),
+            Self::Reduced { how: Reduce::Sum, value, .. } => Ok(value),
+            Self::FromEnd { .. } | Self::Reduced { count: 0, .. } => Err(Lack::NotFound),
+            Self::Reduced { how: Reduce::Mean, count, value } => Ok(value / count as f64),
+            Self::Reduced { value, .. } => Ok(value),
+        }
+    }
+}
+
+/// The middle value, or the mean of the middle two; NaN if any value is.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    if values.iter().any(|value| value.is_nan()) {
+        return Some(f64::NAN);
+    }
+    let middle = values.len().checked_sub(1)? / 2;
+    let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let low = *low;
+    if above.len() == middle {
+        return Some(low);
+    }
+    above.iter().copied().min_by(f64::total_cmp).map(|high| low.midpoint(high))
+}

@@ -1,0 +1,72 @@
+//! Whether, how often and where a pattern is found.
+
+use super::scan::{Expired, Stretch, Watch};
+use crate::stdout::Stdout;
+use regex::bytes::Regex;
+
+/// What is asked of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Is it there at all?
+    Whether,
+    /// How often?
+    HowOften,
+    /// Where is the first one?
+    Where,
+}
+
+/// The answer so far.
+#[derive(Debug)]
+pub(super) struct Matches {
+    question: Question,
+    pub count: u64,
+    pub first: Option<Place>,
+}
+
+/// A place in a stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub section: usize,
+    pub offset: usize,
+}
+
+impl Matches {
+    pub(super) fn new(question: Question) -> Self {
+        Self { question, count: 0, first: None }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.count > 0 && self.question != Question::HowOften
+    }
+
+    pub(super) fn feed(&mut self, regex: &Regex, stretch: Stretch<'_>, watch: &mut Watch<'_>) -> Result<(), Expired> {
+        match self.question {
+            Question::HowOften => {
+                for _ in regex.find_iter(stretch.text) {
+                    self.count += 1;
+                    watch.tick()?;
+                }
+            }
+            // Whether there is a match is known sooner than where it ends.
+            Question::Whether => self.count = u64::from(regex.is_match(stretch.text)),
+            Question::Where => {
+                if let Some(found) = regex.find(stretch.text) {
+                    self.count = 1;
+                    self.first = Some(Place { section: stretch.section, offset: stretch.offset + found.start() });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Its line in its section, from 1, and that line's text.
+    pub(super) fn line(self, stdout: &Stdout) -> (usize, &[u8]) {
+        let text = stdout.sections().get(self.section).map_or(&[][..], |section| stdout.section(section));
+        let (before, after) = text.split_at(self.offset.min(text.len()));
+        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let end = memchr::memchr(b'\n', after).map_or(text.len(), |at| before.len() + at);
+        (memchr::memchr_iter(b'\n', before).count() + 1, &text[start..end])
+    }
+}

@@ -1,0 +1,215 @@
+//! Figures become measurements, and measurements are held against references.
+
+use super::{
+    evaluate::Evaluator,
+    figures::{Figures, Lack, Row},
+    words::{in_section, list, quote, sentences},
+};
+use crate::{
+    perf::{Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
+    reference::{Reference, ReferenceRow},
+    result::{Failure, Invalid, Outcome},
+    rules::Rules,
+    stdout::Stdout,
+};
+
+/// How many misses a sentence names.
+const NAMED_MISSES: usize = 10;
+
+/// What came of all variables. The lists hold fragments, in the order of the variables.
+#[derive(Debug, Default)]
+pub(super) struct Performance {
+    pub measurements: Vec<Measurement>,
+    pub warnings: Vec<String>,
+    /// What should have been measured and was not.
+    lacks: Vec<String>,
+    /// Plain misses of references.
+    misses: Vec<String>,
+    /// Misses that were expected.
+    expected: Vec<String>,
+    /// Expected misses that did not happen.
+    surprises: Vec<String>,
+}
+
+/// Measures and judges all variables. `figures` are those of the variables with a pattern, in order.
+pub(super) fn measure(
+    rules: &Rules,
+    stdout: &Stdout,
+    figures: impl IntoIterator<Item = Figures>,
+    evaluator: &mut Evaluator,
+) -> Performance {
+    let mut figures = figures.into_iter();
+    let mut all = Performance::default();
+    for variable in &rules.perf_variables {
+        let rows = match &variable.source {
+            Source::Pattern { .. } => {
+                figures.next().map_or_else(|| Ok(Vec::new()), |figures| figures.finish(stdout.sections().len()))
+            }
+            Source::Value(expression) => evaluate(variable, expression, evaluator, &mut all.warnings),
+        };
+        let begin = all.measurements.len();
+        match rows {
+            Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, stdout)),
+            Err(why) => all.lacks.push(format!("`{}`: {why}", variable.name)),
+        }
+        for measurement in &all.measurements[begin..] {
+            evaluator.learn(place_label(measurement), measurement.value);
+        }
+        all.miss_keys(rules, variable, begin);
+    }
+    all
+}
+
+/// A computed variable's only row; none if it may be missing and cannot be computed.
+fn evaluate(
+    variable: &PerfVariable,
+    expression: &str,
+    evaluator: &Evaluator,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Row>, String> {
+    match evaluator.figure(expression) {
+        Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
+        Err(why) if variable.optional => {
+            warnings.push(format!("`{}` is left out: {}: {why}", variable.name, quote(expression.as_bytes())));
+            Ok(Vec::new())
+        }
+        Err(why) => Err(format!("{}: {why}", quote(expression.as_bytes()))),
+    }
+}
+
+impl Performance {
+    fn take(&mut self, rules: &Rules, variable: &PerfVariable, row: Row, stdout: &Stdout) {
+        let label = row.key.as_ref().map_or_else(|| variable.name.clone(), |key| format!("{}[{key}]", variable.name));
+        let place = row.section.map_or_else(String::new, |section| in_section(stdout, section));
+        let value = match row.value {
+            Ok(value) => value,
+            Err(Lack::NotFound) if variable.optional => return,
+            Err(Lack::NotFound) => return self.lacks.push(format!("nothing found for `{label}`{place}")),
+            Err(Lack::Unusable(why)) => return self.lacks.push(format!("`{label}`{place}: {why}")),
+        };
+        let reference = reference_of(&rules.references, &variable.name, row.key.as_deref());
+        let bounds = reference.map(Reference::bounds);
+        let verdict = verdict(value, reference, rules.require_reference);
+        let shown = describe(&label, value, &variable.unit, bounds.as_ref(), &place);
+        match &verdict {
+            Verdict::None | Verdict::Pass => {}
+            Verdict::Warn => {
+                let band = reference.and_then(Reference::warn_bounds);
+                let shown = describe(&label, value, &variable.unit, band.as_ref(), &place);
+                self.warnings.push(format!("within the bounds, but not within the warn band: {shown}"));
+            }
+            Verdict::Fail => self.misses.push(shown),
+            Verdict::Xfail(reason) => self.expected.push(format!("{shown}: {reason}")),
+            Verdict::Xpass(reason) => self.surprises.push(format!("{shown}: {reason}")),
+        }
+        let origin = row.section.and_then(|section| stdout.sections().get(section)).map(|section| &section.origin);
+        self.measurements.push(Measurement {
+            variable: variable.name.clone(),
+            key: row.key,
+            section: origin.map(crate::stdout::SectionOrigin::title),
+            node: origin.and_then(|origin| origin.node.clone()),
+            value,
+            unit: variable.unit.clone(),
+            bounds,
+            verdict,
+            direction: variable.direction,
+        });
+    }
+
+    /// A reference for a row that the table does not have: the row is missing, not fine.
+    fn miss_keys(&mut self, rules: &Rules, variable: &PerfVariable, begin: usize) {
+        let measured = &self.measurements[begin..];
+        if variable.optional || measured.is_empty() {
+            return;
+        }
+        let keys = rules.references.iter().filter(|row| row.variable == variable.name).filter_map(|row| row.key.as_deref());
+        let missing = keys.filter(|key| *key != "*" && !measured.iter().any(|row| row.key.as_deref() == Some(key)));
+        self.lacks.extend(missing.map(|key| format!("nothing found for `{}[{key}]`, which has a reference", variable.name)));
+    }
+
+    /// The outcome of the variables alone, with its sentence, and misses that the check only wants to hear of.
+    ///
+    /// A lack outweighs a miss. Then ReFrame's order: a plain miss, a surprise, an expected miss.
+    pub(super) fn outcome(&self, strict: bool) -> (Outcome, Option<String>, Option<String>) {
+        let misses =
+            (!self.misses.is_empty()).then(|| format!("failed to meet reference(s): {}", list(&self.misses, "; ", NAMED_MISSES)));
+        let (fatal, tolerated) = if strict { (misses, None) } else { (None, misses) };
+        let (outcome, cause) = if !self.lacks.is_empty() {
+            let lacks = sentences(&self.lacks);
+            (Outcome::Invalid(Invalid::Metrics), Some(fatal.map_or(lacks.clone(), |misses| format!("{lacks}; {misses}"))))
+        } else if let Some(misses) = fatal {
+            (Outcome::Fail(Failure::Performance), Some(misses))
+        } else if !self.surprises.is_empty() {
+            let surprises = list(&self.surprises, "; ", NAMED_MISSES);
+            (Outcome::Xpass, Some(format!("met reference(s) that it was expected to miss: {surprises}")))
+        } else if !self.expected.is_empty() {
+            let expected = list(&self.expected, "; ", NAMED_MISSES);
+            (Outcome::Xfail, Some(format!("missed reference(s) as expected: {expected}")))
+        } else {
+            (Outcome::Pass, None)
+        };
+        (outcome, cause, tolerated)
+    }
+}
+
+/// What expressions call a measurement: `flops`, `latency[8]`, `flops@pod-a`, `latency[8]@pod-a`.
+fn place_label(measurement: &Measurement) -> String {
+    let label = measurement.label();
+    measurement.section.as_ref().map_or(label.clone(), |section| format!("{label}@{section}"))
+}
+
+/// A row's own reference, else the one for all rows, else the variable's.
+fn reference_of<'r>(references: &'r [ReferenceRow], variable: &str, key: Option<&str>) -> Option<&'r Reference> {
+    let of = |wanted: Option<&str>| {
+        let mut rows = references.iter().filter(|row| row.variable == variable);
+        rows.find(|row| row.key.as_deref() == wanted).map(|row| &row.reference)
+    };
+    match key {
+        Some(_) => of(key).or_else(|| of(Some("*"))).or_else(|| of(None)),
+        None => of(None),
+    }
+}
+
+fn verdict(value: f64, reference: Option<&Reference>, required: bool) -> Verdict {
+    let Some(reference) = reference else {
+        return if value.is_nan() || required { Verdict::Fail } else { Verdict::None };
+    };
+    let passes = reference.bounds().hold(value);
+    match (&reference.xfail, passes) {
+        (Some(reason), true) => Verdict::Xpass(reason.clone()),
+        (Some(reason), false) => Verdict::Xfail(reason.clone()),
+        (None, true) if reference.warn_bounds().is_some_and(|band| !band.hold(value)) => Verdict::Warn,
+        (None, true) => Verdict::Pass,
+        (None, false) => Verdict::Fail,
+    }
+}
+
+/// `a=10 GB/s in pod-a on node01, expected 100 (l=90, u=110)`.
+fn describe(label: &str, value: f64, unit: &str, bounds: Option<&Bounds>, place: &str) -> String {
+    let digits = bounds.map_or(6, |bounds| honest_digits(value, bounds));
+    let number = |value: f64| format_digits(value, digits);
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let figure = format!("{label}={}{unit}{place}", number(value));
+    let Some(bounds) = bounds else {
+        return figure + if value.is_nan() { ", which is no number" } else { ", which has no reference" };
+    };
+    let ends =
+        [bounds.lower.map(|lower| format!("l={}", number(lower))), bounds.upper.map(|upper| format!("u={}", number(upper)))];
+    let ends = ends.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let ends = if ends.is_empty() { ends } else { format!(" ({ends})") };
+    format!("{figure}, expected {}{ends}", format_number(bounds.reference))
+}
+
+/// So many digits that what is printed stands to its bounds as what was measured: 6, unless it is a near miss.
+fn honest_digits(value: f64, bounds: &Bounds) -> usize {
+    let printed = |value: f64, digits| format_digits(value, digits).parse().unwrap_or(value);
+    let honest = |digits: usize| {
+        let shown = Bounds {
+            lower: bounds.lower.map(|end| printed(end, digits)),
+            upper: bounds.upper.map(|end| printed(end, digits)),
+            ..*bounds
+        };
+        shown.hold(printed(value, digits)) == bounds.hold(value)
+    };
+    (6..17).find(|digits| honest(*digits)).unwrap_or(17)
+}
