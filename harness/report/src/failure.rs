@@ -4,12 +4,12 @@ use crate::{
     command,
     counts::Results,
     progress::figure,
-    style::{Screen, Tone, heading, one_line, sanitize},
-    words::{outcome_tone, what_happened},
+    style::{Screen, Tone, heading, one_line, sanitize, wrapped},
+    words::{Origins, counted, outcome_tone, what_happened},
 };
 use muster_core::{
     perf::Verdict,
-    result::CaseResult,
+    result::{CaseResult, Outcome},
     scheduler::{Exit, SectionExit},
     time::format_duration,
 };
@@ -25,8 +25,11 @@ const INDENT: usize = 21;
 /// All blocks under a heading; empty if every case is fine. `rerun_options` are the options that the rerun commands
 /// need to find the same site and checks, see [`command::rerun`].
 pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) -> String {
-    let failures: Vec<_> = results.last_attempts().into_iter().filter(|case| !case.outcome.is_fine()).collect();
-    if failures.is_empty() {
+    let failures = results.last_attempts().into_iter().filter(|case| !case.outcome.is_fine());
+    // After an interrupt most cases are of no interest: they never began, or nothing is left of them.
+    let (failures, aborted): (Vec<_>, Vec<_>) =
+        failures.partition(|case| case.outcome != Outcome::Abort || has_left_something(case));
+    if failures.is_empty() && aborted.is_empty() {
         return String::new();
     }
     let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF FAILURES", '=', screen.width)));
@@ -39,7 +42,14 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         let _ = writeln!(text, "{}", screen.paint.apply(outcome_tone(&case.outcome), title));
         text += &block(case, rerun_options, screen);
     }
+    if !aborted.is_empty() {
+        let _ = writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case"));
+    }
     text + &"=".repeat(screen.width.min(80)) + "\n"
+}
+
+fn has_left_something(case: &CaseResult) -> bool {
+    !(case.leftovers.is_empty() && case.delete.is_empty())
 }
 
 /// One case's block, without its title.
@@ -120,7 +130,8 @@ impl Block {
     /// The figures that decided it.
     fn figures(&mut self, case: &CaseResult, screen: &Screen) {
         let bad = case.measurements.iter().filter(|figure| matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)));
-        let lines = shortened(bad.map(|one| figure(one, screen.paint)).collect());
+        let origins = Origins::of(&case.measurements);
+        let lines = shortened(bad.map(|one| figure(one, origins.text(one), screen.paint)).collect());
         if !lines.is_empty() {
             let _ = writeln!(self.text, "  * Figures out of bounds:");
         }
@@ -161,38 +172,5 @@ fn ending(exit: Exit) -> String {
         Exit::Code(code) => format!("exit status {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::Unknown => "ended, nobody can say how".to_owned(),
-    }
-}
-
-/// Words in lines of at most `width` characters; a longer word stays whole.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prose_is_broken_between_words_only() {
-        let rows: [(&str, &[&str]); 4] = [
-            ("", &[]),
-            ("one two three", &["one two", "three"]),
-            ("exactly8 x", &["exactly8", "x"]),
-            ("a/very/long/path b", &["a/very/long/path", "b"]),
-        ];
-        for (text, lines) in rows {
-            assert_eq!(wrapped(text, 8), lines, "{text}");
-        }
     }
 }

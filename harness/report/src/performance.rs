@@ -8,9 +8,9 @@ use crate::{
     RenderError,
     counts::Results,
     number::{difference_of, exact, number, percent},
-    style::{Screen, Tone, heading, one_line},
+    style::{Paint, Screen, Tone, folded, heading, one_line},
     table::{Column, Layout, left, right},
-    words::{counted, origin, verdict_word},
+    words::{Origins, counted, verdict_tone, verdict_word},
 };
 use muster_core::{perf::Measurement, result::CaseResult};
 use std::{
@@ -40,7 +40,7 @@ pub fn report(results: &Results<'_>, format: Format, screen: &Screen) -> Result<
         Format::Plain => plain(results),
     };
     let title = screen.paint.apply(Tone::Strong, heading("PERFORMANCE REPORT", '=', screen.width));
-    Ok(format!("{title}\n\n{table}{}\n", last_line(results)))
+    Ok(format!("{title}\n\n{table}{}", last_lines(results, screen.width)))
 }
 
 const COLUMNS: [Column; 11] = [
@@ -57,17 +57,45 @@ const COLUMNS: [Column; 11] = [
     left("result"),
 ];
 
-fn figures<'a>(results: &Results<'a>) -> Vec<(&'a CaseResult, &'a Measurement)> {
-    results.sorted().into_iter().flat_map(|case| case.measurements.iter().map(move |figure| (case, figure))).collect()
+/// A figure, whose it is, and where it comes from if that is a single section.
+struct Figure<'a> {
+    case: &'a CaseResult,
+    measurement: &'a Measurement,
+    origin: Option<String>,
 }
 
-/// A row of all eleven columns.
-fn row(case: &CaseResult, measurement: &Measurement) -> Vec<String> {
-    let mut cells = vec![titled(case), one_line(&case.name.place()).into_owned(), nodes(case, measurement)];
-    cells.push(one_line(&measurement.label()).into_owned());
-    cells.push(one_line(&measurement.unit).into_owned());
-    cells.extend(numbers(measurement));
-    cells
+fn figures<'a>(results: &Results<'a>) -> Vec<Figure<'a>> {
+    let of_case = |case: &'a CaseResult| {
+        let origins = Origins::of(&case.measurements);
+        let figure = move |measurement| Figure { case, measurement, origin: origins.text(measurement) };
+        case.measurements.iter().map(figure)
+    };
+    results.sorted().into_iter().flat_map(of_case).collect()
+}
+
+impl Figure<'_> {
+    /// A row of all eleven columns.
+    fn row(&self) -> Vec<String> {
+        let Self { case, measurement, origin } = self;
+        let mut cells = vec![titled(case), one_line(&case.name.place()).into_owned()];
+        cells.push(origin.clone().unwrap_or_else(|| nodes(case, ",")));
+        cells.push(one_line(&measurement.label()).into_owned());
+        cells.push(one_line(&measurement.unit).into_owned());
+        cells.extend(numbers(measurement));
+        cells
+    }
+
+    /// A row below its case's heading.
+    fn short_row(&self) -> Vec<String> {
+        let label = one_line(&self.measurement.label()).into_owned();
+        let label = self.origin.as_ref().map_or(format!("  {label}"), |origin| format!("  {label} {origin}"));
+        let [value, numbers @ ..] = numbers(self.measurement);
+        [label, value, one_line(&self.measurement.unit).into_owned()].into_iter().chain(numbers).collect()
+    }
+
+    fn tone(&self) -> Tone {
+        verdict_tone(&self.measurement.verdict)
+    }
 }
 
 /// Value to result: the last six columns.
@@ -89,37 +117,22 @@ fn titled(case: &CaseResult) -> String {
     if case.attempt > 1 { format!("{name} (attempt {})", case.attempt) } else { name.into_owned() }
 }
 
-/// The node of a figure's own section, else the case's; many nodes are only counted.
-fn nodes(case: &CaseResult, measurement: &Measurement) -> String {
-    origin(measurement).unwrap_or_else(|| match case.nodes.len() {
-        0..=2 => one_line(&case.nodes.join(",")).into_owned(),
+/// A case's nodes; many are only counted.
+fn nodes(case: &CaseResult, between: &str) -> String {
+    match case.nodes.len() {
+        0..=2 => one_line(&case.nodes.join(between)).into_owned(),
         many => format!("{many} nodes"),
-    })
+    }
 }
 
 fn plain(results: &Results<'_>) -> String {
-    let rows: Vec<_> = figures(results).into_iter().map(|(case, figure)| row(case, figure)).collect();
+    let rows: Vec<_> = figures(results).iter().map(Figure::row).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let mut widths: Vec<_> = COLUMNS.iter().map(|column| column.title.len()).collect();
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let cells = cells.zip(&widths).zip(&COLUMNS).map(|((cell, &width), column)| match column.align {
-            comfy_table::CellAlignment::Right => format!("{cell:>width$}"),
-            _ => format!("{cell:<width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    let rules: Vec<_> = widths.iter().map(|width| "-".repeat(*width)).collect();
-    let mut text = line(&mut COLUMNS.iter().map(|column| column.title));
-    text += &line(&mut rules.iter().map(String::as_str));
-    text.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
-    text + "\n"
+    let layout = Layout::new(&COLUMNS, &rows);
+    let lines: String = rows.iter().map(|row| layout.row(row, Paint::OFF, Tone::Plain)).collect();
+    layout.plain_head() + &lines + "\n"
 }
 
 fn pretty(results: &Results<'_>, screen: &Screen) -> String {
@@ -127,14 +140,14 @@ fn pretty(results: &Results<'_>, screen: &Screen) -> String {
     if figures.is_empty() {
         return String::new();
     }
-    let mut rows: Vec<_> = figures.iter().map(|(case, figure)| row(case, figure)).collect();
-    blank_repetitions(&mut rows);
+    let mut rows: Vec<_> = figures.iter().map(Figure::row).collect();
     let layout = Layout::new(&COLUMNS, &rows);
     if layout.width() > screen.width {
         return grouped(&figures, screen);
     }
-    let body = layout.rows(&rows, screen.paint, tone_of);
-    format!("{}{}{body}{}\n", layout.titles(screen.paint), layout.rule(), layout.rule())
+    blank_repetitions(&mut rows);
+    let lines: String = rows.iter().zip(&figures).map(|(row, figure)| layout.row(row, screen.paint, figure.tone())).collect();
+    layout.head(screen.paint) + &lines + &layout.rule() + "\n"
 }
 
 /// Says name, place and nodes only where they change.
@@ -154,55 +167,35 @@ fn blank_repetitions(rows: &mut [Vec<String>]) {
 }
 
 /// For narrow screens: the case and its nodes as a heading, its figures below.
-fn grouped(figures: &[(&CaseResult, &Measurement)], screen: &Screen) -> String {
-    let columns: Vec<_> = [left("pvar"), right("pval"), left("punit")].into_iter().chain(COLUMNS.into_iter().skip(6)).collect();
-    let rows: Vec<_> = figures.iter().map(|(_, figure)| short_row(figure)).collect();
+fn grouped(figures: &[Figure<'_>], screen: &Screen) -> String {
+    let head = [left("pvar"), right("pval"), left("punit"), right("ref")];
+    let columns: Vec<_> = head.into_iter().chain(COLUMNS.into_iter().skip(7)).collect();
+    let rows: Vec<_> = figures.iter().map(Figure::short_row).collect();
     let mut layout = Layout::new(&columns, &rows);
-    layout.fit(0, screen.width);
-    let mut text = layout.titles(screen.paint) + &layout.rule();
-    let cases = figures.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b));
-    let mut rest = rows.as_slice();
-    for case in cases {
-        let (own, others) = rest.split_at(case.len());
-        if let Some((first, _)) = case.first() {
-            text += &group_heading(first, screen);
+    layout.fit(screen.width);
+    let mut text = layout.head(screen.paint);
+    let mut case_before = None;
+    for (row, figure) in rows.iter().zip(figures) {
+        if !case_before.is_some_and(|before| std::ptr::eq(before, figure.case)) {
+            text += &group_heading(figure.case, screen);
         }
-        text += &layout.rows(own, screen.paint, tone_of);
-        rest = others;
+        text += &layout.row(row, screen.paint, figure.tone());
+        case_before = Some(figure.case);
     }
     text + &layout.rule() + "\n"
 }
 
-fn short_row(measurement: &Measurement) -> Vec<String> {
-    let label = one_line(&measurement.label()).into_owned();
-    let label = origin(measurement).map_or(label.clone(), |origin| format!("{label} {origin}"));
-    let [value, numbers @ ..] = numbers(measurement);
-    [format!("  {label}"), value, one_line(&measurement.unit).into_owned()].into_iter().chain(numbers).collect()
-}
-
 fn group_heading(case: &CaseResult, screen: &Screen) -> String {
-    let name = titled(case);
-    let mut place = format!("@{}", one_line(&case.name.place()));
-    match case.nodes.len() {
-        0 => {}
-        1..=2 => _ = write!(place, " on {}", one_line(&case.nodes.join(", "))),
-        many => _ = write!(place, " on {many} nodes"),
+    let (name, mut place) = (titled(case), format!("@{}", one_line(&case.name.place())));
+    if !case.nodes.is_empty() {
+        let _ = write!(place, " on {}", nodes(case, ", "));
     }
-    let fits = name.chars().count() + place.chars().count() + 2 <= screen.width;
-    format!(" {}{}{place}\n", screen.paint.apply(Tone::Strong, name), if fits { " " } else { "\n   " })
-}
-
-fn tone_of(word: &str) -> Tone {
-    match word {
-        "pass" => Tone::Good,
-        "fail" | "xpass" => Tone::Bad,
-        "warn" | "xfail" => Tone::Odd,
-        _ => Tone::Plain,
-    }
+    let fits = name.chars().count() + place.chars().count() < screen.width;
+    format!("{}{}{place}\n", screen.paint.apply(Tone::Strong, name), if fits { " " } else { "\n  " })
 }
 
 /// How many figures there are, and which cases have none.
-fn last_line(results: &Results<'_>) -> String {
+fn last_lines(results: &Results<'_>, width: usize) -> String {
     let figures = results.attempts().iter().map(|case| case.measurements.len()).sum();
     let measured = results.attempts().iter().filter(|case| !case.measurements.is_empty());
     let measured: HashSet<_> = measured.map(|case| &case.name).collect();
@@ -210,10 +203,11 @@ fn last_line(results: &Results<'_>) -> String {
     for case in results.last_attempts().into_iter().filter(|case| !measured.contains(&case.name)) {
         *without.entry(one_line(&case.outcome.to_string()).into_owned()).or_default() += 1;
     }
-    let mut text = format!("{} of {}", counted(figures, "figure"), counted(measured.len(), "case"));
+    let mut text = format!("{} of {}\n", counted(figures, "figure"), counted(measured.len(), "case"));
     if !without.is_empty() {
         let words: Vec<_> = without.iter().map(|(word, count)| format!("{count} {word}")).collect();
-        let _ = write!(text, "; {} without figures ({})", counted(without.values().sum(), "case"), words.join(", "));
+        let lead = format!("{} without figures", counted(without.values().sum(), "case"));
+        text += &folded(&lead, &words, width.min(80));
     }
     text
 }
@@ -243,8 +237,8 @@ fn csv(results: &Results<'_>) -> Result<String, RenderError> {
     let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(Vec::new());
     let wrong = |error: ::csv::Error| RenderError::Csv(error.into());
     writer.write_record(CSV_COLUMNS).map_err(wrong)?;
-    for (case, figure) in figures(results) {
-        writer.write_record(csv_row(results, case, figure)).map_err(wrong)?;
+    for figure in figures(results) {
+        writer.write_record(csv_row(results, figure.case, figure.measurement)).map_err(wrong)?;
     }
     let bytes = writer.into_inner().map_err(|error| RenderError::Csv(error.into_error().into()))?;
     String::from_utf8(bytes).map_err(|error| RenderError::Csv(error.into()))

@@ -6,7 +6,7 @@ use crate::{
     number::{bounds, number},
     style::{Paint, Screen, Tone, one_line},
     time::local,
-    words::{bracket_word, origin, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+    words::{Origins, bracket_word, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
 };
 use muster_core::{
     case::CaseName,
@@ -80,13 +80,14 @@ pub fn finished(case: &CaseResult, done: u32, total: u32, paint: Paint) -> Strin
         let _ = write!(text, " ({})", format_duration(case.times.total()));
     }
     text.push('\n');
-    text.extend(case.measurements.iter().map(|measurement| figure(measurement, paint)));
+    let origins = Origins::of(&case.measurements);
+    text.extend(case.measurements.iter().map(|measurement| figure(measurement, origins.text(measurement), paint)));
     for warning in &case.warnings {
         let _ = writeln!(text, "{} {}", paint.apply(Tone::Odd, "W:"), one_line(warning));
     }
     if case.outcome != Outcome::Pass {
-        let cause = case.cause.as_deref().map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
-        let _ = writeln!(text, "==> {}{cause}", what_happened(case));
+        let reason = case.cause.as_deref().map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
+        let _ = writeln!(text, "==> {}{reason}", what_happened(case));
     }
     if let (false, Some(folder)) = (case.outcome.is_fine(), &case.folder) {
         let _ = writeln!(text, "==> kept in {}", one_line(&folder.to_string_lossy()));
@@ -98,10 +99,10 @@ pub fn finished(case: &CaseResult, done: u32, total: u32, paint: Paint) -> Strin
 }
 
 /// `P: flops: 7439.68 GFLOP/s (r:7440, l:6696, u:8184)`, and the verdict as a word where it is not good.
-pub(crate) fn figure(measurement: &Measurement, paint: Paint) -> String {
+pub(crate) fn figure(measurement: &Measurement, origin: Option<String>, paint: Paint) -> String {
     let label = measurement.label();
     let mut text = format!("P: {}", one_line(&label));
-    if let Some(origin) = origin(measurement) {
+    if let Some(origin) = origin {
         let _ = write!(text, " {origin}");
     }
     let value = format!("{} {}", number(measurement.value), one_line(&measurement.unit));

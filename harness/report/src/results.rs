@@ -53,46 +53,52 @@ pub fn list(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> 
     if sessions.is_empty() {
         return "No session is stored\n".to_owned();
     }
-    let columns = [
-        left("session"),
-        left("started"),
-        right("duration"),
-        left("system"),
-        right("cases"),
-        right("passed"),
-        right("failed"),
-        right("other"),
-        left("state"),
-    ];
-    let rows: Vec<_> = sessions.iter().map(|listed| row(listed, now, screen)).collect();
-    let mut layout = Layout::new(&columns, &rows);
-    layout.fit(3, screen.width);
-    let tone = |word: &str| match word {
-        "ended" => Tone::Plain,
-        "running" => Tone::Good,
-        _ => Tone::Bad,
-    };
-    let mut text = layout.titles(screen.paint) + &layout.rule() + &layout.rows(&rows, screen.paint, tone) + &layout.rule();
+    let (layout, rows) = fitted(sessions, now, screen);
+    let mut text = layout.head(screen.paint);
+    for (row, listed) in rows.iter().zip(sessions) {
+        text += &layout.row(row, screen.paint, state_tone(state_word(listed.session, listed.state)));
+    }
+    text += &layout.rule();
     let _ = writeln!(text, "{} session(s)", sessions.len());
     text
 }
 
-fn row(listed: &ListedSession<'_>, now: Timestamp, screen: &Screen) -> Vec<String> {
+/// The table with what fits: first the year goes (the session's name has it too), then the system.
+fn fitted(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> (Layout, Vec<Vec<String>>) {
+    let table = |with_year: bool, with_system: bool| {
+        let mut columns = vec![left("session"), left("started"), right("took")];
+        columns.extend(with_system.then_some(left("system")));
+        columns.extend([right("passed"), right("failed"), left("state")]);
+        let rows: Vec<_> = sessions.iter().map(|listed| row(listed, now, screen, with_year, with_system)).collect();
+        (Layout::new(&columns, &rows), rows)
+    };
+    let wide = [(true, true), (false, true)].into_iter().map(|(year, system)| table(year, system));
+    wide.into_iter().find(|(layout, _)| layout.width() <= screen.width).unwrap_or_else(|| table(false, false))
+}
+
+fn row(listed: &ListedSession<'_>, now: Timestamp, screen: &Screen, with_year: bool, with_system: bool) -> Vec<String> {
     let (session, counts) = (listed.session, &listed.counts);
     // Nobody knows when a killed session died.
     let end = session.ended.or((listed.state == State::Running).then_some(now));
     let started = local(session.started, &screen.zone);
-    vec![
+    let mut cells = vec![
         one_line(&session.id.0).into_owned(),
-        started.get(..16).unwrap_or(&started).to_owned(),
+        started.get(if with_year { 0..16 } else { 5..16 }).unwrap_or(&started).to_owned(),
         end.map_or_else(|| "-".to_owned(), |end| format_duration(end.since(session.started))),
-        one_line(&session.system).into_owned(),
-        counts.total.to_string(),
-        counts.passed.to_string(),
-        counts.failed.to_string(),
-        (counts.total - counts.passed - counts.failed).to_string(),
-        state_word(session, listed.state).to_owned(),
-    ]
+    ];
+    cells.extend(with_system.then(|| one_line(&session.system).into_owned()));
+    cells.push(format!("{}/{}", counts.passed, counts.total));
+    cells.push(counts.failed.to_string());
+    cells.push(state_word(session, listed.state).to_owned());
+    cells
+}
+
+fn state_tone(word: &str) -> Tone {
+    match word {
+        "ended" => Tone::Plain,
+        "running" => Tone::Good,
+        _ => Tone::Bad,
+    }
 }
 
 /// One session: who, where, when, every attempt with its figures, the failures, the last line.

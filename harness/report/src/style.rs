@@ -65,6 +65,38 @@ pub(crate) fn heading(title: &str, fill: char, width: usize) -> String {
     format!("{} {title} {}", line(room / 2), line(room - room / 2))
 }
 
+/// Words in lines of at most `width` characters; a longer word stays whole.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `LEAD: ITEM, ITEM, ...` in lines of at most `width` characters, broken between items; further lines are indented.
+pub(crate) fn folded(lead: &str, items: &[String], width: usize) -> String {
+    let mut text = format!("{lead}:");
+    let mut column = text.chars().count();
+    for (number, item) in items.iter().enumerate() {
+        let comma = if number + 1 < items.len() { "," } else { "" };
+        let length = item.chars().count() + comma.len();
+        if column + 1 + length > width {
+            text.push_str("\n ");
+            column = 1;
+        }
+        text = text + " " + item + comma;
+        column += 1 + length;
+    }
+    text + "\n"
+}
+
 /// Removes whatever could move a cursor, set a title, change a colour or reorder text: escape sequences, control
 /// characters other than tab and newline, and Unicode's direction marks. A carriage return becomes a line break,
 /// as a log reads best that way.
@@ -134,4 +166,36 @@ fn after_string(text: &str) -> &str {
     let line = text.split('\n').next().unwrap_or(text);
     let ends = ["\x07", "\x1b\\", "\u{9c}"].iter().filter_map(|end| line.find(end).map(|at| at + end.len()));
     ends.min().map_or(text, |end| &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_broken_between_words_only() {
+        let rows: [(&str, &[&str]); 4] = [
+            ("", &[]),
+            ("one two three", &["one two", "three"]),
+            ("exactly8 x", &["exactly8", "x"]),
+            ("a/very/long/path b", &["a/very/long/path", "b"]),
+        ];
+        for (text, lines) in rows {
+            assert_eq!(wrapped(text, 8), lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_broken_between_items_only() {
+        let items = ["4 pass", "1 xfail", "1 skip"].map(String::from);
+        assert_eq!(folded("6 cases", &items, 80), "6 cases: 4 pass, 1 xfail, 1 skip\n");
+        assert_eq!(folded("6 cases", &items, 20), "6 cases: 4 pass,\n  1 xfail, 1 skip\n");
+    }
+
+    #[test]
+    fn a_heading_is_never_wider_than_eighty_columns() {
+        for (width, columns) in [(40, 40), (80, 80), (200, 80), (5, 8)] {
+            assert_eq!(heading("REPORT", '=', width).len(), columns);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{
     counts::{Results, retries},
     progress::titled,
-    style::{Screen, Tone, one_line},
+    style::{Screen, Tone, folded, one_line},
     words::{counted, what_happened},
 };
 use muster_core::{
@@ -23,11 +23,8 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     if counts.not_run > 0 {
         parts.push(format!("{} not run", counts.not_run));
     }
-    let mut text = format!("{} in {}", counted(counts.total as usize, "case"), format_duration(took));
-    if !parts.is_empty() {
-        let _ = write!(text, ": {}", parts.join(", "));
-    }
-    text.push('\n');
+    let lead = format!("{} in {}", counted(counts.total as usize, "case"), format_duration(took));
+    let mut text = if parts.is_empty() { lead + "\n" } else { folded(&lead, &parts, 80) };
     let longest = results.attempts().iter().filter(|case| case.outcome != Outcome::Skip).max_by_key(|case| case.times.total());
     if let Some(case) = longest.filter(|_| results.attempts().len() > 1) {
         let all: Duration = results.attempts().iter().map(|case| case.times.total()).sum();

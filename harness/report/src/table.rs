@@ -1,26 +1,31 @@
-//! Tables that fit: columns, alignment, one wrapping column. Colours are put in afterwards: the table crate would ask
-//! the environment about them.
+//! Tables: columns of their content's width, two blanks between them, at most one column that wraps.
+//!
+//! Small enough to be ours: the table crates colour through the environment (`NO_COLOR`), break labels within words
+//! and cannot put a heading between rows.
 
 use crate::style::{Paint, Tone};
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
+use std::iter;
+use unicode_width::UnicodeWidthStr;
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
-    pub(crate) align: CellAlignment,
+    title: &'static str,
+    is_right: bool,
 }
 
+/// A column of words.
 pub(crate) const fn left(title: &'static str) -> Column {
-    Column { title, align: CellAlignment::Left }
+    Column { title, is_right: false }
 }
 
+/// A column of numbers.
 pub(crate) const fn right(title: &'static str) -> Column {
-    Column { title, align: CellAlignment::Right }
+    Column { title, is_right: true }
 }
 
-/// One blank on each side of a cell.
-const PADDING: usize = 2;
+/// Between two columns.
+const GAP: usize = 2;
 /// The wrapping column keeps at least this.
 const LEAST: usize = 12;
 
@@ -33,24 +38,40 @@ pub(crate) struct Layout {
 impl Layout {
     /// As wide as the longest cell of each column.
     pub(crate) fn new(columns: &[Column], rows: &[Vec<String>]) -> Self {
-        let mut table = Table::new();
-        table.set_header(columns.iter().map(|column| column.title).collect::<Vec<_>>());
-        table.add_rows(rows.iter().cloned());
-        let widths = table.column_max_content_widths().into_iter().map(usize::from).collect();
+        let mut widths: Vec<_> = columns.iter().map(|column| column.title.width()).collect();
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width());
+            }
+        }
         Self { columns: columns.to_vec(), widths }
     }
 
     /// Columns on the screen.
     pub(crate) fn width(&self) -> usize {
-        self.widths.iter().map(|width| width + PADDING).sum()
+        self.widths.iter().sum::<usize>() + GAP * self.widths.len().saturating_sub(1)
     }
 
-    /// Makes one column narrower until the whole is not wider than `width`; its cells are then wrapped.
-    pub(crate) fn fit(&mut self, column: usize, width: usize) {
+    /// Makes the first column narrower until the whole is not wider than `width`; its cells are then wrapped.
+    pub(crate) fn fit(&mut self, width: usize) {
         let excess = self.width().saturating_sub(width);
-        if let Some(own) = self.widths.get_mut(column) {
-            *own = own.saturating_sub(excess).max(LEAST.min(*own));
+        if let Some(first) = self.widths.first_mut() {
+            *first = first.saturating_sub(excess).max(LEAST.min(*first));
         }
+    }
+
+    /// The titles over a line.
+    pub(crate) fn head(&self, paint: Paint) -> String {
+        let titles: Vec<_> = self.columns.iter().map(|column| column.title).collect();
+        format!("{}\n{}", paint.apply(Tone::Strong, self.line(&titles)), self.rule())
+    }
+
+    /// The titles over a line in ASCII, with gaps.
+    pub(crate) fn plain_head(&self) -> String {
+        let titles: Vec<_> = self.columns.iter().map(|column| column.title).collect();
+        let rules: Vec<_> = self.widths.iter().map(|width| "-".repeat(*width)).collect();
+        let rules: Vec<_> = rules.iter().map(String::as_str).collect();
+        format!("{}\n{}\n", self.line(&titles), self.line(&rules))
     }
 
     /// A line of the table's width.
@@ -58,40 +79,92 @@ impl Layout {
         "─".repeat(self.width()) + "\n"
     }
 
-    /// The titles.
-    pub(crate) fn titles(&self, paint: Paint) -> String {
-        let titles = self.columns.iter().map(|column| column.title.to_owned()).collect();
-        self.lines(&[titles]).map(|line| paint.apply(Tone::Strong, line.trim_end()) + "\n").collect()
-    }
-
-    /// The rows; `tone` says how to colour the word in the last column.
-    pub(crate) fn rows(&self, rows: &[Vec<String>], paint: Paint, tone: impl Fn(&str) -> Tone) -> String {
-        let last = self.widths.last().map_or(0, |width| width + PADDING);
-        let painted = |line: String| {
-            // A wrapped row's further lines are blank here, and no word of ours is wider than its column.
-            let at = line.char_indices().rev().nth(last.saturating_sub(1)).map_or(0, |(at, _)| at);
-            let (cells, word) = line.split_at(at);
-            match word.trim() {
-                "" => cells.trim_end().to_owned() + "\n",
-                word => format!("{cells} {}\n", paint.apply(tone(word), word)),
-            }
+    /// A row, over several lines if its first cell has to be wrapped; `tone` colours its last cell.
+    pub(crate) fn row(&self, cells: &[String], paint: Paint, tone: Tone) -> String {
+        let Some((first, others)) = cells.split_first() else { return String::new() };
+        let mut wrapped = wrapped(first, self.widths.first().copied().unwrap_or_default()).into_iter();
+        let first = wrapped.next().unwrap_or_default();
+        let cells: Vec<_> = iter::once(first.as_str()).chain(others.iter().map(String::as_str)).collect();
+        let line = self.line(&cells);
+        // The last column begins a line's last word: nothing stands behind it.
+        let last = cells.last().copied().unwrap_or_default();
+        let line = match line.strip_suffix(last) {
+            Some(before) if !last.is_empty() => format!("{before}{}\n", paint.apply(tone, last)),
+            _ => line + "\n",
         };
-        self.lines(rows).map(painted).collect()
+        iter::once(line).chain(wrapped.map(|line| line + "\n")).collect()
     }
 
-    fn lines(&self, rows: &[Vec<String>]) -> impl Iterator<Item = String> {
-        let mut table = Table::new();
-        // No line between the columns: the padding is the gap.
-        table.load_style(TableStyle::new().row_separator(LineStyle::none()));
-        table.set_content_arrangement(ContentArrangement::Disabled);
-        for row in rows {
-            let aligned = row.iter().zip(&self.columns).map(|(cell, column)| Cell::new(cell).set_alignment(column.align));
-            table.add_row(aligned.collect::<Vec<_>>());
+    fn line(&self, cells: &[&str]) -> String {
+        let mut line = String::new();
+        for ((cell, &width), column) in cells.iter().zip(&self.widths).zip(&self.columns) {
+            if !line.is_empty() {
+                line.extend(iter::repeat_n(' ', GAP));
+            }
+            let blanks = iter::repeat_n(' ', width.saturating_sub(cell.width()));
+            if column.is_right {
+                line.extend(blanks);
+                line.push_str(cell);
+            } else {
+                line.push_str(cell);
+                line.extend(blanks);
+            }
         }
-        for (column, width) in table.column_iter_mut().zip(&self.widths) {
-            let width = u16::try_from(width + PADDING).unwrap_or(u16::MAX);
-            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// A cell's lines: broken between words if need be, and within a word that is longer than a line. Further lines are
+/// indented a little more than the first.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if text.width() <= width {
+        return vec![text.to_owned()];
+    }
+    let indent = " ".repeat(text.len() - text.trim_start().len());
+    let mut lines = vec![indent.clone()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().map_or(0, |line| line.width() + usize::from(!line.trim().is_empty()));
+        if line + word.width() > width && line > indent.len() {
+            lines.push(format!("{indent}  "));
+        } else if let Some(line) = lines.last_mut().filter(|line| !line.trim().is_empty()) {
+            line.push(' ');
         }
-        table.lines().collect::<Vec<_>>().into_iter()
+        for c in word.chars() {
+            if lines.last().is_some_and(|line| line.width() >= width) {
+                lines.push(format!("{indent}  "));
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(c);
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_cell_is_broken_between_words_first() {
+        let rows: [(&str, &[&str]); 5] = [
+            ("short", &["short"]),
+            ("node_flops gpu-1", &["node_flops", "  gpu-1"]),
+            ("  latency[8] cpu-1", &["  latency[8]", "    cpu-1"]),
+            ("abcdefghijklmnop", &["abcdefghijkl", "  mnop"]),
+            ("a b c d e f g h", &["a b c d e f", "  g h"]),
+        ];
+        for (text, lines) in rows {
+            assert_eq!(wrapped(text, 12), lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_line_up_whatever_their_script() {
+        let rows = ["é", "名前", "plain"].map(|name| vec![name.to_owned(), "1".to_owned(), "ok".to_owned()]);
+        let layout = Layout::new(&[left("name"), right("n"), left("result")], &rows);
+        let lines = rows.map(|row| layout.row(&row, Paint::OFF, Tone::Plain));
+        assert_eq!(lines, ["é      1  ok\n", "名前   1  ok\n", "plain  1  ok\n"]);
     }
 }

@@ -5,6 +5,7 @@ use muster_core::{
     perf::{Measurement, Verdict},
     result::{CaseResult, Clock, Failure, Outcome},
 };
+use std::collections::HashMap;
 
 /// The word in the brackets of a progress line: at most nine letters.
 pub(crate) fn bracket_word(outcome: &Outcome) -> &'static str {
@@ -87,14 +88,38 @@ pub(crate) fn verdict_tone(verdict: &Verdict) -> Tone {
     }
 }
 
-/// Where a figure of a single section comes from: `pod-0@gpu-17`.
-pub(crate) fn origin(measurement: &Measurement) -> Option<String> {
-    let origin = match (&measurement.section, &measurement.node) {
-        (None, None) => return None,
-        (Some(section), Some(node)) if section != node => format!("{section}@{node}"),
-        (Some(one), _) | (None, Some(one)) => one.clone(),
-    };
-    Some(one_line(&origin).into_owned())
+/// Where each of a case's figures comes from, as short as it can be said.
+pub(crate) struct Origins<'a> {
+    figures: HashMap<Row<'a>, u32>,
+}
+
+/// What makes two figures look alike: variable, key, node.
+type Row<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
+impl<'a> Origins<'a> {
+    /// Of all figures of one case.
+    pub(crate) fn of(measurements: &'a [Measurement]) -> Self {
+        let mut figures = HashMap::with_capacity(measurements.len());
+        for measurement in measurements {
+            *figures.entry(row_of(measurement)).or_default() += 1;
+        }
+        Self { figures }
+    }
+
+    /// The node; `SECTION@NODE` if that node has several such figures; the section if the node is not known.
+    pub(crate) fn text(&self, measurement: &Measurement) -> Option<String> {
+        let is_alone = self.figures.get(&row_of(measurement)).is_none_or(|count| *count == 1);
+        let origin = match (&measurement.section, &measurement.node) {
+            (None, None) => return None,
+            (Some(section), Some(node)) if section != node && !is_alone => format!("{section}@{node}"),
+            (_, Some(one)) | (Some(one), None) => one.clone(),
+        };
+        Some(one_line(&origin).into_owned())
+    }
+}
+
+fn row_of(measurement: &Measurement) -> Row<'_> {
+    (&measurement.variable, measurement.key.as_deref(), measurement.node.as_deref())
 }
 
 /// `3 cases`, `1 case`

@@ -1,0 +1,209 @@
+//! What was selected, without running it.
+
+use crate::sample::cases;
+use insta::assert_snapshot;
+use muster_report::{
+    Paint,
+    listing::{self, ListedCase},
+};
+
+fn listed() -> Vec<ListedCase> {
+    let named = ["nbody", "ior", "p2p"];
+    let of = |environ: &'static str| {
+        let chosen = cases().into_iter().filter(move |case| named.contains(&case.name.check.as_str()));
+        chosen.map(move |case| {
+            let mut listed = ListedCase { name: case.name, about: case.about };
+            listed.name.environ = environ.into();
+            listed
+        })
+    };
+    let mut listed: Vec<_> = of("default").chain(of("cuda-13").filter(|case| case.name.check == "nbody")).collect();
+    listed[0].about.tags.push("gpu".into());
+    listed
+}
+
+#[test]
+fn checks_are_listed_once_whatever_their_places() {
+    assert_snapshot!(listing::checks(&listed(), Paint::OFF), @"
+    [List of matched checks]
+    - p2p /992b18c0
+    - nbody %num_bodies=1024000 /99a18000
+    - ior %fs.dir=/lustre/my dir /29b785a6
+    - nbody %num_bodies=512000 /798275c1
+    Found 4 check(s)
+    ");
+    assert_snapshot!(listing::checks(&[], Paint::OFF), @"
+    [List of matched checks]
+    Found 0 check(s)
+    ");
+}
+
+#[test]
+fn cases_are_listed_with_their_places() {
+    assert_snapshot!(listing::cases(&listed(), Paint::OFF), @"
+    [List of matched checks]
+    - p2p /992b18c0 @eidf:gpu-service+default
+    - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+default
+    - ior %fs.dir=/lustre/my dir /29b785a6 @eidf:gpu-service+default
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+default
+    - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+cuda-13
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+cuda-13
+    Concretized 6 test case(s)
+    ");
+}
+
+#[test]
+fn details_of_checks_gather_their_places() {
+    assert_snapshot!(listing::checks_detailed(&listed(), Paint::OFF), @"
+    [List of matched checks]
+    - p2p /992b18c0
+        file:         checks/p2p/check.yaml
+        tags:         performance, gpu
+        maintainers:  hpc-support
+        scheduler:    k8s, 1 task(s)
+        systems:      eidf:gpu-service
+        environments: default
+    - nbody %num_bodies=1024000 /99a18000
+        file:         checks/nbody/check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   num_bodies=1024000
+        scheduler:    k8s, 1 task(s)
+        systems:      eidf:gpu-service
+        environments: default, cuda-13
+    - ior %fs.dir=/lustre/my dir /29b785a6
+        description:  Writes and reads one file for each process through MPI-IO and compares the bandwidth with what the file system showed in the acceptance test
+        file:         my checks/ior.check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   fs.dir=/lustre/my dir
+        scheduler:    k8s, 1 task(s)
+        systems:      eidf:gpu-service
+        environments: default
+    - nbody %num_bodies=512000 /798275c1
+        file:         checks/nbody/check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   num_bodies=512000
+        scheduler:    k8s, 1 task(s)
+        systems:      eidf:gpu-service
+        environments: default, cuda-13
+    Found 4 check(s)
+    ");
+}
+
+#[test]
+fn details_of_cases_repeat_the_check() {
+    assert_snapshot!(listing::cases_detailed(&listed()[3..], Paint::OFF), @"
+    [List of matched checks]
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+default
+        file:         checks/nbody/check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   num_bodies=512000
+        scheduler:    k8s, 1 task(s)
+    - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+cuda-13
+        file:         checks/nbody/check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   num_bodies=1024000
+        scheduler:    k8s, 1 task(s)
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+cuda-13
+        file:         checks/nbody/check.yaml
+        tags:         performance
+        maintainers:  hpc-support
+        parameters:   num_bodies=512000
+        scheduler:    k8s, 1 task(s)
+    Concretized 3 test case(s)
+    ");
+}
+
+#[test]
+fn tags_are_listed_once() {
+    assert_snapshot!(listing::tags(&listed(), Paint::OFF), @"
+    [List of unique tags]
+    - gpu
+    - performance
+    Found 2 tag(s)
+    ");
+}
+
+#[test]
+fn a_description_is_json() {
+    assert_snapshot!(listing::describe(&listed()[3..]).unwrap(), @r#"
+    [
+      {
+        "name": "nbody %num_bodies=512000",
+        "check": "nbody",
+        "hash": "798275c1",
+        "descr": "",
+        "file": "checks/nbody/check.yaml",
+        "tags": [
+          "performance"
+        ],
+        "maintainers": [
+          "hpc-support"
+        ],
+        "parameters": {
+          "num_bodies": "512000"
+        },
+        "cases": [
+          {
+            "system": "eidf",
+            "partition": "gpu-service",
+            "environ": "default",
+            "scheduler": "k8s",
+            "num_tasks": 1
+          },
+          {
+            "system": "eidf",
+            "partition": "gpu-service",
+            "environ": "cuda-13",
+            "scheduler": "k8s",
+            "num_tasks": 1
+          }
+        ]
+      },
+      {
+        "name": "nbody %num_bodies=1024000",
+        "check": "nbody",
+        "hash": "99a18000",
+        "descr": "",
+        "file": "checks/nbody/check.yaml",
+        "tags": [
+          "performance"
+        ],
+        "maintainers": [
+          "hpc-support"
+        ],
+        "parameters": {
+          "num_bodies": "1024000"
+        },
+        "cases": [
+          {
+            "system": "eidf",
+            "partition": "gpu-service",
+            "environ": "cuda-13",
+            "scheduler": "k8s",
+            "num_tasks": 1
+          }
+        ]
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn a_list_of_ten_thousand_is_one_text() {
+    let case = listed().remove(0);
+    let many: Vec<_> = (0..10_000)
+        .map(|number| {
+            let mut case = case.clone();
+            case.name.display = format!("nbody %num_bodies={number}");
+            case
+        })
+        .collect();
+    let text = listing::checks(&many, Paint::OFF);
+    assert_eq!(text.lines().count(), 10_002);
+    assert!(text.ends_with("Found 10000 check(s)\n"));
+}

@@ -1,0 +1,32 @@
+//! The end of a session.
+
+use crate::sample::{after, colored, screen, with, with_only};
+use insta::assert_snapshot;
+use muster_report::summary::{leftovers, summary};
+
+#[test]
+fn a_summary_counts_outcomes_and_time() {
+    assert_snapshot!(with(|results| summary(results, after(100.0))), @"
+    13 cases in 1m34s: 4 pass, 1 abort, 1 error{config}, 1 fail{performance},
+      1 fail{sanity}, 1 invalid{metrics}, 1 skip, 1 timeout{pending}, 1 xfail,
+      1 not run
+    5m31s of cases; the longest took 38.4s: soak /c06f543b @eidf:gpu-service+default
+    smoke /04d588cb @eidf:gpu-service+default was retried 1 time(s): passed
+    ");
+    assert_snapshot!(with_only(&["p2p"], |results| summary(results, after(100.0))), @"1 case in 1m34s: 1 skip");
+}
+
+#[test]
+fn what_was_left_behind_is_named() {
+    assert_snapshot!(with(|results| leftovers(results, &screen(80))), @"
+    LEFT BEHIND: 1 thing could not be removed
+      soak /c06f543b @eidf:gpu-service+default
+          pod eidf095ns/rfm-kqjzmvxa-0: kubectl -n eidf095ns delete pod rfm-kqjzmvxa-0
+    ");
+    assert_snapshot!(with_only(&["soak"], |results| leftovers(results, &colored(80))).replace('\x1b', "^"), @"
+    ^[31mLEFT BEHIND: 1 thing could not be removed^[0m
+      soak /c06f543b @eidf:gpu-service+default
+          pod eidf095ns/rfm-kqjzmvxa-0: kubectl -n eidf095ns delete pod rfm-kqjzmvxa-0
+    ");
+    assert_eq!(with_only(&["nbody"], |results| leftovers(results, &screen(80))), "");
+}

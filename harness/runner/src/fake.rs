@@ -1,0 +1,1 @@
+//! The `fake` scheduler: plays a script of statuses, logs, delays and errors.
