@@ -215,7 +215,7 @@ mod tests {
             pass_env: vec![],
             sched_options: Value::Null,
             processor: BTreeMap::from([("arch".into(), "zen3".into())]),
-            devices: vec![Device { kind: "gpu".into(), arch: Some("sm_80".into()), num_devices: Some(8) }],
+            devices: vec![Device { kind: "gpu".into(), arch: Some("sm_80".into()), model: None, num_devices: Some(8) }],
             span: None,
         }
     }

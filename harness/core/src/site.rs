@@ -103,6 +103,8 @@ pub struct Device {
     pub kind: String,
     /// `sm_80`
     pub arch: Option<String>,
+    /// `A100-SXM4-40GB`
+    pub model: Option<String>,
     /// How many in a node.
     pub num_devices: Option<u64>,
 }

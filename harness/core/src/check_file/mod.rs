@@ -187,7 +187,6 @@ pub fn schema() -> Value {
     if let Value::Object(table) = CheckFile::TABLE.schema() {
         schema.extend(table);
     }
-    schema["required"] = json!(["name"]);
     append_keys(&mut schema);
     schema.insert("$defs".to_owned(), json!({ "placeholder": placeholder() }));
     Value::Object(schema)
@@ -200,9 +199,9 @@ fn append_keys(schema: &mut Map<String, Value>) {
 }
 
 /// The schema of a scalar whose type is only known once it is rendered.
-pub(crate) fn placeholder() -> Value {
+fn placeholder() -> Value {
     json!({ "type": "string", "pattern": r"\$\{\{", "description": "`${{ expression }}`, in CEL" })
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

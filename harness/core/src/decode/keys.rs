@@ -91,7 +91,7 @@ fn require<T: Keyed>(node: &Node, context: &mut Context) {
     let missing = |key: &&Key<T>| key.required && node.get(key.name).is_none_or(Node::is_null);
     for key in T::TABLE.keys.iter().filter(missing) {
         let message = format!("{} needs `{}`", T::TABLE.what, key.name);
-        context.wrong::<()>(node, message, Some(&format!("`{}`: {}", key.name, key.summary())));
+        context.wrong::<()>(node, message, Some(&key.summary()));
     }
 }
 
@@ -156,10 +156,11 @@ impl<T> Key<T> {
         self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
     }
 
-    /// The first sentence of the description.
+    /// The first sentence of the description, without its full stop.
     pub fn summary(&self) -> String {
         let description = self.description();
-        description.split_once(". ").map_or_else(|| description.clone(), |(first, _)| first.to_owned())
+        let first = description.split_once(". ").map_or(description.as_str(), |(first, _)| first);
+        first.trim_end_matches('.').to_owned()
     }
 
     fn described(&self) -> Value {
@@ -167,6 +168,9 @@ impl<T> Key<T> {
         schema.insert("description".to_owned(), self.description().into());
         if let Value::Object(value) = (self.schema)() {
             schema.extend(value);
+        }
+        if self.required {
+            return Value::Object(schema);
         }
         // Null means that the key is not there.
         let open = match schema.get_mut("anyOf") {

@@ -52,6 +52,9 @@ fn number<T: std::str::FromStr>(node: &Node, context: &mut Context, expected: &s
     if let Some(number) = node.plain().and_then(|text| text.parse().ok()) {
         return Some(number);
     }
+    if let Some(text) = node.plain().filter(|_| node.what() == "a number") {
+        return context.wrong(node, format!("expected {expected}, found {text}"), None);
+    }
     let quoted = node.plain().is_none() && node.text().is_some_and(|text| text.parse::<T>().is_ok());
     context.expected(node, expected, quoted.then_some("leave the quotes out"))
 }
@@ -125,16 +128,16 @@ impl Deref for Name {
 impl Decode for Name {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         let text = String::decode(node, context)?;
-        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if text.starts_with(|c: char| c.is_alphanumeric() || c == '_') && text.chars().all(fits) {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text.chars().all(fits) {
             return Some(Self(text));
         }
-        let hint = "use letters, digits, `_`, `-` and `.`, and begin with a letter, a digit or `_`";
+        let hint = "use ASCII letters, digits, `_`, `-` and `.`, and begin with a letter, a digit or `_`";
         context.wrong(node, format!("`{text}` cannot be a name"), Some(hint))
     }
 
     fn schema() -> Value {
-        json!({ "type": ["string", "number"], "pattern": r"^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$" })
+        json!({ "type": ["string", "number"], "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$" })
     }
 }
 

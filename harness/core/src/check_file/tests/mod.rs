@@ -6,6 +6,9 @@ use crate::{
 };
 
 mod reading;
+mod schema;
+
+pub(crate) use schema::assert_fresh;
 
 const NBODY: &str = include_str!("nbody.yaml");
 

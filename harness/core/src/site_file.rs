@@ -1,1 +1,0 @@
-//! The site file format, and how a system is picked.
