@@ -1,1 +1,0 @@
-//! CEL, the only expression language: placeholders, `assert`, `value`, `-E`, `when`.

@@ -1,0 +1,298 @@
+//! What is wrong with an expression, in a user's words: from the parser's reports and the evaluator's errors.
+
+use super::{
+    ExprError,
+    functions::Function,
+    scan, tree,
+    value::{self, key_text},
+};
+use crate::diagnostic::nearest;
+use cel::{
+    Context, ExecutionError, IdedExpr, ParseErrors, Value as Old,
+    common::{
+        ast::{Expr as Kind, SourceInfo, operators},
+        types::{CelBool, CelList, CelMap},
+        value::Val,
+    },
+};
+use std::ops::Range;
+
+/// The first report of the parser. Later ones are mostly echoes of it.
+pub(crate) fn parse(text: &str, errors: &ParseErrors) -> ExprError {
+    let Some(error) = errors.errors.iter().min_by_key(|error| rank(&error.msg)) else {
+        return ExprError::new("this is no expression", 0..text.len());
+    };
+    let start = offset(text, error.pos);
+    let word = word_at(text, start);
+    let at = start..start + word.len();
+    let message = error.msg.strip_prefix("Syntax error: ").unwrap_or(&error.msg);
+    let error = if text.trim().is_empty() {
+        ExprError::new("the expression is empty", 0..text.len())
+    } else if unclosed_string(text, start) {
+        ExprError::new("a text is not closed", start..text.len()).hint("end it with the quote that it began with")
+    } else if message.starts_with("token recognition error") && word.starts_with(['\'', '"']) {
+        ExprError::new("a text holds an escape that is none", at).hint(r"write a pattern as r'...': there a backslash is itself")
+    } else if start >= text.trim_end().len() {
+        let end = text.trim_end().len();
+        ExprError::new("the expression ends too early", end..end)
+    } else if let Some(name) = message.strip_prefix("reserved identifier: ") {
+        ExprError::new(format!("`{name}` is a reserved word"), at)
+    } else if message.starts_with("invalid int") || message.starts_with("invalid uint") || message.starts_with("invalid double") {
+        ExprError::new(format!("`{word}` is too large for a number"), at)
+    } else if message.starts_with("argument must be a simple name") {
+        ExprError::new("the first argument names the element: `xs.map(x, x * 2)`", at)
+    } else if message.starts_with("invalid argument to has()") {
+        ExprError::new("`has` needs a field: `has(a.b)`", at)
+    } else {
+        ExprError::new(format!("`{word}` does not belong here"), at)
+    };
+    match habit(word, text) {
+        Some(hint) if error.hint.is_none() => error.hint(hint),
+        _ => error,
+    }
+}
+
+/// Reports of the lexer and the grammar come before those that follow from a half-built tree.
+fn rank(message: &str) -> bool {
+    message.starts_with("Incomplete")
+}
+
+/// What people write who come from another language.
+fn habit(word: &str, text: &str) -> Option<&'static str> {
+    Some(match word {
+        "=" => "`==` compares",
+        "and" => "write `&&`",
+        "or" => "write `||`",
+        "if" | "else" => "write `condition ? one : other`",
+        "#" => "put text in quotes",
+        "*" if text.contains("**") => "there is no power operator: multiply",
+        _ if text.trim_start().starts_with("not ") => "write `!`",
+        _ => return None,
+    })
+}
+
+/// The byte at a line and column, both from 1, the column in characters.
+fn offset(text: &str, (line, column): (isize, isize)) -> usize {
+    let (line, column) = (usize::try_from(line - 1).unwrap_or(0), usize::try_from(column - 1).unwrap_or(0));
+    let mut start = 0;
+    for before in text.split_inclusive('\n').take(line) {
+        start += before.len();
+    }
+    text[start..].char_indices().nth(column).map_or(text.len(), |(at, _)| start + at)
+}
+
+/// The name, number or sign that starts at a byte.
+fn word_at(text: &str, start: usize) -> &str {
+    let rest = &text[start..];
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = match rest.chars().next() {
+        None => 0,
+        Some(first) if is_name(first) => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+        Some('\'' | '"') => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+        Some('=') if rest.starts_with("==") => 2,
+        Some(first) => first.len_utf8(),
+    };
+    &rest[..end]
+}
+
+/// Whether a string that opens at or before this byte swallows the rest of the text.
+fn unclosed_string(text: &str, start: usize) -> bool {
+    let Some(opening) = text[start..].chars().next().filter(|c| matches!(c, '\'' | '"')) else { return false };
+    let last_code = scan::Code::new(text).last().map_or(0, |(at, _)| at + 1);
+    last_code <= start && !text.trim_end()[start + 1..].ends_with(opening)
+}
+
+/// An evaluation that failed: its smallest part that fails by itself, and why.
+pub(crate) fn run(
+    root: &IdedExpr,
+    error: ExecutionError,
+    text: &str,
+    places: &SourceInfo,
+    context: &Context<'_, '_>,
+    names: &mut dyn Iterator<Item = &str>,
+) -> ExprError {
+    let mut culprit = Culprit { place: root, error, operand: None };
+    culprit.descend(context);
+    let range = tree::range(culprit.place, text, places);
+    culprit.explain(range, names)
+}
+
+/// The smallest expression that fails, found by evaluating its parts again.
+struct Culprit<'e> {
+    place: &'e IdedExpr,
+    error: ExecutionError,
+    /// The keys of the map in which one was not found.
+    operand: Option<Vec<String>>,
+}
+
+impl Culprit<'_> {
+    fn descend(&mut self, context: &Context<'_, '_>) {
+        let parts = match &self.place.expr {
+            Kind::Call(call) if call.func_name == operators::CONDITIONAL => match Old::resolve_val(&call.args[0], context) {
+                Ok(condition) if condition.downcast_ref::<CelBool>().is_some_and(|c| *c.inner()) => vec![&call.args[1]],
+                Ok(_) => vec![&call.args[2]],
+                Err(_) => vec![&call.args[0]],
+            },
+            Kind::Comprehension(c) => vec![&c.iter_range],
+            _ => tree::parts(self.place),
+        };
+        for part in parts {
+            if let Err(error) = Old::resolve_val(part, context) {
+                (self.place, self.error) = (part, error);
+                return self.descend(context);
+            }
+        }
+        match &self.place.expr {
+            Kind::Comprehension(_) => self.descend_into_loop(context),
+            Kind::Select(select) => self.remember_keys(&select.operand, context),
+            Kind::Call(call) if call.func_name == operators::INDEX => self.remember_keys(&call.args[0], context),
+            _ => {}
+        }
+    }
+
+    /// The first element for which a comprehension's body fails.
+    fn descend_into_loop(&mut self, context: &Context<'_, '_>) {
+        let Kind::Comprehension(c) = &self.place.expr else { return };
+        let (Ok(list), Ok(start)) = (Old::resolve_val(&c.iter_range, context), Old::resolve_val(&c.accu_init, context)) else {
+            return;
+        };
+        let Some(list) = list.downcast_ref::<CelList>() else { return };
+        for element in list.inner() {
+            let mut inner = context.new_inner_scope();
+            inner.add_variable_as_val(&c.accu_var, start.clone().into_owned());
+            inner.add_variable_as_val(&c.iter_var, element.clone());
+            if let Err(error) = Old::resolve_val(&c.loop_step, &inner) {
+                (self.place, self.error) = (&c.loop_step, error);
+                return self.descend(&inner);
+            }
+        }
+    }
+
+    fn remember_keys(&mut self, operand: &IdedExpr, context: &Context<'_, '_>) {
+        let operand = Old::resolve_val(operand, context);
+        let map = operand.as_ref().ok().and_then(|operand| operand.downcast_ref::<CelMap>());
+        self.operand = map.map(|map| map.inner().keys().map(key_text).collect());
+    }
+
+    fn explain(self, at: Range<usize>, names: &mut dyn Iterator<Item = &str>) -> ExprError {
+        match self.error {
+            ExecutionError::UndeclaredReference(name) => unknown_name(&name, at, names),
+            ExecutionError::NoSuchKey(key) => {
+                let error = ExprError::new(format!("there is no key `{key}` here"), at);
+                let known = self.operand.unwrap_or_default();
+                match nearest(&key, known.iter().map(String::as_str)) {
+                    Some(known) => error.hint(format!("did you mean `{known}`?")),
+                    None if known.is_empty() => error,
+                    None => error.hint(format!("it has {}; get(map, '{key}', default) does without", some(known))),
+                }
+            }
+            ExecutionError::FunctionError { function, message } => {
+                if !function.is_empty() && Function::named(&function).is_none() {
+                    // CEL's own functions. The last line of a report on a regular expression says what is wrong.
+                    let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                    let reason = reason.trim_start_matches("string parse error: ");
+                    return ExprError::new(format!("`{function}` cannot read this: {reason}"), at);
+                }
+                let (message, hint) = message.split_once('\n').map_or((message.as_str(), None), |(m, h)| (m, Some(h)));
+                let message = if function.is_empty() { message.to_owned() } else { format!("{function} {message}") };
+                ExprError { message, hint: hint.map(str::to_owned), at }
+            }
+            error => {
+                let (message, hint) = plain(&error);
+                ExprError { message, hint: hint.map(str::to_owned), at }
+            }
+        }
+    }
+}
+
+/// A name that nothing in scope has.
+pub(crate) fn unknown_name<'n>(name: &str, at: Range<usize>, known: impl IntoIterator<Item = &'n str>) -> ExprError {
+    let error = ExprError::new(format!("there is no `{name}` here"), at);
+    match (name, nearest(name, known)) {
+        ("True" | "False" | "None", _) => error.hint(format!("write `{}`", name.to_lowercase().replace("none", "null"))),
+        (_, Some(known)) => error.hint(format!("did you mean `{known}`?")),
+        _ => error,
+    }
+}
+
+/// Up to six names of many, in order.
+fn some(mut names: Vec<String>) -> String {
+    names.sort();
+    let more = names.len() > 6;
+    names.truncate(6);
+    format!("{}{}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "), if more { ", .." } else { "" })
+}
+
+/// The evaluator's other errors.
+fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
+    let kind =
+        |value: &Old| Box::<dyn Val>::try_from(value.clone()).map_or("an unknown thing", |value| value::kind(value.as_ref()));
+    match error {
+        ExecutionError::UnsupportedBinaryOperator("rem", one, other) => (
+            format!("`%` needs two integers, these are {} and {}", kind(one), kind(other)),
+            Some("int(x) makes an integer of a double"),
+        ),
+        ExecutionError::UnsupportedBinaryOperator(operator, one, other) => {
+            let sign = match *operator {
+                "add" => "+",
+                "sub" => "-",
+                "mul" => "*",
+                "div" => "/",
+                other => other,
+            };
+            let text = matches!(one, Old::String(_)) || matches!(other, Old::String(_));
+            let hint = (sign == "+" && text).then_some("string(x) makes text of a number");
+            (format!("`{sign}` does not take {} and {}", kind(one), kind(other)), hint)
+        }
+        ExecutionError::NoSuchOverload(overload) => {
+            let sign = overload.function().replace('_', "").replace("@in", "in");
+            let types = overload.argument_types();
+            if types.len() == 2 && types.iter().all(|kind| kind == "double") {
+                return (format!("`{sign}` compares NaN, which is neither less nor more than anything"), None);
+            }
+            let kinds: Vec<_> = types.iter().map(|kind| name_of(kind)).collect();
+            match kinds.as_slice() {
+                [one, other] if one == "a list" && sign == "[]" => {
+                    (format!("an element is chosen by its number, this is {other}"), None)
+                }
+                [one, _] if sign == "." || sign == "[]" => (format!("{one} has no fields"), None),
+                kinds => (format!("`{sign}` does not take {}", kinds.join(" and ")), None),
+            }
+        }
+        ExecutionError::UnexpectedType { got, want } => {
+            (format!("this is {}, where {} is needed", name_of(got), name_of(want)), None)
+        }
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => ("division by zero".to_owned(), None),
+        ExecutionError::Overflow(..) => {
+            ("the result is too large for an integer".to_owned(), Some("count in doubles: write 1.0 instead of 1"))
+        }
+        ExecutionError::IndexOutOfBounds(index) => {
+            let index = match index {
+                Old::Int(index) => index.to_string(),
+                Old::UInt(index) => index.to_string(),
+                other => format!("{other:?}"),
+            };
+            (format!("the list has no element {index}"), Some("the first element is 0"))
+        }
+        ExecutionError::DuplicateKey(_) => ("a map has the same key twice".to_owned(), None),
+        ExecutionError::UnsupportedKeyType(value) => (format!("{} cannot be a key", kind(value)), None),
+        ExecutionError::UnsupportedIndex(..) => ("a place in a list must be an integer".to_owned(), None),
+        other => (other.to_string().to_lowercase(), None),
+    }
+}
+
+/// A type's name in CEL, in the words of messages.
+fn name_of(kind: &str) -> String {
+    match kind {
+        "int" | "uint" => "an integer",
+        "double" => "a double",
+        "string" => "text",
+        "bool" => "a boolean",
+        "list" | "iterable" => "a list",
+        "map" => "a map",
+        "null_type" => "null",
+        "stdout" => "the text",
+        other => other,
+    }
+    .to_owned()
+}

@@ -1,0 +1,219 @@
+//! Lists that are searched again whenever they are asked: matches of a pattern, sections of the text.
+//!
+//! Nothing here copies the log. Counting and folding see one element at a time, and only the element that is asked for
+//! becomes a value. A list that has to stand in memory as a whole (for a comprehension, say) is limited.
+
+use super::{
+    functions::fail,
+    value::{MAX_ITEMS, Number, text_val},
+};
+use crate::{pattern::Pattern, stdout::Stdout};
+use cel::{
+    ExecutionError,
+    common::{
+        traits::{Indexer, Sizer},
+        types::{CelInt, CelList, CelNull, LIST_TYPE, Type},
+        value::{CowVal, StaticVal, Val},
+    },
+};
+use std::{any::Any, ops::ControlFlow};
+
+/// The text that a collected list may hold.
+const MAX_TEXT: usize = 64 << 20;
+
+/// A search goes on, or ends with a result or somebody's error.
+type Step<T> = ControlFlow<Result<T, ExecutionError>>;
+
+/// A lazy list.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) stdout: Stdout,
+    pub(crate) what: What,
+}
+
+/// What is in a lazy list.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// Of each match a list of all groups' texts, the whole match first. A group without a part in it is null.
+    Groups(Pattern),
+    /// Of each match one group; a number where its text is one. A match in which the group has no part is left out.
+    Group(Pattern, usize),
+    /// The texts of these sections.
+    Sections(Vec<usize>),
+}
+
+impl Found {
+    /// Shows each element to `visit`, as a function that builds it: most are only counted or passed by.
+    fn search<T>(&self, mut visit: impl FnMut(&dyn Fn() -> Box<dyn Val>) -> Step<T>) -> Option<Result<T, ExecutionError>> {
+        let end = match &self.what {
+            What::Sections(chosen) => chosen.iter().try_for_each(|place| {
+                visit(&|| {
+                    let section = self.stdout.sections().get(*place).map(|section| self.stdout.section(section));
+                    shown(section.unwrap_or_default())
+                })
+            }),
+            What::Group(pattern, group) => matches(&self.stdout, pattern, *group, |text, place| {
+                let Some((start, end)) = place(*group) else { return ControlFlow::Continue(()) };
+                visit(&|| {
+                    let text = String::from_utf8_lossy(&text[start..end]);
+                    Number::parse(&text).map_or_else(|| text_val(text.into_owned()), Number::into_val)
+                })
+            }),
+            What::Groups(pattern) => matches(&self.stdout, pattern, usize::MAX, |text, place| {
+                visit(&|| {
+                    let groups = (0..pattern.regex().captures_len()).map(|group| match place(group) {
+                        Some((start, end)) => shown(&text[start..end]),
+                        None => Box::new(CelNull),
+                    });
+                    Box::new(CelList::from(groups.collect::<Vec<_>>()))
+                })
+            }),
+        };
+        end.break_value()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        match &self.what {
+            What::Sections(chosen) => chosen.len(),
+            // A match is a match whatever its groups, and without them the search is twice as fast.
+            What::Groups(pattern) | What::Group(pattern, 0) => {
+                let sections = self.stdout.sections().iter();
+                sections.map(|section| pattern.regex().find_iter(self.stdout.section(section)).count()).sum()
+            }
+            What::Group(..) => {
+                let mut count = 0;
+                self.search(|_| -> Step<()> {
+                    count += 1;
+                    ControlFlow::Continue(())
+                });
+                count
+            }
+        }
+    }
+
+    /// Every element in turn, without keeping any.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&dyn Val) -> Result<(), ExecutionError>) -> Result<(), ExecutionError> {
+        let end = self.search(|element| match visit(element().as_ref()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Err(error)),
+        });
+        end.unwrap_or(Ok(()))
+    }
+
+    /// The element at a place; a negative one counts from the end.
+    pub(crate) fn nth(&self, place: i64) -> Option<Box<dyn Val>> {
+        let distance = usize::try_from(place.unsigned_abs()).ok()?;
+        let mut left = if place < 0 { self.count().checked_sub(distance)? } else { distance };
+        let found = self.search(|element| {
+            if left == 0 {
+                return ControlFlow::Break(Ok(element()));
+            }
+            left -= 1;
+            ControlFlow::Continue(())
+        });
+        found.and_then(Result::ok)
+    }
+
+    /// All elements, for whoever needs them side by side.
+    pub(crate) fn collect(&self) -> Result<CelList<'static>, ExecutionError> {
+        if let What::Sections(chosen) = &self.what {
+            let chosen = chosen.iter().filter_map(|place| self.stdout.sections().get(*place));
+            if chosen.map(|section| self.stdout.section(section).len()).sum::<usize>() > MAX_TEXT {
+                return Err(fail("sections", "of more than 64 MiB of text: choose fewer, or search with a pattern"));
+            }
+        }
+        let mut items = Vec::new();
+        let end = self.search(|element| {
+            if items.len() == MAX_ITEMS {
+                let why = "more than a million matches in one list: narrow the pattern, or fold them with max, sum or count";
+                return ControlFlow::Break(Err(fail("", why)));
+            }
+            items.push(element());
+            ControlFlow::Continue(())
+        });
+        end.unwrap_or(Ok(()))?;
+        Ok(CelList::from(items))
+    }
+}
+
+/// The place of a group in a match.
+type Place<'a> = dyn Fn(usize) -> Option<(usize, usize)> + 'a;
+
+/// Shows every match to `visit`, section by section, with the places of its groups up to the one that is needed.
+fn matches<T>(stdout: &Stdout, pattern: &Pattern, group: usize, mut visit: impl FnMut(&[u8], &Place<'_>) -> Step<T>) -> Step<T> {
+    let regex = pattern.regex();
+    let mut groups = regex.capture_locations();
+    for section in stdout.sections() {
+        let text = stdout.section(section);
+        // `find_iter` knows where to go on after an empty match, and finding is the cheap half of capturing.
+        for found in regex.find_iter(text) {
+            if group == 0 {
+                visit(text, &|group| (group == 0).then_some((found.start(), found.end())))?;
+            } else {
+                regex.captures_read_at(&mut groups, text, found.start());
+                visit(text, &|group| groups.get(group))?;
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn shown(text: &[u8]) -> Box<dyn Val> {
+    text_val(String::from_utf8_lossy(text).into_owned())
+}
+
+impl Val for Found {
+    fn get_type(&self) -> &Type {
+        &LIST_TYPE
+    }
+    fn cel_type() -> &'static Type {
+        &LIST_TYPE
+    }
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Found {}
+
+impl Sizer for Found {
+    fn size(&self) -> CelInt {
+        CelInt::from(i64::try_from(self.count()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Indexer for Found {
+    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let place = Number::of(index)
+            .and_then(Number::as_int)
+            .ok_or_else(|| ExecutionError::UnexpectedType { got: index.get_type().name().to_owned(), want: "int".to_owned() })?;
+        let out_of_bounds = || ExecutionError::IndexOutOfBounds(cel::Value::Int(place));
+        // As CEL's own lists: only `extractsingle` counts from the end.
+        if place < 0 {
+            return Err(out_of_bounds());
+        }
+        self.nth(place).map(CowVal::Owned).ok_or_else(out_of_bounds)
+    }
+
+    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(index).map(CowVal::into_owned)
+    }
+}

@@ -1,0 +1,302 @@
+//! The functions of Muster's expressions beside CEL's own: one table, from which calls, hints and documentation come.
+//!
+//! Every function is also a method of its first argument. A function is a plain `fn` over values; the ones that read
+//! the text get it as a hidden first argument (see `tree`).
+
+#![expect(clippy::needless_pass_by_value, reason = "the signature of a function is CEL's")]
+
+mod list;
+mod number;
+mod string;
+mod text;
+
+use super::{
+    found::Found,
+    value::{self, Number},
+};
+use cel::{
+    Env, ExecutionError,
+    common::{
+        functions::Function as Run,
+        types::{CelList, CelMap, CelString, DYN_TYPE},
+        value::{CowVal, Val},
+    },
+};
+use std::{ops::RangeInclusive, sync::Arc};
+
+/// A function that expressions can call.
+#[derive(Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is called: `max(list)`.
+    pub usage: &'static str,
+    /// One sentence on what it gives.
+    pub doc: &'static str,
+    arity: RangeInclusive<usize>,
+    pub(crate) reads: Reads,
+    run: Run,
+}
+
+/// What a function needs beside its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Nothing.
+    Arguments,
+    /// The text; it gives a number, a text or a group.
+    Text,
+    /// The text; it gives a lazy list.
+    TextLazily,
+}
+
+impl Function {
+    /// The function of that name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        FUNCTIONS.iter().find(|function| function.name == name)
+    }
+
+    /// Whether so many arguments are right.
+    pub(crate) fn takes(&self, arguments: usize) -> bool {
+        self.arity.contains(&arguments)
+    }
+
+    const fn new(name: &'static str, usage: &'static str, doc: &'static str, arity: RangeInclusive<usize>, run: Run) -> Self {
+        Self { name, usage, doc, arity, reads: Reads::Arguments, run }
+    }
+
+    const fn reading(mut self, reads: Reads) -> Self {
+        self.reads = reads;
+        self
+    }
+}
+
+/// As many values as `max(a, b, ...)` may be given without a list.
+const MANY: usize = 9;
+
+/// The functions beside CEL's own, in the order of the documentation.
+pub static FUNCTIONS: &[Function] = &[
+    Function::new(
+        "count",
+        "count(pattern)",
+        "how often the pattern matches in the text; of a list, its length",
+        1..=1,
+        text::count,
+    )
+    .reading(Reads::Text),
+    Function::new(
+        "findall",
+        "findall(pattern)",
+        "all matches, each a list of its groups' texts; [0] is the whole match",
+        1..=1,
+        text::findall,
+    )
+    .reading(Reads::TextLazily),
+    Function::new(
+        "extractall",
+        "extractall(pattern, tag)",
+        "one group of every match, a number where its text is one; without a tag the group `value`, else the only named, else 1",
+        1..=2,
+        text::extractall,
+    )
+    .reading(Reads::TextLazily),
+    Function::new(
+        "extractsingle",
+        "extractsingle(pattern, tag, item)",
+        "one group of the first match, or of match number `item` (from 0; -1 is the last)",
+        1..=3,
+        text::extractsingle,
+    )
+    .reading(Reads::Text),
+    Function::new(
+        "sections",
+        "sections(glob)",
+        "the texts of the sections whose titles match, `*` and `?` as in a shell",
+        1..=1,
+        text::sections,
+    )
+    .reading(Reads::TextLazily),
+    Function::new("min", "min(list)", "the smallest number; also min(a, b)", 1..=MANY, number::min),
+    Function::new("max", "max(list)", "the largest number; also max(a, b)", 1..=MANY, number::max),
+    Function::new("sum", "sum(list)", "the sum; of nothing it is 0", 1..=MANY, number::sum),
+    Function::new("avg", "avg(list)", "the arithmetic mean", 1..=MANY, number::avg),
+    Function::new(
+        "median",
+        "median(list)",
+        "the median; the mean of the middle two for an even number",
+        1..=MANY,
+        number::median,
+    ),
+    Function::new("abs", "abs(number)", "the number without its sign", 1..=1, number::abs),
+    Function::new(
+        "round",
+        "round(number, digits)",
+        "the nearest integer, halves away from 0; or to so many decimals",
+        1..=2,
+        number::round,
+    ),
+    Function::new("ceil", "ceil(number)", "the next integer upwards", 1..=1, number::ceil),
+    Function::new("floor", "floor(number)", "the next integer downwards", 1..=1, number::floor),
+    Function::new(
+        "range",
+        "range(start, end, step)",
+        "the integers from start (0 if not given) to before end",
+        1..=3,
+        number::range,
+    ),
+    Function::new("len", "len(list)", "how many elements a list, entries a map or characters a text has", 1..=1, list::len),
+    Function::new("sorted", "sorted(list)", "the elements in order, numbers or texts", 1..=1, list::sorted),
+    Function::new("unique", "unique(list)", "each element once, in the order of its first place", 1..=1, list::unique),
+    Function::new(
+        "get",
+        "get(map, key, .., default)",
+        "the value at a path of keys, or the default where one is missing",
+        3..=MANY,
+        list::get,
+    ),
+    Function::new("join", "join(list, separator)", "the elements as one text", 1..=2, string::join),
+    Function::new(
+        "split",
+        "split(text, separator)",
+        "the pieces between separators; without one, the words",
+        1..=2,
+        string::split,
+    ),
+    Function::new("replace", "replace(text, from, to)", "the text with every `from` replaced", 3..=3, string::replace),
+    Function::new("lower", "lower(text)", "the text in lower case", 1..=1, string::lower),
+    Function::new("upper", "upper(text)", "the text in upper case", 1..=1, string::upper),
+    Function::new(
+        "substring",
+        "substring(text, start, end)",
+        "the characters from start to before end",
+        2..=3,
+        string::substring,
+    ),
+];
+
+/// What CEL brings: the global functions, the methods, and the macros that the parser expands.
+pub(crate) const STANDARD: &[&str] = &[
+    "all",
+    "bool",
+    "bytes",
+    "contains",
+    "double",
+    "dyn",
+    "endsWith",
+    "exists",
+    "exists_one",
+    "filter",
+    "has",
+    "int",
+    "map",
+    "matches",
+    "size",
+    "startsWith",
+    "string",
+    "type",
+    "uint",
+];
+
+/// CEL's optional values: `a.?b.orValue(c)`.
+pub(crate) const OPTIONALS: &[&str] =
+    &["hasValue", "none", "of", "ofNonZeroValue", "optFlatMap", "optMap", "or", "orValue", "value"];
+
+/// Makes integers doubles, in lists and maps too. Put around what a form in doubles reads from outside.
+pub(crate) const DOUBLE: &str = "@double";
+
+/// Makes a lazy list or a map's keys a list that CEL itself can go through.
+pub(crate) const ITEMS: &str = "@items";
+
+/// Makes the functions known.
+pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::DeclarationError> {
+    for function in FUNCTIONS {
+        let hidden = usize::from(function.reads != Reads::Arguments);
+        for arguments in function.arity.clone() {
+            let id = format!("{}{arguments}", function.name);
+            let types = (0..arguments + hidden).map(|_| DYN_TYPE).collect();
+            env.add_overload(function.name, &id, types, function.run)?;
+        }
+    }
+    env.add_overload(DOUBLE, DOUBLE, vec![DYN_TYPE], double)?;
+    env.add_overload(ITEMS, ITEMS, vec![DYN_TYPE], items)
+}
+
+/// What functions are given and what they give.
+type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
+type Result<T> = std::result::Result<T, ExecutionError>;
+
+/// An error; its text is the function and the message, read as one sentence.
+pub(crate) fn fail(function: &str, message: impl Into<String>) -> ExecutionError {
+    ExecutionError::FunctionError { function: function.to_owned(), message: message.into() }
+}
+
+/// An error that is a sentence by itself, with advice in its second line.
+fn fail_with_hint(message: &str, hint: Option<&str>) -> ExecutionError {
+    fail("", hint.map_or_else(|| message.to_owned(), |hint| format!("{message}\n{hint}")))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a function is CEL's")]
+fn double<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let value = args.swap_remove(0);
+    Ok(value::to_doubles(value.as_ref()).map_or(value, CowVal::Owned))
+}
+
+fn items<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let value = args.swap_remove(0);
+    if let Some(found) = value.downcast_ref::<Found>() {
+        return found.collect().map(CowVal::owned);
+    }
+    let Some(map) = value.downcast_ref::<CelMap>() else { return Ok(value) };
+    // A hash map's order changes from run to run, and what is made of it must not.
+    let mut keys: Vec<_> = map.inner().keys().collect();
+    keys.sort();
+    let keys: Vec<Box<dyn Val + 'v>> = keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect();
+    Ok(CowVal::owned(CelList::from(keys)))
+}
+
+/// Argument number `n` as text.
+fn text_at<'b>(function: &str, args: &'b [CowVal<'_, '_>], n: usize) -> Result<&'b str> {
+    let arg = args[n].as_ref();
+    let text = arg.downcast_ref::<CelString>().map(CelString::inner);
+    text.ok_or_else(|| fail(function, format!("needs text here, this is {}", value::kind(arg))))
+}
+
+/// Argument number `n` as an integer, `3.0` included.
+fn int_at(function: &str, args: &[CowVal<'_, '_>], n: usize) -> Result<i64> {
+    let arg = args[n].as_ref();
+    let int = Number::of(arg).and_then(Number::as_int);
+    int.ok_or_else(|| fail(function, format!("needs an integer here, this is {}", value::kind(arg))))
+}
+
+/// Goes through a list, lazily if it is a lazy one.
+fn each(function: &str, list: &dyn Val, mut visit: impl FnMut(&dyn Val) -> Result<()>) -> Result<()> {
+    if let Some(found) = list.downcast_ref::<Found>() {
+        return found.each(visit);
+    }
+    match list.downcast_ref::<CelList>() {
+        Some(list) => list.inner().iter().try_for_each(|item| visit(item.as_ref())),
+        None => Err(fail(function, format!("needs a list, this is {}", value::kind(list)))),
+    }
+}
+
+/// The elements of a list side by side, limited if it was a lazy one.
+fn elements<'b, 'v>(function: &str, list: &'b (dyn Val + 'v)) -> Result<Vec<Box<dyn Val + 'v>>> {
+    if let Some(found) = list.downcast_ref::<Found>() {
+        return found.collect().map(CelList::into_inner).map(|items| items.into_iter().map(|item| item as _).collect());
+    }
+    match list.downcast_ref::<CelList>() {
+        Some(list) => Ok(list.inner().to_vec()),
+        None => Err(fail(function, format!("needs a list, this is {}", value::kind(list)))),
+    }
+}
+
+/// The environment of all expressions.
+pub(crate) fn env() -> Arc<Env> {
+    static ENV: std::sync::OnceLock<Arc<Env>> = std::sync::OnceLock::new();
+    let env = ENV.get_or_init(|| {
+        let mut env = Env::stdlib();
+        let registered = register(&mut env);
+        debug_assert_eq!(registered, Ok(()), "each function has one name");
+        Arc::new(env)
+    });
+    Arc::clone(env)
+}

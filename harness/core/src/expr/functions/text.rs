@@ -1,0 +1,140 @@
+//! Functions that read the text.
+
+use super::{Args, Result, fail, fail_with_hint, int_at, list, text_at};
+use crate::{
+    expr::{
+        found::{Found, What},
+        text::Text,
+    },
+    pattern::{Pattern, PatternError},
+    stdout::Stdout,
+};
+use cel::{
+    ExecutionError,
+    common::{
+        types::{CelInt, CelString},
+        value::CowVal,
+    },
+};
+
+fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Stdout> {
+    let text = args[0].downcast_ref::<Text>().map(|text| &text.0);
+    text.ok_or_else(|| fail(function, "reads the text, which only assert and value see"))
+}
+
+fn pattern(function: &str, args: &Args<'_, '_>) -> Result<Pattern> {
+    // Whoever has no text is told so first, whatever is wrong with the pattern.
+    text(function, args)?;
+    Pattern::compile(text_at(function, args, 1)?).map_err(|error| bad_pattern(&error))
+}
+
+fn bad_pattern(error: &PatternError) -> ExecutionError {
+    fail_with_hint(&error.message, error.hint.as_deref())
+}
+
+fn found<'b, 'v>(args: &Args<'_, '_>, function: &str, what: What) -> Result<CowVal<'b, 'v>> {
+    Ok(CowVal::owned(Found { stdout: text(function, args)?.clone(), what }))
+}
+
+/// The group that the argument after the pattern names, or the figure's by the rule of all patterns.
+fn group(function: &str, args: &Args<'_, '_>, pattern: &Pattern) -> Result<usize> {
+    let tag = match args.get(2) {
+        None => None,
+        Some(tag) => match tag.downcast_ref::<CelString>() {
+            Some(name) => Some(name.inner().to_owned()),
+            None => Some(int_at(function, args, 2)?.to_string()),
+        },
+    };
+    pattern.groups(tag.as_deref()).map(|groups| groups.value).map_err(|error| bad_pattern(&error))
+}
+
+pub(super) fn count<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    if args[1].downcast_ref::<CelString>().is_none() {
+        return list::len(args.split_off(1));
+    }
+    let what = What::Group(pattern("count", &args)?, 0);
+    let count = Found { stdout: text("count", &args)?.clone(), what }.count();
+    Ok(CowVal::owned(CelInt::from(i64::try_from(count).unwrap_or(i64::MAX))))
+}
+
+pub(super) fn findall<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let pattern = pattern("findall", &args)?;
+    found(&args, "findall", What::Groups(pattern))
+}
+
+pub(super) fn extractall<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let pattern = pattern("extractall", &args)?;
+    let group = group("extractall", &args, &pattern)?;
+    found(&args, "extractall", What::Group(pattern, group))
+}
+
+pub(super) fn extractsingle<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    const NAME: &str = "extractsingle";
+    let pattern = pattern(NAME, &args)?;
+    let group = group(NAME, &args, &pattern)?;
+    let item = if args.len() > 3 { int_at(NAME, &args, 3)? } else { 0 };
+    let all = Found { stdout: text(NAME, &args)?.clone(), what: What::Group(pattern, group) };
+    match all.nth(item) {
+        Some(element) => Ok(CowVal::Owned(element)),
+        None if item == 0 => Err(fail(NAME, "found nothing: the pattern does not match")),
+        None => Err(fail(NAME, format!("found no match number {item}: the pattern matches {} times", all.count()))),
+    }
+}
+
+pub(super) fn sections<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let glob = text_at("sections", &args, 1)?;
+    let sections = text("sections", &args)?.sections();
+    let chosen = sections.iter().enumerate().filter(|(_, section)| matches(glob, &section.origin.title()));
+    let chosen = chosen.map(|(place, _)| place).collect();
+    found(&args, "sections", What::Sections(chosen))
+}
+
+/// Whether a title matches a shell glob. `*` and `?` also match `/`: a title is no path.
+fn matches(glob: &str, title: &str) -> bool {
+    let (glob, title): (Vec<char>, Vec<char>) = (glob.chars().collect(), title.chars().collect());
+    let (mut at, mut from) = (0, 0);
+    // Where to come back to: behind the last star, and where in the title it stopped taking.
+    let mut star = None;
+    while from < title.len() {
+        match glob.get(at) {
+            Some('*') => {
+                at += 1;
+                star = Some((at, from));
+            }
+            Some(&c) if c == '?' || c == title[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => match star {
+                Some((behind, taken)) => {
+                    (at, from) = (behind, taken + 1);
+                    star = Some((behind, taken + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glob_knows_stars_and_question_marks() {
+        let table = [
+            ("*", "", true),
+            ("*worker*", "nbody-worker-0/main", true),
+            ("nbody-?", "nbody-1", true),
+            ("nbody-?", "nbody-10", false),
+            ("*-1", "a-1-1", true),
+            ("*-1", "a-1-2", false),
+            ("a*b*c", "aXbYbZc", true),
+            ("", "a", false),
+        ];
+        for (glob, title, expected) in table {
+            assert_eq!(matches(glob, title), expected, "{glob} {title}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! CEL, the only expression language: placeholders, `assert`, `value`, `-E`, `when`.
+//!
+//! An [`Expr`] is compiled once and evaluated in many [`Scope`]s, from many threads. Integers are exact. An expression
+//! that mixes them with doubles, which CEL refuses, is evaluated in doubles instead, as [`Arithmetic::Doubles`] asks
+//! for from the start. The functions beside CEL's own are [`FUNCTIONS`].
+//!
+//! ```text
+//! text -parse-> tree -prepare-> tree (-doubles-> tree)     evaluate(tree, Scope) -> Value, bool or f64
+//! ```
+//! Not here: which names a scope holds (`check`, `site`), and where placeholders stand (`template`).
+
+mod explain;
+mod found;
+mod functions;
+pub(crate) mod scan;
+mod scope;
+mod text;
+mod tree;
+pub(crate) mod value;
+
+pub use functions::{FUNCTIONS, Function};
+pub use scope::Scope;
+
+use crate::Value;
+use cel::{
+    Context, ExecutionError, IdedExpr, Value as Old,
+    common::{
+        ast::SourceInfo,
+        types::{CelBool, CelNull, CelString},
+        value::{CowVal, Val},
+    },
+    context::VariableResolver,
+};
+use std::{ops::Range, sync::OnceLock, thread};
+use value::{NotJson, Number};
+
+/// How numbers are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// Integers stay integers, `7 / 2` is 3; in doubles only where an expression mixes both. For placeholders.
+    Exact,
+    /// Everything is a double, `7 / 2` is 3.5. For `assert` and `value`.
+    Doubles,
+}
+
+/// What is wrong with an expression, or went wrong when it was evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExprError {
+    /// A lower-case fragment in one line.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The part that is wrong, in bytes of the expression's text.
+    pub at: Range<usize>,
+}
+
+impl ExprError {
+    fn new(message: impl Into<String>, at: Range<usize>) -> Self {
+        Self { message: message.into(), hint: None, at }
+    }
+
+    #[must_use]
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// A compiled expression.
+#[derive(Debug)]
+pub struct Expr {
+    text: Box<str>,
+    arithmetic: Arithmetic,
+    names: Vec<String>,
+    /// `a.b.c` and nothing else.
+    path: Option<Vec<String>>,
+    exact: IdedExpr,
+    doubles: OnceLock<IdedExpr>,
+    depth: usize,
+    places: SourceInfo,
+}
+
+/// Longer expressions are programs, and belong into the script.
+const MAX_BYTES: usize = 16 << 10;
+/// Brackets within brackets.
+const MAX_NESTING: usize = 64;
+/// Operators on the results of operators.
+const MAX_DEPTH: usize = 256;
+
+impl Expr {
+    /// Reads an expression and checks what can be checked without values: the grammar, the functions and how many
+    /// arguments they take, the patterns.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn compile(text: &str, arithmetic: Arithmetic) -> Result<Self, ExprError> {
+        let too =
+            |what: &str| Err(ExprError::new(format!("the expression is {what}"), 0..text.len()).hint("do this in the script"));
+        if text.len() > MAX_BYTES {
+            return too("longer than 16 KiB");
+        }
+        let nesting = scan::nesting(text);
+        if nesting > MAX_NESTING {
+            return too("nested more than 64 levels deep");
+        }
+        // A level of the parser takes 10 KiB of stack, in a debug build 170.
+        let easy = nesting <= 4 && text.len() <= 256;
+        let compiled = with_stack(easy, || {
+            let (mut tree, places) =
+                functions::env().parser().parse_with_source_info(text).map_err(|errors| explain::parse(text, &errors))?;
+            let depth = tree::depth(&tree);
+            if depth > MAX_DEPTH {
+                return Err(ExprError::new("the expression is a chain of more than 256 operators", 0..text.len()));
+            }
+            tree::Prepare { text, places: &places }.run(&mut tree, false)?;
+            Ok((tree, places, depth))
+        });
+        let (exact, places, depth) = compiled?;
+        let mut names = Vec::new();
+        tree::free_names(&exact, &mut Vec::new(), &mut |name, _| {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        });
+        let path = tree::path(&exact);
+        Ok(Self { text: text.into(), arithmetic, names, path, exact, doubles: OnceLock::new(), depth, places })
+    }
+
+    /// The expression as written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The names that a scope has to have, in the order of their first place. Not those a comprehension makes.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether it calls a function that reads the text.
+    pub fn reads_text(&self) -> bool {
+        tree::reads_text(&self.exact)
+    }
+
+    /// The first name that is not known, with the nearest known one as a hint.
+    ///
+    /// # Errors
+    /// That name.
+    pub fn check_names<'n>(
+        &self,
+        known: &dyn Fn(&str) -> bool,
+        candidates: impl Iterator<Item = &'n str>,
+    ) -> Result<(), ExprError> {
+        let mut unknown = None;
+        tree::free_names(&self.exact, &mut Vec::new(), &mut |name, place| {
+            if unknown.is_none() && !known(name) {
+                unknown = Some((name, tree::range(place, &self.text, &self.places)));
+            }
+        });
+        match unknown {
+            Some((name, at)) => Err(explain::unknown_name(name, at, candidates)),
+            None => Ok(()),
+        }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// Whatever goes wrong; NaN and infinities, which no file format of ours can hold.
+    pub fn eval(&self, scope: &Scope) -> Result<Value, ExprError> {
+        if let (Arithmetic::Exact, Some(value)) = (self.arithmetic, self.look_up(scope)) {
+            return Ok(value.clone());
+        }
+        self.run(scope, |value| match value::to_json(value) {
+            Ok(value) => Ok(value),
+            Err(NotJson::NotFinite(what)) => Err((format!("the result is {what}"), None)),
+            Err(NotJson::Kind(what)) => Err((format!("the result is {what}, which is no value"), None)),
+        })
+    }
+
+    /// The truth, for `assert`, `if` and `-E`.
+    ///
+    /// # Errors
+    /// Whatever goes wrong; a result that is neither true nor false.
+    pub fn eval_bool(&self, scope: &Scope) -> Result<bool, ExprError> {
+        self.run(scope, |value| match value.downcast_ref::<CelBool>() {
+            Some(bool) => Ok(*bool.inner()),
+            None => Err((format!("the result is {}, not true or false", value::kind(value)), Some("compare it with something"))),
+        })
+    }
+
+    /// The number, for `value`: NaN and infinities too, and text that shows a number.
+    ///
+    /// # Errors
+    /// Whatever goes wrong; a result that is no number.
+    pub fn eval_f64(&self, scope: &Scope) -> Result<f64, ExprError> {
+        self.run(scope, |value| {
+            let shown = value.downcast_ref::<CelString>().and_then(|text| Number::parse(text.inner()));
+            let number = Number::of(value).or(shown).map(Number::as_f64);
+            number.ok_or_else(|| (format!("the result is {}, not a number", value::kind(value)), None))
+        })
+    }
+
+    /// The value of `a.b.c` as it stands in the scope: exact, and its maps in their order.
+    fn look_up<'s>(&self, scope: &'s Scope) -> Option<&'s Value> {
+        let (name, fields) = self.path.as_ref()?.split_first()?;
+        fields.iter().try_fold(scope.get(name)?, |value, field| value.as_object()?.get(field))
+    }
+
+    /// Evaluates and hands the result over, in exact arithmetic first if that is asked for.
+    fn run<T: Send>(
+        &self,
+        scope: &Scope,
+        take: impl Fn(&dyn Val) -> Result<T, (String, Option<&'static str>)> + Sync,
+    ) -> Result<T, ExprError> {
+        // A level of the evaluator takes 3 KiB of stack, in a debug build 40.
+        with_stack(self.depth <= 16, || {
+            let seen = Seen { scope, text: scope.text().cloned().map(text::Text) };
+            let mut context = Context::with_env(functions::env());
+            context.set_variable_resolver(&seen);
+            let tree = match self.arithmetic {
+                Arithmetic::Exact => &self.exact,
+                Arithmetic::Doubles => self.in_doubles(),
+            };
+            let mut result = Old::resolve_val(tree, &context);
+            let mut tree = tree;
+            if let (Arithmetic::Exact, Err(error)) = (self.arithmetic, &result)
+                && mixes(error)
+            {
+                tree = self.in_doubles();
+                result = Old::resolve_val(tree, &context);
+            }
+            match result {
+                Ok(value) => take(value.as_ref()).map_err(|(message, hint)| ExprError {
+                    message,
+                    hint: hint.map(str::to_owned),
+                    at: 0..self.text.len(),
+                }),
+                Err(error) => Err(explain::run(tree, error, &self.text, &self.places, &context, &mut scope.names())),
+            }
+        })
+    }
+
+    fn in_doubles(&self) -> &IdedExpr {
+        self.doubles.get_or_init(|| {
+            let mut tree = self.exact.clone();
+            tree::doubles(&mut tree);
+            tree
+        })
+    }
+}
+
+/// Whether an evaluation failed because CEL does not mix integers with doubles.
+fn mixes(error: &ExecutionError) -> bool {
+    let number = |value: &Old| match value {
+        Old::Int(_) | Old::UInt(_) => Some(true),
+        Old::Float(_) => Some(false),
+        _ => None,
+    };
+    match error {
+        ExecutionError::UnsupportedBinaryOperator(_, one, other) => {
+            matches!((number(one), number(other)), (Some(one), Some(other)) if one != other)
+        }
+        _ => false,
+    }
+}
+
+/// Runs at once, or on a thread with stack for whatever the limits above let through.
+fn with_stack<T: Send>(at_once: bool, work: impl FnOnce() -> Result<T, ExprError> + Send) -> Result<T, ExprError> {
+    const STACK: usize = 64 << 20;
+    if at_once {
+        return work();
+    }
+    let done = thread::scope(|scope| {
+        thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).map(thread::ScopedJoinHandle::join)
+    });
+    match done {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(ExprError::new(format!("no thread for a deep expression: {error}"), 0..0)),
+    }
+}
+
+/// The names of a scope, for the evaluator.
+struct Seen<'s> {
+    scope: &'s Scope,
+    text: Option<text::Text>,
+}
+
+impl VariableResolver for Seen<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        const NOTHING: &CelNull = &CelNull;
+        // `a.b.c` is asked for as one name first, and the scope has no such names.
+        if name.contains('.') {
+            return None;
+        }
+        if name == text::TEXT {
+            return Some(CowVal::Borrowed(self.text.as_ref().map_or(NOTHING as &dyn Val, |text| text)));
+        }
+        self.scope.val(name).map(CowVal::Borrowed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What an expression sees: names and their values, in layers, and for `assert` and `value` the text.
+
+use super::value;
+use crate::{Value, stdout::Stdout};
+use cel::common::{types::CelDouble, value::Val};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+/// Names and values. A scope with a parent sees the parent's names too, its own first.
+///
+/// What many cases share (the facts of a partition, a site's extras) belongs into a parent: it is converted for the
+/// expression language once, when first used, however many scopes stand on it.
+#[derive(Default)]
+pub struct Scope {
+    parent: Option<Arc<Scope>>,
+    entries: Vec<(Box<str>, Entry)>,
+    text: Option<Stdout>,
+}
+
+enum Entry {
+    Json {
+        value: Value,
+        val: OnceLock<Box<dyn Val>>,
+    },
+    /// Measured figures: NaN is one of them, which JSON cannot hold.
+    Figures(Box<dyn Val>),
+}
+
+impl Scope {
+    /// A scope with nothing in it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A scope that stands on another.
+    pub fn under(parent: Arc<Scope>) -> Self {
+        Self { parent: Some(parent), ..Self::default() }
+    }
+
+    /// Gives a name a value, in place of the one it had in this scope.
+    pub fn set(&mut self, name: impl Into<Box<str>>, value: impl Into<Value>) {
+        self.put(name.into(), Entry::Json { value: value.into(), val: OnceLock::new() });
+    }
+
+    /// Gives a name a map of figures, `perf["name"]`. Unlike `set` it keeps NaN and infinities.
+    pub fn set_figures(&mut self, name: impl Into<Box<str>>, figures: impl IntoIterator<Item = (String, f64)>) {
+        let entries = figures.into_iter().map(|(name, figure)| (name, Box::new(CelDouble::from(figure)) as Box<dyn Val>));
+        self.put(name.into(), Entry::Figures(Box::new(value::map_val(entries))));
+    }
+
+    /// Lets `count`, `findall`, `extractall`, `extractsingle` and `sections` read a text.
+    pub fn set_text(&mut self, text: Stdout) {
+        self.text = Some(text);
+    }
+
+    fn put(&mut self, name: Box<str>, entry: Entry) {
+        if let Some((_, old)) = self.entries.iter_mut().find(|(known, _)| *known == name) {
+            *old = entry;
+            return;
+        }
+        // A scope a case has one or two names: the usual first growth to four would be most of its memory.
+        self.entries.reserve_exact(1);
+        self.entries.push((name, entry));
+    }
+
+    /// This scope and those it stands on.
+    fn layers(&self) -> impl Iterator<Item = &Scope> {
+        std::iter::successors(Some(self), |scope| scope.parent.as_deref())
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.layers().find_map(|scope| scope.entries.iter().find(|(known, _)| **known == *name).map(|(_, entry)| entry))
+    }
+
+    /// The value of a name. Figures have none.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        match self.entry(name)? {
+            Entry::Json { value, .. } => Some(value),
+            Entry::Figures(_) => None,
+        }
+    }
+
+    /// Whether the name means something here.
+    pub fn has(&self, name: &str) -> bool {
+        self.entry(name).is_some()
+    }
+
+    /// All names, nearest scope first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.layers().flat_map(|scope| scope.entries.iter().map(|(name, _)| &**name))
+    }
+
+    /// The text, if this is a scope for judging.
+    pub fn text(&self) -> Option<&Stdout> {
+        self.layers().find_map(|scope| scope.text.as_ref())
+    }
+
+    /// The value in the expression language's terms, converted when first asked for.
+    pub(crate) fn val(&self, name: &str) -> Option<&dyn Val> {
+        match self.entry(name)? {
+            Entry::Json { value, val } => Some(val.get_or_init(|| value::to_val(value)).as_ref()),
+            Entry::Figures(val) => Some(val.as_ref()),
+        }
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_nearest_scope_wins_and_the_parent_is_shared() {
+        let mut site = Scope::new();
+        site.set("partition", json!({"cores": 128}));
+        site.set("a", 1);
+        let site = Arc::new(site);
+        let mut one = Scope::under(Arc::clone(&site));
+        one.set("a", 2);
+        one.set("a", 3);
+        let two = Scope::under(Arc::clone(&site));
+        assert_eq!((one.get("a"), two.get("a")), (Some(&json!(3)), Some(&json!(1))));
+        assert_eq!(one.names().collect::<Vec<_>>(), ["a", "partition", "a"]);
+        assert!(one.get("b").is_none() && !one.has("b"));
+        let of = |scope: &Scope| std::ptr::from_ref(scope.val("partition").unwrap()).cast::<()>();
+        assert_eq!(of(&one), of(&two), "converted once");
+    }
+
+    #[test]
+    fn a_scope_is_small_and_crosses_threads() {
+        fn crosses_threads<T: Send + Sync>() {}
+        crosses_threads::<Scope>();
+        assert!(size_of::<Scope>() + size_of::<(Box<str>, Entry)>() < 256);
+    }
+}

@@ -1,0 +1,346 @@
+//! Passes over the parsed expression: check it, prepare it, list its names, make it count in doubles.
+//!
+//! CEL's parser and evaluator are used as they are. What Muster adds is put into the tree between them:
+//! - a call of one of our functions as a method becomes a plain call, and a function that reads the text is given the
+//!   hidden name `@text` first;
+//! - a lazy list stays lazy only as an argument of our functions, of `size` and of `[ ]`; everywhere else, and around
+//!   whatever a comprehension goes through, `@items` makes a real list of it;
+//! - a form in doubles has double literals, and `@double` around what comes from outside: names, elements, functions.
+
+use super::{
+    ExprError,
+    functions::{DOUBLE, Function, ITEMS, OPTIONALS, Reads, STANDARD},
+    scan,
+    text::TEXT,
+};
+use crate::{diagnostic::nearest, pattern::Pattern};
+use cel::{
+    IdedExpr,
+    common::{
+        ast::{CallExpr, EntryExpr, Expr as Kind, LiteralValue, SourceInfo, operators},
+        types::CelDouble,
+    },
+};
+use std::ops::Range;
+
+/// The direct parts of an expression, in the order of evaluation.
+pub(crate) fn parts(expr: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expr.expr {
+        Kind::Call(call) => call.target.iter().map(AsRef::as_ref).chain(&call.args).collect(),
+        Kind::List(list) => list.elements.iter().collect(),
+        Kind::Select(select) => vec![&select.operand],
+        Kind::Comprehension(c) => vec![&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result],
+        Kind::Map(map) => map.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
+        Kind::Struct(made) => made.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
+        Kind::Ident(_) | Kind::Literal(_) | Kind::Unspecified => Vec::new(),
+    }
+}
+
+fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
+
+/// How many levels an evaluation descends.
+pub(crate) fn depth(expr: &IdedExpr) -> usize {
+    1 + parts(expr).into_iter().map(depth).max().unwrap_or(0)
+}
+
+/// Where an expression was written, from the first byte of its first part to its closing bracket.
+pub(crate) fn range(expr: &IdedExpr, text: &str, places: &SourceInfo) -> Range<usize> {
+    let own = places.offset_for(expr.id).map_or(0..0, |(start, stop)| start as usize..(stop as usize + 1).min(text.len()));
+    let is_open = |at: usize| matches!(text.as_bytes().get(at), Some(b'(' | b'[' | b'{'));
+    let mut whole = match &expr.expr {
+        // The place of a call is its bracket, of an operator its sign, of a selection its dot.
+        Kind::Call(_) | Kind::Comprehension(_) | Kind::List(_) | Kind::Map(_) | Kind::Struct(_) if is_open(own.start) => {
+            let bracketed = scan::bracketed(text, own.start);
+            name_before(text, own.start)..bracketed.end
+        }
+        Kind::Select(select) => own.start..own.end + select.field.len(),
+        _ => own,
+    };
+    for part in parts(expr) {
+        if places.offset_for(part.id).is_some() {
+            let part = range(part, text, places);
+            whole = whole.start.min(part.start)..whole.end.max(part.end);
+        }
+    }
+    balanced(text, whole.start.min(text.len())..whole.end.min(text.len()))
+}
+
+/// Widened to the brackets around its first and last part, which no tree records.
+fn balanced(text: &str, range: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = range.clone();
+    let mut open = Vec::new();
+    for (at, byte) in scan::Code::new(text).skip_while(|(at, _)| *at < range.start).take_while(|(at, _)| *at < range.end) {
+        match byte {
+            b'(' | b'[' | b'{' => open.push(at),
+            // Closes what was opened before the range: that belongs to it too.
+            b')' | b']' | b'}' if open.pop().is_none() => start = text[..start].rfind(['(', '[', '{']).unwrap_or(start),
+            _ => {}
+        }
+    }
+    if let Some(first) = open.first() {
+        end = scan::bracketed(text, *first).end;
+    }
+    let floor = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    floor(start)..floor(end)
+}
+
+/// The start of the name that stands right before a bracket.
+fn name_before(text: &str, at: usize) -> usize {
+    let name = text.as_bytes()[..at].iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    at - name
+}
+
+/// Adds the names that have to be known from outside: no comprehension's variables, no types.
+pub(crate) fn free_names<'e>(expr: &'e IdedExpr, bound: &mut Vec<&'e str>, visit: &mut dyn FnMut(&'e str, &'e IdedExpr)) {
+    const TYPES: [&str; 11] = ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint"];
+    match &expr.expr {
+        Kind::Ident(name) => {
+            let name = name.trim_start_matches('.');
+            if !name.starts_with('@') && !bound.contains(&name) && !TYPES.contains(&name) {
+                visit(name, expr);
+            }
+        }
+        Kind::Comprehension(c) => {
+            free_names(&c.iter_range, bound, visit);
+            free_names(&c.accu_init, bound, visit);
+            let before = bound.len();
+            bound.push(&c.iter_var);
+            bound.extend(c.iter_var2.as_deref());
+            bound.push(&c.accu_var);
+            for part in [&c.loop_cond, &c.loop_step, &c.result] {
+                free_names(part, bound, visit);
+            }
+            bound.truncate(before);
+        }
+        // `optional.of(x)` is a function's name, though it parses as a method of something called `optional`.
+        Kind::Call(call) if is_optional(call) => call.args.iter().for_each(|arg| free_names(arg, bound, visit)),
+        _ => parts(expr).into_iter().for_each(|part| free_names(part, bound, visit)),
+    }
+}
+
+fn is_optional(call: &CallExpr) -> bool {
+    call.target.as_ref().is_some_and(|target| matches!(&target.expr, Kind::Ident(name) if name == "optional"))
+}
+
+/// The names of `a.b.c`, if the expression is nothing else.
+pub(crate) fn path(expr: &IdedExpr) -> Option<Vec<String>> {
+    match &expr.expr {
+        Kind::Ident(name) => Some(vec![name.clone()]),
+        Kind::Select(select) if !select.test => {
+            let mut path = path(&select.operand)?;
+            path.push(select.field.clone());
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the expression reads the text.
+pub(crate) fn reads_text(expr: &IdedExpr) -> bool {
+    matches!(&expr.expr, Kind::Ident(name) if name == TEXT) || parts(expr).into_iter().any(reads_text)
+}
+
+/// Everything that the preparing pass needs to say where something is wrong.
+pub(crate) struct Prepare<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) places: &'a SourceInfo,
+}
+
+impl Prepare<'_> {
+    /// Checks all calls and makes the expression fit for CEL's evaluator. `lazy`: whoever gets the value can read a
+    /// lazy list.
+    pub(crate) fn run(&self, expr: &mut IdedExpr, lazy: bool) -> Result<(), ExprError> {
+        let whole = self.places.offset_for(expr.id);
+        match &mut expr.expr {
+            Kind::Call(call) => {
+                let made = self.call(call, whole.map(|(start, _)| start as usize))?;
+                if made == Some(Reads::TextLazily) && !lazy {
+                    wrap(expr, ITEMS);
+                }
+            }
+            Kind::Comprehension(c) => {
+                self.run(&mut c.iter_range, true)?;
+                wrap(&mut c.iter_range, ITEMS);
+                for part in [&mut c.accu_init, &mut c.loop_cond, &mut c.loop_step, &mut c.result] {
+                    self.run(part, false)?;
+                }
+            }
+            Kind::List(list) => list.elements.iter_mut().try_for_each(|element| self.run(element, false))?,
+            Kind::Map(map) => {
+                for entry in &mut map.entries {
+                    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                        self.run(&mut entry.key, false)?;
+                        self.run(&mut entry.value, false)?;
+                    }
+                }
+            }
+            Kind::Select(select) => self.run(&mut select.operand, false)?,
+            Kind::Struct(made) => {
+                let message = format!("there is no type `{}` to make", made.type_name);
+                return Err(ExprError::new(message, range(expr, self.text, self.places)).hint("write a map: {'key': value}"));
+            }
+            Kind::Ident(_) | Kind::Literal(_) | Kind::Unspecified => {}
+        }
+        Ok(())
+    }
+
+    fn call(&self, call: &mut CallExpr, bracket: Option<usize>) -> Result<Option<Reads>, ExprError> {
+        if let Some(function) = Function::named(&call.func_name) {
+            if let Some(target) = call.target.take() {
+                call.args.insert(0, *target);
+            }
+            if !function.takes(call.args.len()) {
+                let at = self.name_at(bracket, function.name);
+                let message = match call.args.len() {
+                    0 => format!("`{}` needs an argument", function.name),
+                    1 => format!("`{}` needs more than one argument", function.name),
+                    many => format!("`{}` does not take {many} arguments", function.name),
+                };
+                return Err(ExprError::new(message, at).hint(format!("write {}", function.usage)));
+            }
+            call.args.iter_mut().try_for_each(|arg| self.run(arg, true))?;
+            if function.reads != Reads::Arguments {
+                if function.name != "sections" {
+                    self.pattern(&call.args[0])?;
+                }
+                call.args.insert(0, IdedExpr { id: call.args[0].id, expr: Kind::Ident(TEXT.to_owned()) });
+            }
+            return Ok(Some(function.reads));
+        }
+        let name = call.func_name.as_str();
+        let is_operator = name.starts_with(['_', '!', '-', '@']);
+        let is_optional = call.target.is_some() && OPTIONALS.contains(&name);
+        if !(is_operator || is_optional || STANDARD.contains(&name)) {
+            return Err(self.unknown_function(call, bracket));
+        }
+        let reads_lazy_lists = matches!(name, "size" | operators::INDEX);
+        if let Some(target) = &mut call.target {
+            self.run(target, reads_lazy_lists)?;
+        }
+        for (n, arg) in call.args.iter_mut().enumerate() {
+            self.run(arg, reads_lazy_lists && n == 0)?;
+        }
+        Ok(None)
+    }
+
+    /// A pattern that stands there as text is compiled now: its mistakes belong to the file.
+    fn pattern(&self, arg: &IdedExpr) -> Result<(), ExprError> {
+        let Kind::Literal(LiteralValue::String(pattern)) = &arg.expr else { return Ok(()) };
+        let Err(error) = Pattern::compile(pattern.inner()) else { return Ok(()) };
+        let literal = range(arg, self.text, self.places);
+        // Only a pattern without escapes stands in the text as it is.
+        let at = match (self.text[literal.clone()].find(pattern.inner()), error.at) {
+            (Some(offset), Some(at)) => literal.start + offset + at.start..literal.start + offset + at.end,
+            _ => literal,
+        };
+        Err(ExprError { message: error.message, hint: error.hint, at })
+    }
+
+    fn unknown_function(&self, call: &CallExpr, bracket: Option<usize>) -> ExprError {
+        let name = &call.func_name;
+        let known = super::FUNCTIONS.iter().map(|function| function.name).chain(STANDARD.iter().copied());
+        let error = ExprError::new(format!("there is no function `{name}`"), self.name_at(bracket, name));
+        match nearest(name, known) {
+            _ if STANDARD.contains(&name.as_str()) => error,
+            Some(known) => error.hint(format!("did you mean `{known}`?")),
+            None => error,
+        }
+    }
+
+    /// The name before a call's bracket.
+    fn name_at(&self, bracket: Option<usize>, name: &str) -> Range<usize> {
+        let end = bracket.unwrap_or_default();
+        let start = self.text.get(..end).and_then(|before| before.rfind(name)).unwrap_or(end);
+        start..(start + name.len()).min(self.text.len())
+    }
+}
+
+/// Puts a call of a hidden function around an expression, at its place.
+fn wrap(expr: &mut IdedExpr, function: &str) {
+    let inner = std::mem::take(expr);
+    expr.id = inner.id;
+    expr.expr = Kind::Call(CallExpr { func_name: function.to_owned(), target: None, args: vec![inner] });
+}
+
+/// The form in doubles. Places in lists, keys of maps and both sides of `%` stay integers.
+pub(crate) fn doubles(expr: &mut IdedExpr) {
+    match &mut expr.expr {
+        Kind::Literal(literal) => {
+            if let Some(double) = literal_double(literal) {
+                *literal = LiteralValue::Double(CelDouble::from(double));
+            }
+        }
+        // The result under construction; CEL recognises its shape.
+        Kind::Ident(name) if name.starts_with('@') => {}
+        Kind::Ident(_) => wrap(expr, DOUBLE),
+        Kind::Select(select) if select.test => {}
+        Kind::Select(select) => {
+            holder(&mut select.operand);
+            wrap(expr, DOUBLE);
+        }
+        Kind::Call(call) => {
+            if is_operator(call) {
+                call.args.iter_mut().for_each(doubles);
+                return;
+            }
+            match call.func_name.as_str() {
+                operators::MODULO => {}
+                operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => holder(&mut call.args[0]),
+                ITEMS => return holder(&mut call.args[0]),
+                _ => {
+                    if let Some(target) = &mut call.target {
+                        holder(target);
+                    }
+                    call.args.iter_mut().for_each(doubles);
+                }
+            }
+            wrap(expr, DOUBLE);
+        }
+        Kind::List(list) => list.elements.iter_mut().for_each(doubles),
+        Kind::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    doubles(&mut entry.value);
+                }
+            }
+        }
+        Kind::Comprehension(c) => {
+            holder(&mut c.iter_range);
+            for part in [&mut c.accu_init, &mut c.loop_cond, &mut c.loop_step, &mut c.result] {
+                doubles(part);
+            }
+        }
+        Kind::Struct(_) | Kind::Unspecified => {}
+    }
+}
+
+/// What is only held to take something out of it: the taken thing becomes a double, not the whole.
+fn holder(expr: &mut IdedExpr) {
+    match &mut expr.expr {
+        Kind::Ident(_) => {}
+        Kind::Select(select) if !select.test => holder(&mut select.operand),
+        Kind::Call(call) if matches!(call.func_name.as_str(), operators::INDEX | ITEMS) => holder(&mut call.args[0]),
+        _ => doubles(expr),
+    }
+}
+
+/// Operators whose result is a double when their operands are, or no number at all.
+fn is_operator(call: &CallExpr) -> bool {
+    let name = call.func_name.as_str();
+    name.starts_with(['_', '!', '-', '@'])
+        && !matches!(name, operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | operators::MODULO | ITEMS | DOUBLE)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "this is what counting in doubles means")]
+fn literal_double(literal: &LiteralValue) -> Option<f64> {
+    match literal {
+        LiteralValue::Int(int) => Some(*int.inner() as f64),
+        LiteralValue::UInt(uint) => Some(*uint.inner() as f64),
+        _ => None,
+    }
+}
