@@ -15,7 +15,7 @@ use crate::{
 use muster_core::{
     case::Identifier,
     scheduler::{Chunk, LogMark, LogMarks, SectionExit},
-    stdout::{Section, SectionOrigin, Stdout, first_line, header},
+    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
 };
 use std::{
@@ -29,6 +29,8 @@ use std::{
 const FOLDER: &str = ".rfm_spool";
 /// The stdout while it is put together: what has the final name is whole.
 const UNFINISHED: &str = "rfm_job.out.part";
+/// In a log that is not copied, lines are counted up to this size.
+const COUNTED: usize = 64 * 1024;
 
 /// The log of one attempt.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ struct Spooled {
     ended: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Source {
     /// Our own file, of this length.
     Spool(u64),
@@ -208,7 +210,7 @@ impl Spool {
         self.open = None;
         let path = self.stage.join(STDOUT);
         let (text, mut sections) = match self.in_place(&path) {
-            Some((start, len)) => self.adopt(&path, start, len)?,
+            Some(only) => Self::adopt(&path, &self.framing(&only.origin), only)?,
             None => self.copy(&path)?,
         };
         let exits: BTreeMap<&str, &SectionExit> = exits.iter().map(|exit| (exit.section.as_str(), exit)).collect();
@@ -218,20 +220,16 @@ impl Spool {
                 section.origin.node = section.origin.node.take().or_else(|| exit.node.clone());
             }
         }
-        let json = serde_json::to_vec_pretty(&sections).map_err(io::Error::other)?;
-        fs::write(self.stage.join(SECTIONS), json)?;
+        fs::write(self.stage.join(SECTIONS), serde_json::to_vec_pretty(&sections)?)?;
         Ok(Stdout::new(text, sections))
     }
 
-    /// Whether the only section is already where it belongs.
-    fn in_place(&self, stdout: &Path) -> Option<(u64, u64)> {
+    /// The only section, if it is already where it belongs.
+    fn in_place(&mut self, stdout: &Path) -> Option<Spooled> {
         let [only] = self.sections.as_slice() else { return None };
-        match &only.source {
-            Source::Part { path, start, len } if path == stdout => {
-                (*start == self.framing(&only.origin).len() as u64).then_some((*start, *len))
-            }
-            _ => None,
-        }
+        let Source::Part { path, start, .. } = &only.source else { return None };
+        let framed = path == stdout && *start == self.framing(&only.origin).len() as u64;
+        if framed { self.sections.pop() } else { None }
     }
 
     fn framing(&self, origin: &SectionOrigin) -> String {
@@ -239,66 +237,63 @@ impl Spool {
     }
 
     /// Takes a file that has its framing already as it is.
-    fn adopt(&mut self, path: &Path, start: u64, len: u64) -> io::Result<(muster_core::stdout::Text, Vec<Section>)> {
-        let Some(mut only) = self.sections.pop() else { return Err(io::ErrorKind::NotFound.into()) };
+    fn adopt(path: &Path, framing: &str, mut only: Spooled) -> io::Result<(Text, Vec<Section>)> {
         let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-        let size = file.metadata()?.len();
-        let framing = self.framing(&only.origin);
         let mut found = vec![0; framing.len()];
         // A script that writes to /dev/stderr truncates its own log: the first lines are the canary.
-        if file.read_exact(&mut found).is_err() || found != framing.as_bytes() {
+        if file.read_exact_at(&mut found, 0).is_err() || found != framing.as_bytes() {
             only.gap("the log lost its first line".to_owned());
         }
-        if size < start + len {
-            only.gap(format!("the log has {} bytes less than it had", start + len - size));
-        }
-        let end = size.min(start + len);
-        let mut last = [b'\n'];
-        if end > start {
-            file.read_exact_at(&mut last, end - 1)?;
-        }
-        if last != *b"\n" && end == size {
+        let start = framing.len() as u64;
+        let size = file.metadata()?.len();
+        let bytes = only.there(size);
+        if bytes > 0 && start + bytes == size && !ends_in_newline(&file, size)? {
             file.write_all(b"\n")?;
         }
-        file.rewind()?;
         let text = text_of(file)?;
-        let whole: &[u8] = (*text).as_ref();
-        let own = usize::try_from(start).ok().zip(usize::try_from(end).ok()).and_then(|(start, end)| whole.get(start..end));
-        let lines = own.filter(|own| own.len() < 64 * 1024).map(|own| count_lines(count_newlines(own), own.last().copied()));
-        Ok((text, vec![only.into_section(start, end.saturating_sub(start), lines)]))
+        let own = usize::try_from(start).ok().zip(usize::try_from(start + bytes).ok());
+        let own = own.and_then(|(start, end)| (*text).as_ref().get(start..end)).filter(|own| own.len() <= COUNTED);
+        let lines = own.map(|own| count_lines(count_newlines(own), own.last().is_none_or(|last| *last == b'\n')));
+        Ok((text, vec![only.into_section(start, bytes, lines)]))
     }
 
     /// Copies all sections into one file, in their order, and removes the spool.
-    fn copy(&mut self, path: &Path) -> io::Result<(muster_core::stdout::Text, Vec<Section>)> {
+    fn copy(&mut self, path: &Path) -> io::Result<(Text, Vec<Section>)> {
+        let mut sources = Vec::with_capacity(self.sections.len());
+        let mut sections = Vec::with_capacity(self.sections.len());
+        for (index, mut spooled) in std::mem::take(&mut self.sections).into_iter().enumerate() {
+            let mut source = self.source(index, &spooled.source)?;
+            let bytes = match &mut source {
+                Some((file, _)) => spooled.there(file.metadata()?.len()),
+                None => 0,
+            };
+            if let Some((file, start)) = source.as_ref().filter(|_| bytes > 0) {
+                spooled.ends_with_newline = ends_in_newline(file, start + bytes)?;
+            }
+            let whole_lines = bytes == 0 || spooled.ends_with_newline;
+            let lines = matches!(spooled.source, Source::Spool(_)).then(|| count_lines(spooled.newlines, whole_lines));
+            sources.push((spooled.source.clone(), whole_lines));
+            sections.push(spooled.into_section(0, bytes, lines));
+        }
+        order(&mut sections);
+        let source_of =
+            |section: &Section| self.by_title.get(&section.origin.title()).and_then(|at| Some((*at, sources.get(*at)?)));
+        let whole_lines = |section: &Section| source_of(section).is_none_or(|(_, (_, whole_lines))| *whole_lines);
+        let pieces = framing(&self.identifier, &mut sections, whole_lines);
         let unfinished = self.stage.join(UNFINISHED);
         let mut whole = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&unfinished)?;
-        whole.write_all(first_line(&self.identifier).as_bytes())?;
-        let mut offset = first_line(&self.identifier).len() as u64;
-        let mut order: Vec<(usize, Spooled)> = std::mem::take(&mut self.sections).into_iter().enumerate().collect();
-        order.sort_by(|(_, one), (_, other)| one.origin.key().cmp(&other.origin.key()));
-        let mut sections = Vec::with_capacity(order.len());
-        for (index, mut section) in order {
-            let header = header(&section.origin.title());
-            whole.write_all(header.as_bytes())?;
-            offset += header.len() as u64;
-            let expected = section.len();
-            let bytes = self.copy_section(index, &section.source, &mut whole)?;
-            if bytes < expected {
-                section.gap(format!("the log has {} bytes less than it had", expected - bytes));
+        for piece in pieces {
+            match piece {
+                Piece::Frame(text) => whole.write_all(text.as_bytes())?,
+                Piece::Log(index) => {
+                    let section = &sections[index];
+                    let Some((at, (source, _))) = source_of(section) else { continue };
+                    if let Some((mut file, start)) = self.source(at, source)? {
+                        file.seek(SeekFrom::Start(start))?;
+                        io::copy(&mut file.take(section.bytes), &mut whole)?;
+                    }
+                }
             }
-            let mut last = [b'\n'];
-            if bytes > 0 {
-                whole.read_exact_at(&mut last, offset + bytes - 1)?;
-            }
-            if last != *b"\n" {
-                whole.write_all(b"\n")?;
-            }
-            let lines = match section.source {
-                Source::Spool(_) => Some(count_lines(section.newlines, (bytes > 0).then_some(last[0]))),
-                Source::Part { .. } => None,
-            };
-            sections.push(section.into_section(offset, bytes, lines));
-            offset += bytes + u64::from(last != *b"\n");
         }
         fs::rename(&unfinished, path)?;
         if self.has_folder {
@@ -308,16 +303,13 @@ impl Spool {
         Ok((text_of(whole)?, sections))
     }
 
-    fn copy_section(&self, index: usize, source: &Source, whole: &mut File) -> io::Result<u64> {
-        match source {
-            Source::Spool(0) => Ok(0),
-            Source::Spool(len) => io::copy(&mut File::open(self.path(index))?.take(*len), whole),
-            Source::Part { path, start, len } => {
-                let mut file = File::open(path)?;
-                file.seek(SeekFrom::Start(*start))?;
-                io::copy(&mut file.take(*len), whole)
-            }
-        }
+    /// The file that a section's bytes are in, and where they begin; `None`: there are none.
+    fn source(&self, index: usize, source: &Source) -> io::Result<Option<(File, u64)>> {
+        Ok(match source {
+            Source::Spool(0) => None,
+            Source::Spool(_) => Some((File::open(self.path(index))?, 0)),
+            Source::Part { path, start, .. } => Some((File::open(path)?, *start)),
+        })
     }
 }
 
@@ -328,10 +320,17 @@ impl Spooled {
         }
     }
 
-    fn len(&self) -> u64 {
-        match self.source {
-            Source::Spool(len) | Source::Part { len, .. } => len,
+    /// How many of its bytes a file of this size has. What it lacks is a gap.
+    fn there(&mut self, size: u64) -> u64 {
+        let (start, len) = match self.source {
+            Source::Spool(len) => (0, len),
+            Source::Part { start, len, .. } => (start, len),
+        };
+        let there = size.saturating_sub(start).min(len);
+        if there < len {
+            self.gap(format!("the log has {} bytes less than it had", len - there));
         }
+        there
     }
 
     fn into_section(self, offset: u64, bytes: u64, lines: Option<u64>) -> Section {
@@ -345,6 +344,12 @@ fn count_newlines(data: &[u8]) -> u64 {
 }
 
 /// A last line without a newline is a line.
-fn count_lines(newlines: u64, last: Option<u8>) -> u64 {
-    newlines + u64::from(last.is_some_and(|last| last != b'\n'))
+fn count_lines(newlines: u64, whole_lines: bool) -> u64 {
+    newlines + u64::from(!whole_lines)
+}
+
+fn ends_in_newline(file: &File, end: u64) -> io::Result<bool> {
+    let mut last = [0];
+    file.read_exact_at(&mut last, end - 1)?;
+    Ok(last == *b"\n")
 }

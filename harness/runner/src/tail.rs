@@ -47,12 +47,12 @@ mod tests {
 
     #[test]
     fn a_tail_has_ten_lines_and_four_kibibytes_at_most() {
-        let twelve: String = (1..=12).map(|n| format!("line {n}\n")).collect();
+        let twelve = (1..=12).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
         assert_eq!(tail(twelve.as_bytes()).lines().next(), Some("line 3"));
         assert_eq!(tail(twelve.as_bytes()).lines().count(), 10);
         assert_eq!(tail(b""), "");
         assert_eq!(tail(b"one"), "one");
-        assert_eq!(tail(b"\n\n"), "\n".trim_end_matches('x'));
+        assert_eq!(tail(b"one\n\n"), "one\n");
         assert_eq!(tail(&[b'x'; 10_000]).len(), BYTES);
         let binary = tail(&[0xff; 10_000]);
         assert!(binary.len() <= BYTES && binary.chars().all(|c| c == char::REPLACEMENT_CHARACTER));

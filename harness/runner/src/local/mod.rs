@@ -1,1 +1,289 @@
-//! The `local` scheduler: processes of this machine.
+//! The scheduler `local`: job scripts as processes of this machine.
+//!
+//! Each job is a `/bin/sh` in a process group of its own, its standard input empty, its output appended to a file in
+//! the stage folder by itself. It owes nothing to the harness: when that is killed, the job runs on, its log stays
+//! whole and its exit status is written beside it; the handle in the store, or the marks in `/proc`, find it again.
+//!
+//! ```text
+//! handle   what the store keeps          launch  stage folder and spawn     process  facts of the OS
+//! live     a job of this harness         logs    where its log lies         mark     RFM_ID in /proc
+//! again    a job of an earlier harness   exit    status to words            detect   this machine's processor
+//! end      ending strangers              sweep    what dead sessions left    owner   leases
+//! ```
+//! Not done here: any limit but the two seconds between TERM and KILL, any decision on keeping the stage folder (it is
+//! the engine's), and daemons that leave the process group, until a sweep looks for marks. Linux is what is tested;
+//! other Unix systems have a plain fallback without marks.
+
+mod again;
+mod end;
+mod exit;
+mod handle;
+mod launch;
+mod live;
+mod logs;
+mod mark;
+pub mod owner;
+pub mod process;
+pub mod sweep;
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
+
+use self::{
+    end::Target,
+    launch::{Environment, Refusal},
+    live::{Live, State, lock},
+    process::{Machine, Reach},
+};
+use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
+use muster_core::{
+    case::Identifier,
+    diagnostic::Diagnostic,
+    error::{Class, SchedulerError},
+    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    site::SchedulerKind,
+    time::Timestamp,
+    workload::{Program, Workload},
+};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::task::spawn_blocking;
+
+pub use self::{
+    handle::LocalHandle,
+    mark::{RFM_ID, RFM_SESSION},
+};
+
+/// After `NotNow`: a process or a descriptor is free again when some job ends.
+const ROOM_RETRY: Duration = Duration::from_secs(1);
+
+type Jobs = Arc<Mutex<HashMap<Identifier, Arc<Live>>>>;
+
+/// Processes of this machine. One instance serves all local partitions of a session.
+#[derive(Debug)]
+pub struct LocalScheduler {
+    here: Machine,
+    environment: Arc<Environment>,
+    jobs: Jobs,
+}
+
+impl Default for LocalScheduler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LocalScheduler {
+    /// Reads the machine's and the environment's facts once, so that planning needs no I/O.
+    pub fn new() -> Self {
+        Self { here: Machine::here(), environment: Arc::new(std::env::vars_os().collect()), jobs: Jobs::default() }
+    }
+
+    fn live(&self, job: &Job) -> Option<Arc<Live>> {
+        lock(&self.jobs).get(&job.identifier).cloned()
+    }
+
+    /// The entry of this identifier, and whether this call made it.
+    fn enter(&self, job: &Job, host: &str) -> (Arc<Live>, bool) {
+        let mut jobs = lock(&self.jobs);
+        let mut is_new = false;
+        let live = jobs.entry(job.identifier.clone()).or_insert_with(|| {
+            is_new = true;
+            Arc::new(Live::new(host.into()))
+        });
+        (live.clone(), is_new)
+    }
+
+    async fn launch_once(&self, job: &Job) -> Result<Launch, SchedulerError> {
+        let handle = LocalHandle::of(job)?;
+        if handle.leader.is_some() {
+            return Ok(Launch::Launched(job.clone()));
+        }
+        let (live, is_new) = self.enter(job, &handle.machine.host);
+        if is_new {
+            let (job, environment, jobs, live) = (job.clone(), self.environment.clone(), self.jobs.clone(), live.clone());
+            // On a thread of its own it comes to its end even if this future is dropped.
+            let spawning = spawn_blocking(move || match launch::spawn(&job, &handle, &environment) {
+                Ok(spawned) => {
+                    live.begin(spawned);
+                    None
+                }
+                Err(refusal) => {
+                    lock(&jobs).remove(&job.identifier);
+                    live.fail();
+                    Some(refusal)
+                }
+            });
+            match spawning.await {
+                Ok(None) => {}
+                Ok(Some(Refusal::NoRoom(why))) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY }),
+                Ok(Some(Refusal::Failed(error))) => return Err(error),
+                Err(error) => return Err(SchedulerError::new(Class::Infra, "start a thread to launch on", error)),
+            }
+        }
+        match beyond_launch(&live).await {
+            Some((leader, since)) => Ok(Launch::Launched(handle::launched(job, leader, since))),
+            None => Err(SchedulerError::plain(Class::Infra, format!("launch {} at the second call", job.identifier))),
+        }
+    }
+
+    async fn wait_for_change(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+        let Some(live) = self.live(job) else { return again::wait(job, &self.here, seen).await };
+        let mut changes = live.subscribe();
+        loop {
+            let status = match &*changes.borrow_and_update() {
+                State::Launching | State::Failed => JobStatus::NotSeen,
+                State::Running { since, .. } => JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()] },
+                State::Ended { ending, .. } => JobStatus::Ended((**ending).clone()),
+            };
+            if Some(&status) != seen {
+                return Ok(status);
+            }
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    async fn clean(&self, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
+        let host = &self.here.host;
+        let Some(live) = self.live(job) else { return self.clean_again(job).await };
+        let leader = beyond_launch(&live).await.map(|(leader, _)| leader);
+        if !live.stop().await {
+            let items = vec![exit::leftover(&job.identifier, host, leader.as_slice())];
+            return Ok(Leftovers { items });
+        }
+        if how == Disposition::Delete {
+            lock(&self.jobs).remove(&job.identifier);
+        }
+        Ok(Leftovers::default())
+    }
+
+    /// A job of an earlier harness, perhaps one that was killed before it could tell the store of the launch.
+    async fn clean_again(&self, job: &Job) -> Result<Leftovers, SchedulerError> {
+        let handle = LocalHandle::of(job)?;
+        let host = &handle.machine.host;
+        match handle.machine.seen_from(&self.here) {
+            Reach::Here => {}
+            Reach::RebootedSince => return Ok(Leftovers::default()),
+            Reach::OtherHost | Reach::OtherNamespace => {
+                let items = vec![format!("processes of job {} on {host}: run `muster sweep` there", job.identifier)];
+                return Ok(Leftovers { items });
+            }
+        }
+        let left = end::end(&[Target { identifier: job.identifier.clone(), leader: handle.leader }]).await.concat();
+        let items = if left.is_empty() { Vec::new() } else { vec![exit::leftover(&job.identifier, host, &left)] };
+        Ok(Leftovers { items })
+    }
+
+    async fn list_marked(&self, scope: &Scope) -> Result<Vec<Job>, SchedulerError> {
+        let scan = || mark::jobs(&mark::scan());
+        let marked =
+            spawn_blocking(scan).await.map_err(|error| SchedulerError::new(Class::Infra, "look for marked processes", error))?;
+        let in_scope =
+            marked.into_iter().filter(|(mark, _)| scope.session.as_ref().is_none_or(|session| *session == mark.session));
+        let jobs = in_scope.map(|(mark, found)| {
+            let handle = LocalHandle {
+                script: String::new(),
+                pass_env: Vec::new(),
+                machine: self.here.clone(),
+                leader: None,
+                started: None,
+                found,
+            };
+            Job {
+                identifier: mark.identifier,
+                session: mark.session,
+                case: String::new(),
+                scheduler: SchedulerKind::Local,
+                stage: PathBuf::new(),
+                handle: handle.into_value(),
+            }
+        });
+        Ok(jobs.collect())
+    }
+}
+
+/// Waits until the launch is answered: its leader and start, or `None` if it came to nothing.
+async fn beyond_launch(live: &Live) -> Option<(process::Process, Timestamp)> {
+    let mut states = live.subscribe();
+    let state = states.wait_for(|state| *state != State::Launching).await.ok()?;
+    match &*state {
+        State::Running { leader, since } => Some((*leader, *since)),
+        State::Ended { leader, ending } => Some((*leader, ending.started)),
+        State::Launching | State::Failed => None,
+    }
+}
+
+impl Scheduler for LocalScheduler {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+        let Program::Script { text, pass_env } = &workload.program else {
+            let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `local`", workload.case));
+            return Err(vec![mistake.hint("set `executable` or `command`")]);
+        };
+        let handle = LocalHandle {
+            script: text.clone(),
+            pass_env: pass_env.clone(),
+            machine: self.here.clone(),
+            leader: None,
+            started: None,
+            found: Vec::new(),
+        };
+        Ok(Job {
+            identifier: workload.identifier.clone(),
+            session: workload.session.clone(),
+            case: workload.case.to_string(),
+            scheduler: SchedulerKind::Local,
+            stage: workload.stage.clone(),
+            handle: handle.into_value(),
+        })
+    }
+
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(self.launch_once(job))
+    }
+
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        Box::pin(self.wait_for_change(job, seen))
+    }
+
+    /// Waits for the end, then names the part of the file. What is being written now is read from the file itself.
+    fn collect_logs<'a>(&'a self, job: &'a Job, _from: LogMarks) -> Chunks<'a> {
+        let ended = async move {
+            let mut status = self.wait_for_change(job, None).await?;
+            while let JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. } = status {
+                status = self.wait_for_change(job, Some(&status)).await?;
+            }
+            let started = if let JobStatus::Ended(ending) = status { ending.started } else { Timestamp::default() };
+            let (job, host) = (job.clone(), self.host_of(job));
+            let chunks = spawn_blocking(move || logs::chunks(&job, &host, started)).await;
+            chunks.unwrap_or_else(|error| Err(SchedulerError::new(Class::Infra, "read a log", error)))
+        };
+        let chunks = ended.map_ok(|chunks| stream::iter(chunks).map(Ok)).map(|result| match result {
+            Ok(chunks) => chunks.left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        });
+        Box::pin(chunks.flatten_stream())
+    }
+
+    /// `Stop` and `Delete` are the same here: processes end, and the stage folder is the engine's.
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(self.clean(job, how))
+    }
+
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        Box::pin(self.list_marked(scope))
+    }
+}
+
+impl LocalScheduler {
+    /// The host in the log's framing: the one that launched.
+    fn host_of(&self, job: &Job) -> String {
+        job.handle["machine"]["host"].as_str().unwrap_or(&self.here.host).to_owned()
+    }
+}

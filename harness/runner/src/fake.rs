@@ -1,1 +1,0 @@
-//! The `fake` scheduler: plays a script of statuses, logs, delays and errors.

@@ -1,0 +1,116 @@
+//! Writing the stage folder of a job and starting its shell. Blocking; runs on a thread for such work.
+//!
+//! The log is opened for appending and handed to the child itself, with no pipe between: a harness that dies takes
+//! nothing away from its jobs. It begins with the framing of the stdout contract, so that the file is the assembled
+//! stdout and its first bytes are the canary that shows a truncation.
+
+use super::{
+    handle::LocalHandle,
+    mark::{RFM_ID, RFM_SESSION},
+    process::Process,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    scheduler::Job,
+    script::{LOG_FILE, SCRIPT_FILE},
+    stdout::{first_line, header},
+    time::Timestamp,
+};
+use rustix::io::Errno;
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::SystemTime,
+};
+
+/// What every local job takes over from the environment of the harness.
+const ALWAYS_PASSED: [&str; 5] = ["PATH", "HOME", "USER", "LANG", "TMPDIR"];
+
+/// The environment of the harness, read once.
+pub(super) type Environment = HashMap<OsString, OsString>;
+
+/// A job that runs.
+pub(super) struct Spawned {
+    pub(super) child: Child,
+    pub(super) leader: Process,
+    pub(super) started: Timestamp,
+}
+
+/// Why none runs. Nothing was left behind that a second attempt would trip over.
+pub(super) enum Refusal {
+    /// No process or file descriptor is free now.
+    NoRoom(String),
+    /// It cannot be done.
+    Failed(SchedulerError),
+}
+
+/// Microseconds since the epoch, now.
+pub(super) fn now() -> Timestamp {
+    timestamp(SystemTime::now())
+}
+
+pub(super) fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// The bytes that a whole log begins with.
+pub(super) fn framing(job: &Job, host: &str) -> String {
+    first_line(&job.identifier) + &header(host)
+}
+
+/// Writes script and log into the stage folder and starts the shell.
+pub(super) fn spawn(job: &Job, handle: &LocalHandle, environment: &Environment) -> Result<Spawned, Refusal> {
+    let (script, log) = (job.stage.join(SCRIPT_FILE), job.stage.join(LOG_FILE));
+    write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
+    let out = open_log(&log, &framing(job, &handle.machine.host)).map_err(|error| refusal("create", &log, error))?;
+    start(job, handle, environment, out).map_err(|error| {
+        let _ = fs::remove_file(&log);
+        refusal("start /bin/sh for", &script, error)
+    })
+}
+
+fn write_script(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(path)?.write_all(text.as_bytes())
+}
+
+/// A log that is already there belongs to a job that was launched before, perhaps by a harness that was killed then.
+fn open_log(path: &Path, framing: &str) -> io::Result<File> {
+    let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    file.write_all(framing.as_bytes())?;
+    Ok(file)
+}
+
+/// Nothing here asks for code between fork and exec, so that the standard library uses `posix_spawn`, which is several
+/// times cheaper. It resets an ignored SIGPIPE; the signal mask is inherited, and nothing in Muster blocks a signal.
+fn start(job: &Job, handle: &LocalHandle, environment: &Environment, out: File) -> io::Result<Spawned> {
+    let passed = ALWAYS_PASSED.into_iter().chain(handle.pass_env.iter().map(String::as_str));
+    let child = Command::new("/bin/sh")
+        .arg(SCRIPT_FILE)
+        .current_dir(&job.stage)
+        .env_clear()
+        .envs(passed.filter_map(|name| Some((name, environment.get(name.as_ref() as &std::ffi::OsStr)?))))
+        .env(RFM_ID, job.identifier.as_str())
+        .env(RFM_SESSION, &job.session.0)
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(out)
+        .process_group(0)
+        .spawn()?;
+    let started = now();
+    let leader = Process::of(i32::try_from(child.id()).unwrap_or_default());
+    Ok(Spawned { child, leader, started })
+}
+
+fn refusal(operation: &str, path: &Path, error: io::Error) -> Refusal {
+    match Errno::from_io_error(&error) {
+        Some(Errno::AGAIN | Errno::NOMEM) => Refusal::NoRoom(format!("no process can be started now: {error}")),
+        Some(Errno::MFILE | Errno::NFILE) => Refusal::NoRoom(format!("no file can be opened now: {error}")),
+        _ => Refusal::Failed(SchedulerError::new(Class::Infra, format!("{operation} {}", path.display()), error)),
+    }
+}

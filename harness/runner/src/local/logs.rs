@@ -1,0 +1,85 @@
+//! The log of a job that has ended: where it lies in the file, and whether it is whole.
+//!
+//! `> /dev/stderr` or `tee /dev/stderr` in a script opens the log anew and truncates it. The framing at the head of the
+//! file is lost with the first lines, which is how we know.
+
+use super::launch::framing;
+use muster_core::{
+    error::{Class, SchedulerError},
+    scheduler::{Chunk, Job},
+    script::LOG_FILE,
+    stdout::SectionOrigin,
+    time::Timestamp,
+};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, ErrorKind, Read, Seek, SeekFrom, Write},
+    path::Path,
+};
+
+const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
+const REMOVED: &str = "the job removed its log";
+
+/// The chunks of the only section. Blocking.
+pub(super) fn chunks(job: &Job, host: &str, created: Timestamp) -> Result<Vec<Chunk>, SchedulerError> {
+    let section = || host.to_owned();
+    let path = job.stage.join(LOG_FILE);
+    let origin = SectionOrigin { name: section(), container: None, role: 0, index: 0, created, node: Some(section()) };
+    let mut chunks = vec![Chunk::Open(origin)];
+    match measure(&path, framing(job, host).as_bytes()) {
+        Ok((start, len)) => {
+            if start == 0 {
+                chunks.push(Chunk::Gap { section: section(), why: TRUNCATED.to_owned() });
+            }
+            chunks.push(Chunk::File { section: section(), path, start, len });
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            chunks.push(Chunk::Gap { section: section(), why: REMOVED.to_owned() });
+        }
+        Err(error) => return Err(SchedulerError::new(Class::Infra, format!("read {}", path.display()), error)),
+    }
+    chunks.push(Chunk::End { section: section() });
+    Ok(chunks)
+}
+
+/// Where the section begins and how long it is; it begins at 0 if the framing is gone. A last line without its newline
+/// gets one in the file, as the stdout contract wants, but not in the section.
+fn measure(path: &Path, framing: &[u8]) -> io::Result<(u64, u64)> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut head = vec![0; framing.len()];
+    let whole = file.read_exact(&mut head).is_ok() && head == framing;
+    let start = if whole { framing.len() as u64 } else { 0 };
+    if size > start {
+        let mut last = [0];
+        file.seek(SeekFrom::Start(size - 1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            OpenOptions::new().append(true).open(path)?.write_all(b"\n")?;
+        }
+    }
+    Ok((start, size - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_begins_behind_the_framing_and_ends_before_an_added_newline() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let rows: [(&str, (u64, u64), &str); 5] = [
+            ("FRAME\na\nb\n", (6, 4), "FRAME\na\nb\n"),
+            ("FRAME\na\nb", (6, 3), "FRAME\na\nb\n"),
+            ("FRAME\n", (6, 0), "FRAME\n"),
+            ("b\nc\n", (0, 4), "b\nc\n"),
+            ("", (0, 0), ""),
+        ];
+        for (content, place, then) in rows {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(measure(&path, b"FRAME\n").unwrap(), place, "{content:?}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), then);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Job scripts in the shells that are here: what they write and with which status they end.
+
+use muster_core::script::{EXIT_FILE, Script, read_status};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|&line| line.to_owned()).collect()
+}
+
+/// The shells of this machine, with the arguments that make them a POSIX sh.
+fn shells() -> Vec<Vec<&'static str>> {
+    let known = [vec!["sh"], vec!["dash"], vec!["bash", "--posix"], vec!["busybox", "sh"]];
+    let is_here = |shell: &Vec<&str>| {
+        let probe = Command::new(shell[0]).args(&shell[1..]).args(["-c", "exit 0"]).stderr(Stdio::null()).status();
+        probe.is_ok_and(|status| status.success())
+    };
+    known.into_iter().filter(is_here).collect()
+}
+
+/// Runs a script in every shell; each must write `output` and end with `status`, in the file too.
+fn expect(script: &Script, status: i32, output: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.sh"), script.render().unwrap()).unwrap();
+    let shells = shells();
+    assert!(!shells.is_empty());
+    for shell in shells {
+        let _ = fs::remove_file(folder.path().join(EXIT_FILE));
+        let mut command = Command::new(shell[0]);
+        let ran = command.args(&shell[1..]).arg("job.sh").current_dir(&folder).env("LIVE", "a \"b").output().unwrap();
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), output, "{shell:?}: {errors}");
+        assert_eq!(ran.status.code(), Some(status), "{shell:?}: {errors}");
+        let written = fs::read_to_string(folder.path().join(EXIT_FILE)).unwrap();
+        assert_eq!(read_status(&written), Some(status), "{shell:?}");
+    }
+}
+
+#[test]
+fn a_value_is_what_was_written_but_for_the_dollar() {
+    let rows = [
+        (r#"{"a": "b\"c"}"#, r#"{"a": "b\"c"}"#),
+        (r"C:\dir\", r"C:\dir\"),
+        (r"a\\b\n", r"a\\b\n"),
+        ("`date` 'x' !", "`date` 'x' !"),
+        ("$LIVE", r#"a "b"#),
+        (r"\$LIVE", "$LIVE"),
+        (r"\\$LIVE", r"\$LIVE"),
+        ("costs 5$", "costs 5$"),
+        (r#"${UNSET:-a "b" c}"#, r#"a "b" c"#),
+        (r#"$(printf '%s-' "x y" ")" '(') "q""#, r#"x y-)-(- "q""#),
+        ("$((2 * (3 + 4)))", "14"),
+        ("two\nlines", "two\nlines"),
+        ("", ""),
+        ("ü→", "ü→"),
+    ];
+    let command = owned(&["printenv", "K"]);
+    for (value, seen) in rows {
+        let exports = [("K".to_owned(), value.to_owned())];
+        expect(&Script { exports: &exports, command: Some(&command), ..Script::default() }, 0, &format!("{seen}\n"));
+    }
+}
+
+#[test]
+fn the_words_of_a_command_reach_it_unchanged() {
+    let words = ["$HOME", "it's", "", "*", "a  b", "\\n", "\"", "`id`", "-n", "x\ny"];
+    let command: Vec<String> = owned(&["printf", "<%s>"]).into_iter().chain(owned(&words)).collect();
+    let output = format!("<{}>", words.join("><"));
+    expect(&Script { command: Some(&command), ..Script::default() }, 0, &output);
+}
+
+#[test]
+fn the_status_is_the_executables_and_else_the_last_commands() {
+    let rows: [(&[&str], &str, &[&str], i32); 8] = [
+        (&[], "true", &[], 0),
+        (&[], "(exit 7)", &[], 7),
+        (&["false"], "true", &[], 0),
+        (&[], "(exit 7)", &["true"], 7),
+        (&[], "true", &["false", "(exit 5)"], 5),
+        (&[], "true", &["false", "true"], 0),
+        (&["set -e", "false"], "exit 9", &["exit 8"], 1),
+        (&["cd /"], "exec sh -c 'exit 6'", &["exit 8"], 6),
+    ];
+    for (prerun, executable, postrun, status) in rows {
+        let (prerun, postrun) = (owned(prerun), owned(postrun));
+        let script = Script { prerun_cmds: &prerun, executable: Some(executable), postrun_cmds: &postrun, ..Script::default() };
+        expect(&script, status, "");
+    }
+}
+
+#[test]
+fn a_later_export_sees_an_earlier_one_and_options_expand() {
+    let exports = [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "$A$A".to_owned())];
+    let options = owned(&["$B", "\"$B $A\"", "| tr 1 2"]);
+    let prepare = owned(&["echo prepared"]);
+    let script = Script {
+        exports: &exports,
+        prepare_cmds: &prepare,
+        executable: Some("echo"),
+        executable_opts: &options,
+        ..Script::default()
+    };
+    expect(&script, 0, "prepared\n22 22 2\n");
+}
