@@ -6,7 +6,6 @@
 use super::{
     exit,
     handle::LocalHandle,
-    launch::timestamp,
     live::POLL,
     mark,
     process::{Machine, Process, Reach},
@@ -17,7 +16,7 @@ use muster_core::{
     script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
     time::Timestamp,
 };
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::UNIX_EPOCH};
 use tokio::{task::spawn_blocking, time::sleep};
 
 /// What is known of it now, and who leads it if it runs.
@@ -106,5 +105,6 @@ async fn ended(leader: Process) {
 }
 
 fn modified(path: &Path) -> Option<Timestamp> {
-    Some(timestamp(fs::metadata(path).ok()?.modified().ok()?))
+    let since_epoch = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(since_epoch.as_micros()).ok()?))
 }

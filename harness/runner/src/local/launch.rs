@@ -9,6 +9,7 @@ use super::{
     mark::{RFM_ID, RFM_SESSION},
     process::Process,
 };
+use crate::clock;
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::Job,
@@ -25,7 +26,6 @@ use std::{
     os::unix::{fs::OpenOptionsExt, process::CommandExt},
     path::Path,
     process::{Child, Command, Stdio},
-    time::SystemTime,
 };
 
 /// What every local job takes over from the environment of the harness.
@@ -47,16 +47,6 @@ pub(super) enum Refusal {
     NoRoom(String),
     /// It cannot be done.
     Failed(SchedulerError),
-}
-
-/// Microseconds since the epoch, now.
-pub(super) fn now() -> Timestamp {
-    timestamp(SystemTime::now())
-}
-
-pub(super) fn timestamp(time: SystemTime) -> Timestamp {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// The bytes that a whole log begins with.
@@ -102,7 +92,7 @@ fn start(job: &Job, handle: &LocalHandle, environment: &Environment, out: File) 
         .stderr(out)
         .process_group(0)
         .spawn()?;
-    let started = now();
+    let started = clock::now();
     let leader = Process::of(i32::try_from(child.id()).unwrap_or_default());
     Ok(Spawned { child, leader, started })
 }

@@ -12,10 +12,14 @@
 
 use super::{
     exit,
-    launch::{Spawned, now},
+    launch::Spawned,
     process::{self, Process, Stat},
 };
-use muster_core::{scheduler::Ending, time::Timestamp};
+use crate::clock;
+use muster_core::{
+    scheduler::{Ending, Exit},
+    time::Timestamp,
+};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use std::{
     process::Child,
@@ -82,7 +86,7 @@ impl Live {
     async fn watch(self: Arc<Self>, leader: Process, started: Timestamp) {
         let Some(group) = Pid::from_raw(leader.pid) else { return self.fail() };
         exited(group).await;
-        let ended = now();
+        let ended = clock::now();
         while lock(&self.grace_until).is_some_and(|until| Instant::now() < until) && has_others(leader).await {
             sleep(POLL).await;
         }
@@ -90,7 +94,7 @@ impl Live {
             let mut child = lock(&self.child);
             let _ = kill_process_group(group, Signal::KILL);
             let status = child.take().and_then(|mut child| child.wait().ok());
-            status.map_or(muster_core::scheduler::Exit::Unknown, exit::of_status)
+            status.map_or(Exit::Unknown, exit::of_status)
         };
         emptied(group).await;
         let ending = Arc::new(exit::ending(&self.host, started, ended, exit, None));
@@ -132,7 +136,12 @@ async fn exited(pid: Pid) {
     if wait_pidfd(pid).await {
         return;
     }
-    // An old kernel, a container that forbids it, another Unix: every end of a child wakes every waiting job.
+    wait_sigchld(pid).await;
+}
+
+/// The same without a pidfd: an old kernel, a container that forbids it, another Unix. Every end of a child wakes every
+/// job that waits.
+async fn wait_sigchld(pid: Pid) {
     let mut children = signal(SignalKind::child()).ok();
     while let Ok(None) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG) {
         match &mut children {
@@ -176,4 +185,28 @@ async fn emptied(group: Pid) {
 /// No code here panics while it holds a lock; if it did, the data would still be whole.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[tokio::test]
+    async fn the_end_of_a_child_is_seen_with_and_without_a_pidfd() {
+        for with_pidfd in [true, false] {
+            let mut child = Command::new("sleep").arg("0.2").spawn().unwrap();
+            let pid = Pid::from_child(&child);
+            let waiting = async {
+                if with_pidfd {
+                    exited(pid).await;
+                } else {
+                    wait_sigchld(pid).await;
+                }
+            };
+            timeout(Duration::from_secs(5), waiting).await.unwrap();
+            // Neither reaps: the zombie is still there to hold the number of its group.
+            assert!(child.try_wait().unwrap().is_some_and(|status| status.success()), "pidfd: {with_pidfd}");
+        }
+    }
 }

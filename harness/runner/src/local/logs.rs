@@ -12,8 +12,8 @@ use muster_core::{
     time::Timestamp,
 };
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, ErrorKind, Read, Seek, SeekFrom, Write},
+    fs::File,
+    io::{self, ErrorKind, Read},
     path::Path,
 };
 
@@ -42,22 +42,13 @@ pub(super) fn chunks(job: &Job, host: &str, created: Timestamp) -> Result<Vec<Ch
     Ok(chunks)
 }
 
-/// Where the section begins and how long it is; it begins at 0 if the framing is gone. A last line without its newline
-/// gets one in the file, as the stdout contract wants, but not in the section.
+/// Where the section begins and how long it is; it begins at 0 if the framing is gone.
 fn measure(path: &Path, framing: &[u8]) -> io::Result<(u64, u64)> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     let mut head = vec![0; framing.len()];
-    let whole = file.read_exact(&mut head).is_ok() && head == framing;
-    let start = if whole { framing.len() as u64 } else { 0 };
-    if size > start {
-        let mut last = [0];
-        file.seek(SeekFrom::Start(size - 1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            OpenOptions::new().append(true).open(path)?.write_all(b"\n")?;
-        }
-    }
+    let is_whole = file.read_exact(&mut head).is_ok() && head == framing;
+    let start = if is_whole { framing.len() as u64 } else { 0 };
     Ok((start, size - start))
 }
 
@@ -66,20 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_section_begins_behind_the_framing_and_ends_before_an_added_newline() {
+    fn a_section_begins_behind_the_framing_unless_that_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let rows: [(&str, (u64, u64), &str); 5] = [
-            ("FRAME\na\nb\n", (6, 4), "FRAME\na\nb\n"),
-            ("FRAME\na\nb", (6, 3), "FRAME\na\nb\n"),
-            ("FRAME\n", (6, 0), "FRAME\n"),
-            ("b\nc\n", (0, 4), "b\nc\n"),
-            ("", (0, 0), ""),
-        ];
-        for (content, place, then) in rows {
+        let rows = [("FRAME\na\nb", (6, 3)), ("FRAME\n", (6, 0)), ("b\nc\n", (0, 4)), ("FRAME", (0, 5)), ("", (0, 0))];
+        for (content, place) in rows {
             std::fs::write(&path, content).unwrap();
             assert_eq!(measure(&path, b"FRAME\n").unwrap(), place, "{content:?}");
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), then);
         }
     }
 }

@@ -15,6 +15,7 @@
 //! other Unix systems have a plain fallback without marks.
 
 mod again;
+pub mod detect;
 mod end;
 mod exit;
 mod handle;

@@ -46,7 +46,7 @@ async fn the_log_file_is_the_assembled_stdout() {
     let ran = field.run("echo out; echo err >&2; printf 'no newline'").await;
     let host = &field.scheduler.here.host;
     let head = format!("{}\n\n-------{host}-------\n", ran.job.identifier);
-    assert_eq!(ran.log, format!("{head}out\nerr\nno newline\n"));
+    assert_eq!(ran.log, format!("{head}out\nerr\nno newline"));
     assert_eq!(ran.text(), "out\nerr\nno newline");
     assert!(matches!(&ran.chunks[..], [Chunk::Open(origin), Chunk::File { .. }, Chunk::End { section }]
         if origin.title() == *host && section == host && origin.created == ran.ending.started));
