@@ -2,12 +2,14 @@
 //! docs/run-report.schema.json, which a test holds against what is written here.
 //!
 //! The content depends on the session alone, never on the options of the command that writes it. A figure that JSON
-//! has no number for is the text "NaN", "inf" or "-inf". Texts are as they were collected, control characters included.
+//! has no number for is the text "NaN", "inf" or "-inf". Texts are as they were collected, control characters (escaped)
+//! included.
 
 use crate::{
     RenderError,
     counts::{Counts, Results},
     number::difference_of,
+    style::is_unwanted,
     time::utc,
     words::{verdict_reason, verdict_word},
 };
@@ -19,7 +21,7 @@ use muster_core::{
     time::Timestamp,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
 pub const REPORT_VERSION: &str = "1.0";
@@ -36,7 +38,25 @@ pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<Stri
         cases: results.attempts().iter().map(|case| CaseView::of(case)).collect(),
         totals: Totals::of(results),
     };
-    Ok(serde_json::to_string_pretty(&file)? + "\n")
+    written(&file)
+}
+
+/// JSON in which every control character and direction mark is escaped: the same data, and `cat` shows it safely.
+pub(crate) fn written(value: &impl Serialize) -> Result<String, RenderError> {
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    if !text.chars().any(is_unwanted) {
+        return Ok(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unwanted(c) {
+            // All of them have four digits, and none stands outside of a text.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    Ok(escaped)
 }
 
 #[derive(Serialize)]

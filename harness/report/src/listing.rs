@@ -2,7 +2,7 @@
 
 use crate::{
     RenderError,
-    json::as_map,
+    json::{as_map, written},
     style::{Paint, Tone, one_line},
 };
 use muster_core::{case::CaseName, result::About};
@@ -91,7 +91,7 @@ pub fn tags(cases: &[ListedCase], paint: Paint) -> String {
 /// Data without a JSON form.
 pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
     let described: Vec<_> = grouped(cases).iter().map(Described::of).collect();
-    Ok(serde_json::to_string_pretty(&described)? + "\n")
+    written(&described)
 }
 
 #[derive(Serialize)]

@@ -135,7 +135,8 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_unwanted(c: char) -> bool {
+/// What [`sanitize`] removes.
+pub(crate) fn is_unwanted(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -29,7 +29,7 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     if let Some(case) = longest.filter(|_| results.attempts().len() > 1) {
         let all: Duration = results.attempts().iter().map(|case| case.times.total()).sum();
         let (longest, name) = (format_duration(case.times.total()), titled(&case.name));
-        let _ = writeln!(text, "{} of cases; the longest took {longest}: {name}", format_duration(all));
+        let _ = writeln!(text, "the cases took {} in all; the longest {longest}: {name}", format_duration(all));
     }
     for (case, times) in retries(results) {
         let _ = writeln!(text, "{} was retried {times} time(s): {}", titled(&case.name), what_happened(case));

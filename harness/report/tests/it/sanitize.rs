@@ -1,6 +1,21 @@
 //! Nothing that a job writes may move a cursor, set a title or reorder a line.
 
-use muster_report::style::{one_line, sanitize};
+use crate::sample::{after, case, figure, screen, session};
+use muster_core::{
+    case::SessionId,
+    perf::{Measurement, Verdict},
+    result::{CaseResult, Outcome, Phase, Session},
+    scheduler::{Exit, SectionExit},
+};
+use muster_report::{
+    Paint, Results, failure, json,
+    listing::{self, ListedCase},
+    performance::{self, Format},
+    progress,
+    results::{self, ListedSession, State},
+    style::{one_line, sanitize},
+    summary,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -58,5 +73,86 @@ proptest! {
     #[test]
     fn text_without_controls_is_unchanged(text in "[ -~\u{e0}-\u{1ff}\n\t]*") {
         prop_assert_eq!(sanitize(&text), text.as_str());
+    }
+}
+
+/// A case of which every text was written by somebody hostile.
+fn hostile_case(evil: &str, outcome: Outcome) -> CaseResult {
+    let text = || evil.to_owned();
+    let mut case = case(evil, &[(evil, evil)], outcome, Phase::Sanity);
+    let name = &mut case.name;
+    name.hash = text();
+    for part in [&mut name.system, &mut name.partition, &mut name.environ] {
+        *part = text();
+    }
+    case.about.descr = text();
+    case.about.file = text();
+    case.about.tags = vec![text()];
+    case.about.maintainers = vec![text()];
+    let (section, node) = (Some(text()), Some("n".to_owned()));
+    let figure = figure(evil, f64::NAN, evil, Some((1.0, None, None)));
+    let figure = Measurement { key: Some(text()), section, node, verdict: Verdict::Xpass(text()), ..figure };
+    CaseResult {
+        cause: Some(text()),
+        warnings: vec![text()],
+        nodes: vec![text()],
+        exits: vec![SectionExit { section: text(), node: Some(text() + "n"), exit: Exit::Unknown }],
+        measurements: vec![figure.clone(), figure],
+        folder: Some(text().into()),
+        log_tail: Some(text()),
+        look: vec![text()],
+        delete: vec![text()],
+        leftovers: vec![text()],
+        ..case
+    }
+}
+
+/// Every text of this crate, without colours.
+fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
+    let (results, screen) = (Results::new(session, [case, case]), screen(80));
+    let header =
+        progress::Header { session, num_checks: 1, stage: &session.host, output: &session.host, database: &session.host };
+    let listed = [ListedCase { name: case.name.clone(), about: case.about.clone() }];
+    let stored = [ListedSession { session, state: State::Running, counts: results.counts() }];
+    let mut texts = vec![
+        progress::header(&header, &screen),
+        progress::begun(&case.name, Paint::OFF),
+        progress::finished(case, 1, 1, Paint::OFF),
+        progress::ended(&results, after(1.0), &screen),
+        failure::report(&results, std::slice::from_ref(&session.host), &screen),
+        summary::summary(&results, after(1.0)),
+        summary::leftovers(&results, &screen),
+        results::list(&stored, after(1.0), &screen),
+        results::show(&results, State::Ended, after(1.0), &screen),
+        json::report(&results, None).unwrap(),
+        listing::describe(&listed).unwrap(),
+    ];
+    let listings = [listing::checks, listing::cases, listing::checks_detailed, listing::cases_detailed, listing::tags];
+    texts.extend(listings.map(|list| list(&listed, Paint::OFF)));
+    texts.extend(
+        [Format::Pretty, Format::Plain, Format::Csv].map(|format| performance::report(&results, format, &screen).unwrap()),
+    );
+    texts
+}
+
+#[test]
+fn no_text_lets_anybody_speak_to_the_terminal() {
+    let evil = "x\x1b[2Jx\x1b]0;t\x07\u{9b}31m\u{7f}\u{202e}\r\n\t\x08x";
+    let session = Session {
+        id: SessionId(evil.into()),
+        command: vec![evil.into()],
+        system: evil.into(),
+        user: evil.into(),
+        host: evil.into(),
+        workdir: evil.into(),
+        version: evil.into(),
+        ..session()
+    };
+    let is_evil = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+    for outcome in [Outcome::Pass, Outcome::Abort, Outcome::Stopped(evil.into())] {
+        for text in every_text(&hostile_case(evil, outcome), &session) {
+            // The ends of lines in CSV are CRLF.
+            assert!(!text.replace("\r\n", "\n").contains(is_evil), "{text:?}");
+        }
     }
 }

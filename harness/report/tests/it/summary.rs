@@ -10,7 +10,7 @@ fn a_summary_counts_outcomes_and_time() {
     13 cases in 1m34s: 4 pass, 1 abort, 1 error{config}, 1 fail{performance},
       1 fail{sanity}, 1 invalid{metrics}, 1 skip, 1 timeout{pending}, 1 xfail,
       1 not run
-    5m31s of cases; the longest took 38.4s: soak /c06f543b @eidf:gpu-service+default
+    the cases took 5m31s in all; the longest 38.4s: soak /c06f543b @eidf:gpu-service+default
     smoke /04d588cb @eidf:gpu-service+default was retried 1 time(s): passed
     ");
     assert_snapshot!(with_only(&["p2p"], |results| summary(results, after(100.0))), @"1 case in 1m34s: 1 skip");
