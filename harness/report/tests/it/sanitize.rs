@@ -97,7 +97,7 @@ fn hostile_case(evil: &str, outcome: Outcome) -> CaseResult {
         warnings: vec![text()],
         nodes: vec![text()],
         exits: vec![SectionExit { section: text(), node: Some(text() + "n"), exit: Exit::Unknown }],
-        measurements: vec![figure.clone(), figure],
+        measurements: vec![figure.clone(), Measurement { section: None, node: None, ..figure.clone() }, figure],
         folder: Some(text().into()),
         log_tail: Some(text()),
         look: vec![text()],
