@@ -57,16 +57,18 @@ field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
 
 compute() { awk "BEGIN { printf \"%.$2f\", $1 }"; }
 
-# reframe_ready: installs ReFrame into a virtual environment outside the checkout, once. False if it is not wanted.
+# reframe_ready: sets the argv, in the array `reframe`; installs ReFrame into a virtual environment outside the checkout, once. False if it is not wanted.
 reframe_ready() {
   [ "${REFRAME:-yes}" != no ] || return 1
   local venv=${XDG_CACHE_HOME:-$HOME/.cache}/muster-bench/reframe-$REFRAME_VERSION
-  reframe=$venv/bin/reframe
-  if [ ! -x "$reframe" ]; then
+  if [ ! -x "$venv/bin/reframe" ]; then
     echo "installing ReFrame $REFRAME_VERSION into $venv: pip install reframe-hpc"
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet "reframe-hpc==$REFRAME_VERSION"
   fi
+  # Its reports and logs go to the scratch folder, not to the user's.
+  # shellcheck disable=SC2034
+  reframe=(env "HOME=$scratch" "TMPDIR=$scratch" "$venv/bin/reframe" -C "$scratch/settings.py" --prefix "$scratch/reframe")
   cat >"$scratch/settings.py" <<'END'
 site_configuration = {
     'systems': [{

@@ -23,7 +23,7 @@ row "$count values, muster (<= 0.25 s, 60 MB)" "$(field cpu "$many")" "$(field t
 row "1 value, muster, median of 20 (<= 15 ms)" "$(field cpu "$one")" "$(field tree_mb "$one")" "$(compute "$(field wall "$one") * 1000" 1)"
 if reframe_ready; then
   reframe_check "$scratch/many.py" "$count"
-  other=$(cd "$scratch" && measure --log "$scratch/reframe.txt" -- "$reframe" -C settings.py -c many.py -l)
+  other=$(measure --log "$scratch/reframe.txt" -- "${reframe[@]}" -c "$scratch/many.py" -l)
   row "$count values, ReFrame $REFRAME_VERSION" "$(field cpu "$other")" "$(field tree_mb "$other")" "$(compute "$(field wall "$other") * 1000" 0)"
   row "factor" "$(compute "$(field cpu "$other") / $(field cpu "$many")" 0)" "$(compute "$(field tree_mb "$other") / $(field tree_mb "$many")" 1)" ""
 fi

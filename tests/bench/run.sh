@@ -29,7 +29,7 @@ row "muster's own share (<= 1 ms a case)" "" "" "$own"
 row "peak memory and threads of muster" "$(field rss_mb "$run") MB" "$(field threads "$run")" ""
 if reframe_ready; then
   reframe_check "$scratch/check.py" "$reframe_count"
-  other=$(cd "$scratch" && measure --log "$scratch/reframe.txt" -- "$reframe" -C settings.py -c check.py -r)
+  other=$(measure --log "$scratch/reframe.txt" -- "${reframe[@]}" -c "$scratch/check.py" -r)
   theirs=$(compute "($(field cpu "$other") / $reframe_count - $floor) * 1000" 2)
   row "$reframe_count cases, ReFrame $REFRAME_VERSION, 32 at once" "$(field wall "$other")" "$(field cpu "$other")" "$(compute "$(field cpu "$other") / $reframe_count * 1000" 2)"
   row "ReFrame's own share" "" "" "$theirs"
