@@ -30,6 +30,10 @@ lint:
 deny:
     cargo deny check --hide-inclusion-graph licenses bans sources
 
+# Write check.schema.json and site.schema.json anew from the tables of keys.
+schema:
+    MUSTER_UPDATE=1 cargo test -p muster-core schema
+
 # Look at changed snapshots one by one (needs cargo-insta).
 review:
     cargo insta review

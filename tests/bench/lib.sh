@@ -23,7 +23,7 @@ fi
 
 # muster ARGUMENTS...: the argv, in the array `muster`, with the bench's own site and folders.
 # shellcheck disable=SC2034  # used by those who source this
-muster=("$MUSTER_BENCH_BINARY" -C "$scratch/site.yaml" --prefix "$scratch" --nocolor)
+muster=("$MUSTER_BENCH_BINARY" -C "$scratch/site.yaml" --system bench --prefix "$scratch" --nocolor)
 
 # site MAX_JOBS: one partition of local processes and one of the fake scheduler.
 site() {
