@@ -21,7 +21,14 @@ pub enum ReferenceBlock {
 impl Decode for ReferenceBlock {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         match context.kind(node)? {
-            Kind::Map(_) => Decode::decode(node, context).map(Self::Scopes),
+            Kind::Map(scopes) => match scopes.iter().find(|(_, scope)| matches!(&*scope.kind, Kind::Seq(_))) {
+                Some((_, list)) => context.expected(
+                    list,
+                    "a mapping of variables",
+                    Some("write where they hold above the variables: `\"*\": { variable: [value, lower, upper, unit] }`"),
+                ),
+                None => Decode::decode(node, context).map(Self::Scopes),
+            },
             Kind::Seq(_) => Decode::decode(node, context).map(Self::Rules),
             _ => context.expected(
                 node,

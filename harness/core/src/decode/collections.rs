@@ -15,6 +15,7 @@ impl<T: Decode> Decode for Vec<T> {
         match context.kind(node)? {
             Kind::Seq(items) => Some(items.iter().filter_map(|item| T::decode(item, context)).collect()),
             Kind::Scalar { .. } if !node.is_null() => context.expected(node, "a list", Some("put it in [ ]")),
+            Kind::Map(_) => context.expected(node, "a list", Some("begin each item with `- `, or put them in [ ]")),
             _ => context.expected(node, "a list", None),
         }
     }

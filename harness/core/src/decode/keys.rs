@@ -128,7 +128,7 @@ fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, overl
 fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, context: &mut Context) {
     let bare = text.trim_end_matches('+');
     if table.later.contains(&bare) {
-        return context.push(Diagnostic::error(name.place(), format!("`{bare}` is not supported yet")));
+        return context.push(Diagnostic::error(name.place(), format!("`{bare}` is not supported yet")).hint("leave it out"));
     }
     let instead = table.instead.iter().find(|(key, _)| *key == bare).map(|(_, words)| (*words).to_owned());
     let known =
@@ -212,7 +212,7 @@ pub fn overlay_schema<T, U>(own: &Table<T>, table: &Table<U>, except: &[&str]) -
 macro_rules! keys {
     (
         $(#[$attribute:meta])*
-        pub struct $name:ident ($what:literal) {
+        $visibility:vis struct $name:ident ($what:literal) {
             $($(#[doc = $doc:literal])* $(@$required:ident)? $field:ident : $type:ty $(as $key:literal)?,)*
         }
         $(later [$($later:literal),* $(,)?])?
@@ -222,7 +222,7 @@ macro_rules! keys {
     ) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, Default)]
-        pub struct $name {
+        $visibility struct $name {
             $($(#[doc = $doc])* pub $field: Option<$type>,)*
             /// Where the mapping stands.
             pub span: $crate::diagnostic::Span,

@@ -161,3 +161,6 @@ impl<T: Decode> Decode for Option<T> {
 pub fn or_placeholder(schema: &Value) -> Value {
     json!({ "anyOf": [schema, { "$ref": "#/$defs/placeholder" }] })
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,8 +55,12 @@ fn number<T: std::str::FromStr>(node: &Node, context: &mut Context, expected: &s
     if let Some(text) = node.plain().filter(|_| node.what() == "a number") {
         return context.wrong(node, format!("expected {expected}, found {text}"), None);
     }
-    let quoted = node.plain().is_none() && node.text().is_some_and(|text| text.parse::<T>().is_ok());
-    context.expected(node, expected, quoted.then_some("leave the quotes out"))
+    let hint = match node.text() {
+        Some(text) if node.plain().is_none() && text.parse::<T>().is_ok() => Some("leave the quotes out"),
+        Some(text) if text.ends_with('%') => Some("write a fraction: 10 % is 0.1"),
+        _ => None,
+    };
+    context.expected(node, expected, hint)
 }
 
 macro_rules! whole_numbers {
@@ -93,14 +97,16 @@ impl Decode for f64 {
     }
 }
 
+const DURATION: &str = "write 1d2h3m4s, any part may be left out, or a number of seconds";
+
 impl Decode for Duration {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         match context.kind(node)? {
             Kind::Scalar { text, .. } => match parse_duration(text) {
                 Ok(duration) => Some(duration),
-                Err(message) => context.wrong(node, message, None),
+                Err(_) => context.wrong(node, format!("`{text}` is not a duration"), Some(DURATION)),
             },
-            _ => context.expected(node, "a duration", Some("write 1d2h3m4s, any part may be left out, or a number of seconds")),
+            _ => context.expected(node, "a duration", Some(DURATION)),
         }
     }
 

@@ -130,3 +130,6 @@ impl Source {
         &self.text[..end]
     }
 }
+
+#[cfg(test)]
+mod tests;

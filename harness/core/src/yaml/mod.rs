@@ -11,10 +11,12 @@ mod merge;
 mod parse;
 mod syntax;
 mod value;
+mod write;
 
 pub use merge::merge;
 pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, parse};
-pub use value::{to_parameter_value, to_text, to_value};
+pub use value::{to_parameter_value, to_value};
+pub use write::to_text;
 
 use crate::diagnostic::Span;
 use std::sync::Arc;

@@ -317,7 +317,8 @@ impl<'a> Builder<'a> {
         let (message, hint) = syntax::explain(error.kind(), self.text, at);
         let mut diagnostic = Diagnostic::error(self.span(at, at), message);
         diagnostic.hint = hint.map(str::to_owned);
-        if let Some(bracket) = self.open.iter().rev().find(|open| open.flow) {
+        let bracket = self.open.iter().rev().find(|open| open.flow);
+        if let Some(bracket) = bracket.filter(|bracket| self.text[bracket.start..at].contains('\n')) {
             diagnostic = diagnostic.related(self.span(bracket.start, bracket.start + 1), "inside this bracket");
         }
         self.error(diagnostic);

@@ -51,7 +51,7 @@ fn words(kind: &ErrorKind, line_before: &str, line_after: &str) -> (String, Opti
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar => {
             ("text follows after the closing quote", "put the whole value in quotes")
         }
-        E::InvalidQuotedScalarIndent => ("a quote above is never closed", "or indent the lines of a text in quotes"),
+        E::InvalidQuotedScalarIndent => ("a quote above is never closed", "close it; in single quotes, write ' as ''"),
         E::InvalidColonPlacement => ("`:` is not possible here", "is a ] or } missing above?"),
         E::MisplacedFlowCollectionEnd | E::MismatchedFlowCollectionEnd { .. } => {
             ("this bracket closes nothing", "remove it, or put the value in quotes")

@@ -1,4 +1,4 @@
-//! Between trees and values: what an unquoted scalar means, and how a value is written.
+//! From trees to values and back: what an unquoted scalar means.
 //!
 //! Manifests mean what kubectl makes of them (go-yaml 2 below sigs.k8s.io/yaml): `0644` is octal, `1_000` a number.
 //! What kubectl reads in a way that surprises (`no`, `.inf`, `089`) is refused rather than copied.
@@ -9,6 +9,11 @@ use crate::{
     diagnostic::{Diagnostic, Span},
 };
 use serde_json::{Map, Number};
+
+/// Whether a string has to be quoted, because it would be something else without.
+pub(super) fn needs_quotes(text: &str) -> bool {
+    !matches!(meaning(text), Meaning::Text)
+}
 
 /// What an unquoted scalar is.
 enum Meaning {
@@ -211,10 +216,4 @@ impl Node {
             }
         }
     }
-}
-
-/// Writes a value as YAML that kubectl and we read back as the same value.
-pub fn to_text(value: &Value) -> String {
-    // JSON is YAML too, should the writer ever refuse a value.
-    serde_yaml::to_string(value).unwrap_or_else(|_| format!("{value}\n"))
 }

@@ -5,7 +5,9 @@ use crate::{
     yaml::parse,
 };
 
+mod mistakes;
 mod reading;
+mod robustness;
 mod schema;
 
 pub(crate) use schema::assert_fresh;

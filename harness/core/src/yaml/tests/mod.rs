@@ -29,4 +29,6 @@ fn shapes(text: &str) -> String {
     format!("{}\n{mistakes}", documents.iter().map(shape).collect::<Vec<_>>().join("\n"))
 }
 
+mod merging;
 mod parsing;
+mod values;
