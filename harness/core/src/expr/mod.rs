@@ -31,7 +31,7 @@ use cel::{
     },
     context::VariableResolver,
 };
-use std::{ops::Range, sync::OnceLock, thread};
+use std::{collections::BTreeSet, ops::Range, sync::OnceLock, thread};
 use value::{NotJson, Number};
 
 /// How numbers are counted.
@@ -136,30 +136,25 @@ impl Expr {
         &self.names
     }
 
-    /// Whether it calls a function that reads the text.
-    pub fn reads_text(&self) -> bool {
-        tree::reads_text(&self.exact)
-    }
-
-    /// The first name that is not known, with the nearest known one as a hint.
-    ///
-    /// # Errors
-    /// That name.
-    pub fn check_names<'n>(
-        &self,
-        known: &dyn Fn(&str) -> bool,
-        candidates: impl Iterator<Item = &'n str>,
-    ) -> Result<(), ExprError> {
-        let mut unknown = None;
+    /// Every name that is not known, once, with the nearest known one as a hint.
+    pub fn unknown_names(&self, known: &BTreeSet<&str>) -> Vec<ExprError> {
+        let mut seen = BTreeSet::new();
+        let mut errors = Vec::new();
         tree::free_names(&self.exact, &mut Vec::new(), &mut |name, place| {
-            if unknown.is_none() && !known(name) {
-                unknown = Some((name, tree::range(place, &self.text, &self.places)));
+            if !known.contains(name) && seen.insert(name) {
+                let at = tree::range(place, &self.text, &self.places);
+                errors.push(explain::unknown_name(name, at, known.iter().copied()));
             }
         });
-        match unknown {
-            Some((name, at)) => Err(explain::unknown_name(name, at, candidates)),
-            None => Ok(()),
-        }
+        errors
+    }
+
+    /// The first call that reads the text for certain, as the error that it is where there is none. (`count` may be
+    /// given a list.)
+    pub fn text_call(&self) -> Option<ExprError> {
+        let (function, place) = tree::text_call(&self.exact)?;
+        let message = format!("{function} {}", functions::NO_TEXT);
+        Some(ExprError::new(message, tree::range(place, &self.text, &self.places)))
     }
 
     /// The value.

@@ -437,8 +437,10 @@ fn free_names_are_those_that_must_come_from_outside() {
     ] {
         assert_eq!(names(text), expected, "{text}");
     }
-    assert!(Expr::compile("len(sections('*')) > 1", Arithmetic::Doubles).unwrap().reads_text());
-    assert!(!Expr::compile("len(xs) > 1", Arithmetic::Doubles).unwrap().reads_text());
+    let reads = |text: &str| Expr::compile(text, Arithmetic::Doubles).unwrap().text_call().map(|error| text[error.at].to_owned());
+    assert_eq!(reads("1 + len(sections('*')) > 1").as_deref(), Some("sections('*')"));
+    assert_eq!(reads("xs.all(x, count('x') > 1)").as_deref(), Some("count('x')"));
+    assert_eq!(reads("len(xs) + count(xs) > 1"), None);
 }
 
 #[test]

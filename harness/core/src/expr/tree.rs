@@ -140,9 +140,19 @@ pub(crate) fn path(expr: &IdedExpr) -> Option<Vec<String>> {
     }
 }
 
-/// Whether the expression reads the text.
-pub(crate) fn reads_text(expr: &IdedExpr) -> bool {
-    matches!(&expr.expr, Kind::Ident(name) if name == TEXT) || parts(expr).into_iter().any(reads_text)
+/// The first function that is sure to read the text, and its call.
+pub(crate) fn text_call(expr: &IdedExpr) -> Option<(&'static str, &IdedExpr)> {
+    if let Kind::Call(call) = &expr.expr
+        && let Some(function) = Function::named(&call.func_name)
+        && function.reads != Reads::Arguments
+    {
+        // The pattern stands behind the hidden argument.
+        let is_pattern = matches!(call.args.get(1).map(|arg| &arg.expr), Some(Kind::Literal(LiteralValue::String(_))));
+        if function.name != "count" || is_pattern {
+            return Some((function.name, expr));
+        }
+    }
+    parts(expr).into_iter().find_map(text_call)
 }
 
 /// Everything that the preparing pass needs to say where something is wrong.

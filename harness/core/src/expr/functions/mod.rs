@@ -220,6 +220,9 @@ pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::Declaratio
     env.add_overload(ITEMS, ITEMS, vec![DYN_TYPE], items)
 }
 
+/// What a function that reads the text says where there is none.
+pub(crate) const NO_TEXT: &str = "reads the text, which only assert and value see";
+
 /// What functions are given and what they give.
 type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
 type Result<T> = std::result::Result<T, ExecutionError>;

@@ -1,6 +1,6 @@
 //! Functions that read the text.
 
-use super::{Args, Result, fail, fail_with_hint, int_at, list, text_at};
+use super::{Args, NO_TEXT, Result, fail, fail_with_hint, int_at, list, text_at};
 use crate::{
     expr::{
         found::{Found, What},
@@ -19,7 +19,7 @@ use cel::{
 
 fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Stdout> {
     let text = args[0].downcast_ref::<Text>().map(|text| &text.0);
-    text.ok_or_else(|| fail(function, "reads the text, which only assert and value see"))
+    text.ok_or_else(|| fail(function, NO_TEXT))
 }
 
 fn pattern(function: &str, args: &Args<'_, '_>) -> Result<Pattern> {

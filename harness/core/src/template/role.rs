@@ -1,0 +1,57 @@
+//! Which settings of a check are patterns, and which are expressions themselves.
+
+/// What a node is, as far as placeholders care. It follows from the keys above it: `value` is an expression in
+/// `perf_variables` and a setting like any other in a manifest's `env`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A check, or any other root. A manifest has none of the keys that mean something here.
+    Check,
+    /// The list `sanity`, and one of its items.
+    Sanity,
+    SanityItem,
+    /// The mapping `perf_variables`, and one of its entries.
+    Figures,
+    Figure,
+    /// The list `when`, and one of its entries: a check with conditions.
+    When,
+    WhenEntry,
+    /// The list form of `reference`, and one of its entries.
+    References,
+    Reference,
+    /// A regular expression.
+    Pattern,
+    /// An expression, without `${{ }}`, and whether one that sees measured figures.
+    Expression {
+        judging: bool,
+    },
+    /// Everything else.
+    Plain,
+}
+
+impl Role {
+    /// The role of a key's value.
+    pub(super) fn of_key(self, key: &str) -> Self {
+        // `sanity+` appends to what another layer says.
+        match (self, key.trim_end_matches('+')) {
+            (Self::Check | Self::WhenEntry, "sanity") => Self::Sanity,
+            (Self::Check | Self::WhenEntry, "perf_variables") => Self::Figures,
+            (Self::Check | Self::WhenEntry, "reference") => Self::References,
+            (Self::Check, "when") => Self::When,
+            (Self::WhenEntry | Self::Reference, "if") => Self::Expression { judging: false },
+            (Self::SanityItem, "assert") | (Self::Figure, "value") => Self::Expression { judging: true },
+            (Self::SanityItem, "found" | "not_found") | (Self::Figure, "pattern") => Self::Pattern,
+            (Self::Figures, _) => Self::Figure,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The role of a list's items.
+    pub(super) fn of_item(self) -> Self {
+        match self {
+            Self::Sanity => Self::SanityItem,
+            Self::When => Self::WhenEntry,
+            Self::References => Self::Reference,
+            _ => Self::Plain,
+        }
+    }
+}
