@@ -233,10 +233,20 @@ impl<'m> Rows<'m> {
                 Message::Begin(_) | Message::Close => {}
             }
         }
-        // An update from a list in which a job stands twice would take either.
-        keep_last(&mut rows.launched);
-        keep_last(&mut rows.marks);
+        rows.drop_outdated();
         rows
+    }
+
+    /// Leaves out what a later message of the same transaction makes useless: most cases are over soon.
+    fn drop_outdated(&mut self) {
+        let cleaned: HashSet<_> = self.cleaned.iter().copied().collect();
+        let ended: HashSet<_> = self.ended.iter().copied().collect();
+        self.launched.retain(|(key, _)| !cleaned.contains(key));
+        self.marks.retain(|(key, _)| !cleaned.contains(key) && !ended.contains(key));
+        self.ended.retain(|key| !cleaned.contains(key));
+        // An update from a list in which a job stands twice would take either.
+        keep_last(&mut self.launched);
+        keep_last(&mut self.marks);
     }
 
     /// The numbers of a case's session and of itself.

@@ -17,11 +17,15 @@ use muster_core::{
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// The most messages in one transaction.
 const BATCH: usize = 256;
+
+/// How long what nobody waits for may wait for company: most cases then need two transactions, not four.
+const UNAWAITED: Duration = Duration::from_millis(50);
 
 /// What is written down before a launch.
 #[derive(Debug, Clone, Copy)]
@@ -145,21 +149,31 @@ impl Store {
 async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelope>) {
     let mut envelopes = Vec::with_capacity(BATCH);
     loop {
-        let close = match receiver.recv_many(&mut envelopes, BATCH).await {
-            0 => Some(None),
-            _ => envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close)).map(|at| {
-                let close = envelopes.drain(at..).next();
-                close.and_then(|envelope| envelope.ack)
-            }),
-        };
+        let open = next_batch(&mut receiver, &mut envelopes).await;
+        let close = envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close));
+        let close = close.and_then(|at| envelopes.drain(at..).next());
         writer.commit(&mut envelopes).await;
-        if let Some(ack) = close {
+        if close.is_some() || !open {
             receiver.close();
             let closed = writer.close().await;
-            if let Some(ack) = ack {
+            if let Some(ack) = close.and_then(|envelope| envelope.ack) {
                 let _ = ack.send(closed);
             }
             return;
         }
     }
+}
+
+/// Takes what has queued; if nobody waits for any of it, also what comes within a moment. False when no more can come.
+async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes: &mut Vec<Envelope>) -> bool {
+    let mut open = receiver.recv_many(envelopes, BATCH).await > 0;
+    let deadline = tokio::time::Instant::now() + UNAWAITED;
+    while open && envelopes.len() < BATCH && envelopes.iter().all(|envelope| envelope.ack.is_none()) {
+        let more = receiver.recv_many(envelopes, BATCH - envelopes.len());
+        match tokio::time::timeout_at(deadline, more).await {
+            Ok(count) => open = count > 0,
+            Err(_) => break,
+        }
+    }
+    open
 }

@@ -1,5 +1,6 @@
 //! The store from outside, on real files and with real processes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cost;
 mod session;
 mod support;
