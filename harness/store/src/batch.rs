@@ -2,15 +2,12 @@
 //! of kinds is the order of a job's life, so no sender's order is lost.
 
 use crate::{
-    StoreError, connect,
-    message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, Text},
-    schema::{Statement, Statements},
+    StoreError, bind, connect,
+    error::SqlError,
+    message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
+    schema::{INSERT_SESSION, Statements},
 };
-use muster_core::{
-    case::SessionId,
-    perf::{Bounds, Direction, Measurement, Verdict},
-    time::Timestamp,
-};
+use muster_core::{case::SessionId, perf::Measurement, time::Timestamp};
 use sqlx::{Row, SqliteConnection};
 use std::{
     collections::{HashMap, HashSet},
@@ -47,14 +44,18 @@ impl Writer {
         let outcome = self.transaction(&all).await;
         match outcome {
             // One bad row must not take the others with it.
-            Err(error) if envelopes.len() > 1 && connect::is_about_a_row(&error) => {
+            Err(error) if envelopes.len() > 1 && error.is_about_a_row() => {
                 for envelope in envelopes.drain(..) {
-                    let outcome = self.transaction(&[&envelope.message]).await;
-                    self.answer(envelope, outcome.map_err(Arc::new));
+                    let mut alone = vec![envelope];
+                    // Its session may have ended in one of the transactions before.
+                    self.refuse_strangers(&mut alone);
+                    for envelope in alone {
+                        let outcome = self.transaction(&[&envelope.message]).await;
+                        self.answer(envelope, outcome);
+                    }
                 }
             }
             outcome => {
-                let outcome = outcome.map_err(Arc::new);
                 envelopes.drain(..).for_each(|envelope| self.answer(envelope, outcome.clone()));
             }
         }
@@ -62,20 +63,23 @@ impl Writer {
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         let Self { path, connection, .. } = self;
-        connect::close(connection).await.map_err(|cause| StoreError::Write { path, cause: Arc::new(cause) })
+        connect::close(connection).await.map_err(|cause| StoreError::Write { path, cause })
     }
 
     /// Answers what belongs to sessions that were not begun here.
     fn refuse_strangers(&self, envelopes: &mut Vec<Envelope>) {
-        let stranger = |message: &Message| message.session().filter(|id| !self.sessions.contains_key(*id)).cloned();
-        for envelope in envelopes.extract_if(.., |envelope| stranger(&envelope.message).is_some()) {
-            if let (Some(ack), Some(session)) = (envelope.ack, stranger(&envelope.message)) {
+        let strangers = envelopes.extract_if(.., |envelope| {
+            let session = envelope.message.session();
+            session.is_some_and(|session| !self.sessions.contains_key(session))
+        });
+        for Envelope { message, ack } in strangers {
+            if let (Some(ack), Some(session)) = (ack, message.session()) {
                 let _ = ack.send(Err(StoreError::NotBegun { session: SessionId(session.to_string()) }));
             }
         }
     }
 
-    fn answer(&self, envelope: Envelope, outcome: Result<(), Arc<sqlx::Error>>) {
+    fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
         let outcome = outcome.map_err(|cause| StoreError::Write { path: self.path.clone(), cause });
         match (envelope.ack, outcome) {
             // Nobody listens any more if the waiter was dropped; its row is in.
@@ -89,7 +93,7 @@ impl Writer {
     ///
     /// In plain statements: sqlx counts transactions by itself, and miscounts when SQLite rolls back on its own,
     /// as it does on a full disk.
-    async fn transaction(&mut self, messages: &[&Message]) -> Result<(), sqlx::Error> {
+    async fn transaction(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
         if messages.is_empty() {
             return Ok(());
         }
@@ -144,31 +148,8 @@ async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message
     let mut begun = Vec::new();
     for message in messages {
         if let Message::Begin(entry) = message {
-            let SessionEntry { session, command, owner } = &**entry;
-            let insert = sqlx::query(
-                "INSERT INTO session (id, started, ended, command, system, user_name, host, workdir, version, num_cases, \
-                 interrupted, owner_host, owner_pid, owner_start_time, owner_boot_id) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING number",
-            );
-            let row = insert
-                .bind(session.id.0.clone())
-                .bind(session.started.0)
-                .bind(session.ended.map(|at| at.0))
-                .bind(Arc::clone(command))
-                .bind(session.system.clone())
-                .bind(session.user.clone())
-                .bind(session.host.clone())
-                .bind(session.workdir.to_string_lossy().into_owned())
-                .bind(session.version.clone())
-                .bind(session.num_cases)
-                .bind(i64::from(session.interrupted))
-                .bind(owner.host.clone())
-                .bind(owner.pid)
-                .bind(i64::try_from(owner.start_time).unwrap_or(i64::MAX))
-                .bind(owner.boot_id.clone())
-                .fetch_one(&mut *connection)
-                .await?;
-            begun.push((session.id.0.as_str().into(), row.try_get("number")?));
+            let row = bind::session(sqlx::query(INSERT_SESSION), entry).fetch_one(&mut *connection).await?;
+            begun.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
         }
     }
     Ok(begun)
@@ -264,14 +245,14 @@ impl<'m> Rows<'m> {
     }
 
     async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
-        statements.case.execute(connection, &self.cases, bind_case).await?;
-        statements.intent.execute(connection, &self.intents, bind_intent).await?;
-        statements.launched.execute(connection, &self.launched, bind_job_text).await?;
-        statements.marks.execute(connection, &self.marks, bind_job_text).await?;
-        statements.attempt.execute(connection, &self.attempts, bind_attempt).await?;
-        statements.measurement.execute(connection, &self.measurements, bind_measurement).await?;
-        statements.ended.execute(connection, &self.ended, |statement, key| bind_job(statement, key)).await?;
-        statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
+        statements.case.execute(connection, &self.cases, bind::case).await?;
+        statements.intent.execute(connection, &self.intents, bind::intent).await?;
+        statements.launched.execute(connection, &self.launched, bind::job_text).await?;
+        statements.marks.execute(connection, &self.marks, bind::job_text).await?;
+        statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
+        statements.measurement.execute(connection, &self.measurements, bind::measurement).await?;
+        statements.ended.execute(connection, &self.ended, |statement, key| bind::job(statement, key)).await?;
+        statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind::job(statement, key)).await?;
         for (session, ended, interrupted) in &self.ends {
             let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
             let update = update.bind(Arc::clone(session)).bind(ended.0).bind(i64::from(*interrupted));
@@ -287,89 +268,103 @@ fn keep_last(rows: &mut Vec<(&JobKey, &Text)>) {
     rows.retain(|(key, _)| seen.insert(*key));
 }
 
-fn bind_case(statement: Statement, (id, session, entry): &(i64, i64, &CaseEntry)) -> Statement {
-    let name = &entry.name;
-    statement
-        .bind(*id)
-        .bind(*session)
-        .bind(name.display.clone())
-        .bind(name.check.clone())
-        .bind(name.hash.clone())
-        .bind(name.system.clone())
-        .bind(name.partition.clone())
-        .bind(name.environ.clone())
-        .bind(Arc::clone(&entry.about))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::{case::CaseName, result::Times};
 
-fn bind_intent(statement: Statement, (session, case, entry): &(i64, i64, &IntentEntry)) -> Statement {
-    statement
-        .bind(*session)
-        .bind(Arc::clone(&entry.key.identifier))
-        .bind(*case)
-        .bind(entry.attempt)
-        .bind("intent")
-        .bind(Arc::clone(&entry.stage))
-        .bind(Arc::clone(&entry.plan))
-        .bind(Arc::clone(&entry.rules))
-}
+    fn key(identifier: &str) -> JobKey {
+        JobKey { session: "s".into(), identifier: identifier.into() }
+    }
 
-fn bind_job(statement: Statement, key: &JobKey) -> Statement {
-    statement.bind(Arc::clone(&key.session)).bind(Arc::clone(&key.identifier))
-}
+    fn case(display: &str) -> CaseEntry {
+        let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
+        let name = CaseName { display: display.into(), check, hash, system, partition, environ };
+        CaseEntry { key: display.into(), name, about: "{}".into() }
+    }
 
-fn bind_job_text(statement: Statement, (key, text): &(&JobKey, &Text)) -> Statement {
-    bind_job(statement, key).bind(Arc::clone(text))
-}
+    fn intent(identifier: &str, display: &str) -> Message {
+        let [stage, plan, rules] = ["", "{}", "{}"].map(Into::into);
+        let entry = IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules };
+        Message::Intent(Box::new(entry))
+    }
 
-fn bind_attempt(statement: Statement, (id, case, entry): &(i64, i64, &AttemptEntry)) -> Statement {
-    let time = |at: Option<Timestamp>| at.map(|at| at.0);
-    let times = &entry.times;
-    statement
-        .bind(*id)
-        .bind(*case)
-        .bind(entry.number)
-        .bind(entry.job.as_ref().map(|job| Arc::clone(&job.identifier)))
-        .bind(entry.outcome)
-        .bind(entry.reason.clone())
-        .bind(entry.phase)
-        .bind(entry.cause.clone())
-        .bind(times.begun.0)
-        .bind(time(times.launched))
-        .bind(time(times.started))
-        .bind(time(times.ended))
-        .bind(times.finished.0)
-        .bind(entry.folder.clone())
-        .bind(Arc::clone(&entry.detail))
-}
+    fn finished(identifier: &str, display: &str) -> Message {
+        Message::Finished(Box::new(AttemptEntry {
+            session: "s".into(),
+            case: case(display),
+            number: 1,
+            job: Some(key(identifier)),
+            outcome: "pass",
+            reason: None,
+            phase: "performance",
+            cause: None,
+            times: Times::default(),
+            folder: None,
+            detail: "{}".into(),
+            measurements: vec![],
+        }))
+    }
 
-fn bind_measurement(statement: Statement, (attempt, position, m): &(i64, i64, &Measurement)) -> Statement {
-    let bounds = m.bounds.as_ref();
-    let (verdict, reason) = match &m.verdict {
-        Verdict::None => ("none", None),
-        Verdict::Pass => ("pass", None),
-        Verdict::Warn => ("warn", None),
-        Verdict::Fail => ("fail", None),
-        Verdict::Xfail(why) => ("xfail", Some(why.clone())),
-        Verdict::Xpass(why) => ("xpass", Some(why.clone())),
-    };
-    let direction = m.direction.map(|direction| match direction {
-        Direction::Higher => "higher",
-        Direction::Lower => "lower",
-    });
-    statement
-        .bind(*attempt)
-        .bind(*position)
-        .bind(m.variable.clone())
-        .bind(m.key.clone())
-        .bind(m.section.clone())
-        .bind(m.node.clone())
-        // SQLite would do the same without being asked; PostgreSQL would store NaN.
-        .bind((!m.value.is_nan()).then_some(m.value))
-        .bind(m.unit.clone())
-        .bind(bounds.map(|bounds: &Bounds| bounds.reference))
-        .bind(bounds.and_then(|bounds| bounds.lower))
-        .bind(bounds.and_then(|bounds| bounds.upper))
-        .bind(verdict)
-        .bind(reason)
-        .bind(direction)
+    fn sessions() -> Sessions {
+        let cases = HashMap::from([("old".into(), 3)]);
+        HashMap::from([("s".into(), SessionCases { number: 9, cases })])
+    }
+
+    fn sorted(messages: &[Message]) -> Rows<'_> {
+        let messages: Vec<_> = messages.iter().collect();
+        Rows::sort(&messages, &sessions(), Ids { case: 40, attempt: 70 })
+    }
+
+    fn names(keys: &[&JobKey]) -> Vec<String> {
+        keys.iter().map(|key| key.identifier.to_string()).collect()
+    }
+
+    #[test]
+    fn a_case_gets_one_row_however_often_it_is_attempted() {
+        let messages = [intent("a", "new"), finished("a", "new"), intent("b", "new"), intent("c", "old")];
+        let rows = sorted(&messages);
+        let cases: Vec<_> = rows.cases.iter().map(|(id, session, entry)| (*id, *session, &*entry.key)).collect();
+        assert_eq!(cases, [(41, 9, "new")]);
+        let intents: Vec<_> = rows.intents.iter().map(|(_, case, entry)| (*case, &*entry.key.identifier)).collect();
+        assert_eq!(intents, [(41, "a"), (41, "b"), (3, "c")]);
+        assert_eq!(rows.attempts.iter().map(|(id, case, _)| (*id, *case)).collect::<Vec<_>>(), [(71, 41)]);
+    }
+
+    #[test]
+    fn of_several_marks_of_a_job_the_last_is_written() {
+        let marks = |identifier, text: &str| Message::Marks(key(identifier), text.into());
+        let messages = [marks("a", "1"), marks("b", "2"), marks("a", "3")];
+        let rows = sorted(&messages);
+        let mut texts: Vec<_> = rows.marks.iter().map(|(key, text)| (&*key.identifier, &***text)).collect();
+        texts.sort_unstable();
+        assert_eq!(texts, [("a", "3"), ("b", "2")]);
+    }
+
+    #[test]
+    fn what_is_over_in_the_same_transaction_is_written_as_over() {
+        let launched = |identifier| Message::Launched(key(identifier), "{}".into());
+        let marks = |identifier| Message::Marks(key(identifier), "[]".into());
+        let messages = [
+            launched("runs"),
+            marks("runs"),
+            launched("kept"),
+            marks("kept"),
+            launched("gone"),
+            marks("gone"),
+            finished("kept", "old"),
+            Message::Cleaned(key("gone")),
+            finished("gone", "old"),
+        ];
+        let rows = sorted(&messages);
+        let of = |texts: &[(&JobKey, &Text)]| {
+            let mut names: Vec<_> = texts.iter().map(|(key, _)| key.identifier.to_string()).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(of(&rows.launched), ["kept", "runs"]);
+        assert_eq!(of(&rows.marks), ["runs"]);
+        assert_eq!(names(&rows.ended), ["kept"]);
+        assert_eq!(names(&rows.cleaned), ["gone"]);
+    }
 }

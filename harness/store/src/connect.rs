@@ -3,7 +3,7 @@
 //! Write-ahead logging needs memory shared by all who use the file, which no network file system gives: there the
 //! journal is DELETE, and the store says so.
 
-use crate::{StoreError, migrate};
+use crate::{StoreError, error::SqlError, migrate};
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqliteSynchronous},
@@ -16,11 +16,6 @@ use std::{
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
 
-// Result codes of SQLite (sqlite.org/rescode.html).
-const BUSY_CODE: i32 = 5;
-const TOO_BIG_CODE: i32 = 18;
-const CONSTRAINT_CODE: i32 = 19;
-
 /// Opens for writing: makes folder and file, brings the tables up to date. Also returns what the user should know.
 pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<String>), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -30,14 +25,15 @@ pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<St
 }
 
 async fn open(path: &Path, network: Option<&str>) -> Result<(SqliteConnection, Vec<String>), StoreError> {
-    let failed = |cause| StoreError::Open { path: path.to_owned(), cause };
+    let failed = |cause: sqlx::Error| StoreError::Open { path: path.to_owned(), cause: cause.into() };
     let (wanted, synchronous) = match network {
         None => ("wal", SqliteSynchronous::Normal),
         Some(_) => ("delete", SqliteSynchronous::Full),
     };
     let options = options(path).create_if_missing(true).synchronous(synchronous);
     let mut connection = options.connect().await.map_err(failed)?;
-    let journal = set_journal(&mut connection, wanted).await.map_err(failed)?;
+    let journal = set_journal(&mut connection, wanted).await;
+    let journal = journal.map_err(|cause| StoreError::Open { path: path.to_owned(), cause })?;
     migrate::to_newest(&mut connection, path).await?;
     let note = match network {
         Some(kind) => Some(format!("is on a network file system ({kind})")),
@@ -56,7 +52,7 @@ pub(crate) async fn for_reading(path: &Path) -> Result<SqliteConnection, StoreEr
     if !path.exists() {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
-    let failed = |cause| StoreError::Open { path: path.to_owned(), cause };
+    let failed = |cause: sqlx::Error| StoreError::Open { path: path.to_owned(), cause: cause.into() };
     let mut connection = options(path).connect().await.map_err(failed)?;
     migrate::to_newest(&mut connection, path).await?;
     sqlx::query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;
@@ -68,7 +64,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 /// Returns the journal that the file really has. SQLite does not wait for a lock here, so this does.
-async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<String, sqlx::Error> {
+async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<String, SqlError> {
     let begun = Instant::now();
     loop {
         let now: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
@@ -76,8 +72,8 @@ async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<
             return Ok(now);
         }
         let change = AssertSqlSafe(format!("PRAGMA journal_mode = {wanted}"));
-        match sqlx::query_scalar(change).fetch_one(&mut *connection).await {
-            Err(error) if primary_code(&error) == Some(BUSY_CODE) && begun.elapsed() < BUSY => {
+        match sqlx::query_scalar(change).fetch_one(&mut *connection).await.map_err(SqlError::from) {
+            Err(error) if error.is_busy() && begun.elapsed() < BUSY => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             answer => return answer,
@@ -85,21 +81,11 @@ async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<
     }
 }
 
-/// SQLite's result code without its extension.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse::<i32>().ok().map(|code| code & 0xff)
-}
-
-/// Whether a statement failed because of what was to be written, and not because of the file or a lock.
-pub(crate) fn is_about_a_row(error: &sqlx::Error) -> bool {
-    matches!(primary_code(error), Some(TOO_BIG_CODE | CONSTRAINT_CODE))
-}
-
 /// Flushes the journal into the file and closes it.
-pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), sqlx::Error> {
+pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), SqlError> {
     // Fails harmlessly while others read.
     let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_all(&mut connection).await;
-    connection.close().await
+    Ok(connection.close().await?)
 }
 
 /// The kind of network file system that holds `folder`, if it is one.
@@ -129,7 +115,7 @@ fn network_file_system(folder: &Path) -> Option<&'static str> {
     KINDS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
 }
 
-/// The kind of network file system that holds `folder`, if it is one.
+/// Only Linux is asked: elsewhere the journal is a write-ahead log wherever SQLite accepts one.
 #[cfg(not(target_os = "linux"))]
 fn network_file_system(_: &Path) -> Option<&'static str> {
     None

@@ -1,4 +1,4 @@
-//! Rows back into the types of core: the inverse of `message` and of the binding in `batch`.
+//! Rows back into the types of core: the inverse of `message` and `bind`.
 
 use crate::{JobRow, JobState, OpenJob, Owner, message::Detail};
 use muster_core::{

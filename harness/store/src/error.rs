@@ -1,7 +1,7 @@
 //! What the store could not do.
 
 use muster_core::case::SessionId;
-use std::{io, path::PathBuf, sync::Arc};
+use std::{error::Error, fmt, io, path::PathBuf, sync::Arc};
 
 /// A failed operation on the results database.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Why.
         #[source]
-        cause: sqlx::Error,
+        cause: SqlError,
     },
     /// The file is somebody else's database.
     #[error("{} is a database, but not one of muster", path.display())]
@@ -55,16 +55,16 @@ pub enum StoreError {
         version: i64,
         /// Why.
         #[source]
-        cause: sqlx::Error,
+        cause: SqlError,
     },
-    /// A transaction failed and was rolled back: a full disk, a lock held too long, a broken rule.
+    /// A transaction failed and was rolled back: a full disk, a lock held for ten seconds, an identifier used twice.
     #[error("write to the results database {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why; shared by all whose rows were in that transaction.
+        /// Why.
         #[source]
-        cause: Arc<sqlx::Error>,
+        cause: SqlError,
     },
     /// A value has no text form (a path that is not UTF-8).
     #[error("store the {what} of {of}")]
@@ -98,7 +98,7 @@ pub enum StoreError {
         what: &'static str,
         /// Why.
         #[source]
-        cause: sqlx::Error,
+        cause: SqlError,
     },
     /// No session is called so.
     #[error("no session begins with `{prefix}`")]
@@ -124,6 +124,96 @@ pub enum StoreError {
     },
 }
 
+/// Why the database could not do it. Shared by all whose rows were in one transaction.
+#[derive(Debug, Clone)]
+pub struct SqlError(Arc<sqlx::Error>);
+
+// Result codes of SQLite, without their extensions (sqlite.org/rescode.html).
+const BUSY: i32 = 5;
+const TOO_BIG: i32 = 18;
+const CONSTRAINT: i32 = 19;
+
+impl SqlError {
+    fn code(&self) -> Option<i32> {
+        self.0.as_database_error()?.code()?.parse::<i32>().ok().map(|code| code & 0xff)
+    }
+
+    /// Another process holds a lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.code() == Some(BUSY)
+    }
+
+    /// It is about what was to be written, and not about the file or a lock.
+    pub(crate) fn is_about_a_row(&self) -> bool {
+        matches!(self.code(), Some(TOO_BIG | CONSTRAINT))
+    }
+}
+
+impl From<sqlx::Error> for SqlError {
+    fn from(error: sqlx::Error) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            sqlx::Error::Database(error) => write!(f, "{} (code {})", error.message(), error.code().unwrap_or_default()),
+            other => other.fmt(f),
+        }
+    }
+}
+
+/// Without a source: sqlx writes its causes into its own texts.
+impl Error for SqlError {}
+
 fn list(sessions: &[SessionId]) -> String {
     sessions.iter().map(|session| session.0.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::error::chain;
+
+    #[test]
+    fn an_error_names_what_failed_where_and_its_cause_once() {
+        let path = PathBuf::from("state/results.db");
+        let sqlx = || SqlError::from(sqlx::Error::WorkerCrashed);
+        let json = || serde_json::from_str::<u8>("x").unwrap_err();
+        let session = |id: &str| SessionId(id.into());
+        let errors = [
+            StoreError::Folder { path: "state".into(), cause: io::ErrorKind::PermissionDenied.into() },
+            StoreError::Missing { path: path.clone() },
+            StoreError::Open { path: path.clone(), cause: sqlx() },
+            StoreError::Foreign { path: path.clone() },
+            StoreError::NewerSchema { path: path.clone(), found: 3, known: 1 },
+            StoreError::Migrate { path: path.clone(), version: 2, cause: sqlx() },
+            StoreError::Write { path: path.clone(), cause: sqlx() },
+            StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
+            StoreError::Closed { path: path.clone() },
+            StoreError::NotBegun { session: session("0199aa") },
+            StoreError::Read { path: path.clone(), what: "results", cause: sqlx() },
+            StoreError::NoSession { prefix: "7".into() },
+            StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },
+            StoreError::Damaged { path, report: "row 3 missing from index".into() },
+        ];
+        let lines: String = errors.iter().map(|error| chain(error) + "\n").collect();
+        insta::assert_snapshot!(lines, @"
+        create the folder state of the results database: permission denied
+        there is no results database state/results.db
+        open the results database state/results.db: attempted to communicate with a crashed background worker
+        state/results.db is a database, but not one of muster
+        the results database state/results.db has schema 3, and this muster knows only 1: use a newer one
+        bring the results database state/results.db to schema 2: attempted to communicate with a crashed background worker
+        write to the results database state/results.db: attempted to communicate with a crashed background worker
+        store the job of nbody @eidf:gpu+default: expected value at line 1 column 1
+        the results database state/results.db is closed
+        session 0199aa was not begun in this store
+        read results from the results database state/results.db: attempted to communicate with a crashed background worker
+        no session begins with `7`
+        several sessions begin with `0`: 0199bb, 0199aa
+        the results database state/results.db is damaged: row 3 missing from index
+        ");
+    }
 }

@@ -9,6 +9,7 @@
 //! SQLite only; the SQL of reads and writes is kept to what PostgreSQL would take as well.
 
 mod batch;
+mod bind;
 mod connect;
 mod decode;
 mod error;
@@ -19,7 +20,7 @@ mod read;
 mod schema;
 mod write;
 
-pub use error::StoreError;
+pub use error::{SqlError, StoreError};
 pub use owner::Owner;
 pub use read::{Alive, JobRow, JobState, OpenJob, Reader, SessionRow, SessionState};
 pub use write::{Intent, Store};

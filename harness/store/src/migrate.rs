@@ -17,7 +17,7 @@ async fn apply(connection: &mut SqliteConnection, path: &Path, steps: &'static [
     if missing(connection, path, steps).await?.is_empty() {
         return Ok(());
     }
-    let failed = |version, cause| StoreError::Migrate { path: path.to_owned(), version, cause };
+    let failed = |version, cause: sqlx::Error| StoreError::Migrate { path: path.to_owned(), version, cause: cause.into() };
     sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut *connection).await.map_err(|cause| failed(newest(steps), cause))?;
     let result = async {
         // Another process may have been faster.
@@ -60,7 +60,7 @@ async fn missing(
 
 /// 0 for an empty file.
 async fn version(connection: &mut SqliteConnection, path: &Path) -> Result<i64, StoreError> {
-    let failed = |cause| StoreError::Open { path: path.to_owned(), cause };
+    let failed = |cause: sqlx::Error| StoreError::Open { path: path.to_owned(), cause: cause.into() };
     let tables: Vec<String> = sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table'")
         .fetch_all(&mut *connection)
         .await
@@ -77,4 +77,76 @@ async fn version(connection: &mut SqliteConnection, path: &Path) -> Result<i64, 
 
 fn newest(steps: &[&str]) -> i64 {
     i64::try_from(steps.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlx::{Connection, sqlite::SqliteConnectOptions};
+
+    /// What a later muster might have: our steps and one more.
+    const LATER: &[&str] = &[STEPS[0], "ALTER TABLE session ADD COLUMN seed INTEGER; UPDATE session SET seed = 7;"];
+
+    const BROKEN: &[&str] = &[STEPS[0], "CREATE TABLE more (id INTEGER); INSERT INTO nothing VALUES (1);"];
+
+    async fn file(folder: &tempfile::TempDir) -> SqliteConnection {
+        let options = SqliteConnectOptions::new().filename(folder.path().join("results.db")).create_if_missing(true);
+        SqliteConnection::connect_with(&options).await.unwrap()
+    }
+
+    async fn number(connection: &mut SqliteConnection, query: &'static str) -> i64 {
+        sqlx::query_scalar(query).fetch_one(connection).await.unwrap()
+    }
+
+    const INSERT: &str = "INSERT INTO session VALUES (1, 'a', 1, NULL, '[]', '', '', '', '', '', 0, 0, '', 0, 0, '')";
+
+    #[tokio::test]
+    async fn an_empty_file_gets_all_steps_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        for _ in 0..2 {
+            to_newest(&mut connection, Path::new("results.db")).await.unwrap();
+            assert_eq!(number(&mut connection, "SELECT count(*) FROM schema_version").await, newest(STEPS));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_older_file_keeps_its_rows_and_gets_the_missing_steps() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        to_newest(&mut connection, Path::new("results.db")).await.unwrap();
+        sqlx::raw_sql(INSERT).execute(&mut connection).await.unwrap();
+        apply(&mut connection, Path::new("results.db"), LATER).await.unwrap();
+        assert_eq!(number(&mut connection, "SELECT seed FROM session").await, 7);
+        assert_eq!(number(&mut connection, "SELECT max(version) FROM schema_version").await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_newer_file_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        apply(&mut connection, Path::new("results.db"), LATER).await.unwrap();
+        let error = to_newest(&mut connection, Path::new("results.db")).await.unwrap_err();
+        assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1, .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_step_that_fails_undoes_those_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        let error = apply(&mut connection, Path::new("results.db"), BROKEN).await.unwrap_err();
+        assert!(matches!(error, StoreError::Migrate { version: 2, .. }), "{error:?}");
+        assert_eq!(number(&mut connection, "SELECT count(*) FROM sqlite_master").await, 0);
+        to_newest(&mut connection, Path::new("results.db")).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn somebody_elses_database_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        sqlx::raw_sql("CREATE TABLE bookmarks (url TEXT)").execute(&mut connection).await.unwrap();
+        let error = to_newest(&mut connection, Path::new("results.db")).await.unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+        assert_eq!(number(&mut connection, "SELECT count(*) FROM sqlite_master").await, 1);
+    }
 }

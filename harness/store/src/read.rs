@@ -226,7 +226,7 @@ impl Reader {
         query: Statement,
         decode: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
-        let failed = |cause| StoreError::Read { path: self.path.clone(), what, cause };
+        let failed = |cause: sqlx::Error| StoreError::Read { path: self.path.clone(), what, cause: cause.into() };
         let rows = query.fetch_all(&mut *self.connection.lock().await).await.map_err(failed)?;
         rows.iter().map(decode).collect::<Result<_, _>>().map_err(failed)
     }

@@ -7,6 +7,11 @@ use std::{fmt::Write, sync::Arc};
 /// A statement that waits for its values.
 pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
 
+/// The one row that is not written with many others, and whose number is asked back.
+pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended, command, system, user_name, host, \
+    workdir, version, num_cases, interrupted, owner_host, owner_pid, owner_start_time, owner_boot_id) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING number";
+
 /// One statement in the forms for 1, 2, 4, 8, 16 and 32 rows: any number of rows takes few trips, and few texts stay
 /// prepared.
 pub(crate) struct ForRows([Arc<str>; 6]);
@@ -138,6 +143,8 @@ impl Statements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect;
+    use sqlx::Row;
 
     #[test]
     fn a_statement_numbers_its_placeholders_through_all_rows() {
@@ -145,5 +152,40 @@ mod tests {
         assert_eq!(&*statement.0[0], "INSERT INTO t (a, b) VALUES ($1, $2) ");
         assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4) ");
         assert!(statement.0[5].ends_with("($63, $64) "));
+    }
+
+    /// How SQLite would go about a statement.
+    async fn plan(statement: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut connection, _) = connect::for_writing(&folder.path().join("results.db")).await.unwrap();
+        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let steps = sqlx::query(explain).fetch_all(&mut connection).await.unwrap();
+        steps.iter().map(|step| step.get::<String, _>("detail") + "\n").collect()
+    }
+
+    #[tokio::test]
+    async fn a_job_is_found_by_its_index_however_many_change() {
+        let statements = Statements::new();
+        for statement in [&statements.launched, &statements.marks, &statements.ended, &statements.cleaned] {
+            for text in &statement.0 {
+                let plan = plan(text).await;
+                let search = plan.lines().find(|step| step.starts_with("SEARCH job")).unwrap_or_default();
+                assert!(search.ends_with("sqlite_autoindex_job_1 (session=? AND identifier=?)"), "{plan}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_history_reads_nothing_but_its_own_case() {
+        let history = r#"SELECT a.finished, m.value FROM "case" c JOIN attempt a ON a."case" = c.id
+            JOIN measurement m ON m.attempt = a.id AND m.variable = 'flops'
+            WHERE c.display = 'nbody' AND c.system = 'eidf' AND c.partition = 'gpu' AND c.environ = 'default'
+            ORDER BY a.finished"#;
+        insta::assert_snapshot!(plan(history).await, @"
+        SEARCH c USING COVERING INDEX case_history (display=? AND system=? AND partition=? AND environ=?)
+        SEARCH a USING INDEX sqlite_autoindex_attempt_1 (case=?)
+        SEARCH m USING PRIMARY KEY (attempt=?)
+        USE TEMP B-TREE FOR ORDER BY
+        ");
     }
 }

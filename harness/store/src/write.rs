@@ -14,6 +14,7 @@ use muster_core::{
     scheduler::{Job, LogMark},
     time::Timestamp,
 };
+use sqlx::SqliteConnection;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -69,9 +70,13 @@ impl Store {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
         let (connection, notes) = connect::for_writing(&path).await?;
+        Ok(Self::start(connection, path, notes))
+    }
+
+    fn start(connection: SqliteConnection, path: PathBuf, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(write(Writer::new(connection, path.clone()), receiver));
-        Ok(Self { inner: Arc::new(Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) }) })
+        Self { inner: Arc::new(Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) }) }
     }
 
     /// The file.
@@ -176,4 +181,94 @@ async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes:
         }
     }
     open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+    use muster_core::{
+        error::chain,
+        result::{Outcome, Phase, Times},
+        site::SchedulerKind,
+    };
+    use tempfile::TempDir;
+
+    /// A store whose connection has been told something first.
+    async fn store(folder: &TempDir, pragma: &'static str) -> Store {
+        let path = folder.path().join("results.db");
+        let (mut connection, notes) = connect::for_writing(&path).await.unwrap();
+        sqlx::raw_sql(pragma).execute(&mut connection).await.unwrap();
+        Store::start(connection, path, notes)
+    }
+
+    fn session() -> Session {
+        let [system, user, host, version] = ["", "", "", ""].map(str::to_owned);
+        let (id, started, command, workdir) = (SessionId("a".into()), Timestamp(1), vec![], PathBuf::new());
+        let (ended, num_cases, interrupted) = (None, 1, false);
+        Session { id, started, ended, command, system, user, host, workdir, version, num_cases, interrupted }
+    }
+
+    fn owner() -> Owner {
+        Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new() }
+    }
+
+    fn skipped(number: usize, warning: &str) -> CaseResult {
+        let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
+        let about = serde_json::json!({"descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [],
+            "scheduler": SchedulerKind::Fake, "num_tasks": 1});
+        CaseResult {
+            name: CaseName { display: number.to_string(), check, hash, system, partition, environ },
+            about: serde_json::from_value(about).unwrap(),
+            identifier: None,
+            attempt: 1,
+            outcome: Outcome::Skip,
+            phase: Phase::Plan,
+            cause: None,
+            warnings: vec![warning.to_owned()],
+            nodes: vec![],
+            exits: vec![],
+            measurements: vec![],
+            times: Times::default(),
+            folder: None,
+            log_tail: None,
+            look: vec![],
+            delete: vec![],
+            leftovers: vec![],
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_reported_to_all_who_wait_and_the_store_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA max_page_count = 40").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let large: Vec<_> = (0..3).map(|number| skipped(number, &"x".repeat(100_000))).collect();
+        let finished = |result| store.finished(&session.id, result);
+        let outcomes = tokio::join!(finished(&large[0]), finished(&large[1]), finished(&large[2]));
+        for outcome in [outcomes.0, outcomes.1, outcomes.2] {
+            let error = chain(&outcome.unwrap_err());
+            assert!(error.ends_with("results.db: database or disk is full (code 13)"), "{error}");
+        }
+        let small = skipped(4, "");
+        store.finished(&session.id, &small).await.unwrap();
+        store.end(&session.id, Timestamp(2), true).await.unwrap();
+        store.close().await.unwrap();
+        let reader = Reader::open(store.path()).await.unwrap();
+        reader.integrity().await.unwrap();
+        assert_eq!(reader.results(&session.id).await.unwrap(), [small]);
+    }
+
+    #[tokio::test]
+    async fn a_lock_held_too_long_is_reported_and_the_store_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA busy_timeout = 50").await;
+        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
+        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let error = chain(&store.begin(&session(), &owner()).await.unwrap_err());
+        assert!(error.ends_with("results.db: database is locked (code 5)"), "{error}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        store.begin(&session(), &owner()).await.unwrap();
+    }
 }

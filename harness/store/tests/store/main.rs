@@ -2,5 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cost;
+mod failures;
+mod killed;
+mod round_trip;
 mod session;
 mod support;

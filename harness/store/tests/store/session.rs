@@ -2,8 +2,8 @@
 
 use crate::support::{intend, launched, owner, result, rules, session};
 use muster_core::{
-    result::{Failure, Outcome},
-    scheduler::LogMark,
+    result::{CaseResult, Failure, Outcome},
+    scheduler::{Disruption, LogMark},
     time::Timestamp,
 };
 use muster_store::{JobState, Reader, SessionState, Store};
@@ -47,4 +47,21 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     assert_eq!(reader.open_jobs().await.unwrap(), []);
     assert_eq!(reader.unfinished(&session.id).await.unwrap(), []);
     reader.integrity().await.unwrap();
+}
+
+#[tokio::test]
+async fn of_a_case_that_was_retried_the_last_attempt_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let store = Store::open(&path).await.unwrap();
+    let session = session("0199aa", 5);
+    store.begin(&session, &owner(1)).await.unwrap();
+    let lost = CaseResult { identifier: None, ..result(1, 1, Outcome::Disrupted(Disruption::Evicted)) };
+    let passed = result(1, 2, Outcome::Pass);
+    store.finished(&session.id, &lost).await.unwrap();
+    store.finished(&session.id, &passed).await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    assert_eq!(reader.results(&session.id).await.unwrap(), [lost, passed]);
+    let row = reader.sessions(1, &|_| true).await.unwrap().remove(0);
+    assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("pass".to_owned(), 1)]);
 }
