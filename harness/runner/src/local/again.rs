@@ -4,7 +4,7 @@
 //! shell leaves the exit status.
 
 use super::{
-    exit,
+    blocking, exit,
     handle::LocalHandle,
     live::POLL,
     mark,
@@ -17,20 +17,20 @@ use muster_core::{
     time::Timestamp,
 };
 use std::{fs, path::Path, time::UNIX_EPOCH};
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::time::sleep;
 
 /// What is known of it now, and who leads it if it runs.
-pub(super) struct Sight {
-    pub(super) status: JobStatus,
-    pub(super) leader: Option<Process>,
+struct Sight {
+    status: JobStatus,
+    leader: Option<Process>,
 }
 
 /// Returns as soon as the status differs from `seen`.
 pub(super) async fn wait(job: &Job, here: &Machine, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
     let handle = LocalHandle::of(job)?;
     loop {
-        let sight = look(job, &handle, here).await?;
-        match sight {
+        let (job, handle, here) = (job.clone(), handle.clone(), here.clone());
+        match blocking(move || look(&job, &handle, &here)).await? {
             Sight { status, .. } if Some(&status) != seen => return Ok(status),
             Sight { leader: Some(leader), .. } => ended(leader).await,
             Sight { leader: None, .. } => std::future::pending().await,
@@ -39,13 +39,7 @@ pub(super) async fn wait(job: &Job, here: &Machine, seen: Option<&JobStatus>) ->
 }
 
 /// What is known of it now.
-pub(super) async fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, SchedulerError> {
-    let (job, handle, here) = (job.clone(), handle.clone(), here.clone());
-    let looked = spawn_blocking(move || look_now(&job, &handle, &here)).await;
-    looked.unwrap_or_else(|error| Err(SchedulerError::new(Class::Infra, "look for a local job", error)))
-}
-
-fn look_now(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, SchedulerError> {
+fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, SchedulerError> {
     let reach = handle.machine.seen_from(here);
     let leader = if reach == Reach::Here { living_leader(job, handle) } else { None };
     let since = || handle.started.or_else(|| modified(&job.stage.join(SCRIPT_FILE))).unwrap_or_default();

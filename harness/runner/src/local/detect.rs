@@ -9,7 +9,7 @@
 //! an affinity mask or a quota keeps from this process: figures are compared with references of machines.
 
 use muster_core::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What the site file states, completed with what is detected. Reads a few files for every CPU, so call it once for an
 /// invocation, and only if a `local` partition is in use.
@@ -53,12 +53,6 @@ fn per(all: Option<u64>, groups: Option<u64>) -> Option<u64> {
     all.is_multiple_of(groups).then_some(all / groups)
 }
 
-/// The number of different values.
-fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<u64> {
-    let number = values.into_iter().collect::<BTreeSet<T>>().len() as u64;
-    (number > 0).then_some(number)
-}
-
 fn machine() -> String {
     rustix::system::uname().machine().to_string_lossy().into_owned()
 }
@@ -68,8 +62,8 @@ use linux as platform;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{Processor, distinct, machine};
-    use std::{fs, path::Path};
+    use super::{Processor, machine};
+    use std::{collections::BTreeSet, fs, path::Path};
 
     pub(super) fn detect() -> Processor {
         read(Path::new("/"), machine())
@@ -90,6 +84,12 @@ mod linux {
             num_sockets: sockets.or(seen.num_sockets),
             ..seen
         }
+    }
+
+    /// The number of different values.
+    fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<u64> {
+        let number = values.into_iter().collect::<BTreeSet<T>>().len() as u64;
+        (number > 0).then_some(number)
     }
 
     /// `0-3,8,10-11`

@@ -4,6 +4,7 @@
 //! signalled by its descriptor after its start time was compared, so that a recycled pid is never hit.
 
 use super::{
+    blocking,
     live::{GRACE, KILL_WAIT, POLL},
     mark,
     process::Process,
@@ -11,10 +12,7 @@ use super::{
 use muster_core::case::Identifier;
 use rustix::process::Signal;
 use std::collections::HashSet;
-use tokio::{
-    task::spawn_blocking,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 
 /// A job whose processes have to end.
 #[derive(Debug, Clone)]
@@ -25,13 +23,13 @@ pub(super) struct Target {
 }
 
 /// What lives of each target.
-pub(super) async fn living(targets: &[Target]) -> Vec<Vec<Process>> {
+async fn living(targets: &[Target]) -> Vec<Vec<Process>> {
     let targets = targets.to_vec();
     let look = move || {
         let living = mark::scan();
-        targets.iter().map(|target| mark::of_job(&living, &target.identifier, target.leader)).collect()
+        targets.iter().map(|target| mark::of_job(&living, &target.identifier, target.leader)).collect::<Vec<_>>()
     };
-    spawn_blocking(look).await.unwrap_or_default()
+    blocking(look).await
 }
 
 /// Ends everything of the targets and says what is left of each.

@@ -11,7 +11,7 @@
 //! `wait` can be dropped.
 
 use super::{
-    exit,
+    blocking, exit,
     launch::Spawned,
     process::{self, Process, Stat},
 };
@@ -29,7 +29,6 @@ use std::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
-    task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
 
@@ -166,7 +165,7 @@ pub(super) async fn wait_pidfd(pid: Pid) -> bool {
 async fn has_others(leader: Process) -> bool {
     let lives_in_group = move |stat: Stat| stat.lives() && stat.group == leader.pid;
     let look = move || process::all().into_iter().any(|pid| pid != leader.pid && process::stat(pid).is_some_and(lives_in_group));
-    spawn_blocking(look).await.unwrap_or(false)
+    blocking(look).await
 }
 
 /// Until the killed group has no member: then nobody writes the log any more. Not for ever: where nobody reaps orphans

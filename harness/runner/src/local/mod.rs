@@ -109,7 +109,7 @@ impl LocalScheduler {
         if is_new {
             let (job, environment, jobs, live) = (job.clone(), self.environment.clone(), self.jobs.clone(), live.clone());
             // On a thread of its own it comes to its end even if this future is dropped.
-            let spawning = spawn_blocking(move || match launch::spawn(&job, &handle, &environment) {
+            let spawning = blocking(move || match launch::spawn(&job, &handle, &environment) {
                 Ok(spawned) => {
                     live.begin(spawned);
                     None
@@ -121,10 +121,9 @@ impl LocalScheduler {
                 }
             });
             match spawning.await {
-                Ok(None) => {}
-                Ok(Some(Refusal::NoRoom(why))) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY }),
-                Ok(Some(Refusal::Failed(error))) => return Err(error),
-                Err(error) => return Err(SchedulerError::new(Class::Infra, "start a thread to launch on", error)),
+                None => {}
+                Some(Refusal::NoRoom(why)) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY }),
+                Some(Refusal::Failed(error)) => return Err(error),
             }
         }
         match beyond_launch(&live).await {
@@ -138,7 +137,8 @@ impl LocalScheduler {
         let mut changes = live.subscribe();
         loop {
             let status = match &*changes.borrow_and_update() {
-                State::Launching | State::Failed => JobStatus::NotSeen,
+                State::Launching => JobStatus::NotSeen,
+                State::Failed => break,
                 State::Running { since, .. } => JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()] },
                 State::Ended { ending, .. } => JobStatus::Ended((**ending).clone()),
             };
@@ -146,9 +146,10 @@ impl LocalScheduler {
                 return Ok(status);
             }
             if changes.changed().await.is_err() {
-                std::future::pending::<()>().await;
+                break;
             }
         }
+        again::wait(job, &self.here, seen).await
     }
 
     async fn clean(&self, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
@@ -156,8 +157,9 @@ impl LocalScheduler {
         let Some(live) = self.live(job) else { return self.clean_again(job).await };
         let leader = beyond_launch(&live).await.map(|(leader, _)| leader);
         if !live.stop().await {
-            let items = vec![exit::leftover(&job.identifier, host, leader.as_slice())];
-            return Ok(Leftovers { items });
+            let group = leader.map_or(0, |leader| leader.pid);
+            let item = format!("processes of job {} on {host} that do not end: kill -KILL -- -{group}", job.identifier);
+            return Ok(Leftovers { items: vec![item] });
         }
         if how == Disposition::Delete {
             lock(&self.jobs).remove(&job.identifier);
@@ -184,10 +186,10 @@ impl LocalScheduler {
 
     async fn list_marked(&self, scope: &Scope) -> Result<Vec<Job>, SchedulerError> {
         let scan = || mark::jobs(&mark::scan());
-        let marked =
-            spawn_blocking(scan).await.map_err(|error| SchedulerError::new(Class::Infra, "look for marked processes", error))?;
-        let in_scope =
-            marked.into_iter().filter(|(mark, _)| scope.session.as_ref().is_none_or(|session| *session == mark.session));
+        let in_scope = blocking(scan)
+            .await
+            .into_iter()
+            .filter(|(mark, _)| scope.session.as_ref().is_none_or(|session| *session == mark.session));
         let jobs = in_scope.map(|(mark, found)| {
             let handle = LocalHandle {
                 script: String::new(),
@@ -207,6 +209,18 @@ impl LocalScheduler {
             }
         });
         Ok(jobs.collect())
+    }
+}
+
+/// Runs blocking work on a thread for it; a panic there goes on here.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(lost) => match lost.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is being shut down: nobody waits for the answer.
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 
@@ -262,8 +276,7 @@ impl Scheduler for LocalScheduler {
             }
             let started = if let JobStatus::Ended(ending) = status { ending.started } else { Timestamp::default() };
             let (job, host) = (job.clone(), self.host_of(job));
-            let chunks = spawn_blocking(move || logs::chunks(&job, &host, started)).await;
-            chunks.unwrap_or_else(|error| Err(SchedulerError::new(Class::Infra, "read a log", error)))
+            blocking(move || logs::chunks(&job, &host, started)).await
         };
         let chunks = ended.map_ok(|chunks| stream::iter(chunks).map(Ok)).map(|result| match result {
             Ok(chunks) => chunks.left_stream(),

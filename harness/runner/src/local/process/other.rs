@@ -1,4 +1,4 @@
-//! Unix without `/proc`: `ps` and `sysctl` are asked. Compiled, but never run by the tests of this repository.
+//! Unix without `/proc`: `ps` and `sysctl` are asked. Only its parser is tested in this repository.
 //!
 //! What is missing here: environments of other processes, so that a listing and a sweep find nothing, and a daemon
 //! that left its process group is not found.
