@@ -64,6 +64,13 @@ pub struct Section {
     pub gaps: Vec<String>,
 }
 
+impl Section {
+    /// A section of which only the place is known: complete, without times and exit.
+    pub fn new(origin: SectionOrigin, offset: u64, bytes: u64) -> Self {
+        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps: Vec::new() }
+    }
+}
+
 /// The bytes of a whole stdout: a memory map, a vector, a static text.
 pub type Text = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
@@ -89,24 +96,32 @@ impl Stdout {
     /// One section that is the whole of `text`: for tests and rehearsals.
     pub fn of(text: impl Into<Vec<u8>>) -> Self {
         let text: Vec<u8> = text.into();
-        let section = Section {
-            origin: SectionOrigin {
-                name: "stdout".into(),
-                container: None,
-                role: 0,
-                index: 0,
-                created: Timestamp::default(),
-                node: None,
-            },
-            offset: 0,
-            bytes: text.len() as u64,
-            lines: None,
-            first: None,
-            last: None,
-            exit: None,
-            gaps: Vec::new(),
+        let origin = SectionOrigin {
+            name: "stdout".into(),
+            container: None,
+            role: 0,
+            index: 0,
+            created: Timestamp::default(),
+            node: None,
         };
+        let section = Section::new(origin, 0, text.len() as u64);
         Self::new(Arc::new(text), [section])
+    }
+
+    /// The contract, carried out in memory: what a spool does on disk, for tests and rehearsals.
+    pub fn assemble(identifier: &Identifier, mut logs: Vec<(SectionOrigin, Vec<u8>)>) -> Self {
+        logs.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
+        let mut text = first_line(identifier).into_bytes();
+        let mut sections = Vec::with_capacity(logs.len());
+        for (origin, log) in logs {
+            text.extend(header(&origin.title()).into_bytes());
+            sections.push(Section::new(origin, text.len() as u64, log.len() as u64));
+            let unfinished = log.last().is_some_and(|byte| *byte != b'\n');
+            text.extend(log);
+            // Not the log's own: a pattern does not see it.
+            text.extend(unfinished.then_some(b'\n'));
+        }
+        Self::new(Arc::new(text), sections)
     }
 
     /// The whole text with its framing.
@@ -143,39 +158,71 @@ pub fn header(title: &str) -> String {
     format!("\n-------{title}-------\n")
 }
 
-/// Sorts sections into the contract's order.
-pub fn order(sections: &mut [Section]) {
-    sections.sort_by(|a, b| a.origin.key().cmp(&b.origin.key()));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// One piece of an assembled stdout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// This text.
-    Frame(String),
-    /// The log of the section with this index, byte for byte.
-    Log(usize),
-}
+    fn origin(name: &str, role: u32, index: u32, created: i64) -> SectionOrigin {
+        SectionOrigin { name: name.into(), container: None, role, index, created: Timestamp(created), node: None }
+    }
 
-/// What to write, one after the other, to assemble `sections` (in order, their `bytes` known). Each section's `offset`
-/// is set to where its log will stand. A log without a final newline gets one, which is not counted as its own.
-pub fn framing(identifier: &Identifier, sections: &mut [Section], ends_in_newline: impl Fn(&Section) -> bool) -> Vec<Piece> {
-    let mut at = 0_u64;
-    let mut pieces = Vec::with_capacity(2 * sections.len() + 1);
-    let mut frame = first_line(identifier);
-    for (index, section) in sections.iter_mut().enumerate() {
-        frame.push_str(&header(&section.origin.title()));
-        at += frame.len() as u64;
-        pieces.push(Piece::Frame(std::mem::take(&mut frame)));
-        section.offset = at;
-        at += section.bytes;
-        pieces.push(Piece::Log(index));
-        if section.bytes > 0 && !ends_in_newline(section) {
-            frame.push('\n');
-        }
+    fn identifier() -> Identifier {
+        Identifier::parse("aotugiob").unwrap()
     }
-    if !frame.is_empty() {
-        pieces.push(Piece::Frame(frame));
+
+    #[test]
+    fn the_sections_stand_in_the_order_of_the_contract() {
+        let mut sidecar = origin("rank-0", 1, 0, 5);
+        sidecar.container = Some("sidecar".into());
+        let logs = vec![
+            (origin("rank-1", 1, 1, 3), b"third, without a newline".to_vec()),
+            (origin("b-restarted", 1, 2, 4), b"fifth\n".to_vec()),
+            (origin("rank-0", 1, 0, 5), b"second\n\n".to_vec()),
+            (origin("launcher", 0, 0, 9), b"first\n".to_vec()),
+            (origin("c-first", 1, 2, 3), b"".to_vec()),
+            (sidecar, b"after second\n".to_vec()),
+        ];
+        let stdout = Stdout::assemble(&identifier(), logs);
+        insta::assert_snapshot!(std::str::from_utf8(stdout.bytes()).unwrap(), @"
+        aotugiob
+
+        -------launcher-------
+        first
+
+        -------rank-0-------
+        second
+
+
+        -------rank-0/sidecar-------
+        after second
+
+        -------rank-1-------
+        third, without a newline
+
+        -------c-first-------
+
+        -------b-restarted-------
+        fifth
+        ");
+        let texts: Vec<_> =
+            stdout.sections().iter().map(|section| std::str::from_utf8(stdout.section(section)).unwrap()).collect();
+        assert_eq!(texts, ["first\n", "second\n\n", "after second\n", "third, without a newline", "", "fifth\n"]);
     }
-    pieces
+
+    #[test]
+    fn bytes_pass_unchanged() {
+        let log = [0, 0xff, b'\r', b'\n', 0x1b, b'x'];
+        let stdout = Stdout::assemble(&identifier(), vec![(origin("a", 0, 0, 0), log.to_vec())]);
+        assert_eq!(stdout.section(&stdout.sections()[0]), log);
+        assert_eq!(stdout.bytes(), [&b"aotugiob\n\n-------a-------\n"[..], &log, b"\n"].concat());
+    }
+
+    #[test]
+    fn a_section_beyond_the_text_is_cut_to_it() {
+        let at = |offset, bytes| {
+            let stdout = Stdout::new(Arc::new(b"0123".to_vec()), [Section::new(origin("a", 0, 0, 0), offset, bytes)]);
+            stdout.section(&stdout.sections()[0]).to_vec()
+        };
+        assert_eq!([at(1, 2), at(2, 9), at(9, 1), at(u64::MAX, u64::MAX)], [&b"12"[..], b"23", b"", b""]);
+    }
 }

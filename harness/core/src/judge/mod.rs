@@ -18,6 +18,9 @@ mod sanity;
 mod scan;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     pattern::Pattern,
     perf::{Measurement, PerfVariable, Source},
