@@ -111,15 +111,16 @@ impl Stdout {
     /// The contract, carried out in memory: what a spool does on disk, for tests and rehearsals.
     pub fn assemble(identifier: &Identifier, mut logs: Vec<(SectionOrigin, Vec<u8>)>) -> Self {
         logs.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
-        let mut text = first_line(identifier).into_bytes();
-        let mut sections = Vec::with_capacity(logs.len());
-        for (origin, log) in logs {
-            text.extend(header(&origin.title()).into_bytes());
-            sections.push(Section::new(origin, text.len() as u64, log.len() as u64));
-            let unfinished = log.last().is_some_and(|byte| *byte != b'\n');
-            text.extend(log);
-            // Not the log's own: a pattern does not see it.
-            text.extend(unfinished.then_some(b'\n'));
+        let section = |(origin, log): &(SectionOrigin, Vec<u8>)| Section::new(origin.clone(), 0, log.len() as u64);
+        let mut sections: Vec<_> = logs.iter().map(section).collect();
+        let mut ends = logs.iter().map(|(_, log)| log.ends_with(b"\n"));
+        let pieces = framing(identifier, &mut sections, |_| ends.next().unwrap_or(true));
+        let mut text = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Frame(frame) => text.extend(frame.into_bytes()),
+                Piece::Log(index) => text.extend(&logs[index].1),
+            }
         }
         Self::new(Arc::new(text), sections)
     }
@@ -156,6 +157,48 @@ pub fn first_line(identifier: &Identifier) -> String {
 /// The two lines before a section's text.
 pub fn header(title: &str) -> String {
     format!("\n-------{title}-------\n")
+}
+
+/// Sorts sections into the contract's order.
+pub fn order(sections: &mut [Section]) {
+    sections.sort_by(|a, b| a.origin.key().cmp(&b.origin.key()));
+}
+
+/// One piece of an assembled stdout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// This text.
+    Frame(String),
+    /// The log of the section with this index, byte for byte.
+    Log(usize),
+}
+
+/// What to write, one after the other, to assemble `sections` (in order, their `bytes` known). Each section's `offset`
+/// is set to where its log will stand. A log without a final newline gets one, which is not counted as its own;
+/// `ends_in_newline` is asked once for each section, in order.
+pub fn framing(
+    identifier: &Identifier,
+    sections: &mut [Section],
+    mut ends_in_newline: impl FnMut(&Section) -> bool,
+) -> Vec<Piece> {
+    let mut at = 0_u64;
+    let mut pieces = Vec::with_capacity(2 * sections.len() + 1);
+    let mut frame = first_line(identifier);
+    for (index, section) in sections.iter_mut().enumerate() {
+        frame.push_str(&header(&section.origin.title()));
+        at += frame.len() as u64;
+        pieces.push(Piece::Frame(std::mem::take(&mut frame)));
+        section.offset = at;
+        at += section.bytes;
+        pieces.push(Piece::Log(index));
+        if !ends_in_newline(section) && section.bytes > 0 {
+            frame.push('\n');
+        }
+    }
+    if !frame.is_empty() {
+        pieces.push(Piece::Frame(frame));
+    }
+    pieces
 }
 
 #[cfg(test)]

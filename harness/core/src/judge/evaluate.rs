@@ -1,15 +1,26 @@
-//! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures before them.
+//! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures read so far.
 
-use crate::{rules::Rules, stdout::Stdout};
+use crate::{
+    expr::{Arithmetic, Expr, ExprError, Scope},
+    rules::Rules,
+    stdout::Stdout,
+};
+use std::sync::Arc;
 
 /// What expressions see.
 pub(super) struct Evaluator {
+    facts: Arc<Scope>,
     figures: Vec<(String, f64)>,
 }
 
 impl Evaluator {
-    pub(super) fn new(_rules: &Rules, _stdout: &Stdout) -> Self {
-        Self { figures: Vec::new() }
+    pub(super) fn new(rules: &Rules, stdout: &Stdout) -> Self {
+        let mut facts = Scope::new();
+        for (name, value) in &rules.facts {
+            facts.set(name.as_str(), value.clone());
+        }
+        facts.set_text(stdout.clone());
+        Self { facts: Arc::new(facts), figures: Vec::new() }
     }
 
     /// Lets the expressions that follow see a figure as `perf["label"]`.
@@ -17,11 +28,17 @@ impl Evaluator {
         self.figures.push((label, figure));
     }
 
-    pub(super) fn is_true(&self, _expression: &str) -> Result<bool, String> {
-        Err("expressions are not built yet".to_owned())
+    pub(super) fn is_true(&self, expression: &str) -> Result<bool, ExprError> {
+        Expr::compile(expression, Arithmetic::Doubles)?.eval_bool(&self.scope())
     }
 
-    pub(super) fn figure(&self, _expression: &str) -> Result<f64, String> {
-        Err("expressions are not built yet".to_owned())
+    pub(super) fn figure(&self, expression: &str) -> Result<f64, ExprError> {
+        Expr::compile(expression, Arithmetic::Doubles)?.eval_f64(&self.scope())
+    }
+
+    fn scope(&self) -> Scope {
+        let mut scope = Scope::under(Arc::clone(&self.facts));
+        scope.set_figures("perf", self.figures.iter().cloned());
+        scope
     }
 }

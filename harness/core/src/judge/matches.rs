@@ -30,6 +30,9 @@ pub(super) struct Place {
     pub offset: usize,
 }
 
+/// How many bytes before a place are shown with it: a progress bar is one line of megabytes.
+const CONTEXT: usize = 100;
+
 impl Matches {
     pub(super) fn new(question: Question) -> Self {
         Self { question, count: 0, first: None }
@@ -61,11 +64,11 @@ impl Matches {
 }
 
 impl Place {
-    /// Its line in its section, from 1, and that line's text.
+    /// Its line in its section, from 1, and that line's text; of a very long line, what surrounds the place.
     pub(super) fn line(self, stdout: &Stdout) -> (usize, &[u8]) {
         let text = stdout.sections().get(self.section).map_or(&[][..], |section| stdout.section(section));
         let (before, after) = text.split_at(self.offset.min(text.len()));
-        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1).max(before.len().saturating_sub(CONTEXT));
         let end = memchr::memchr(b'\n', after).map_or(text.len(), |at| before.len() + at);
         (memchr::memchr_iter(b'\n', before).count() + 1, &text[start..end])
     }

@@ -5,8 +5,9 @@
 //! Ending --exits--.       answers --sanity--.        figures --performance--.
 //!                  `--------------------------`---------------------------------> conclude --> Judgement
 //! ```
-//! Everything is looked at before anything is concluded, so that a cause can name all that is wrong. Nothing here
-//! knows the time; the caller's `expired` does.
+//! Everything is looked at before anything is concluded, so that a cause can name all that is wrong, and figures are
+//! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time; the caller's `expired`
+//! does.
 
 mod conclude;
 mod evaluate;
@@ -66,15 +67,16 @@ fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dy
     if let Err(at) = scan::scan(stdout, &mut searches, block, &mut watch) {
         return too_long(&at, &searches, sanity_searches, stdout);
     }
-    let figures = searches.split_off(sanity_searches);
+    let figures = searches.split_off(sanity_searches).into_iter().filter_map(Search::into_figures);
+    let answers = searches.into_iter().filter_map(Search::into_answer);
     let mut evaluator = Evaluator::new(rules, stdout);
-    let exit = exits::failure(&rules.sanity, ending);
-    let sanity = sanity::failures(&rules.sanity, searches.into_iter().filter_map(Search::into_answer), &evaluator, stdout);
+    let readings = performance::read(rules, stdout, figures, &mut evaluator);
+    let sanity = sanity::failures(&rules.sanity, answers, &evaluator, stdout);
     if watch.ask().is_err() {
-        return Judgement::error(Phase::Sanity, TOO_LONG.to_owned());
+        return Judgement::error(Phase::Sanity, format!("{TOO_LONG}: the expressions took it"));
     }
-    let performance = (exit.is_none() && sanity.is_empty())
-        .then(|| performance::measure(rules, stdout, figures.into_iter().filter_map(Search::into_figures), &mut evaluator));
+    let exit = exits::failure(&rules.sanity, ending);
+    let performance = (exit.is_none() && sanity.is_empty()).then(|| performance::hold(rules, stdout, readings));
     conclude::conclude(rules, stdout, exit, &sanity, performance)
 }
 
@@ -90,7 +92,7 @@ impl Judgement {
 /// a placeholder may have put anything into a pattern since.
 fn compile(rules: &Rules) -> Result<(Vec<Search>, usize), (Phase, String)> {
     let explain = |phase: Phase, pattern: &str, error: &dyn std::fmt::Display| {
-        (phase, format!("{} is no pattern: {error}", words::quote(pattern.as_bytes())))
+        (phase, format!("pattern {}: {error}", words::quote(pattern.as_bytes())))
     };
     let mut searches = Vec::new();
     for (text, question) in rules.sanity.iter().filter_map(|item| sanity::question(&item.claim)) {

@@ -31,55 +31,69 @@ pub(super) struct Performance {
     surprises: Vec<String>,
 }
 
-/// Measures and judges all variables. `figures` are those of the variables with a pattern, in order.
-pub(super) fn measure(
+/// What was read for one variable: its rows, or why it has none.
+pub(super) type Readings = Result<Vec<Row>, String>;
+
+/// Reads all variables, so that expressions see those before them. `figures` are those of the variables with a pattern,
+/// in order.
+pub(super) fn read(
     rules: &Rules,
     stdout: &Stdout,
     figures: impl IntoIterator<Item = Figures>,
     evaluator: &mut Evaluator,
-) -> Performance {
+) -> Vec<Readings> {
     let mut figures = figures.into_iter();
-    let mut all = Performance::default();
-    for variable in &rules.perf_variables {
+    let mut read = |variable: &PerfVariable| {
         let rows = match &variable.source {
             Source::Pattern { .. } => {
-                figures.next().map_or_else(|| Ok(Vec::new()), |figures| figures.finish(stdout.sections().len()))
+                figures.next().map_or_else(|| Ok(Vec::new()), |found| found.finish(stdout.sections().len()))
             }
-            Source::Value(expression) => evaluate(variable, expression, evaluator, &mut all.warnings),
+            Source::Value(expression) => match evaluator.figure(expression) {
+                Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
+                Err(why) => Err(format!("{}: {why}", quote(expression.as_bytes()))),
+            },
         };
+        for row in rows.iter().flatten() {
+            if let Ok(value) = row.value {
+                evaluator.learn(name_of(variable, row, stdout), value);
+            }
+        }
+        rows
+    };
+    rules.perf_variables.iter().map(&mut read).collect()
+}
+
+/// What expressions call a figure: `flops`, `latency[8]`, `flops@pod-a`, `latency[8]@pod-a`.
+fn name_of(variable: &PerfVariable, row: &Row, stdout: &Stdout) -> String {
+    let section = row.section.and_then(|section| stdout.sections().get(section));
+    section.map_or_else(|| label(variable, row), |section| format!("{}@{}", label(variable, row), section.origin.title()))
+}
+
+fn label(variable: &PerfVariable, row: &Row) -> String {
+    row.key.as_ref().map_or_else(|| variable.name.clone(), |key| format!("{}[{key}]", variable.name))
+}
+
+/// Holds what was read against the references.
+pub(super) fn hold(rules: &Rules, stdout: &Stdout, readings: Vec<Readings>) -> Performance {
+    let mut all = Performance::default();
+    for (variable, rows) in rules.perf_variables.iter().zip(readings) {
         let begin = all.measurements.len();
         match rows {
             Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, stdout)),
+            // What is computed from something that may be missing may itself be missing; but it is said.
+            Err(why) if variable.optional && matches!(variable.source, Source::Value(_)) => {
+                all.warnings.push(format!("`{}` is left out: {why}", variable.name));
+            }
             Err(why) => all.lacks.push(format!("`{}`: {why}", variable.name)),
-        }
-        for measurement in &all.measurements[begin..] {
-            evaluator.learn(place_label(measurement), measurement.value);
         }
         all.miss_keys(rules, variable, begin);
     }
     all
 }
 
-/// A computed variable's only row; none if it may be missing and cannot be computed.
-fn evaluate(
-    variable: &PerfVariable,
-    expression: &str,
-    evaluator: &Evaluator,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Row>, String> {
-    match evaluator.figure(expression) {
-        Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
-        Err(why) if variable.optional => {
-            warnings.push(format!("`{}` is left out: {}: {why}", variable.name, quote(expression.as_bytes())));
-            Ok(Vec::new())
-        }
-        Err(why) => Err(format!("{}: {why}", quote(expression.as_bytes()))),
-    }
-}
-
 impl Performance {
     fn take(&mut self, rules: &Rules, variable: &PerfVariable, row: Row, stdout: &Stdout) {
-        let label = row.key.as_ref().map_or_else(|| variable.name.clone(), |key| format!("{}[{key}]", variable.name));
+        let label = label(variable, &row);
         let place = row.section.map_or_else(String::new, |section| in_section(stdout, section));
         let value = match row.value {
             Ok(value) => value,
@@ -150,12 +164,6 @@ impl Performance {
         };
         (outcome, cause, tolerated)
     }
-}
-
-/// What expressions call a measurement: `flops`, `latency[8]`, `flops@pod-a`, `latency[8]@pod-a`.
-fn place_label(measurement: &Measurement) -> String {
-    let label = measurement.label();
-    measurement.section.as_ref().map_or(label.clone(), |section| format!("{label}@{section}"))
 }
 
 /// A row's own reference, else the one for all rows, else the variable's.

@@ -48,7 +48,7 @@ fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -
     let pattern = quote_pattern(pattern);
     match claim {
         Claim::Found { count: Some(wanted), .. } => {
-            (matches.count != *wanted).then(|| format!("{pattern} found {}, expected {}", times(matches.count), times(*wanted)))
+            (matches.count != *wanted).then(|| format!("{pattern} found {}, expected {wanted}", times(matches.count)))
         }
         Claim::Found { count: None, .. } => (matches.count == 0).then(|| format!("{pattern} not found")),
         Claim::NotFound { .. } => matches.first.map(|place| {

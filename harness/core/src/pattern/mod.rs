@@ -156,6 +156,9 @@ impl Pattern {
 mod tests {
     use super::*;
 
+    /// A pattern, its tag, and the groups of the value, the unit and the key.
+    type Row = (&'static str, Option<&'static str>, usize, Option<usize>, Option<usize>);
+
     fn pattern(text: &str) -> Pattern {
         Pattern::compile(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_value_is_the_tag_else_value_else_the_only_name_else_the_first_group() {
-        let rows: [(&str, Option<&str>, usize, Option<usize>, Option<usize>); 14] = [
+        let rows: [Row; 14] = [
             (r"\d+", None, 0, None, None),
             (r"= (\d+)", None, 1, None, None),
             (r"(a) (\d+)", None, 1, None, None),

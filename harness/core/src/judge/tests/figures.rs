@@ -171,12 +171,47 @@ fn per_section_gives_every_pod_its_figure_and_node() {
 }
 
 #[test]
+fn a_computed_figure_sees_those_before_it() {
+    let computed = |name: &str, expression: &str| PerfVariable {
+        source: Source::Value(expression.into()),
+        ..variable(name, "", "", Pick::Item(0))
+    };
+    let mut rules = perf([
+        variable("bytes", r"bytes (\d+)", "B", Pick::Item(0)),
+        variable("time", r"^(?<key>\S+) took (\S+) s", "s", Pick::Item(0)),
+        PerfVariable { per_section: true, ..variable("rank", r"rank (\d)", "", Pick::Item(0)) },
+        computed("speed", "perf['bytes'] / perf['time[read]'] / factor"),
+        computed("double", "2 * perf['speed']"),
+        computed("text", "extractsingle(r'bytes (.*)', 1)"),
+        computed("odd", "perf['bytes'] / 0"),
+        computed("place", "perf['rank@stdout']"),
+    ]);
+    rules.facts.insert("factor".into(), 1000.into());
+    let judged = |rules: &Rules| {
+        let judgement = judge_text(rules, "bytes 5000\nread took 2 s\nrank 3\n");
+        let rows: Vec<_> = judgement.measurements.iter().map(|m| format!("{}={}", m.label(), m.value)).collect();
+        format!("{}\n{}", rows.join(" "), say(&judgement))
+    };
+    insta::assert_snapshot!(judged(&rules), @"
+    bytes=5000 time[read]=2 rank=3 speed=2.5 double=5 text=5000 odd=inf place=3
+    pass
+    ");
+    rules.perf_variables = vec![computed("a", "perf['none'] * 2"), computed("b", "'three'"), computed("c", "[1]")];
+    insta::assert_snapshot!(judged(&rules), @"invalid{metrics}: `a`: `perf['none'] * 2`: there is no key `none` here; `b`: `'three'`: the result is text, not a number; `c`: `[1]`: the result is a list, not a number");
+    rules.perf_variables.truncate(1);
+    rules.perf_variables[0].optional = true;
+    insta::assert_snapshot!(judged(&rules), @"
+    pass
+    warning: `a` is left out: `perf['none'] * 2`: there is no key `none` here
+    ");
+}
+
+#[test]
 fn memory_is_bounded_and_the_limit_is_named() {
     let log = "1\n".repeat(VALUES_LIMIT + 1);
     let by = |pick| value(variable("a", "^1$", "", pick), &log);
     insta::assert_snapshot!(by(Pick::Reduce(Reduce::Median)), @"invalid{metrics}: `a`: more than 1000000 values: narrow the pattern, or reduce them to something else");
-    assert_eq!(by(Pick::Reduce(Reduce::Sum)), "1000001");
-    let rows: String = (0..=10_000).map(|key| format!("{key} 1\n")).collect();
+    let rows = (0..=10_000).map(|key| format!("{key} 1\n")).collect::<Vec<_>>().concat();
     insta::assert_snapshot!(value(first("t", r"^(?<key>\d+) (\d)$"), &rows), @"invalid{metrics}: `t`: the table has more than 10000 rows");
     insta::assert_snapshot!(value(first("t", r"^(?<key>\S+) (\d)$"), &format!("{} 1", "k".repeat(201))), @"invalid{metrics}: `t`: a key of the table is longer than 200 bytes");
 }

@@ -3,10 +3,12 @@ use crate::perf::Verdict;
 
 const OPEN: Option<f64> = None;
 
+/// A reference with its lower and upper threshold, the text of a figure, and whether it passes.
+type Row = (f64, Option<f64>, Option<f64>, &'static str, bool);
+
 #[test]
 fn a_reference_holds_exactly_where_reframe_says() {
-    // (reference, lower, upper), the text of the figure, and whether it passes.
-    let rows: [(f64, Option<f64>, Option<f64>, &str, bool); 31] = [
+    let rows: [Row; 31] = [
         // Above zero the thresholds are fractions, and the bounds belong to the interval.
         (100.0, Some(-0.1), Some(0.1), "90", true),
         (100.0, Some(-0.1), Some(0.1), "110", true),
@@ -100,7 +102,7 @@ fn what_is_printed_stands_to_its_bounds_as_what_was_measured() {
 fn many_misses_are_counted() {
     let mut rules = perf([variable("t", r"^(?<key>\d+) (\d+)$", "us", Pick::Item(0))]);
     rules.references = vec![row("t[*]", 100.0, 0.0, None)];
-    let table: String = (0..14).map(|key| format!("{key} 1\n")).collect();
+    let table = (0..14).map(|key| format!("{key} 1\n")).collect::<Vec<_>>().concat();
     let cause = judge_text(&rules, &table).cause.unwrap();
     assert!(cause.contains("t[9]=1 us, expected 100 (l=100); and 4 more"), "{cause}");
 }

@@ -31,8 +31,8 @@ fn sanity_items_hold_or_say_why_not() {
     fail{sanity}: `FAILED` not found
     fail{sanity}: `err = .` found in line 3: `err = 5`
     fail{sanity}: `1\s+step` found in line 1: `step 1`
-    fail{sanity}: `^step` found 2 times, expected 3 times
-    fail{sanity}: `OK` found once, expected 2 times
+    fail{sanity}: `^step` found 2 times, expected 3
+    fail{sanity}: `OK` found once, expected 2
     fail{sanity}: the solver diverged (`converged` not found)
     fail{sanity}: `step 2` found in line 2: `step 2`; `x` not found; `y` not found; and 2 more
     ");
@@ -46,8 +46,8 @@ fn what_must_not_be_there_is_told_with_its_place() {
     ]);
     insta::assert_snapshot!(say(&judge_stdout(&sanity([not_found("Xid")]), &stdout)), @r"fail{sanity}: `Xid` found in pod-b on node02, line 3: `Xid 79: the GPU \u{1b}[1mfell\u{1b}[0m off the bus`");
     insta::assert_snapshot!(say(&judge_stdout(&sanity([not_found(r"(?s)fine.{1,5}Xid")]), &stdout)), @"fail{sanity}: `(?s)fine.{1,5}Xid` found in pod-b on node02, line 1: `fine`");
-    let long = format!("{}error{}", "x".repeat(90), "y".repeat(500));
-    insta::assert_snapshot!(say(&judge_text(&sanity([not_found("error")]), &long)), @"fail{sanity}: `error` found in line 1: `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxerroryyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...`");
+    let long = format!("{}error{}", "x".repeat(9000), "y".repeat(500));
+    insta::assert_snapshot!(say(&judge_text(&sanity([not_found("error")]), &long)), @"fail{sanity}: `error` found in line 1: `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxerroryyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...`");
 }
 
 #[test]
@@ -81,12 +81,12 @@ fn a_bad_exit_status_hides_the_figures() {
 fn a_pattern_that_a_placeholder_broke_is_an_error_of_the_check() {
     let judgement = judge_text(&sanity([found("(open")]), "log");
     assert_eq!((&judgement.outcome, judgement.phase), (&Outcome::Error(Fault::Config), Phase::Sanity));
-    insta::assert_snapshot!(say(&judgement), @"error{config}: `(open` is no pattern: unclosed group");
+    insta::assert_snapshot!(say(&judgement), @"error{config}: pattern `(open`: unclosed group");
     let mut broken = first("a", "a");
     broken.source = Source::Pattern { pattern: "(a)".into(), tag: Some("2".into()), pick: Pick::Item(0) };
     let judgement = judge_text(&perf([broken]), "log");
     assert_eq!(judgement.phase, Phase::Performance);
-    insta::assert_snapshot!(say(&judgement), @"error{config}: `(a)` is no pattern: the pattern has no group `2`");
+    insta::assert_snapshot!(say(&judgement), @"error{config}: pattern `(a)`: the pattern has no group `2`");
 }
 
 #[test]
@@ -101,4 +101,45 @@ fn judging_that_takes_too_long_is_an_error_that_names_the_pattern() {
     insta::assert_snapshot!(say(&after(0)), @"error{config}: judging took longer than judge_limit: it was searching pod-a for `not there`");
     assert_eq!(after(3).phase, Phase::Performance);
     insta::assert_snapshot!(say(&after(3)), @"error{config}: judging took longer than judge_limit: it was searching pod-b for `never (.)`");
+}
+
+#[test]
+fn an_assert_sees_the_text_the_facts_and_the_figures() {
+    let log = "err = 1e-9\nerr = 3e-7\nranks 4\nnan nan\n";
+    let mut rules = perf([
+        variable("ranks", r"ranks (\d+)", "", Pick::Item(0)),
+        variable("err", r"^(?<key>err) = (\S+)", "", Pick::Reduce(Reduce::Max)),
+        variable("gone", r"gone (\d+)", "", Pick::Item(0)),
+    ]);
+    rules.perf_variables[2].optional = true;
+    rules.facts.insert("num_tasks".into(), 4.into());
+    rules.facts.insert("partition".into(), serde_json::json!({ "name": "gpu", "extras": { "cores": 128 } }));
+    let mut said = Vec::new();
+    for expression in [
+        "max(extractall(r'err = ([0-9.e-]+)')) < 1e-6",
+        "count('^err') / 2 == 1",
+        "perf['ranks'] == num_tasks && partition.extras.cores / 3 > 42.5",
+        "perf['err[err]'] > 2e-7",
+        "max(extractall(r'err = ([0-9.e-]+)')) < 1e-8",
+        "perf['gone'] > 1",
+        "extractall(r'err = ([0-9.e-]+)')[7] > 0",
+        "perf['ranks']",
+        "nope == 1",
+        "1 +",
+    ] {
+        rules.sanity = vec![item(Claim::Assert { expression: expression.into() })];
+        said.push(say(&judge_text(&rules, log)));
+    }
+    insta::assert_snapshot!(said.join("\n"), @"
+    pass
+    pass
+    pass
+    pass
+    fail{sanity}: `max(extractall(r'err = ([0-9.e-]+)')) < 1e-8` is false
+    fail{sanity}: `perf['gone'] > 1`: there is no key `gone` here
+    fail{sanity}: `extractall(r'err = ([0-9.e-]+)')[7] > 0`: the list has no element 7
+    fail{sanity}: `perf['ranks']`: the result is a double, not true or false
+    fail{sanity}: `nope == 1`: there is no `nope` here
+    fail{sanity}: `1 +`: the expression ends too early
+    ");
 }

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Judging a large stdout: three sanity and three performance patterns in one go, beside six ripgrep runs that count the
+# same patterns one after the other. Processor seconds and the peak of anonymous memory.
+#   bash tests/bench/judge.sh [MIB]
+# Needs ripgrep and, for the default of 1024 MiB, as much room for temporary files (TMPDIR).
+MUSTER_BENCH_BINARY=none   # the example below is built instead
+# shellcheck source=tests/bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+mib=${1:-1024}
+command -v rg >/dev/null || { echo "judge.sh needs ripgrep: apt-get install ripgrep" >&2; exit 2; }
+
+echo "building: cargo build --release -p muster-runner --example judge"
+(cd "$root" && cargo build --release --quiet -p muster-runner --example judge)
+judge=${CARGO_TARGET_DIR:-$root/target}/release/examples/judge
+
+# The log of a training run, about 80 bytes a line: a figure every 100 lines, a table of three lines every 1,000.
+piece=$((mib < 16 ? mib : 16))
+awk -v bytes=$((piece * 1048576)) 'BEGIN {
+  srand(7)
+  while (written < bytes) {
+    line = sprintf("step %08d loss %.6f grad %.4f tokens/s %.1f lr 3.0e-04 elapsed %.3f s node%03d", ++n, 3 * rand(), rand(), 1e5 * rand(), n / 9, n % 64)
+    if (n % 100 == 0) line = sprintf("%s\nerr = %.3e", line, rand() / 1e6)
+    if (n % 100 == 50) line = sprintf("%s\n= %.3f double-precision GFLOP/s at 30 flops per interaction", line, 7400 + 80 * rand())
+    if (n % 1000 == 0) line = sprintf("%s\nREAD: IOPS=%d\n  bandwidth\n  %.1f MB/s", line, 1e4 * rand(), 3000 * rand())
+    print line
+    written += length(line) + 1
+  }
+}' >"$scratch/piece"
+for ((n = 0; n < mib; n += piece)); do cat "$scratch/piece"; done >"$scratch/log"
+
+patterns=(
+  'double-precision GFLOP/s'
+  'CUDA error|Xid|ECC'
+  'loss (nan|inf)'
+  '= (\d+\.\d+) double-precision GFLOP/s'
+  'err = ([0-9.e-]+)'
+  'READ[\s\S]*?(?<value>[\d.]+) (?<unit>[KMGT]B/s)'
+)
+row() { printf '%-52s %9s %9s %9s\n' "$@"; }
+echo
+row "$(($(wc -c <"$scratch/log") >> 20)) MiB, $(wc -l <"$scratch/log") lines" "CPU s" "wall s" "anon MB"
+sum=0
+for pattern in "${patterns[@]}"; do
+  cost=$(measure --expect 0,1 --log "$scratch/count" -- rg -U --count-matches -e "$pattern" "$scratch/log")
+  [ "$pattern" != "${patterns[0]}" ] || count=$(cat "$scratch/count")
+  sum=$(compute "$sum + $(field cpu "$cost")" 3)
+  row "rg -U --count-matches '$pattern'" "$(field cpu "$cost")" "$(field wall "$cost")" "$(field anon_mb "$cost")"
+done
+cost=$(measure --log "$scratch/judged" -- "$judge" "$scratch/log" "$count")
+row "all of them, judged (<= 64 MB)" "$(field cpu "$cost")" "$(field wall "$cost")" "$(field anon_mb "$cost")"
+row "beside the sum of the six (<= 1)" "$(compute "$(field cpu "$cost") / $sum" 2)" "" ""
+sed 's/^/  /' "$scratch/judged"
