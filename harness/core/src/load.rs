@@ -1,1 +1,308 @@
-//! From the texts of all files to checks; the paths it still wants are asked for, never opened.
+//! From the texts of all files to checks as trees; the paths it still wants are asked for, never opened.
+//!
+//! ```text
+//! add(check file) -> wanted() -> provide(text) ... until nothing is wanted -> finish() -> Loaded
+//! ```
+
+use crate::{
+    diagnostic::{Diagnostic, FileId, Sources, Span},
+    extends::{self, Library},
+    yaml::{self, Node},
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+/// Collects files until all that they mention are there.
+#[derive(Debug, Default)]
+pub struct Loader {
+    sources: Sources,
+    diagnostics: Vec<Diagnostic>,
+    files: BTreeMap<String, File>,
+    wanted: Vec<Wanted>,
+}
+
+#[derive(Debug)]
+struct File {
+    /// `None`: it could not be read.
+    id: Option<FileId>,
+    documents: Vec<Node>,
+    /// Its checks are candidates for running, not only bases.
+    is_root: bool,
+}
+
+/// A file that another one mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    path: String,
+    /// The first mention.
+    by: Span,
+    kind: Mention,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mention {
+    Base,
+    Manifest,
+}
+
+/// Everything that was read, sorted out.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The concrete checks, each laid over its bases, in file order.
+    pub checks: Vec<Document>,
+    /// The manifests they mention.
+    pub manifests: Arc<Manifests>,
+    /// All texts.
+    pub sources: Sources,
+    /// All mistakes so far.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One check as a tree.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// Its `name`.
+    pub name: Arc<str>,
+    /// Where the name stands.
+    pub span: Span,
+    /// The file's path, as the user would type it.
+    pub path: Arc<str>,
+    /// The check, laid over its bases.
+    pub tree: Node,
+}
+
+/// Kubernetes manifests by the path of their file.
+#[derive(Debug, Default)]
+pub struct Manifests {
+    files: HashMap<String, Vec<Node>>,
+    paths: HashMap<FileId, String>,
+}
+
+impl Manifests {
+    /// The documents of the manifest that is called `written` in `by`.
+    pub fn get(&self, by: FileId, written: &str) -> Option<&[Node]> {
+        let from = self.paths.get(&by)?;
+        self.files.get(&beside(from, written)).map(Vec::as_slice)
+    }
+}
+
+impl Loader {
+    /// Adds a check file whose checks may run.
+    pub fn add(&mut self, path: &str, text: &str) {
+        let key = normal(Path::new(path));
+        if self.files.get(&key).is_some_and(|file| file.is_root) {
+            return;
+        }
+        self.read(key, path, text, Mention::Base, true);
+    }
+
+    /// The paths to read next. Empty: everything is there.
+    pub fn wanted(&self) -> Vec<String> {
+        self.wanted.iter().map(|wanted| wanted.path.clone()).collect()
+    }
+
+    /// Answers one wanted path with its text, or with the reason why there is none.
+    pub fn provide(&mut self, path: &str, text: Result<String, String>) {
+        let Some(at) = self.wanted.iter().position(|wanted| wanted.path == path) else { return };
+        let wanted = self.wanted.swap_remove(at);
+        match text {
+            Ok(text) => self.read(path.to_owned(), path, &text, wanted.kind, false),
+            Err(why) => {
+                let what = if wanted.kind == Mention::Base { "base file" } else { "manifest" };
+                self.diagnostics.push(
+                    Diagnostic::error(wanted.by, format!("the {what} {path} could not be read: {why}"))
+                        .hint("a path is relative to the file that mentions it"),
+                );
+                self.files.insert(path.to_owned(), File { id: None, documents: vec![], is_root: false });
+            }
+        }
+    }
+
+    fn read(&mut self, key: String, path: &str, text: &str, kind: Mention, is_root: bool) {
+        let id = self.sources.add(path, text);
+        let parsed = yaml::parse(id, text);
+        self.diagnostics.extend(parsed.diagnostics);
+        if kind == Mention::Base {
+            for document in &parsed.documents {
+                self.want_all(&key, document);
+            }
+        }
+        self.wanted.retain(|wanted| wanted.path != key);
+        self.files.insert(key, File { id: Some(id), documents: parsed.documents, is_root });
+    }
+
+    fn want_all(&mut self, from: &str, check: &Node) {
+        // A mistake in `extends` is told when the bases are laid.
+        let bases = extends::bases(check).into_iter();
+        let bases = bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Base)));
+        let manifests = manifest_paths(check).into_iter().map(|(path, span)| (path, span, Mention::Manifest));
+        for (written, by, kind) in bases.chain(manifests) {
+            let path = beside(from, &written);
+            if !self.files.contains_key(&path) && path != from && !self.wanted.iter().any(|wanted| wanted.path == path) {
+                self.wanted.push(Wanted { path, by, kind });
+            }
+        }
+    }
+
+    /// Sorts out what was read.
+    pub fn finish(mut self) -> Loaded {
+        let paths: HashMap<FileId, String> =
+            self.files.iter().filter_map(|(path, file)| file.id.map(|id| (id, path.clone()))).collect();
+        let mut documents = HashMap::new();
+        for file in self.files.values() {
+            for document in &file.documents {
+                if let (Some(id), Some(name)) = (file.id, document.get("name").and_then(Node::text)) {
+                    documents.entry((id, name.to_owned())).or_insert_with(|| document.clone());
+                }
+            }
+        }
+        let ids: HashMap<&String, FileId> = self.files.iter().filter_map(|(path, file)| file.id.map(|id| (path, id))).collect();
+        let find = |by: FileId, written: &str| paths.get(&by).and_then(|from| ids.get(&beside(from, written))).copied();
+        let library = Library { files: &find, documents: &documents };
+
+        let mut checks: Vec<Document> = Vec::new();
+        let mut roots: Vec<(&FileId, &File)> =
+            self.files.values().filter(|file| file.is_root).filter_map(|file| file.id.as_ref().map(|id| (id, file))).collect();
+        roots.sort_by_key(|(id, _)| **id);
+        for (id, file) in roots {
+            let path: Arc<str> = self.sources.get(*id).map_or("", |source| &source.path).into();
+            for document in &file.documents {
+                let tree = extends::resolve(document, &library, &mut self.diagnostics);
+                match name_of(&tree) {
+                    Ok((name, span)) => checks.push(Document { name, span, path: path.clone(), tree }),
+                    Err(diagnostic) => self.diagnostics.push(diagnostic),
+                }
+            }
+        }
+        report_twins(&checks, &mut self.diagnostics);
+        let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
+        Loaded { checks, manifests: Arc::new(Manifests { files, paths }), sources: self.sources, diagnostics: self.diagnostics }
+    }
+}
+
+/// A check's name, fit for folders, labels and command lines.
+fn name_of(tree: &Node) -> Result<(Arc<str>, Span), Diagnostic> {
+    let example = "write `name: stream`, for instance";
+    let Some(node) = tree.get("name") else {
+        return Err(match &*tree.kind {
+            yaml::Kind::Map(_) => Diagnostic::error(tree.span.head(), "this check has no `name`").hint(example),
+            _ => Diagnostic::error(tree.span.head(), format!("a check is a mapping, found {}", tree.what())).hint(example),
+        });
+    };
+    let name = node.text().unwrap_or_default();
+    let fit = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if name.is_empty() || !name.chars().all(fit) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err(Diagnostic::error(node.span, format!("`{name}` cannot be a check's name"))
+            .hint("use letters, digits, `_`, `-` and `.`, a letter or digit first"));
+    }
+    Ok((name.into(), node.span))
+}
+
+fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
+    let mut first: HashMap<&str, Span> = HashMap::new();
+    for check in checks {
+        if let Some(first) = first.get(&*check.name) {
+            let message = format!("there are two checks called `{}`", check.name);
+            diagnostics.push(
+                Diagnostic::error(check.span, message)
+                    .related(*first, "the first is here")
+                    .hint("a name is the key of a history: give one of them another"),
+            );
+        } else {
+            first.insert(&check.name, check.span);
+        }
+    }
+}
+
+/// The manifest paths that a check mentions, in its body and under `when`.
+fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
+    let entries = check.get("when").map(Node::items).unwrap_or_default();
+    let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("k8s_config"));
+    nodes.filter(|node| !node.has_placeholder()).filter_map(|node| node.text().map(|text| (text.to_owned(), node.span))).collect()
+}
+
+/// A path as written in a file, seen from where that file's own path is seen.
+fn beside(from: &str, written: &str) -> String {
+    let folder = Path::new(from).parent().unwrap_or(Path::new(""));
+    normal(&folder.join(written))
+}
+
+/// Removes `.` and resolves `..` as far as the path itself allows.
+fn normal(path: &Path) -> String {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(clean.components().next_back(), Some(Component::Normal(_))) => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(files: &[(&str, &str)]) -> (Loaded, Vec<String>) {
+        let mut loader = Loader::default();
+        let mut asked = vec![];
+        loader.add(files[0].0, files[0].1);
+        while let Some(path) = loader.wanted().pop() {
+            let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
+            loader.provide(&path, text.ok_or_else(|| "no such file".to_owned()));
+            asked.push(path);
+        }
+        (loader.finish(), asked)
+    }
+
+    fn messages(loaded: &Loaded) -> Vec<&str> {
+        loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect()
+    }
+
+    #[test]
+    fn a_base_in_another_file_is_asked_for_relative_to_the_file_that_names_it() {
+        let (loaded, asked) = load(&[
+            ("checks/a/check.yaml", "name: a\nextends: ../base.yaml#gpu\ntags: [x]"),
+            ("checks/base.yaml", "name: gpu\nabstract: true\ntime_limit: 5m\nk8s_config: pod.yaml"),
+            ("checks/pod.yaml", "kind: Pod"),
+        ]);
+        assert_eq!(messages(&loaded), [""; 0]);
+        assert_eq!(asked, ["checks/base.yaml", "checks/pod.yaml"]);
+        let check = &loaded.checks[0];
+        assert_eq!(check.tree.get("time_limit").and_then(Node::text), Some("5m"));
+        assert!(check.tree.get("abstract").is_none());
+        let config = check.tree.get("k8s_config").expect("inherited");
+        let manifest = loaded.manifests.get(config.span.file, "pod.yaml").expect("read");
+        assert_eq!(manifest[0].get("kind").and_then(Node::text), Some("Pod"));
+    }
+
+    #[test]
+    fn a_circle_of_bases_is_shown_as_a_path() {
+        let (loaded, _) = load(&[("c.yaml", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n")]);
+        assert!(messages(&loaded).contains(&"a check cannot extend itself: a -> b -> a"), "{:?}", messages(&loaded));
+    }
+
+    #[test]
+    fn a_missing_base_names_the_nearest_one() {
+        let (loaded, _) = load(&[("c.yaml", "name: basis\nabstract: true\n---\nname: b\nextends: '#bassis'\n")]);
+        assert_eq!(loaded.diagnostics[0].hint.as_deref(), Some("did you mean `basis`?"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_once_at_its_mention() {
+        let (loaded, _) = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
+        assert_eq!(messages(&loaded), ["the manifest pod.yaml could not be read: no such file"]);
+    }
+
+    #[test]
+    fn two_checks_of_one_name_are_refused() {
+        let (loaded, _) = load(&[("c.yaml", "name: b\n---\nname: b\n")]);
+        assert_eq!(messages(&loaded), ["there are two checks called `b`"]);
+    }
+}

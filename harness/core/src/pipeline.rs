@@ -51,8 +51,10 @@ pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelle
     };
     match limit {
         (_, None, _) => Step::Wait { recheck_in: None },
-        (clock, Some(limit), elapsed) if elapsed >= limit => Step::TimedOut(clock),
-        (_, Some(limit), elapsed) => Step::Wait { recheck_in: Some(limit - elapsed) },
+        (clock, Some(limit), elapsed) => match limit.checked_sub(elapsed).filter(|left| !left.is_zero()) {
+            Some(left) => Step::Wait { recheck_in: Some(left) },
+            None => Step::TimedOut(clock),
+        },
     }
 }
 

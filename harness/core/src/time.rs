@@ -55,7 +55,8 @@ pub fn format_duration(length: Duration) -> String {
         return format!("{:.1}s", length.as_secs_f64());
     }
     let parts = [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
-    parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect()
+    let shown: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
+    shown.concat()
 }
 
 #[cfg(test)]

@@ -45,6 +45,19 @@ pub enum Program {
         manifest: Vec<Value>,
         /// `k8s_patch`.
         patch: Option<Value>,
+        /// Set in every primary container that does not set them itself.
+        env_vars: Vec<(String, String)>,
+    },
+    /// A Pod of one container, made from `image`.
+    Container {
+        /// The image.
+        image: String,
+        /// `command`, an argv; `None`: the script.
+        command: Option<Vec<String>>,
+        /// The script.
+        script: String,
+        /// The container's environment.
+        env_vars: Vec<(String, String)>,
     },
     /// EC2: the opaque `ec2_config` and the script.
     Instances {

@@ -10,7 +10,15 @@ use std::{
 /// The operating system has no randomness to give.
 #[derive(Debug, thiserror::Error)]
 #[error("read the operating system's random numbers")]
-pub(crate) struct NoRandomness(#[source] rand::rngs::SysError);
+pub struct NoRandomness(#[source] rand::rngs::SysError);
+
+/// Eight letters, each as likely as any other.
+///
+/// # Errors
+/// When the operating system has no randomness to give.
+pub fn random() -> Result<Identifier, NoRandomness> {
+    letters(|bytes| SysRng.try_fill_bytes(bytes)).map(Identifier::from_letters).map_err(NoRandomness)
+}
 
 /// The identifiers that a session has drawn.
 #[derive(Debug, Default)]
@@ -22,8 +30,7 @@ impl Identifiers {
     /// One that no other case of this session has.
     pub(crate) fn draw(&self) -> Result<Identifier, NoRandomness> {
         loop {
-            let letters = letters(|bytes| SysRng.try_fill_bytes(bytes)).map_err(NoRandomness)?;
-            let identifier = Identifier::from_letters(letters);
+            let identifier = random()?;
             if self.drawn.lock().unwrap_or_else(PoisonError::into_inner).insert(identifier.clone()) {
                 return Ok(identifier);
             }

@@ -3,13 +3,13 @@
 //! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
 
-mod clock;
+pub mod clock;
 mod context;
 pub mod engine;
 pub mod event;
 pub mod fake;
 mod flight;
-mod identifier;
+pub mod identifier;
 mod judging;
 pub mod local;
 mod logs;

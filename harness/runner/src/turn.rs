@@ -46,10 +46,10 @@ impl Turn {
 impl From<TestCase> for Turn {
     fn from(case: TestCase) -> Self {
         Self {
-            name: Arc::new(case.name.clone()),
-            folder: format!("{}_{}", case.name.check, case.name.hash),
-            scheduler: case.partition.scheduler,
-            max_jobs: case.partition.max_jobs,
+            name: case.name.clone(),
+            folder: case.folder(),
+            scheduler: case.place.partition.scheduler,
+            max_jobs: case.place.partition.max_jobs,
             attempt: 1,
             render: Box::new(move |facts| case.render(facts)),
         }

@@ -15,6 +15,8 @@ pub struct When {
     pub rule: WhenRule,
     /// Its other keys as a tree, to be merged over the check's. They were decoded once, for their mistakes.
     pub settings: Node,
+    /// The same, decoded as far as that is possible without a case.
+    pub decoded: CheckFile,
 }
 
 keys! {
@@ -52,8 +54,8 @@ impl Decode for When {
             Node { kind: kind.into(), ..node.clone() }
         };
         let rule = object(&part(own), context)?;
-        overlay::<CheckFile>(node, context, &FIXED)?;
-        Some(Self { rule, settings: part(settings) })
+        let decoded = overlay(node, context, &FIXED)?;
+        Some(Self { rule, settings: part(settings), decoded })
     }
 
     fn schema() -> Value {

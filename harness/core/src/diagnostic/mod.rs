@@ -23,6 +23,14 @@ pub struct Span {
     pub end: u32,
 }
 
+impl Span {
+    /// The empty span where this one begins: for what is wrong with the whole of a large thing.
+    #[must_use]
+    pub fn head(self) -> Self {
+        Self { end: self.start, ..self }
+    }
+}
+
 /// Whether a diagnostic ends the session before anything is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {

@@ -9,6 +9,7 @@
 
 mod merge;
 mod parse;
+mod shape;
 mod syntax;
 mod value;
 mod write;

@@ -28,8 +28,11 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+/// Names the harness itself for its jobs: its kernels measure a machine that has nothing else installed.
+pub(super) const HARNESS: &str = "MUSTER";
+
 /// What every local job takes over from the environment of the harness.
-const ALWAYS_PASSED: [&str; 5] = ["PATH", "HOME", "USER", "LANG", "TMPDIR"];
+const ALWAYS_PASSED: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", HARNESS];
 
 /// The environment of the harness, read once.
 pub(super) type Environment = HashMap<OsString, OsString>;

@@ -33,7 +33,7 @@ mod tests;
 
 use self::{
     end::Target,
-    launch::{Environment, Refusal},
+    launch::{Environment, HARNESS, Refusal},
     live::{Live, State, lock},
     process::{Machine, Reach},
 };
@@ -83,6 +83,13 @@ impl LocalScheduler {
     /// Reads the machine's and the environment's facts once, so that planning needs no I/O.
     pub fn new() -> Self {
         Self { here: Machine::here(), environment: Arc::new(std::env::vars_os().collect()), jobs: Jobs::default() }
+    }
+
+    /// Lets jobs find the harness, and its kernels, as `$MUSTER`.
+    #[must_use]
+    pub fn with_harness(mut self, program: PathBuf) -> Self {
+        Arc::make_mut(&mut self.environment).insert(HARNESS.into(), program.into());
+        self
     }
 
     fn live(&self, job: &Job) -> Option<Arc<Live>> {

@@ -1,0 +1,166 @@
+//! What a case runs, in the words of the scheduler that will run it.
+//!
+//! k8s and ipu read `k8s_config`, or make a Pod from `image` and `executable`; ec2 reads `ec2_config` and `executable`;
+//! local reads `executable` or `command`; fake plays `fake`.
+
+use crate::{
+    Value,
+    check_file::CheckFile,
+    decode::OneOrMany,
+    diagnostic::Diagnostic,
+    expr::Scope,
+    script::Script,
+    site::{Partition, SchedulerKind},
+    template,
+    test_case::TestCase,
+    workload::Program,
+    yaml::{self, Node},
+};
+
+/// The program of a case. `None` after a mistake.
+pub fn program(
+    case: &TestCase,
+    tree: &Node,
+    file: &CheckFile,
+    scope: &Scope,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Program> {
+    let building = Building { case, tree, file, scope };
+    match case.place.partition.scheduler {
+        SchedulerKind::Local => building.local(diagnostics),
+        SchedulerKind::Fake => building.fake(diagnostics),
+        SchedulerKind::Ec2 => building.instances(diagnostics),
+        SchedulerKind::K8s | SchedulerKind::Ipu => building.objects(diagnostics),
+    }
+}
+
+struct Building<'a> {
+    case: &'a TestCase,
+    tree: &'a Node,
+    file: &'a CheckFile,
+    scope: &'a Scope,
+}
+
+impl Building<'_> {
+    fn local(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
+        self.needs(self.has_payload(), "an `executable` or a `command`", diagnostics)?;
+        Some(Program::Script { text: self.script(diagnostics)?, pass_env: self.case.place.partition.pass_env.clone() })
+    }
+
+    fn fake(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
+        Some(Program::Play(match self.tree.get("fake") {
+            Some(play) => value(play, diagnostics)?,
+            None => Value::Object(serde_json::Map::new()),
+        }))
+    }
+
+    fn instances(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
+        let config = self.tree.get("ec2_config");
+        self.needs(config.is_some(), "an `ec2_config`", diagnostics)?;
+        self.needs(self.has_payload(), "an `executable` or a `command`", diagnostics)?;
+        Some(Program::Instances { config: value(config?, diagnostics)?, script: self.script(diagnostics)? })
+    }
+
+    fn objects(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
+        let env_vars = self.env_vars();
+        if let Some(config) = self.tree.get("k8s_config").filter(|config| !config.is_null()) {
+            let patch = self.tree.get("k8s_patch").filter(|patch| !patch.is_null());
+            let patch = patch.map(|patch| value(patch, diagnostics));
+            let manifest = self.manifest(config, diagnostics)?;
+            return Some(Program::Objects { manifest, patch: patch.map_or(Some(None), |patch| patch.map(Some))?, env_vars });
+        }
+        self.needs(self.file.image.is_some(), "a `k8s_config`, or an `image`", diagnostics)?;
+        self.needs(self.has_payload(), "an `executable` or a `command` to run in `image`", diagnostics)?;
+        Some(Program::Container {
+            image: self.file.image.clone()?,
+            command: self.file.command.clone(),
+            script: self.script(diagnostics)?,
+            env_vars,
+        })
+    }
+
+    /// The manifest's documents with their placeholders filled in. An inline one was filled in with the check.
+    fn manifest(&self, config: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Value>> {
+        let Some(path) = config.text() else { return Some(vec![value(config, diagnostics)?]) };
+        // The place of an inherited path says which file it is relative to.
+        let Some(documents) = self.case.check.manifests.get(config.span.file, path) else {
+            diagnostics.push(
+                Diagnostic::error(config.span, format!("the manifest {path} was not read"))
+                    .hint("a path with a placeholder cannot be read ahead: write the paths under `when`"),
+            );
+            return None;
+        };
+        let render = |document: &Node| {
+            let rendered = template::render(document, self.scope, &self.case.check.cache, diagnostics)?;
+            value(&rendered, diagnostics)
+        };
+        documents.iter().map(render).collect()
+    }
+
+    fn has_payload(&self) -> bool {
+        self.file.executable.is_some() || self.file.command.is_some()
+    }
+
+    /// A selected check without what its scheduler needs is a mistake of the file.
+    fn needs(&self, has: bool, what: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        if has {
+            return Some(());
+        }
+        let (check, place, kind) = (&self.case.check, self.case.name.system_partition(), self.case.place.partition.scheduler);
+        let message = format!("`{}` has no {}, which `{kind}` needs to run it on {place}", check.name, bare(what));
+        diagnostics.push(
+            Diagnostic::error(check.span, message).hint(format!("give it {what}, or leave {place} out of `valid_systems`")),
+        );
+        None
+    }
+
+    fn env_vars(&self) -> Vec<(String, String)> {
+        let own = self.file.env_vars.iter().flat_map(|vars| vars.iter()).map(|(name, value)| (name.value.clone(), value.clone()));
+        let place = &self.case.place;
+        place.partition.env_vars.iter().chain(&place.environ.env_vars).cloned().chain(own).collect()
+    }
+
+    fn script(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
+        let place = &self.case.place;
+        let prepare: Vec<String> = place.partition.prepare_cmds.iter().chain(&place.environ.prepare_cmds).cloned().collect();
+        let list = |list: &Option<OneOrMany<String>>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
+        let script = Script {
+            exports: &self.env_vars(),
+            prepare_cmds: &prepare,
+            prerun_cmds: &list(&self.file.prerun_cmds),
+            executable: self.file.executable.as_deref(),
+            executable_opts: &list(&self.file.executable_opts),
+            command: self.file.command.as_deref(),
+            postrun_cmds: &list(&self.file.postrun_cmds),
+        };
+        script.render().map_err(|error| diagnostics.push(Diagnostic::error(self.case.check.span, error.to_string()))).ok()
+    }
+}
+
+fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
+    yaml::to_value(node).map_err(|mut mistakes| diagnostics.append(&mut mistakes)).ok()
+}
+
+/// `an executable or a command` is `executable and no command` in a sentence with "no".
+fn bare(what: &str) -> String {
+    what.trim_start_matches("an ").trim_start_matches("a ").replace(" or an ", " and no ").replace(" or a ", " and no ")
+}
+
+/// The partition's options, the check's over them.
+pub fn sched_options(partition: &Partition, file: &CheckFile, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Value {
+    let mut options = match &partition.sched_options {
+        Value::Object(options) => options.clone(),
+        _ => serde_json::Map::new(),
+    };
+    if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
+        match yaml::to_value(own) {
+            Ok(Value::Object(own)) => options.extend(own),
+            Ok(_) => {}
+            Err(mut mistakes) => diagnostics.append(&mut mistakes),
+        }
+    }
+    let resource = file.k8s_resource.as_ref().map(|resource| resource.value.clone());
+    let named = [("namespace", file.namespace.clone()), ("context", file.context.clone()), ("k8s_resource", resource)];
+    options.extend(named.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value.into()))));
+    Value::Object(options)
+}

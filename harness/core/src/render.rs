@@ -1,0 +1,245 @@
+//! From a case to what it runs and how it is judged, with nothing left to fill in.
+//!
+//! ```text
+//! when: which entries hold -> Layer -> variables -> tree without placeholders -> CheckFile -> Workload, Rules, About
+//! ```
+
+use crate::{
+    Value,
+    check::Layer,
+    check_file::CheckFile,
+    decode::{Context, Decode, Placeholders},
+    diagnostic::Diagnostic,
+    expr::Scope,
+    program, references,
+    result::About,
+    settings,
+    site::Partition,
+    template,
+    test_case::{LaunchFacts, Rendered, TestCase},
+    when::Rule,
+    workload::{Limits, Workload},
+    yaml::Node,
+};
+use std::{sync::Arc, time::Duration};
+
+/// `judge_limit` when nobody says more.
+const JUDGE_LIMIT: Duration = Duration::from_mins(5);
+
+/// Fills in every placeholder of a case.
+pub fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let rendered = attempt(case, facts, &mut diagnostics);
+    if let Some(fact) = missing_fact(case, &diagnostics) {
+        return Ok(skipped(case, facts, fact));
+    }
+    match rendered {
+        Some(rendered) if diagnostics.is_empty() => Ok(rendered),
+        _ => Err(diagnostics),
+    }
+}
+
+fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Rendered> {
+    let base = Arc::new(base_scope(case, facts));
+    let (layer, skip) = overlaid(case, &base, diagnostics)?;
+    if let Some(reason) = skip {
+        return Some(skipped(case, facts, reason));
+    }
+    let mut scope = Scope::under(base);
+    layer.evaluate(&mut scope, &case.check.cache, diagnostics);
+    let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
+
+    let partition = &case.place.partition;
+    let program = program::program(case, &tree, &file, &scope, diagnostics);
+    let rows = references::rows(case, &tree, &file, &scope, diagnostics);
+    let rules = settings::rules(&file, rows, &scope, diagnostics);
+    let num_tasks = num_tasks(&tree, &scope, diagnostics);
+    Some(Rendered {
+        workload: Workload {
+            identifier: facts.identifier.clone(),
+            session: facts.session.clone(),
+            case: (*case.name).clone(),
+            stage: facts.stage.clone(),
+            program: program?,
+            num_tasks,
+            sched_options: program::sched_options(partition, &file, &tree, diagnostics),
+            limits: Limits {
+                pending: limit(&tree, "max_pending_time", file.max_pending_time, partition.max_pending_time),
+                run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),
+                judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
+            },
+        },
+        rules: rules?,
+        about: about(case, &file, num_tasks),
+        keep_failed: file.keep_failed,
+        skip: None,
+    })
+}
+
+/// The check's limit, else the partition's; an explicit null is none at all.
+fn limit(tree: &Node, key: &str, own: Option<Duration>, partition: Option<Duration>) -> Option<Duration> {
+    if tree.get(key).is_some_and(Node::is_null) { None } else { own.or(partition) }
+}
+
+/// Parameters and facts, without variables.
+fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
+    let mut scope = case.variant.scope(&case.place.scope);
+    scope.set("identifier", facts.identifier.as_str());
+    scope.set("session", facts.session.0.clone());
+    scope.set("stagedir", facts.stage.to_string_lossy().into_owned());
+    scope
+}
+
+/// The layer of all entries of `when` that hold, or the reason to skip.
+fn overlaid(case: &TestCase, base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<(Arc<Layer>, Option<String>)> {
+    let mut applied = Vec::new();
+    for (index, rule) in case.check.rules().iter().enumerate() {
+        if !holds(rule, case, &applied, base, diagnostics)? {
+            continue;
+        }
+        if let Some(reason) = &rule.skip {
+            let reason = template::render(reason, base, &case.check.cache, diagnostics)?;
+            return Some((case.check.layer(&applied), Some(reason.text().unwrap_or("skipped by the check").to_owned())));
+        }
+        applied.push(index);
+    }
+    let layer = case.check.layer(&applied);
+    diagnostics.extend(layer.diagnostics.iter().cloned());
+    Some((layer, None))
+}
+
+/// Whether an entry holds; its `if` sees what the entries before it left.
+fn holds(rule: &Rule, case: &TestCase, applied: &[usize], base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<bool> {
+    let place = &case.place;
+    let condition = &rule.condition;
+    if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
+        return Some(false);
+    }
+    let Some((expression, node)) = &condition.expression else { return Some(true) };
+    let mut scope = Scope::under(base.clone());
+    case.check.layer(applied).evaluate(&mut scope, &case.check.cache, diagnostics);
+    expression.eval_bool(&scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
+}
+
+/// The settings of a case; shared by all cases of a layer that has no placeholder in them.
+fn settings_of(
+    case: &TestCase,
+    layer: &Layer,
+    scope: &Scope,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Node, Arc<CheckFile>)> {
+    let decode = |tree: &Node, diagnostics: &mut Vec<Diagnostic>| {
+        let mut context = Context::new(Placeholders::Refuse);
+        let file = CheckFile::decode(tree, &mut context).map(Arc::new);
+        diagnostics.append(&mut context.diagnostics);
+        file
+    };
+    if layer.is_fixed() {
+        let file = layer.fixed.get_or_init(|| decode(&layer.tree, diagnostics)).clone()?;
+        return Some((layer.tree.clone(), file));
+    }
+    let tree = template::render(&layer.tree, scope, &case.check.cache, diagnostics)?;
+    let file = decode(&tree, diagnostics)?;
+    Some((tree, file))
+}
+
+fn num_tasks(tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> u32 {
+    let count =
+        scope.get("num_tasks").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+    count.unwrap_or_else(|| {
+        let span = tree.get("num_tasks").map_or(tree.span, |node| node.span);
+        diagnostics.push(Diagnostic::error(span, "`num_tasks` must be a whole number above 0"));
+        1
+    })
+}
+
+fn about(case: &TestCase, file: &CheckFile, num_tasks: u32) -> About {
+    About {
+        descr: file.descr.clone().unwrap_or_default(),
+        maintainers: file.maintainers.as_ref().map(|names| names.0.clone()).unwrap_or_default(),
+        num_tasks,
+        ..case.about()
+    }
+}
+
+/// A case that will not run.
+fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
+    Rendered {
+        workload: Workload {
+            identifier: facts.identifier.clone(),
+            session: facts.session.clone(),
+            case: (*case.name).clone(),
+            stage: facts.stage.clone(),
+            program: crate::workload::Program::Play(Value::Null),
+            num_tasks: 1,
+            sched_options: Value::Null,
+            limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },
+        },
+        rules: crate::rules::Rules::default(),
+        about: case.about(),
+        keep_failed: None,
+        skip: Some(reason),
+    }
+}
+
+/// When rendering failed for want of a processor or device fact: which one. The site does not know it of this
+/// partition, so the check says nothing about it.
+fn missing_fact(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
+    if diagnostics.is_empty() {
+        return None;
+    }
+    let partition = &case.place.partition;
+    let fact = case.check.facts.iter().find(|fact| !fact.is_known(partition))?;
+    Some(format!("{} does not say {fact}", case.name.system_partition()))
+}
+
+/// A processor or device fact that a check reads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
+    /// `processor.num_cores`
+    Processor(String),
+    /// `devices.gpu` or `devices.gpu.num_devices`
+    Device(String, Option<String>),
+}
+
+impl Fact {
+    /// The facts that a text of CEL, or one with placeholders, mentions.
+    pub fn mentioned(text: &str) -> Vec<Self> {
+        let mut facts = Vec::new();
+        for (at, start) in text.match_indices("partition.") {
+            let path = &text[at + start.len()..];
+            let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(path.len());
+            let mut words = path[..end].split('.').map(str::to_owned);
+            match (words.next().as_deref(), words.next()) {
+                (Some("processor"), Some(name)) => facts.push(Self::Processor(name)),
+                (Some("devices"), Some(kind)) => facts.push(Self::Device(kind, words.next())),
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    fn is_known(&self, partition: &Partition) -> bool {
+        match self {
+            Self::Processor(name) => partition.processor.contains_key(name),
+            Self::Device(kind, field) => partition.devices.iter().any(|device| {
+                device.kind == *kind
+                    && match field.as_deref() {
+                        Some("arch") => device.arch.is_some(),
+                        Some("num_devices") => device.num_devices.is_some(),
+                        _ => true,
+                    }
+            }),
+        }
+    }
+}
+
+impl std::fmt::Display for Fact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Processor(name) => write!(f, "processor.{name}"),
+            Self::Device(kind, None) => write!(f, "devices.{kind}"),
+            Self::Device(kind, Some(field)) => write!(f, "devices.{kind}.{field}"),
+        }
+    }
+}
