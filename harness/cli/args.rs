@@ -58,6 +58,12 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Measure this machine with a built-in kernel, as the shipped checks do
+    Kernel {
+        /// Which.
+        #[command(subcommand)]
+        kernel: muster_kernels::Kernel,
+    },
 }
 
 /// `muster config ...`
@@ -89,6 +95,7 @@ pub enum ResultsCommand {
 
 /// The actions: exactly one.
 #[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
 #[command(group = ArgGroup::new("action").args(["run", "list", "list_detailed", "describe", "list_tags", "dry_run"]).multiple(false))]
 pub struct Action {
     /// Run the selected cases
@@ -109,6 +116,13 @@ pub struct Action {
     /// Print what would be launched, and launch nothing
     #[arg(long, help_heading = "Actions")]
     pub dry_run: bool,
+}
+
+impl Action {
+    /// Whether it only looks.
+    pub fn any_listing(&self) -> bool {
+        self.list.is_some() || self.list_detailed.is_some() || self.describe || self.list_tags
+    }
 }
 
 /// Tests or cases.
@@ -185,7 +199,7 @@ pub struct Run {
     /// The folder for what passing cases leave [default: PREFIX/output]
     #[arg(short, long, value_name = "DIR", help_heading = "Running", global = true)]
     pub output: Option<PathBuf>,
-    /// The results database [default: $XDG_STATE_HOME/muster/results.db]
+    /// The results database [default: `$XDG_STATE_HOME/muster/results.db`]
     #[arg(long, value_name = "FILE", help_heading = "Running", global = true)]
     pub db: Option<PathBuf>,
 }

@@ -1,3 +1,56 @@
 //! The command line: arguments, files, wiring and commands. It imports everything and decides nothing.
+//!
+//! stdout is the result, stderr is the story; this crate is the only one that prints.
 
 pub mod args;
+pub mod commands;
+pub mod files;
+pub mod selection;
+pub mod settings;
+pub mod terminal;
+pub mod view;
+pub mod wire;
+
+use args::{Cli, Command, ConfigCommand, Parsed, ResultsCommand};
+use muster_core::pipeline::EXIT_USAGE;
+use std::{ffi::OsString, process::ExitCode};
+use terminal::Terminal;
+
+/// Runs the program.
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let parsed = match args::parse(argv, &|name| std::env::var(name).ok()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // Clap prints help to stdout and mistakes to stderr, in the terminal's colours.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { EXIT_USAGE } else { 0 });
+        }
+    };
+    let terminal = Terminal::new(&parsed.cli.output);
+    terminal.log_to_stderr();
+    match dispatch(&parsed, &command_line, terminal) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            terminal.error(&error);
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
+    let cli: &Cli = &parsed.cli;
+    match &cli.command {
+        Some(Command::Config { what: ConfigCommand::Show }) => commands::config::show(parsed, terminal),
+        Some(Command::Results { what: ResultsCommand::List { limit } }) => commands::results::list(cli, *limit, terminal),
+        Some(Command::Results { what: ResultsCommand::Show { session, json } }) => {
+            commands::results::show(cli, session, *json, terminal)
+        }
+        Some(Command::Sweep { dry_run }) => commands::sweep::sweep(cli, *dry_run, terminal),
+        Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
+        None if cli.action.run => commands::run::run(parsed, command_line, terminal),
+        None if cli.action.dry_run => commands::dry_run::dry_run(cli, terminal),
+        None if cli.action.any_listing() => commands::list::list(cli, terminal),
+        None => anyhow::bail!("nothing to do: say -r to run, -l to list, or `muster --help`"),
+    }
+}

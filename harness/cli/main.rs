@@ -1,2 +1,5 @@
 //! The muster binary.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    muster::main(std::env::args_os().collect())
+}

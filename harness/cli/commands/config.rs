@@ -1,0 +1,101 @@
+//! `muster config show`: every setting, its value and who set it.
+
+use crate::{
+    args::Parsed,
+    selection::{self, Site},
+    settings::{self, Setting},
+    terminal::Terminal,
+};
+use muster_core::{
+    site::{Partition, SchedulerKind},
+    time::format_duration,
+    yaml::Node,
+};
+
+/// Prints all settings.
+pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
+    let cli = &parsed.cli;
+    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), terminal.live)?;
+    let mut text = table("Command line", &settings::of_the_command_line(parsed));
+    let picked = match (&cli.files.system, site.document()) {
+        (Some(_), _) => "by --system",
+        (None, Some(_)) => "by host name",
+        (None, None) => "built in: no site file's hostnames match this machine",
+    };
+    let own = [
+        Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
+        Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
+    ];
+    text += &table("Site", &own);
+    for partition in &site.system.partitions {
+        text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &of_partition(&site, partition));
+    }
+    terminal.print(&text);
+    Ok(0)
+}
+
+fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
+    let list = |items: &[String]| or_dash(&items.join(", "));
+    let pairs = |items: &[(String, String)]| {
+        or_dash(&items.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+    };
+    let environs: Vec<String> = partition.environs.iter().map(|environ| environ.name.clone()).collect();
+    let facts = |facts: &std::collections::BTreeMap<String, muster_core::Value>| {
+        or_dash(&facts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+    };
+    let devices: Vec<String> = partition
+        .devices
+        .iter()
+        .map(|device| format!("{} {}x{}", device.kind, device.num_devices.unwrap_or(0), device.arch.as_deref().unwrap_or("?")))
+        .collect();
+    let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
+    let rows = [
+        ("scheduler", partition.scheduler.to_string()),
+        ("environs", list(&environs)),
+        ("max_jobs", partition.max_jobs.to_string()),
+        ("time_limit", limit(partition.time_limit)),
+        ("max_pending_time", limit(partition.max_pending_time)),
+        ("features", list(&partition.features)),
+        ("extras", facts(&partition.extras)),
+        ("env_vars", pairs(&partition.env_vars)),
+        ("prepare_cmds", list(&partition.prepare_cmds)),
+        ("pass_env", list(&partition.pass_env)),
+        ("sched_options", partition.sched_options.to_string()),
+        ("processor", facts(&partition.processor)),
+        ("devices", list(&devices)),
+    ];
+    rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: site.source(partition, name) }).collect()
+}
+
+impl Site {
+    /// The system as written; `None` for the built-in one.
+    fn document(&self) -> Option<&Node> {
+        self.sites.documents.iter().find(|document| document.get("name").and_then(Node::text) == Some(&self.system.name))
+    }
+
+    /// Where a partition's setting is written: there, or at the system, or nowhere.
+    fn source(&self, partition: &Partition, key: &str) -> String {
+        let Some(document) = self.document() else { return "built in".to_owned() };
+        let own = document.get("partitions").map(Node::items).unwrap_or_default();
+        let own = own.iter().find(|node| node.get("name").and_then(Node::text) == Some(&partition.name));
+        let written = own.and_then(|node| node.entry(key)).or_else(|| document.entry(key).filter(|_| key != "extras"));
+        match written.and_then(|(name, _)| self.sites.sources.position(name.span)) {
+            Some((path, line, column)) => format!("{path}:{line}:{column}"),
+            None if key == "processor" && partition.scheduler == SchedulerKind::Local => "detected".to_owned(),
+            None => "default".to_owned(),
+        }
+    }
+}
+
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+/// Aligned columns under a title.
+fn table(title: &str, rows: &[Setting]) -> String {
+    let width = |field: fn(&Setting) -> &String| rows.iter().map(|row| field(row).chars().count()).max().unwrap_or(0);
+    let (names, values) = (width(|row| &row.name), width(|row| &row.value).min(60));
+    let line =
+        |row: &Setting| format!("  {:<names$}  {:<values$}  {}", row.name, row.value, row.source).trim_end().to_owned() + "\n";
+    format!("{title}\n{}\n", rows.iter().map(line).collect::<Vec<_>>().concat())
+}

@@ -1,0 +1,14 @@
+//! What the program does: one room an action or command. Each returns the exit code.
+
+pub mod config;
+pub mod dry_run;
+pub mod kernel;
+pub mod list;
+pub mod results;
+pub mod run;
+pub mod sweep;
+
+/// A runtime for a command that talks to the store or to schedulers.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}

@@ -1,0 +1,97 @@
+//! The settings of an invocation that are places: each with its value and where that comes from.
+
+use crate::args::{Cli, Origin, Parsed};
+use std::path::PathBuf;
+
+/// Where files go.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// For running cases.
+    pub stage: PathBuf,
+    /// For what passing cases leave.
+    pub output: PathBuf,
+    /// For reports.
+    pub reports: PathBuf,
+    /// The results database.
+    pub database: PathBuf,
+}
+
+impl Places {
+    /// The places of an invocation.
+    pub fn of(cli: &Cli) -> Self {
+        let run = &cli.run;
+        Self {
+            stage: run.stage.clone().unwrap_or_else(|| run.prefix.join("stage")),
+            output: run.output.clone().unwrap_or_else(|| run.prefix.join("output")),
+            reports: run.prefix.join("reports").join("out"),
+            database: run.db.clone().unwrap_or_else(default_database),
+        }
+    }
+}
+
+/// `$XDG_STATE_HOME/muster/results.db`, which is in `~/.local/state` if nobody says otherwise.
+fn default_database() -> PathBuf {
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| PathBuf::from(home).join(".local/state"));
+    state.unwrap_or_else(home).join("muster").join("results.db")
+}
+
+/// One line of `muster config show`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// What it is.
+    pub name: String,
+    /// What it is set to.
+    pub value: String,
+    /// Who set it.
+    pub source: String,
+}
+
+/// Every setting that a flag or a variable can change.
+pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
+    let cli = &parsed.cli;
+    let places = Places::of(cli);
+    let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join(", ") };
+    let paths = |items: &[PathBuf]| list(&items.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+    let rows = [
+        ("checkpath", paths(&cli.files.checkpath)),
+        ("config-file", paths(&cli.files.config_file)),
+        ("system", or_dash(cli.files.system.clone())),
+        ("setvar", list(&cli.files.setvar)),
+        ("parameterize", list(&cli.files.parameterize)),
+        ("name", list(&cli.filter.name)),
+        ("exclude", list(&cli.filter.exclude)),
+        ("tag", list(&cli.filter.tag)),
+        ("exclude-tag", list(&cli.filter.exclude_tag)),
+        ("filter-expr", list(&cli.filter.filter_expr)),
+        ("prgenv", list(&cli.filter.prgenv)),
+        ("exec-policy", word(&cli.run.exec_policy)),
+        ("maxfail", or_dash(cli.run.maxfail.map(|count| count.to_string()))),
+        ("prefix", cli.run.prefix.display().to_string()),
+        ("stage", places.stage.display().to_string()),
+        ("output", places.output.display().to_string()),
+        ("db", places.database.display().to_string()),
+        ("report-file", or_dash(cli.output.report_file.as_ref().map(|path| path.display().to_string()))),
+        ("performance-report", or_dash(cli.output.performance_report.map(|format| word(&format)))),
+        ("format", or_dash(cli.output.format.map(|format| word(&format)))),
+        ("verbose", cli.output.verbose.to_string()),
+        ("quiet", cli.output.quiet.to_string()),
+        ("nocolor", cli.output.nocolor.to_string()),
+    ];
+    rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: source(parsed, name) }).collect()
+}
+
+fn source(parsed: &Parsed, name: &str) -> String {
+    match parsed.origins.get(name) {
+        Some(Origin::Flag(flag)) => format!("flag {flag}"),
+        Some(Origin::Environment(variable)) => format!("environment {variable}"),
+        Some(Origin::Default) | None => match name {
+            // These follow another setting.
+            "stage" | "output" if parsed.origins.contains_key("prefix") => format!("{} (prefix)", source(parsed, "prefix")),
+            "db" if std::env::var_os("XDG_STATE_HOME").is_some() => "environment XDG_STATE_HOME".to_owned(),
+            _ => "default".to_owned(),
+        },
+    }
+}

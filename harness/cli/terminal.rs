@@ -1,0 +1,84 @@
+//! Where text goes: results to stdout, the story to stderr, colours only for a terminal that wants them.
+
+use crate::args::Output;
+use muster_core::{
+    diagnostic::{self, Diagnostic, Sources},
+    error::chain,
+};
+use muster_report::{Paint, Screen};
+use std::io::{self, IsTerminal, Write};
+
+/// What the two standard streams are, and how much to say.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// Colours on stdout.
+    pub color: bool,
+    /// Colours and live lines on stderr.
+    pub live: bool,
+    /// `-v` minus `-q`.
+    pub level: i16,
+}
+
+impl Terminal {
+    /// Looks at the streams and the options. `NO_COLOR` counts as `--nocolor`.
+    pub fn new(output: &Output) -> Self {
+        let plain = output.nocolor || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let level = i16::from(output.verbose) - i16::from(output.quiet);
+        Self { color: !plain && io::stdout().is_terminal(), live: !plain && !dumb && io::stderr().is_terminal(), level }
+    }
+
+    /// Columns of the terminal, 80 if there is none.
+    pub fn width(self) -> usize {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        columns
+            .or_else(|| rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)))
+            .filter(|width| *width >= 40)
+            .unwrap_or(80)
+    }
+
+    /// What reports need to know of it.
+    pub fn screen(self) -> Screen {
+        Screen { paint: Paint { color: self.color }, width: self.width(), zone: jiff::tz::TimeZone::system() }
+    }
+
+    /// Prints a result. A reader that went away (`| head`) is no error.
+    pub fn print(self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+
+    /// Prints a line of the story.
+    pub fn note(self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Prints an error with its causes, once.
+    pub fn error(self, error: &anyhow::Error) {
+        let text = chain(error.as_ref());
+        // What was rendered with places has its own `error:` lines.
+        let text = if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") };
+        self.note(text.trim_end());
+    }
+
+    /// Prints mistakes with their places.
+    pub fn diagnostics(self, diagnostics: &[Diagnostic], sources: &Sources) {
+        if !diagnostics.is_empty() {
+            self.note(diagnostic::render(diagnostics, sources, self.live).trim_end());
+        }
+    }
+
+    /// `tracing` to stderr: warnings always, more with `-vv` or `MUSTER_LOG`.
+    pub fn log_to_stderr(self) {
+        use tracing_subscriber::EnvFilter;
+        let level = match self.level {
+            ..=1 => "off",
+            2 => "info",
+            _ => "debug",
+        };
+        let filter = EnvFilter::try_from_env("MUSTER_LOG")
+            .unwrap_or_else(|_| EnvFilter::new(format!("muster={level},muster_runner={level},muster_store={level}")));
+        // A second call (in tests) leaves the first subscriber in place.
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
+    }
+}

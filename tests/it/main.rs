@@ -1,0 +1,8 @@
+//! Behaviour of the whole program, as its users see it: every test runs the real binary in a folder of its own.
+
+mod sandbox;
+
+mod listing;
+mod mistakes;
+mod running;
+mod signals;

@@ -1,0 +1,94 @@
+//! A folder of its own for each test, the real binary in it, and its output without what differs between two runs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// A folder with check files, a database and whatever a run leaves.
+pub(crate) struct Sandbox {
+    folder: TempDir,
+}
+
+/// How one invocation ended.
+pub(crate) struct Ended {
+    /// The exit code; `None` after a signal.
+    pub(crate) code: Option<i32>,
+    /// Standard output, made comparable.
+    pub(crate) stdout: String,
+    /// Standard error, made comparable.
+    pub(crate) stderr: String,
+}
+
+impl Sandbox {
+    /// An empty folder.
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::Builder::new().prefix("muster-it-").tempdir().expect("a temporary folder") }
+    }
+
+    /// A folder with one check file, `check.yaml`.
+    pub(crate) fn with_check(text: &str) -> Self {
+        let sandbox = Self::new();
+        sandbox.write("check.yaml", text);
+        sandbox
+    }
+
+    /// Writes a file, folders included.
+    pub(crate) fn write(&self, path: &str, text: &str) -> &Self {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+        self
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// A file's text.
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).expect(path)
+    }
+
+    /// The binary with arguments, its environment cleared of ours.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MUSTER_")) {
+            command.env_remove(name);
+        }
+        command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.path("state")).env("COLUMNS", "100");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn muster(&self, args: &[&str]) -> Ended {
+        self.ended(&self.command(args).output().expect("the binary runs"))
+    }
+
+    /// Makes an output comparable.
+    pub(crate) fn ended(&self, raw: &Output) -> Ended {
+        let text = |bytes: &[u8]| comparable(&String::from_utf8_lossy(bytes), self.folder.path());
+        Ended { code: raw.status.code(), stdout: text(&raw.stdout), stderr: text(&raw.stderr) }
+    }
+}
+
+/// Waits until something holds; fails the test after `limit`.
+pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Replaces what differs between two runs: the folder, times, durations, identifiers, the host, the version.
+fn comparable(text: &str, folder: &Path) -> String {
+    let folder_text = folder.to_string_lossy();
+    let canonical = folder.canonicalize().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    text.replace(&canonical, "[FOLDER]").replace(&*folder_text, "[FOLDER]")
+}

@@ -1,0 +1,94 @@
+//! Ctrl-C and `kill -9` at the worst moment: nothing is lost, and what is left can be swept.
+
+use crate::sandbox::{Sandbox, eventually};
+use std::{
+    process::{Child, Command},
+    time::Duration,
+};
+
+const LONG: &str = "name: long\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nexecutable: |-\n  echo $$ > pid\n  sleep 300\nsanity: []\n---\nname: short\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n";
+
+const SITE: &str = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [default], max_jobs: 4 }]\nenvironments: [{ name: default }]\n";
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}
+
+/// The pids of the jobs that run, by what they wrote into their stage folders.
+fn pids(sandbox: &Sandbox) -> Vec<String> {
+    let Ok(folders) = std::fs::read_dir(sandbox.path("stage/here/p/default")) else { return vec![] };
+    folders
+        .filter_map(|folder| std::fs::read_to_string(folder.ok()?.path().join("pid")).ok())
+        .map(|pid| pid.trim().to_owned())
+        .filter(|pid| !pid.is_empty())
+        .collect()
+}
+
+fn alive(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn started() -> (Sandbox, Child) {
+    let sandbox = Sandbox::with_check(LONG);
+    sandbox.write("site-config/here.yaml", SITE);
+    let child =
+        sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--report-file", "report.json"]).spawn().expect("runs");
+    eventually("three running jobs", Duration::from_secs(20), || pids(&sandbox).len() == 3);
+    (sandbox, child)
+}
+
+#[test]
+fn the_first_signal_stops_cleans_up_stores_and_reports() {
+    for name in ["INT", "TERM", "HUP"] {
+        let (sandbox, child) = started();
+        let running = pids(&sandbox);
+        signal(&child, name);
+        let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+        assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("3 aborted"), "{}", ended.stdout);
+        assert!(running.iter().all(|pid| !alive(pid)), "a job survived SIG{name}");
+        assert!(sandbox.read("report.json").contains("\"abort\""));
+        assert!(sandbox.muster(&["results", "list", "--db", "r.db"]).stdout.contains("interrupted"));
+    }
+}
+
+#[test]
+fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
+    let sandbox = Sandbox::with_check(
+        "name: stubborn\nvalid_systems: ['*']\nexecutable: |-\n  trap '' TERM\n  echo $$ > pid\n  while :; do sleep 0.1; done\nsanity: []\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
+    eventually("a running job", Duration::from_secs(20), || pids(&sandbox).len() == 1);
+    signal(&child, "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, "INT");
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130));
+    assert!(ended.stderr.contains("may be left: stubborn") && ended.stderr.contains("muster sweep"), "{}", ended.stderr);
+    let swept = sandbox.muster(&["sweep", "--db", "r.db"]);
+    assert_eq!(swept.code, Some(0), "{}{}", swept.stdout, swept.stderr);
+    assert!(pids(&sandbox).iter().all(|pid| !alive(pid)));
+}
+
+#[test]
+fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
+    let (sandbox, mut child) = started();
+    let running = pids(&sandbox);
+    eventually("the result of `short`", Duration::from_secs(20), || {
+        sandbox.muster(&["results", "show", "--db", "r.db"]).stdout.contains("OK")
+    });
+    signal(&child, "KILL");
+    child.wait().expect("ends");
+    assert!(running.iter().all(|pid| alive(pid)), "jobs outlive a killed harness");
+
+    let listed = sandbox.muster(&["results", "list", "--db", "r.db"]);
+    assert!(listed.stdout.contains("interrupted"), "{}{}", listed.stdout, listed.stderr);
+    let would = sandbox.muster(&["sweep", "--dry-run", "--db", "r.db"]);
+    assert!(would.stdout.contains("3 job(s)") && running.iter().all(|pid| alive(pid)), "{}", would.stdout);
+    let swept = sandbox.muster(&["sweep", "--db", "r.db"]);
+    assert!(swept.stdout.contains("3 job(s) of dead sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
+    assert!(running.iter().all(|pid| !alive(pid)));
+    assert!(sandbox.muster(&["sweep", "--db", "r.db"]).stdout.contains("0 job(s)"));
+}
