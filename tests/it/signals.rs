@@ -46,7 +46,8 @@ fn the_first_signal_stops_cleans_up_stores_and_reports() {
         signal(&child, name);
         let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
         assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
-        assert!(ended.stdout.contains("3 aborted"), "{}", ended.stdout);
+        // `short` may or may not have had its turn.
+        assert!(ended.stdout.contains("3 aborted") || ended.stdout.contains("4 aborted"), "{}", ended.stdout);
         assert!(running.iter().all(|pid| !alive(pid)), "a job survived SIG{name}");
         assert!(sandbox.read("report.json").contains("\"abort\""));
         assert!(sandbox.muster(&["results", "list", "--db", "r.db"]).stdout.contains("interrupted"));

@@ -153,7 +153,8 @@ async fn waiting_and_collecting_can_be_dropped_at_any_time() {
 #[test]
 fn what_is_no_script_is_refused_with_a_hint() {
     let field = Field::new();
-    let objects = Workload { program: Program::Objects { manifest: vec![], patch: None }, ..field.workload("true", &[]) };
+    let objects =
+        Workload { program: Program::Objects { manifest: vec![], patch: None, env_vars: vec![] }, ..field.workload("true", &[]) };
     let mistakes = field.scheduler.plan(&objects).unwrap_err();
     insta::assert_snapshot!(mistakes[0].message, @"`probe @generic:default+builtin` has no script for the scheduler `local`");
     assert!(mistakes[0].hint.is_some());
