@@ -34,9 +34,9 @@ patterns=(
   'loss (nan|inf)'
   '= (\d+\.\d+) double-precision GFLOP/s'
   'err = ([0-9.e-]+)'
-  'READ[\s\S]*?(?<value>[\d.]+) (?<unit>[KMGT]B/s)'
+  'READ[\s\S]*?(?P<value>[\d.]+) (?P<unit>[KMGT]B/s)'
 )
-row() { printf '%-52s %9s %9s %9s\n' "$@"; }
+row() { printf '%-78s %9s %9s %9s\n' "$@"; }
 echo
 row "$(($(wc -c <"$scratch/log") >> 20)) MiB, $(wc -l <"$scratch/log") lines" "CPU s" "wall s" "anon MB"
 sum=0

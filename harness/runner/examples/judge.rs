@@ -23,7 +23,7 @@ const NOT_FOUND: [&str; 2] = ["CUDA error|Xid|ECC", "loss (nan|inf)"];
 const FIGURES: [(&str, &str, &str, Reduce); 3] = [
     ("flops", r"= (\d+\.\d+) double-precision GFLOP/s", "GFLOP/s", Reduce::Mean),
     ("error", r"err = ([0-9.e-]+)", "", Reduce::Max),
-    ("read", r"READ[\s\S]*?(?<value>[\d.]+) (?<unit>[KMGT]B/s)", "GB/s", Reduce::Mean),
+    ("read", r"READ[\s\S]*?(?P<value>[\d.]+) (?P<unit>[KMGT]B/s)", "GB/s", Reduce::Mean),
 ];
 
 fn main() -> ExitCode {

@@ -95,7 +95,7 @@ impl Figures {
             last_unit: None,
             pick,
             per_section,
-            last_alone: last && groups.key.is_none() && regex.static_captures_len().is_some(),
+            last_alone: last && groups.key.is_none() && regex.static_captures_len() == Some(regex.captures_len()),
             section: 0,
             rows: Vec::new(),
             index: HashMap::new(),

@@ -81,6 +81,8 @@ fn a_match_in_which_the_value_takes_no_part_is_none() {
     assert_eq!(value(by(Pick::Item(-1)), "up 4\ndown\n"), "4");
     assert_eq!(value(by(Pick::Reduce(Reduce::Last)), "up 3\nup 4\ndown\n"), "4");
     assert_eq!(value(by(Pick::Reduce(Reduce::Count)), "down\nup 4\n"), "1");
+    let either = variable("a", r"up (\d)|(down)", "", Pick::Item(-1));
+    assert_eq!(value(either, "up 3\nup 4\ndown\n"), "4", "as many groups in every match, but not the same");
 }
 
 #[test]
