@@ -3,19 +3,30 @@
 
 use super::{Diagnostic, Severity, Source, Sources, Span};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
-use std::{borrow::Cow, collections::BTreeSet, fmt::Write, ops::Range};
+use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 /// Two places of one file are shown in one picture if at most so many lines lie between them.
 const NEAR_LINES: usize = 20;
 
+/// How many mistakes get a picture. Nobody looks at more, and each has to find its place in the text again.
+const PICTURES: usize = 50;
+
 /// All mistakes with their lines, in the order of files and places, equal ones once, and a line that counts them.
+/// After the first fifty, one line each.
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
     let sorted = sorted(diagnostics);
-    for diagnostic in &sorted {
+    let (pictured, rest) = sorted.split_at(sorted.len().min(PICTURES));
+    for diagnostic in pictured {
         text.push_str(&renderer.render(&[group(diagnostic, sources)]));
         text.push_str("\n\n");
+    }
+    for diagnostic in rest {
+        text.push_str(&short(diagnostic, sources));
+    }
+    if !rest.is_empty() {
+        text.push('\n');
     }
     if let Some(summary) = summary(&sorted) {
         text.push_str(&renderer.render(&[Group::with_title(Level::ERROR.primary_title(summary))]));
@@ -26,20 +37,18 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> Str
 
 /// One line each: `file:line:column: error: message (hint)`.
 pub fn render_short(diagnostics: &[Diagnostic], sources: &Sources) -> String {
-    let mut text = String::new();
-    for diagnostic in sorted(diagnostics) {
-        let place = diagnostic.span.and_then(|span| sources.position(span));
-        let place = place.map(|(path, line, column)| format!("{path}:{line}:{column}: ")).unwrap_or_default();
-        let severity = match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let hint = diagnostic.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        let line = format!("{place}{severity}: {}{hint}", diagnostic.message);
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", harmless(&line));
-    }
-    text
+    sorted(diagnostics).into_iter().map(|diagnostic| short(diagnostic, sources)).collect()
+}
+
+fn short(diagnostic: &Diagnostic, sources: &Sources) -> String {
+    let place = diagnostic.span.and_then(|span| sources.position(span));
+    let place = place.map(|(path, line, column)| format!("{path}:{line}:{column}: ")).unwrap_or_default();
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let hint = diagnostic.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{}\n", harmless(&format!("{place}{severity}: {}{hint}", diagnostic.message)))
 }
 
 /// Without a place first, then by file and place; each once.

@@ -318,7 +318,9 @@ impl<'a> Builder<'a> {
         let mut diagnostic = Diagnostic::error(self.span(at, at), message);
         diagnostic.hint = hint.map(str::to_owned);
         let bracket = self.open.iter().rev().find(|open| open.flow);
-        if let Some(bracket) = bracket.filter(|bracket| self.text[bracket.start..at].contains('\n')) {
+        // An error may be found late and placed before the bracket.
+        let is_above = |bracket: &&Open| self.text.get(bracket.start..at).is_some_and(|between| between.contains('\n'));
+        if let Some(bracket) = bracket.filter(is_above) {
             diagnostic = diagnostic.related(self.span(bracket.start, bracket.start + 1), "inside this bracket");
         }
         self.error(diagnostic);

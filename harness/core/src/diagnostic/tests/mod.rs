@@ -86,6 +86,14 @@ fn mistakes_stand_in_the_order_of_files_and_places_and_once() {
 }
 
 #[test]
+fn after_fifty_pictures_one_line_has_to_do() {
+    let many: Vec<_> = (0..60).map(|n| Diagnostic::error(at(1, "x"), format!("mistake {n:02}"))).collect();
+    let text = plain(&many);
+    assert_eq!(text.matches(" --> b.yaml:1:1").count(), 50);
+    assert!(text.ends_with("\nb.yaml:1:1: error: mistake 59\n\nerror: 60 mistakes in 1 file\n"), "{text}");
+}
+
+#[test]
 fn what_counts_is_the_mistakes() {
     let warning = Diagnostic::warning(at(0, "name"), "w");
     for (diagnostics, last_line) in [
