@@ -8,7 +8,7 @@ use super::{
 };
 use crate::diagnostic::nearest;
 use cel::{
-    Context, ExecutionError, IdedExpr, ParseErrors, Value as Old,
+    Context, ExecutionError, IdedExpr, ParseErrors, Value as CelValue,
     common::{
         ast::{Expr as Kind, SourceInfo, operators},
         types::{CelBool, CelList, CelMap},
@@ -128,7 +128,7 @@ struct Culprit<'e> {
 impl Culprit<'_> {
     fn descend(&mut self, context: &Context<'_, '_>) {
         let parts = match &self.place.expr {
-            Kind::Call(call) if call.func_name == operators::CONDITIONAL => match Old::resolve_val(&call.args[0], context) {
+            Kind::Call(call) if call.func_name == operators::CONDITIONAL => match CelValue::resolve_val(&call.args[0], context) {
                 Ok(condition) if condition.downcast_ref::<CelBool>().is_some_and(|c| *c.inner()) => vec![&call.args[1]],
                 Ok(_) => vec![&call.args[2]],
                 Err(_) => vec![&call.args[0]],
@@ -137,7 +137,7 @@ impl Culprit<'_> {
             _ => tree::parts(self.place),
         };
         for part in parts {
-            if let Err(error) = Old::resolve_val(part, context) {
+            if let Err(error) = CelValue::resolve_val(part, context) {
                 (self.place, self.error) = (part, error);
                 return self.descend(context);
             }
@@ -153,7 +153,8 @@ impl Culprit<'_> {
     /// The first element for which a comprehension's body fails.
     fn descend_into_loop(&mut self, context: &Context<'_, '_>) {
         let Kind::Comprehension(c) = &self.place.expr else { return };
-        let (Ok(list), Ok(start)) = (Old::resolve_val(&c.iter_range, context), Old::resolve_val(&c.accu_init, context)) else {
+        let (Ok(list), Ok(start)) = (CelValue::resolve_val(&c.iter_range, context), CelValue::resolve_val(&c.accu_init, context))
+        else {
             return;
         };
         let Some(list) = list.downcast_ref::<CelList>() else { return };
@@ -161,7 +162,7 @@ impl Culprit<'_> {
             let mut inner = context.new_inner_scope();
             inner.add_variable_as_val(&c.accu_var, start.clone().into_owned());
             inner.add_variable_as_val(&c.iter_var, element.clone());
-            if let Err(error) = Old::resolve_val(&c.loop_step, &inner) {
+            if let Err(error) = CelValue::resolve_val(&c.loop_step, &inner) {
                 (self.place, self.error) = (&c.loop_step, error);
                 return self.descend(&inner);
             }
@@ -169,7 +170,7 @@ impl Culprit<'_> {
     }
 
     fn remember_keys(&mut self, operand: &IdedExpr, context: &Context<'_, '_>) {
-        let operand = Old::resolve_val(operand, context);
+        let operand = CelValue::resolve_val(operand, context);
         let map = operand.as_ref().ok().and_then(|operand| operand.downcast_ref::<CelMap>());
         self.operand = map.map(|map| map.inner().keys().map(key_text).collect());
     }
@@ -225,8 +226,9 @@ fn some(mut names: Vec<String>) -> String {
 
 /// The evaluator's other errors.
 fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
-    let kind =
-        |value: &Old| Box::<dyn Val>::try_from(value.clone()).map_or("an unknown thing", |value| value::kind(value.as_ref()));
+    let kind = |value: &CelValue| {
+        Box::<dyn Val>::try_from(value.clone()).map_or("an unknown thing", |value| value::kind(value.as_ref()))
+    };
     match error {
         ExecutionError::UnsupportedBinaryOperator("rem", one, other) => (
             format!("`%` needs two integers, these are {} and {}", kind(one), kind(other)),
@@ -240,14 +242,15 @@ fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
                 "div" => "/",
                 other => other,
             };
-            let text = matches!(one, Old::String(_)) || matches!(other, Old::String(_));
+            let text = matches!(one, CelValue::String(_)) || matches!(other, CelValue::String(_));
             let hint = (sign == "+" && text).then_some("string(x) makes text of a number");
             (format!("`{sign}` does not take {} and {}", kind(one), kind(other)), hint)
         }
         ExecutionError::NoSuchOverload(overload) => {
             let sign = overload.function().replace('_', "").replace("@in", "in");
             let types = overload.argument_types();
-            if types.len() == 2 && types.iter().all(|kind| kind == "double") {
+            let numbers = types.iter().all(|kind| matches!(kind.as_str(), "int" | "uint" | "double"));
+            if numbers && matches!(sign.as_str(), "<" | "<=" | ">" | ">=") {
                 return (format!("`{sign}` compares NaN, which is neither less nor more than anything"), None);
             }
             let kinds: Vec<_> = types.iter().map(|kind| name_of(kind)).collect();
@@ -268,8 +271,8 @@ fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
         }
         ExecutionError::IndexOutOfBounds(index) => {
             let index = match index {
-                Old::Int(index) => index.to_string(),
-                Old::UInt(index) => index.to_string(),
+                CelValue::Int(index) => index.to_string(),
+                CelValue::UInt(index) => index.to_string(),
                 other => format!("{other:?}"),
             };
             (format!("the list has no element {index}"), Some("the first element is 0"))

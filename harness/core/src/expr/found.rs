@@ -145,14 +145,23 @@ fn matches<T>(stdout: &Stdout, pattern: &Pattern, group: usize, mut visit: impl 
     let mut groups = regex.capture_locations();
     for section in stdout.sections() {
         let text = stdout.section(section);
-        // `find_iter` knows where to go on after an empty match, and finding is the cheap half of capturing.
-        for found in regex.find_iter(text) {
-            if group == 0 {
+        if group == 0 {
+            for found in regex.find_iter(text) {
                 visit(text, &|group| (group == 0).then_some((found.start(), found.end())))?;
-            } else {
-                regex.captures_read_at(&mut groups, text, found.start());
-                visit(text, &|group| groups.get(group))?;
             }
+            continue;
+        }
+        // What `captures_iter` does, without an allocation a match.
+        let (mut at, mut last_end) = (0, None);
+        while at <= text.len()
+            && let Some(found) = regex.captures_read_at(&mut groups, text, at)
+        {
+            if found.is_empty() && last_end == Some(found.end()) {
+                at += 1;
+                continue;
+            }
+            (at, last_end) = (found.end(), Some(found.end()));
+            visit(text, &|group| groups.get(group))?;
         }
     }
     ControlFlow::Continue(())
@@ -215,5 +224,28 @@ impl Indexer for Found {
         Self: 'v,
     {
         self.get(index).map(CowVal::into_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capturing_finds_what_finding_finds() {
+        let text = "ab  ba\n\nné x1 x22\n";
+        for pattern in ["", "a*", "^", "$", "^$", r"\b", "(a|b)?", r"x(\d+)", "(?:)|é", r"\B", "b(a?)"] {
+            let pattern = Pattern::compile(pattern).unwrap();
+            let places = |group: usize| {
+                let mut places = Vec::new();
+                let _: Step<()> = matches(&Stdout::of(text), &pattern, group, |_, place| {
+                    places.push(place(0));
+                    ControlFlow::Continue(())
+                });
+                places
+            };
+            assert_eq!(places(1), places(0), "{}", pattern.as_str());
+            assert!(!places(0).is_empty());
+        }
     }
 }

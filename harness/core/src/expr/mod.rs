@@ -23,7 +23,7 @@ pub use scope::Scope;
 
 use crate::Value;
 use cel::{
-    Context, ExecutionError, IdedExpr, Value as Old,
+    Context, ExecutionError, IdedExpr, Value as CelValue,
     common::{
         ast::SourceInfo,
         types::{CelBool, CelNull, CelString},
@@ -69,7 +69,6 @@ impl ExprError {
 /// A compiled expression.
 #[derive(Debug)]
 pub struct Expr {
-    text: Box<str>,
     arithmetic: Arithmetic,
     names: Vec<String>,
     /// `a.b.c` and nothing else.
@@ -77,6 +76,7 @@ pub struct Expr {
     exact: IdedExpr,
     doubles: OnceLock<IdedExpr>,
     depth: usize,
+    /// The text, and where in it each part of the tree was written.
     places: SourceInfo,
 }
 
@@ -123,15 +123,16 @@ impl Expr {
             }
         });
         let path = tree::path(&exact);
-        Ok(Self { text: text.into(), arithmetic, names, path, exact, doubles: OnceLock::new(), depth, places })
+        Ok(Self { arithmetic, names, path, exact, doubles: OnceLock::new(), depth, places })
     }
 
     /// The expression as written.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.places.source
     }
 
-    /// The names that a scope has to have, in the order of their first place. Not those a comprehension makes.
+    /// The names that are read from a scope, in the order of their first place. Not those a comprehension makes. The
+    /// names of CEL's types are among them, for a scope may give them another meaning.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -141,8 +142,8 @@ impl Expr {
         let mut seen = BTreeSet::new();
         let mut errors = Vec::new();
         tree::free_names(&self.exact, &mut Vec::new(), &mut |name, place| {
-            if !known.contains(name) && seen.insert(name) {
-                let at = tree::range(place, &self.text, &self.places);
+            if !known.contains(name) && !tree::is_type(name) && seen.insert(name) {
+                let at = tree::range(place, self.text(), &self.places);
                 errors.push(explain::unknown_name(name, at, known.iter().copied()));
             }
         });
@@ -154,7 +155,7 @@ impl Expr {
     pub fn text_call(&self) -> Option<ExprError> {
         let (function, place) = tree::text_call(&self.exact)?;
         let message = format!("{function} {}", functions::NO_TEXT);
-        Some(ExprError::new(message, tree::range(place, &self.text, &self.places)))
+        Some(ExprError::new(message, tree::range(place, self.text(), &self.places)))
     }
 
     /// The value.
@@ -212,25 +213,21 @@ impl Expr {
             let seen = Seen { scope, text: scope.text().cloned().map(text::Text) };
             let mut context = Context::with_env(functions::env());
             context.set_variable_resolver(&seen);
-            let tree = match self.arithmetic {
-                Arithmetic::Exact => &self.exact,
-                Arithmetic::Doubles => self.in_doubles(),
+            let evaluate = |tree| (tree, CelValue::resolve_val(tree, &context));
+            let (tree, result) = match self.arithmetic {
+                Arithmetic::Doubles => evaluate(self.in_doubles()),
+                Arithmetic::Exact => match evaluate(&self.exact) {
+                    (_, Err(error)) if mixes(&error) => evaluate(self.in_doubles()),
+                    done => done,
+                },
             };
-            let mut result = Old::resolve_val(tree, &context);
-            let mut tree = tree;
-            if let (Arithmetic::Exact, Err(error)) = (self.arithmetic, &result)
-                && mixes(error)
-            {
-                tree = self.in_doubles();
-                result = Old::resolve_val(tree, &context);
-            }
             match result {
                 Ok(value) => take(value.as_ref()).map_err(|(message, hint)| ExprError {
                     message,
                     hint: hint.map(str::to_owned),
-                    at: 0..self.text.len(),
+                    at: 0..self.text().len(),
                 }),
-                Err(error) => Err(explain::run(tree, error, &self.text, &self.places, &context, &mut scope.names())),
+                Err(error) => Err(explain::run(tree, error, self.text(), &self.places, &context, &mut scope.names())),
             }
         })
     }
@@ -246,9 +243,9 @@ impl Expr {
 
 /// Whether an evaluation failed because CEL does not mix integers with doubles.
 fn mixes(error: &ExecutionError) -> bool {
-    let number = |value: &Old| match value {
-        Old::Int(_) | Old::UInt(_) => Some(true),
-        Old::Float(_) => Some(false),
+    let number = |value: &CelValue| match value {
+        CelValue::Int(_) | CelValue::UInt(_) => Some(true),
+        CelValue::Float(_) => Some(false),
         _ => None,
     };
     match error {

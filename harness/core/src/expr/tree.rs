@@ -9,7 +9,7 @@
 
 use super::{
     ExprError,
-    functions::{DOUBLE, Function, ITEMS, OPTIONALS, Reads, STANDARD},
+    functions::{DOUBLE, FUNCTIONS, Function, GLOBALS, ITEMS, MACROS, METHODS, Reads},
     scan,
     text::TEXT,
 };
@@ -95,13 +95,17 @@ fn name_before(text: &str, at: usize) -> usize {
     at - name
 }
 
-/// Adds the names that have to be known from outside: no comprehension's variables, no types.
+/// Whether a name means one of CEL's types where nothing else has it.
+pub(crate) fn is_type(name: &str) -> bool {
+    matches!(name, "bool" | "bytes" | "double" | "int" | "list" | "map" | "null_type" | "string" | "type" | "uint")
+}
+
+/// Shows the names that come from outside: no comprehension's variables.
 pub(crate) fn free_names<'e>(expr: &'e IdedExpr, bound: &mut Vec<&'e str>, visit: &mut dyn FnMut(&'e str, &'e IdedExpr)) {
-    const TYPES: [&str; 11] = ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint"];
     match &expr.expr {
         Kind::Ident(name) => {
             let name = name.trim_start_matches('.');
-            if !name.starts_with('@') && !bound.contains(&name) && !TYPES.contains(&name) {
+            if !name.starts_with('@') && !bound.contains(&name) {
                 visit(name, expr);
             }
         }
@@ -223,9 +227,8 @@ impl Prepare<'_> {
             return Ok(Some(function.reads));
         }
         let name = call.func_name.as_str();
-        let is_operator = name.starts_with(['_', '!', '-', '@']);
-        let is_optional = call.target.is_some() && OPTIONALS.contains(&name);
-        if !(is_operator || is_optional || STANDARD.contains(&name)) {
+        let known = if call.target.is_some() { METHODS } else { GLOBALS };
+        if !name.starts_with(['_', '!', '-', '@']) && !known.contains(&name) {
             return Err(self.unknown_function(call, bracket));
         }
         let reads_lazy_lists = matches!(name, "size" | operators::INDEX);
@@ -252,11 +255,21 @@ impl Prepare<'_> {
     }
 
     fn unknown_function(&self, call: &CallExpr, bracket: Option<usize>) -> ExprError {
-        let name = &call.func_name;
-        let known = super::FUNCTIONS.iter().map(|function| function.name).chain(STANDARD.iter().copied());
-        let error = ExprError::new(format!("there is no function `{name}`"), self.name_at(bracket, name));
-        match nearest(name, known) {
-            _ if STANDARD.contains(&name.as_str()) => error,
+        let name = call.func_name.as_str();
+        let wrong = |message: String| ExprError::new(message, self.name_at(bracket, name));
+        if let Some((_, usage)) = MACROS.iter().find(|(known, _)| *known == name) {
+            return wrong(format!("`{name}` is not written like this")).hint(format!("write {usage}"));
+        }
+        if METHODS.contains(&name) {
+            return wrong(format!("`{name}` is a method")).hint(format!("write x.{name}(..)"));
+        }
+        if GLOBALS.contains(&name) {
+            return wrong(format!("`{name}` is no method")).hint(format!("write {name}(x)"));
+        }
+        let ours = FUNCTIONS.iter().map(|function| function.name);
+        let standard = GLOBALS.iter().chain(METHODS).copied().chain(MACROS.iter().map(|(name, _)| *name));
+        let error = wrong(format!("there is no function `{name}`"));
+        match nearest(name, ours.chain(standard)) {
             Some(known) => error.hint(format!("did you mean `{known}`?")),
             None => error,
         }
@@ -302,11 +315,11 @@ pub(crate) fn doubles(expr: &mut IdedExpr) {
                 operators::MODULO => {}
                 operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => holder(&mut call.args[0]),
                 ITEMS => return holder(&mut call.args[0]),
-                _ => {
-                    if let Some(target) = &mut call.target {
-                        holder(target);
-                    }
-                    call.args.iter_mut().for_each(doubles);
+                name => {
+                    // Ours take integers for what they are; it is enough that their result is a double.
+                    let part = if Function::named(name).is_some() { holder } else { doubles };
+                    call.target.iter_mut().for_each(|target| holder(target));
+                    call.args.iter_mut().for_each(part);
                 }
             }
             wrap(expr, DOUBLE);

@@ -189,7 +189,7 @@ impl Render<'_> {
             return Ok(match value {
                 Value::Null => Filled::Gone,
                 // A pattern is text, whatever it looks like.
-                Value::Number(number) if role == Role::Pattern => Filled::New(text_node(node, number.to_string())),
+                Value::Number(_) | Value::Bool(_) if role == Role::Pattern => Filled::New(text_node(node, value.to_string())),
                 value => Filled::New(Node { via: node.via, ..Node::from_value(&value, node.span) }),
             });
         }

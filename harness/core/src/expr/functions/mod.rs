@@ -173,32 +173,36 @@ pub static FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// What CEL brings: the global functions, the methods, and the macros that the parser expands.
-pub(crate) const STANDARD: &[&str] = &[
-    "all",
-    "bool",
-    "bytes",
+/// CEL's own functions.
+pub(crate) const GLOBALS: &[&str] = &["bool", "bytes", "double", "dyn", "int", "matches", "size", "string", "type", "uint"];
+
+/// CEL's own methods, those of its optional values (`a.?b.orValue(c)`) last.
+pub(crate) const METHODS: &[&str] = &[
     "contains",
-    "double",
-    "dyn",
     "endsWith",
-    "exists",
-    "exists_one",
-    "filter",
-    "has",
-    "int",
-    "map",
     "matches",
     "size",
     "startsWith",
-    "string",
-    "type",
-    "uint",
+    "hasValue",
+    "none",
+    "of",
+    "ofNonZeroValue",
+    "or",
+    "orValue",
+    "value",
 ];
 
-/// CEL's optional values: `a.?b.orValue(c)`.
-pub(crate) const OPTIONALS: &[&str] =
-    &["hasValue", "none", "of", "ofNonZeroValue", "optFlatMap", "optMap", "or", "orValue", "value"];
+/// What CEL's parser expands, and how it is written. A call of one that is left after parsing was written otherwise.
+pub(crate) const MACROS: &[(&str, &str)] = &[
+    ("has", "has(a.b)"),
+    ("all", "xs.all(x, x > 0)"),
+    ("exists", "xs.exists(x, x > 0)"),
+    ("exists_one", "xs.exists_one(x, x > 0)"),
+    ("filter", "xs.filter(x, x > 0)"),
+    ("map", "xs.map(x, x * 2)"),
+    ("optMap", "a.optMap(x, x * 2)"),
+    ("optFlatMap", "a.optFlatMap(x, optional.of(x))"),
+];
 
 /// Makes integers doubles, in lists and maps too. Put around what a form in doubles reads from outside.
 pub(crate) const DOUBLE: &str = "@double";
