@@ -5,11 +5,12 @@ use crate::{
     files::{self, FilesError, Sites},
 };
 use muster_core::{
-    check::{Check, KnownSystems, SystemFacts},
+    check::Check,
     diagnostic::{Diagnostic, Severity, Sources},
     overrides::Overrides,
     select::{self, Filters, Matcher},
     site::{SchedulerKind, System},
+    site_facts::{KnownSystems, SystemFacts},
     site_file,
     test_case::{LaunchFacts, TestCase},
 };
@@ -149,7 +150,9 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
     for document in &loaded.checks {
         let overlay = overrides.of(document, &mut diagnostics);
         let before = errors(&diagnostics);
-        let Some(check) = Check::new(document, overlay, loaded.manifests.clone(), &mut diagnostics) else { continue };
+        let Some(check) = Check::new(document, overlay, loaded.manifests.clone(), &facts.known, &mut diagnostics) else {
+            continue;
+        };
         let cases = Arc::new(check).cases(&facts, &mut diagnostics);
         checks.push(Expanded { cases, is_sound: errors(&diagnostics) == before });
     }

@@ -10,24 +10,25 @@
 //! ```
 
 use crate::{
-    Value,
     check_file::CheckFile,
     decode::{Context, Decode, Placeholders},
-    diagnostic::{Diagnostic, Severity, Span},
-    expr::Scope,
+    diagnostic::{Diagnostic, Span},
     load::{Document, Manifests},
     parameter::{self, Parameter, Variant},
+    references,
     render::Fact,
-    selector::{Entry, Selector},
+    selector::Selector,
     settings,
-    site::{Partition, System},
+    site::System,
+    site_facts::{KnownSystems, SystemFacts},
     template::{self, Cache},
     test_case::{Place, TestCase},
-    when::{self, Rule},
+    variables::{self, Variables},
+    when::{self, Condition, Rule},
     yaml::{self, Node},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, OnceLock},
 };
 
@@ -66,8 +67,10 @@ pub struct Check {
 pub struct Layer {
     /// The merged settings, placeholders unfilled, without `variables`.
     pub(crate) tree: Node,
-    /// Variables and `num_tasks`, each behind those it reads.
-    variables: Vec<(Arc<str>, Node)>,
+    /// `variables` and `num_tasks`.
+    pub(crate) variables: Variables,
+    /// When each rule of a `reference` list applies.
+    pub(crate) reference_conditions: Vec<Condition>,
     /// Mistakes of this combination.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The settings, where no placeholder is in them.
@@ -90,6 +93,7 @@ impl Check {
         document: &Document,
         overrides: Option<Node>,
         manifests: Arc<Manifests>,
+        known: &KnownSystems,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let tree = match &overrides {
@@ -100,9 +104,9 @@ impl Check {
         let file = CheckFile::decode(&tree, &mut context);
         diagnostics.append(&mut context.diagnostics);
         let file = file?;
-        settings::check(&file, diagnostics);
-        for entry in file.when.iter().flatten() {
-            settings::check(&entry.decoded, diagnostics);
+        for settings in std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.decoded)) {
+            settings::check(settings, diagnostics);
+            references::check(settings, known, diagnostics);
         }
         let is_abstract = file.r#abstract.unwrap_or(false);
 
@@ -130,9 +134,7 @@ impl Check {
         let mut known: BTreeSet<&str> =
             FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
         let layers = std::iter::once(tree).chain(self.rules.iter().map(|rule| &rule.overlay));
-        let variables = layers.filter_map(|node| node.get("variables")).flat_map(Node::entries);
-        for (key, _) in variables {
-            let Some(name) = key.text() else { continue };
+        for (key, name, _) in layers.flat_map(variables::declared) {
             if self.parameters.iter().any(|parameter| &*parameter.name == name) {
                 diagnostics.push(
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
@@ -183,10 +185,13 @@ impl Check {
         let mut diagnostics = Vec::new();
         let overlays = applied.iter().map(|index| &self.rules[*index].overlay).chain(&self.overrides);
         let tree = overlays.fold(self.tree.clone(), |tree, overlay| yaml::merge(&tree, overlay, &mut diagnostics));
-        let variables = in_order(&tree, &mut diagnostics);
+        let variables = Variables::of(&tree, &mut diagnostics);
+        let rules = tree.get("reference").map(Node::items).unwrap_or_default();
+        let reference_conditions = rules.iter().map(|rule| when::condition(rule, &self.parameters, &mut diagnostics)).collect();
         Layer {
             tree: tree.without(&["variables", "parameters", "when"]),
             variables,
+            reference_conditions,
             diagnostics,
             fixed: OnceLock::new(),
             early: OnceLock::new(),
@@ -289,20 +294,6 @@ impl Early {
 }
 
 impl Layer {
-    /// Adds the variables and `num_tasks` to a scope.
-    pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) {
-        for (name, node) in &self.variables {
-            let Some(rendered) = template::render(node, scope, cache, diagnostics) else {
-                scope.set(&**name, Value::Null);
-                continue;
-            };
-            match yaml::to_parameter_value(&rendered) {
-                Ok(value) => scope.set(&**name, value),
-                Err(mut mistakes) => diagnostics.append(&mut mistakes),
-            }
-        }
-    }
-
     /// Whether no placeholder is in the settings.
     pub(crate) fn is_fixed(&self) -> bool {
         !self.tree.has_placeholder_within()
@@ -316,130 +307,5 @@ fn mentioned(tree: &Node) -> Vec<Fact> {
         yaml::Kind::Seq(items) => items.iter().flat_map(mentioned).collect(),
         yaml::Kind::Map(entries) => entries.iter().flat_map(|(_, value)| mentioned(value)).collect(),
         yaml::Kind::Bad => vec![],
-    }
-}
-
-/// Variables and `num_tasks`, each behind those it reads; a circle is told as a path.
-fn in_order(tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<(Arc<str>, Node)> {
-    let mut nodes: BTreeMap<&str, &Node> = tree
-        .get("variables")
-        .map(Node::entries)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|(key, node)| key.text().map(|name| (name, node)))
-        .collect();
-    if let Some(node) = tree.get("num_tasks") {
-        nodes.insert("num_tasks", node);
-    }
-    let mut order = Order { nodes: &nodes, done: Vec::new(), trail: Vec::new(), diagnostics };
-    for name in nodes.keys() {
-        order.visit(name);
-    }
-    let mut done: Vec<(Arc<str>, Node)> = order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect();
-    if !nodes.contains_key("num_tasks") {
-        done.insert(0, ("num_tasks".into(), Node::from_value(&1.into(), tree.span)));
-    }
-    done
-}
-
-struct Order<'a> {
-    nodes: &'a BTreeMap<&'a str, &'a Node>,
-    done: Vec<&'a str>,
-    trail: Vec<&'a str>,
-    diagnostics: &'a mut Vec<Diagnostic>,
-}
-
-impl<'a> Order<'a> {
-    fn visit(&mut self, name: &'a str) {
-        if self.done.contains(&name) {
-            return;
-        }
-        let node = self.nodes[name];
-        if self.trail.contains(&name) {
-            let circle = format!("{} -> {name}", self.trail.join(" -> "));
-            self.diagnostics.push(Diagnostic::error(node.span, format!("variables need each other: {circle}")));
-            return;
-        }
-        self.trail.push(name);
-        let names = template::names(node);
-        let nodes = self.nodes;
-        for (needed, _) in nodes.iter().filter(|(needed, _)| names.contains(**needed)) {
-            self.visit(needed);
-        }
-        self.trail.pop();
-        if !self.done.contains(&name) {
-            self.done.push(name);
-        }
-    }
-}
-
-/// A system with what expressions see of it, converted once.
-#[derive(Debug)]
-pub struct SystemFacts {
-    /// The system.
-    pub system: Arc<System>,
-    /// `system` in expressions.
-    pub scope: Arc<Scope>,
-    /// Every partition with each of its environments.
-    pub places: Vec<Arc<Place>>,
-    /// All systems of all site files, for mistakes in names.
-    pub known: KnownSystems,
-}
-
-impl SystemFacts {
-    /// Prepares a system.
-    pub fn new(system: Arc<System>, known: KnownSystems) -> Self {
-        let mut scope = Scope::new();
-        scope.set("system", system_value(&system));
-        let scope = Arc::new(scope);
-        let pairs =
-            system.partitions.iter().flat_map(|partition| partition.environs.iter().map(move |environ| (partition, environ)));
-        let places = pairs.map(|(partition, environ)| Arc::new(Place::new(&system, partition, environ, &scope))).collect();
-        Self { system, scope, places, known }
-    }
-}
-
-fn system_value(system: &System) -> Value {
-    serde_json::json!({ "name": system.name, "descr": system.descr, "extras": system.extras })
-}
-
-/// The names of systems and partitions, for telling typing mistakes from other sites' names.
-#[derive(Debug, Clone, Default)]
-pub struct KnownSystems {
-    partitions: BTreeMap<String, Vec<String>>,
-}
-
-impl KnownSystems {
-    /// Collects the names.
-    pub fn of<'a>(systems: impl IntoIterator<Item = &'a System>) -> Self {
-        let names = |partitions: &[Arc<Partition>]| partitions.iter().map(|partition| partition.name.clone()).collect();
-        Self { partitions: systems.into_iter().map(|system| (system.name.clone(), names(&system.partitions))).collect() }
-    }
-
-    /// Tells names that are known nowhere: an error when a known one is near, else a warning, since a check may be shared
-    /// with sites that are not described here.
-    pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
-        let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
-        for item in items {
-            let Some(Ok(entry)) = item.text().map(Entry::parse) else { continue };
-            diagnostics.extend(entry.names().filter_map(|(system, partition)| self.unknown(system, partition, item.span)));
-        }
-    }
-
-    fn unknown(&self, system: Option<&str>, partition: Option<&str>, span: Span) -> Option<Diagnostic> {
-        let system = system?;
-        let Some(partitions) = self.partitions.get(system) else {
-            let near = crate::diagnostic::nearest(system, self.partitions.keys().map(String::as_str));
-            let message = format!("no site file defines a system `{system}`");
-            return Some(match near {
-                Some(near) => Diagnostic::error(span, message).hint(format!("did you mean `{near}`?")),
-                None => Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) },
-            });
-        };
-        let partition = partition.filter(|partition| !partitions.iter().any(|known| known == partition))?;
-        let near = crate::diagnostic::nearest(partition, partitions.iter().map(String::as_str));
-        let hint =
-            near.map_or_else(|| format!("it has {}", partitions.join(", ")), |near| format!("did you mean `{system}:{near}`?"));
-        Some(Diagnostic::error(span, format!("system `{system}` has no partition `{partition}`")).hint(hint))
     }
 }

@@ -10,10 +10,10 @@ use crate::{
     expr::Scope,
     reference::{Reference, ReferenceRow},
     selector::{Entry, Selector, Width},
+    site_facts::KnownSystems,
     template,
     test_case::TestCase,
-    when::{self, Condition},
-    yaml::Node,
+    when::Condition,
 };
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Leader {
 /// The rows that apply to a case, at most one for a variable and row.
 pub fn rows(
     case: &TestCase,
-    tree: &Node,
+    conditions: &[Condition],
     file: &CheckFile,
     scope: &Scope,
     diagnostics: &mut Vec<Diagnostic>,
@@ -56,14 +56,13 @@ pub fn rows(
         None => {}
         Some(ReferenceBlock::Scopes(scopes)) => {
             for (name, values) in scopes.iter() {
-                let Some(width) = width_of_scope(case, name, diagnostics) else { continue };
+                let Some(width) = width_of_scope(case, name) else { continue };
                 compete((0, width), values, diagnostics);
             }
         }
         Some(ReferenceBlock::Rules(rules)) => {
-            let nodes = tree.get("reference").map(Node::items).unwrap_or_default();
-            for (rule, node) in rules.iter().zip(nodes) {
-                let Some(rank) = rank_of_rule(case, node, scope, diagnostics) else { continue };
+            for (rule, condition) in rules.iter().zip(conditions) {
+                let Some(rank) = rank_of_rule(case, condition, scope, diagnostics) else { continue };
                 compete(rank, rule.values.as_ref().unwrap_or(&Ordered(vec![])), diagnostics);
             }
         }
@@ -81,19 +80,14 @@ pub fn rows(
 }
 
 /// How narrow a scope of the mapping form is for this case; `None` if it does not apply.
-fn width_of_scope(case: &TestCase, name: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) -> Option<Width> {
-    match Entry::parse(name) {
-        Ok(entry) => Selector::of(vec![entry]).width_for(&case.place.system, &case.place.partition),
-        Err(why) => {
-            diagnostics.push(Diagnostic::error(name.span, why).hint("a scope is sys:part, sys, +feature, %key=value or *"));
-            None
-        }
-    }
+fn width_of_scope(case: &TestCase, name: &str) -> Option<Width> {
+    // A scope that cannot be read was told when the check was loaded.
+    let entry = Entry::parse(name).ok()?;
+    Selector::of(vec![entry]).width_for(&case.place.system, &case.place.partition)
 }
 
 /// How narrow a rule of the list form is for this case; `None` if it does not apply.
-fn rank_of_rule(case: &TestCase, node: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Rank> {
-    let condition: Condition = when::condition(node, case.check.parameters(), diagnostics);
+fn rank_of_rule(case: &TestCase, condition: &Condition, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Rank> {
     let place = &case.place;
     if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
         return None;
@@ -114,6 +108,31 @@ fn rank_of_rule(case: &TestCase, node: &Node, scope: &Scope, diagnostics: &mut V
     Some((condition.with.len() + extra, width))
 }
 
+/// Tells the mistakes that need no case: scopes and systems that mean nothing, thresholds out of their range.
+pub fn check(file: &CheckFile, known: &KnownSystems, diagnostics: &mut Vec<Diagnostic>) {
+    let values: Vec<&Ordered<ReferenceEntry>> = match &file.reference {
+        None => return,
+        Some(ReferenceBlock::Scopes(scopes)) => {
+            for (name, _) in scopes.iter() {
+                known.check_name(name, name.span, diagnostics);
+            }
+            scopes.iter().map(|(_, values)| values).collect()
+        }
+        Some(ReferenceBlock::Rules(rules)) => {
+            for name in rules.iter().flat_map(|rule| &rule.system).flat_map(|names| names.iter()) {
+                known.check_name(name, name.span, diagnostics);
+            }
+            rules.iter().filter_map(|rule| rule.values.as_ref()).collect()
+        }
+    };
+    // In an entry of `when` the variables may be the check's own.
+    if file.perf_variables.is_some() || file.name.is_some() {
+        for (label, entry) in values.into_iter().flat_map(|values| values.iter()) {
+            row(label, entry, file, diagnostics);
+        }
+    }
+}
+
 /// One reference, validated against its variable.
 fn row(
     label: &Spanned<String>,
@@ -122,11 +141,11 @@ fn row(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ReferenceRow> {
     let (name, key) = split(label);
-    let variables = file.perf_variables.as_ref()?;
-    let Some(variable) = variables.get(name) else {
+    let variables = file.perf_variables.iter().flat_map(|variables| variables.iter());
+    let Some((_, variable)) = variables.clone().find(|(variable, _)| variable.value == name) else {
         let message = format!("a reference for `{name}`, which is no performance variable");
         let diagnostic = Diagnostic::error(label.span, message);
-        diagnostics.push(match nearest(name, variables.iter().map(|(name, _)| name.as_str())) {
+        diagnostics.push(match nearest(name, variables.map(|(name, _)| name.as_str())) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
             None => diagnostic.hint("declare it under `perf_variables`"),
         });
@@ -140,8 +159,9 @@ fn row(
         warn: entry.warn.as_ref().map(|warn| warn.value),
         xfail: entry.xfail.clone(),
     };
-    let unit = variable.unit.as_ref().map_or("", |unit| unit.value.as_str());
-    if let Err(why) = reference.validate(unit) {
+    // A unit that waits for a case is compared then.
+    let unit = variable.unit.as_ref().map(|unit| unit.value.as_str()).or(reference.unit.as_deref());
+    if let Err(why) = reference.validate(unit.unwrap_or_default()) {
         diagnostics.push(Diagnostic::error(entry.span, why));
     }
     Some(ReferenceRow { variable: name.to_owned(), key: key.map(str::to_owned), reference })

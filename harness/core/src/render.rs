@@ -46,12 +46,12 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         return Some(skipped(case, facts, reason));
     }
     let mut scope = Scope::under(base);
-    layer.evaluate(&mut scope, &case.check.cache, diagnostics);
+    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics);
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
 
     let partition = &case.place.partition;
     let program = program::program(case, &tree, &file, &scope, diagnostics);
-    let rows = references::rows(case, &tree, &file, &scope, diagnostics);
+    let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(&tree, &scope, diagnostics);
     Some(Rendered {
@@ -117,7 +117,7 @@ fn holds(rule: &Rule, case: &TestCase, applied: &[usize], base: &Arc<Scope>, dia
     }
     let Some((expression, node)) = &condition.expression else { return Some(true) };
     let mut scope = Scope::under(base.clone());
-    case.check.layer(applied).evaluate(&mut scope, &case.check.cache, diagnostics);
+    case.check.layer(applied).variables.evaluate(&mut scope, &case.check.cache, diagnostics);
     expression.eval_bool(&scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
 }
 

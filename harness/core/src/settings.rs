@@ -6,7 +6,7 @@ use crate::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
     expr::{Arithmetic, Expr, Scope},
-    pattern::{Pattern, PatternError},
+    pattern::{self, Pattern, PatternError},
     perf::{PerfVariable, Pick, Source},
     reference::ReferenceRow,
     rules::Rules,
@@ -41,10 +41,17 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
 pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     for item in file.sanity.iter().flatten() {
         assertion(item, diagnostics);
+        diagnostics.extend(item.found.iter().chain(&item.not_found).filter_map(lint));
     }
     for (name, entry) in file.perf_variables.iter().flat_map(|entries| entries.iter()) {
         variable(name, entry, diagnostics);
+        diagnostics.extend(entry.pattern.iter().filter_map(lint));
     }
+}
+
+/// A warning about a pattern that may run over a whole log.
+fn lint(pattern: &Spanned<String>) -> Option<Diagnostic> {
+    pattern::lint(pattern).map(|danger| Diagnostic::warning(pattern.span, danger))
 }
 
 fn name_span(file: &CheckFile) -> Span {
