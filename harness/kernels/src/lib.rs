@@ -23,7 +23,7 @@ use std::{
 /// The kernels, with their options.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Kernel {
-    /// Memory and cache bandwidth: a[i] = b[i] + s * c[i], as in STREAM
+    /// Memory and cache bandwidth: `a = b + s * c` on arrays, as in STREAM
     Triad(triad::Options),
     /// Floating-point speed: fused multiply-adds that stay in registers
     Flops(flops::Options),

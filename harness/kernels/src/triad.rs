@@ -1,4 +1,4 @@
-//! a[i] = b[i] + s * c[i]: bandwidth of memory or, with a small working set, of a cache.
+//! `a[i] = b[i] + s * c[i]`: bandwidth of memory or, with a small working set, of a cache.
 //!
 //! Counted as STREAM counts: 24 bytes an element, the read that some processors do before a store left out.
 
