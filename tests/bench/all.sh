@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # All figures of this folder, one after the other: bash tests/bench/all.sh
-set -euo pipefail
+set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
+failed=
 for name in list run memory judge crash; do
-  [ -f "$here/$name.sh" ] || continue
   printf '\n=== %s\n' "$name"
-  bash "$here/$name.sh"
+  bash "$here/$name.sh" || failed="$failed $name"
 done
+[ -z "$failed" ] || { printf '\nfailed:%s\n' "$failed"; exit 1; }
