@@ -2,7 +2,7 @@
 
 use crate::{
     Value,
-    decode::{Context, Decode, Spanned, object, or_placeholder, word, words_schema},
+    decode::{Context, Decode, Keyed, Spanned, object, or_placeholder, word, words_schema},
     keys,
     perf::{Direction, Reduce},
     sanity::ExitRule,
@@ -113,11 +113,12 @@ fn perf_entry(node: &Node, context: &mut Context) -> Option<PerfEntry> {
     }
     let entry = object(node, context)?;
     let present = |key: &str| node.entry(key).filter(|(_, value)| !value.is_null());
+    let meant = |key: &str| PerfEntry::TABLE.is_meant(key, node);
     match (present("pattern"), present("value")) {
         (Some(_), Some((value, _))) => {
             context.wrong::<()>(value, "a figure has a `pattern` or a `value`, not both", None);
         }
-        (None, None) if context.is_laid_over() => {}
+        (None, None) if context.is_laid_over() || meant("pattern") || meant("value") => {}
         (None, None) => {
             let hint = "`pattern` reads the figure from the output, `value` computes it";
             context.wrong::<()>(node, "a performance variable needs `pattern` or `value`", Some(hint));

@@ -89,7 +89,7 @@ pub fn overlay<T: Keyed>(node: &Node, context: &mut Context, overlay: &Overlay<'
 
 fn require<T: Keyed>(node: &Node, context: &mut Context) {
     let missing = |key: &&Key<T>| key.required && node.get(key.name).is_none_or(Node::is_null);
-    for key in T::TABLE.keys.iter().filter(missing) {
+    for key in T::TABLE.keys.iter().filter(missing).filter(|key| !T::TABLE.is_meant(key.name, node)) {
         let message = format!("{} needs `{}`", T::TABLE.what, key.name);
         context.wrong::<()>(node, message, Some(&key.summary()));
     }
@@ -138,6 +138,13 @@ fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, 
 }
 
 impl<T> Table<T> {
+    /// Whether a mapping has an unknown key that was probably meant to be this one: that mistake says it all.
+    pub fn is_meant(&self, key: &str, node: &Node) -> bool {
+        let known = || self.keys.iter().map(|key| key.name);
+        let mut written = node.entries().iter().filter_map(|(name, _)| name.text());
+        written.any(|text| !known().any(|name| name == text) && nearest(text, known()) == Some(key))
+    }
+
     /// The JSON schema of the mapping.
     pub fn schema(&self) -> Value {
         let required: Vec<_> = self.keys.iter().filter(|key| key.required).map(|key| key.name).collect();

@@ -46,6 +46,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("an exit status in words", "name: a\nsanity: [{ exit: none }]\n"),
     ("a claim with a slip", "name: a\nsanity: [{ fuond: a }]\n"),
     ("a figure without a source", "name: a\nperf_variables: { x: { unit: s } }\n"),
+    ("a source with a slip", "name: a\nperf_variables: { x: { patern: a } }\n"),
     ("a figure with two sources", "name: a\nperf_variables: { x: { pattern: a, value: b } }\n"),
     ("a figure as a regex", "name: a\nperf_variables: { x: '(\\d+)' }\n"),
     ("item and reduce", "name: a\nperf_variables: { x: { pattern: a, item: 1, reduce: max } }\n"),

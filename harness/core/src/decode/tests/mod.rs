@@ -150,6 +150,14 @@ crate::keys! {
 }
 
 #[test]
+fn a_mistyped_key_is_not_also_missing() {
+    let parsed = parse(FileId::default(), "{ nmae: a }");
+    let mut context = Context::new(Placeholders::Defer);
+    Sample::decode(&parsed.documents[0], &mut context);
+    assert_eq!(context.diagnostics.len(), 1, "{:?}", context.diagnostics);
+}
+
+#[test]
 fn a_table_is_struct_decoder_hints_and_schema() {
     let sample = decode::<Sample>("{ name: a, if: b, items: null }").unwrap().unwrap();
     assert_eq!(
@@ -159,6 +167,7 @@ fn a_table_is_struct_decoder_hints_and_schema() {
     assert_eq!(sample.span.start, 3);
     for (text, mistake) in [
         ("{ if: b }", "a sample needs `name`; The name"),
+        ("{ nmae: a }", "unknown key `nmae` in a sample; did you mean `name`?"),
         ("{ name: ~ }", "a sample needs `name`; The name"),
         ("{ name: a, itmes: [1] }", "unknown key `itmes` in a sample; did you mean `items`?"),
         ("{ name: a, title: b }", "unknown key `title` in a sample; write `name`"),
