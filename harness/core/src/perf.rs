@@ -194,7 +194,7 @@ pub fn format_number(value: f64) -> String {
 /// The same with as many significant digits as asked for; the integer part is never shortened.
 pub fn format_digits(value: f64, digits: usize) -> String {
     if value.is_nan() {
-        return "nan".to_owned();
+        return "NaN".to_owned();
     }
     if value.is_infinite() || value == 0.0 {
         return if value == 0.0 { "0".to_owned() } else { format!("{value}") };
@@ -236,7 +236,7 @@ mod tests {
             (1e-6, "1e-6"),
             (0.0, "0"),
             (-0.0, "0"),
-            (f64::NAN, "nan"),
+            (f64::NAN, "NaN"),
             (f64::INFINITY, "inf"),
             (f64::NEG_INFINITY, "-inf"),
         ];

@@ -2,39 +2,8 @@
 
 use muster_core::perf::{Bounds, Measurement};
 
-/// Beyond this an integer is no longer exact, and nobody counts its digits.
-const READABLE: f64 = 1e15;
-
-/// Up to six significant digits, no float noise: `110` for 110.00000000000001, `7439.68`, `1.5e-7`. Integers below
-/// 10^15 are written out, and nothing loses digits before its decimal point. Not a number is `NaN`, without end `inf`.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if !value.is_finite() || value == 0.0 {
-        // Also turns -0 into 0.
-        return if value == 0.0 { "0".to_owned() } else { exact(value) };
-    }
-    if !(1e-4..READABLE).contains(&size) {
-        let text = format!("{value:.5e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        return format!("{}e{exponent}", without_trailing_zeros(digits));
-    }
-    let mut decimals = 5;
-    let mut bound = 10.0;
-    while size >= bound && decimals > 0 {
-        decimals -= 1;
-        bound *= 10.0;
-    }
-    let mut small = 1.0;
-    while size < small {
-        decimals += 1;
-        small /= 10.0;
-    }
-    without_trailing_zeros(&format!("{value:.decimals$}")).to_owned()
-}
-
-fn without_trailing_zeros(digits: &str) -> &str {
-    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
-}
+/// Up to six significant digits, no float noise: the same in causes, lines and tables.
+pub use muster_core::perf::format_number as number;
 
 /// The shortest text that reads back as the same number, for files.
 pub fn exact(value: f64) -> String {

@@ -53,10 +53,10 @@ fn each_way_of_picking_gives_its_figure() {
         // NaN is a figure. It wins over all others and fails.
         (By(Count), nan, "3"),
         (By(First), nan, "3"),
-        (By(Min), nan, "fail{performance}: failed to meet reference(s): a=nan GB/s, which is no number"),
-        (By(Max), nan, "fail{performance}: failed to meet reference(s): a=nan GB/s, which is no number"),
-        (By(Sum), nan, "fail{performance}: failed to meet reference(s): a=nan GB/s, which is no number"),
-        (By(Median), nan, "fail{performance}: failed to meet reference(s): a=nan GB/s, which is no number"),
+        (By(Min), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
+        (By(Max), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
+        (By(Sum), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
+        (By(Median), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
         (By(Max), "x 1\nx inf\n", "inf"),
     ];
     for (pick, text, expected) in rows {

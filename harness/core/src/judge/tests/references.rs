@@ -78,7 +78,7 @@ fn all_variables_are_judged_and_told_in_one_sentence() {
     let mut rules = perf(["a", "b", "c", "d"].map(|name| first(name, &format!("{name}=(.*)"))));
     rules.references =
         vec![row("a", 100.0, -0.1, 0.1), row("b", 0.0, -2.0, None), row("c", 1e-6, None, 0.5), row("d", 5.0, None, None)];
-    insta::assert_snapshot!(say(&judge_text(&rules, "a=10\nb=-3.25\nc=1.6e-6\nd=nan\n")), @"fail{performance}: failed to meet reference(s): a=10 GB/s, expected 100 (l=90, u=110); b=-3.25 GB/s, expected 0 (l=-2); c=1.6e-6 GB/s, expected 1e-6 (u=1.5e-6); d=nan GB/s, expected 5");
+    insta::assert_snapshot!(say(&judge_text(&rules, "a=10\nb=-3.25\nc=1.6e-6\nd=nan\n")), @"fail{performance}: failed to meet reference(s): a=10 GB/s, expected 100 (l=90, u=110); b=-3.25 GB/s, expected 0 (l=-2); c=1.6e-6 GB/s, expected 1e-6 (u=1.5e-6); d=NaN GB/s, expected 5");
     assert_eq!(judge_text(&rules, "a=10\nb=0\nc=0\nd=0\n").measurements.len(), 4);
 }
 
