@@ -142,6 +142,16 @@ fn the_script_and_the_stdout_of_a_pass_are_kept() {
 }
 
 #[test]
+fn a_last_line_without_a_newline_is_judged_like_any_other() {
+    let sandbox = Sandbox::with_check(
+        "name: n\nvalid_systems: ['*']\nexecutable: printf 'one\\nspeed = 5 MB/s'\nsanity: [{ found: ^one$ }, { found: speed }]\nperf_variables: { speed: { pattern: 'speed = (\\S+)', unit: MB/s } }\n",
+    );
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--db", "r.db"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("P: speed: 5 MB/s"), "{}", ended.stdout);
+}
+
+#[test]
 fn libtests_formats_own_stdout() {
     let sandbox = Sandbox::with_check(CHECKS);
     let ended = sandbox.muster(&["-c", "check.yaml", "-r", "-n", "pass", "-n", "insane", "--format", "json", "--db", "r.db"]);

@@ -4,7 +4,7 @@ use memmap2::Mmap;
 use muster_core::stdout::Text;
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Seek},
     sync::Arc,
 };
 
@@ -16,6 +16,8 @@ pub(crate) fn text_of(mut file: File) -> io::Result<Text> {
     let len = file.metadata()?.len();
     if len < SMALL {
         let mut text = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        // Whoever added a newline left the cursor behind it.
+        file.rewind()?;
         file.read_to_end(&mut text)?;
         return Ok(Arc::new(text));
     }
@@ -28,4 +30,19 @@ fn map(file: &File) -> io::Result<Mmap> {
     // scheduler said that nobody writes it any more, or the spool closed it. It lies in a stage folder of this session,
     // which no other session takes while this one lives.
     unsafe { Mmap::map(file) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_that_was_just_written_to_is_read_from_its_beginning() {
+        for len in [10, 100 * 1024] {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(&vec![b'x'; len]).expect("written");
+            assert_eq!((*text_of(file).expect("read")).as_ref().len(), len);
+        }
+    }
 }
