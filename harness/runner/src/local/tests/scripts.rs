@@ -64,6 +64,22 @@ fn a_value_is_what_was_written_but_for_the_dollar() {
 }
 
 #[test]
+fn every_short_value_without_a_dollar_reaches_the_job_unchanged() {
+    let alphabet = ["\"", "\\", "`", "'", "!", "\n", " ", "a"];
+    let longer = |shorter: &[String]| -> Vec<String> {
+        shorter.iter().flat_map(|value| alphabet.map(|character| format!("{value}{character}"))).collect()
+    };
+    let one = longer(&[String::new()]);
+    let two = longer(&one);
+    let values = [&one[..], &two, &longer(&two)].concat();
+    let exports: Vec<(String, String)> = values.iter().enumerate().map(|(n, value)| (format!("K{n}"), value.clone())).collect();
+    let options: Vec<String> = exports.iter().map(|(name, _)| format!("\"${name}\"")).collect();
+    let output = format!("<{}>", values.join("><"));
+    let script = Script { exports: &exports, executable: Some("printf '<%s>'"), executable_opts: &options, ..Script::default() };
+    expect(&script, 0, &output);
+}
+
+#[test]
 fn the_words_of_a_command_reach_it_unchanged() {
     let words = ["$HOME", "it's", "", "*", "a  b", "\\n", "\"", "`id`", "-n", "x\ny"];
     let command: Vec<String> = owned(&["printf", "<%s>"]).into_iter().chain(owned(&words)).collect();

@@ -39,7 +39,7 @@ async fn term_ends_a_job_at_once_and_kill_a_stubborn_one_after_two_seconds() {
         format!("sh -c 'trap \"sleep 0.3; echo saved; exit 0\" TERM; echo ready; {loops}'; true"),
     ];
     let stopped = futures_util::future::join_all(bodies.iter().map(|body| stop(&field, body))).await;
-    let (at_once, patience) = (Duration::from_millis(1500), Duration::from_secs(2));
+    let (at_once, patience) = (Duration::from_millis(1900), Duration::from_secs(2));
     assert!(stopped[0].0 == Exit::Code(143) && stopped[0].1 < at_once, "{:?}", stopped[0]);
     assert!(stopped[1].0 == Exit::Signal(9) && stopped[1].1 >= patience, "{:?}", stopped[1]);
     assert!(stopped[2].1 < at_once, "{:?}", stopped[2]);
