@@ -64,6 +64,8 @@ pub(crate) struct Flight<'a> {
     job: Arc<Job>,
     limits: Limits,
     clocks: Clocks,
+    /// What was said last of what it waits for: the same is not said twice.
+    said: Option<String>,
     /// A launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
     airborne: bool,
     /// The compute has ended, and only the objects are left.
@@ -79,7 +81,7 @@ impl<'a> Flight<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None };
-        Self { context, scheduler, case, job, limits, clocks, airborne: false, stopped: false }
+        Self { context, scheduler, case, job, limits, clocks, said: None, airborne: false, stopped: false }
     }
 
     /// What is left of a case that panicked.
@@ -132,13 +134,17 @@ impl<'a> Flight<'a> {
                 }
                 Ok(Launch::NotNow { why, retry_after }) => {
                     self.landed();
-                    self.context.phase(&self.case, Phase::Launch, Some(why.clone()));
+                    self.say(Phase::Launch, why.clone());
                     self.await_room(&why, retry_after).await?;
                     retries = 0;
                     continue;
                 }
                 Err(Lost::Failed(error)) => error,
-                Err(Lost::NoAnswer(cause)) => return Err(End::infra(Phase::Launch, cause)),
+                Err(Lost::NoAnswer(cause)) => {
+                    // What it asked for may still come, after the cleanup.
+                    record.leftovers.push(self.whatever_is_marked());
+                    return Err(End::infra(Phase::Launch, cause));
+                }
             };
             if error.class != Class::Infra || retries == RETRIES {
                 return Err(End::failed(Phase::Launch, &error));
@@ -205,7 +211,7 @@ impl<'a> Flight<'a> {
                     self.clocks.saw(&status);
                     record.saw(&status);
                     if let Some(note) = note(&status) {
-                        self.context.phase(&self.case, Phase::Run, Some(note));
+                        self.say(Phase::Run, note);
                     }
                     seen = Some(status);
                 }
@@ -239,10 +245,7 @@ impl<'a> Flight<'a> {
                 Ok(leftovers) => record.leftovers.extend(leftovers.items),
                 Err(cause) => {
                     record.warnings.push(format!("cleanup failed: {cause}"));
-                    let Job { identifier, session, scheduler, .. } = &*self.job;
-                    record.leftovers.push(format!(
-                        "whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it"
-                    ));
+                    record.leftovers.push(self.whatever_is_marked());
                 }
             }
         }
@@ -289,6 +292,18 @@ impl<'a> Flight<'a> {
         let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
         self.context.phase(&self.case, phase, Some(note));
         self.context.pause(pause).await;
+    }
+
+    fn say(&mut self, phase: Phase, note: String) {
+        if self.said.as_ref() != Some(&note) {
+            self.context.phase(&self.case, phase, Some(note.clone()));
+            self.said = Some(note);
+        }
+    }
+
+    fn whatever_is_marked(&self) -> String {
+        let Job { identifier, session, scheduler, .. } = &*self.job;
+        format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it")
     }
 
     fn timed_out(&self, clock: Clock, seen: Option<&JobStatus>, phase: Phase) -> End {

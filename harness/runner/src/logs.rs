@@ -12,7 +12,6 @@ use muster_core::{
     scheduler::{Chunk, Job, Scheduler, SectionExit},
     site::SchedulerKind,
     stdout::Stdout,
-    time::format_duration,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -73,7 +72,7 @@ impl Collector {
         };
         let assembled = self.context.on_disk(move || {
             if late {
-                spool.cut_short(&format!("the log did not end within {} of the job", format_duration(DRAIN_LIMIT)));
+                spool.cut_short(&format!("the log did not end within {} s of the job", DRAIN_LIMIT.as_secs()));
             }
             spool.assemble(&exits)
         });

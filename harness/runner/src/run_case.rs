@@ -57,6 +57,7 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     if let Some(lost) = context.in_flight_of(&name) {
         record.identifier = Some(lost.job.identifier.clone());
         record.folder = Some(lost.job.stage.clone());
+        record.delete.push(format!("rm -r {}", quoted(&lost.job.stage)));
         let flight = Flight::recovered(context, scheduler, lost);
         flight.cleanup(cleanup_after(&end.outcome), &mut record).await;
     }
@@ -200,4 +201,19 @@ fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod size_probe {
+    use super::*;
+    #[test]
+    fn sizes() {
+        fn size<F, T>(_: impl FnOnce(T) -> F) -> usize { size_of::<F>() }
+        type A<'a> = (&'a Arc<Context>, &'a Arc<dyn Scheduler>, Turn);
+        eprintln!("run_case {}", size(|(a, b, c): A| run_case(a, b, c)));
+        eprintln!("contained {}", size(|(a, b, c): A| contained(a, b, c)));
+        eprintln!("attempt {}", size(|(a, b, c, d): (&Arc<Context>, &Arc<dyn Scheduler>, Ready, &mut Record)| attempt(a, b, c, d)));
+        eprintln!("prepare {}", size(|(a, b, c, d): (&Arc<Context>, &Arc<dyn Scheduler>, Turn, &mut Record)| prepare(a, b, c, d)));
+        eprintln!("record {} flight {} result {} job {} rules {} turn {}", size_of::<Record>(), size_of::<Flight>(), size_of::<CaseResult>(), size_of::<Job>(), size_of::<Rules>(), size_of::<Turn>());
+    }
 }

@@ -108,13 +108,14 @@ impl Scheduler for FakeScheduler {
             loop {
                 let Some(thing) = self.thing(job) else { return missing(seen).await };
                 let changed = thing.changed();
-                let status = thing.status()?;
+                let now = Instant::now();
+                let status = thing.status(now)?;
                 if Some(&status) != seen {
                     return Ok(status);
                 }
                 tokio::select! {
                     () = changed => {}
-                    () = until(thing.next_change()) => {}
+                    () = until(thing.next_change(now)) => {}
                 }
             }
         })

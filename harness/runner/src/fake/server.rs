@@ -140,10 +140,10 @@ impl Thing {
         self.changed.notify_waiters();
     }
 
-    /// What it says of itself now.
-    pub(super) fn status(&self) -> Result<JobStatus, SchedulerError> {
+    /// What it says of itself at a time.
+    pub(super) fn status(&self, now: Instant) -> Result<JobStatus, SchedulerError> {
         let stopped = *lock(&self.stopped);
-        let now = stopped.unwrap_or_else(Instant::now);
+        let now = stopped.unwrap_or(now);
         let Some(first) = self.play.statuses.first() else { return Ok(self.ended(None, Exit::Code(0))) };
         if self.time_of(first) > now && stopped.is_none() {
             return Ok(JobStatus::NotSeen);
@@ -172,9 +172,8 @@ impl Thing {
         })
     }
 
-    /// When it will say something else by itself.
-    pub(super) fn next_change(&self) -> Option<Instant> {
-        let now = Instant::now();
+    /// When it will say something else by itself than it did at a time.
+    pub(super) fn next_change(&self, now: Instant) -> Option<Instant> {
         self.play.statuses.iter().map(|status| self.time_of(status)).find(|time| *time > now)
     }
 

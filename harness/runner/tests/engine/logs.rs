@@ -1,0 +1,115 @@
+//! Logs: from chunks to a stdout.
+
+use crate::support::{Bench, Case, case, found};
+use muster_core::{
+    result::{CaseResult, Outcome},
+    stdout::Section,
+};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+fn text(result: &CaseResult) -> String {
+    let identifier = result.identifier.as_ref().expect("planned").to_string();
+    let path = result.folder.as_ref().expect("a folder").join("rfm_job.out");
+    std::fs::read_to_string(path).expect("a stdout").replace(&identifier, "IDENTIFIER")
+}
+
+fn sections(result: &CaseResult) -> Vec<Section> {
+    let path = result.folder.as_ref().expect("a folder").join("pods.json");
+    serde_json::from_slice(&std::fs::read(path).expect("sections")).expect("JSON")
+}
+
+fn ended_after(logs: &Value) -> Value {
+    json!({ "statuses": [{ "state": "running" }, { "after_ms": 5000, "state": "ended" }], "logs": logs })
+}
+
+#[tokio::test(start_paused = true)]
+async fn sections_that_arrive_interleaved_become_one_text_in_their_order() {
+    let bench = Bench::new().await;
+    let logs = json!([
+        { "after_ms": 1, "section": "pod-0", "node": "n0", "text": "a1\n" },
+        { "after_ms": 2, "section": "pod-1", "text": "b1\n" },
+        { "after_ms": 3, "section": "pod-0", "text": "a2\n" },
+        { "after_ms": 4, "section": "pod-1", "text": "b2 without a newline" },
+        { "after_ms": 5, "section": "pod-2" },
+    ]);
+    let result = bench.play(ended_after(&logs)).await;
+    assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
+    insta::assert_snapshot!(text(&result), @r"
+IDENTIFIER
+
+-------pod-0-------
+a1
+a2
+
+-------pod-1-------
+b1
+b2 without a newline
+
+-------pod-2-------
+");
+    let mut table = String::new();
+    for section in sections(&result) {
+        let Section { origin, offset, bytes, lines, exit, gaps, .. } = section;
+        writeln!(table, "{} {offset} {bytes} {lines:?} {exit:?} {gaps:?}", origin.title()).expect("a line");
+    }
+    insta::assert_snapshot!(table, @r"
+pod-0 30 6 Some(2) Some(Code(0)) []
+pod-1 57 23 Some(2) Some(Code(0)) []
+pod-2 102 0 Some(0) Some(Code(0)) []
+");
+    let left: Vec<_> = std::fs::read_dir(result.folder.as_ref().expect("a folder")).expect("a folder").collect();
+    assert_eq!(left.len(), 2, "stdout and sections, and no spool: {left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_is_taken_up_where_it_broke() {
+    let bench = Bench::new().await;
+    let reset = json!({ "class": "infra", "message": "stream reset" });
+    let logs = json!([
+        { "after_ms": 1, "text": "one\n" },
+        { "after_ms": 2, "error": reset },
+        { "after_ms": 3, "text": "two\n" },
+        { "after_ms": 4, "error": reset },
+        { "after_ms": 5, "text": "three\n" },
+    ]);
+    let result = bench.play(ended_after(&logs)).await;
+    assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
+    insta::assert_snapshot!(text(&result), @r"
+IDENTIFIER
+
+-------fake-------
+one
+two
+three
+");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_is_stopped_keeps_the_log_it_has() {
+    let bench = Bench::new().await;
+    let play = json!({
+        "statuses": [{ "state": "running" }],
+        "logs": [{ "after_ms": 1, "text": "so far\n" }, { "after_ms": 9_000_000, "text": "never said\n" }],
+    });
+    let result = bench.play(play).await;
+    assert_eq!(result.outcome.to_string(), "timeout{run}");
+    assert_eq!(result.log_tail.as_deref(), Some("so far"));
+    insta::assert_snapshot!(text(&result), @r"
+IDENTIFIER
+
+-------fake-------
+so far
+");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_log_is_mapped_and_judged_whole() {
+    let bench = Bench::new().await;
+    let line = format!("{}\n", "x".repeat(1023));
+    let logs = json!([{ "text": line.repeat(300) }, { "text": "hello at the end\n" }]);
+    let large = Case { rules: found("hello at the end"), ..case("large", ended_after(&logs)) };
+    let result = bench.engine.submit(large.turn()).await.expect("a result");
+    assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
+    assert_eq!(sections(&result)[0].lines, Some(301));
+}

@@ -1,0 +1,11 @@
+//! The engine as a whole, driven through the fake scheduler.
+
+mod cancel;
+mod lanes;
+mod logs;
+mod order;
+mod outcomes;
+mod places;
+mod stored;
+mod support;
+mod trials;

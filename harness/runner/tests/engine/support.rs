@@ -1,0 +1,277 @@
+//! A session on the fake scheduler, in a folder of its own.
+
+use muster_core::{
+    Value,
+    case::{CaseName, SessionId},
+    result::{About, CaseResult, Session},
+    rules::Rules,
+    sanity::{Assertion, Claim},
+    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    site::SchedulerKind,
+    test_case::Rendered,
+    time::Timestamp,
+    workload::{Limits, Program, Workload},
+};
+use muster_runner::{
+    engine::{Engine, EngineConfig, ExecPolicy, Lease},
+    event::Event,
+    fake::FakeScheduler,
+    places::Places,
+    turn::Turn,
+};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use tempfile::TempDir;
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, unbounded_channel},
+    oneshot,
+};
+
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) fake: FakeScheduler,
+    pub(crate) events: UnboundedReceiver<Event>,
+    pub(crate) folder: TempDir,
+}
+
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) policy: ExecPolicy,
+    pub(crate) maxfail: Option<u32>,
+    pub(crate) lease: Option<Lease>,
+    /// Instead of the fake itself.
+    pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
+    pub(crate) fake: FakeScheduler,
+}
+
+pub(crate) fn session(id: &str) -> Session {
+    Session {
+        id: SessionId(id.to_owned()),
+        started: Timestamp(0),
+        ended: None,
+        command: vec!["muster".into()],
+        system: "test".into(),
+        user: "somebody".into(),
+        host: "here".into(),
+        workdir: "/".into(),
+        version: "0".into(),
+        num_cases: 0,
+        interrupted: false,
+    }
+}
+
+pub(crate) fn places(folder: &Path, session: &Session) -> Places {
+    Places::open(&folder.join("stage"), &folder.join("output"), &session.id).expect("folders")
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// Partitions `p` and `q`, both the fake's.
+    pub(crate) async fn with(options: Options) -> Self {
+        let Options { policy, maxfail, lease, scheduler, fake } = options;
+        let folder = TempDir::new().expect("a folder");
+        let (sender, events) = unbounded_channel();
+        let session = session("s1");
+        let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
+        let engine = Engine::begin(EngineConfig {
+            places: places(folder.path(), &session),
+            session,
+            lease,
+            schedulers: ["p", "q"].map(|name| (name.to_owned(), Arc::clone(&scheduler))).into(),
+            events: sender,
+            policy,
+            maxfail,
+        });
+        Self { engine: engine.await.expect("a session"), fake, events, folder }
+    }
+
+    /// Runs one play to its end.
+    pub(crate) async fn play(&self, play: Value) -> Arc<CaseResult> {
+        self.engine.submit(case("case", play).turn()).await.expect("a result")
+    }
+
+    /// The names of all events so far: `begun a`, `phase a run: image pull`.
+    pub(crate) fn drain(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.events.try_recv().ok()).map(|event| line(&event)).collect()
+    }
+
+    /// What is left on the fake's server.
+    pub(crate) async fn left(&self) -> usize {
+        self.fake.list(&Scope::default()).await.expect("a list").len()
+    }
+
+    /// A path with the folder of this test cut off.
+    pub(crate) fn relative(&self, text: &str) -> String {
+        text.replace(&self.folder.path().display().to_string(), "")
+    }
+}
+
+fn line(event: &Event) -> String {
+    match event {
+        Event::Begun { case, .. } => format!("begun {}", case.display),
+        Event::Phase { case, phase, note, .. } => {
+            let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            format!("phase {} {}{note}", case.display, phase.as_str())
+        }
+        Event::Log { case, .. } => format!("log {}", case.display),
+        Event::Finished(result) => format!("finished {} {}", result.name.display, result.outcome),
+        Event::Warning(text) => format!("warning {text}"),
+        Event::Cancelling(why) => format!("cancelling: {why}"),
+    }
+}
+
+/// A case to be, with what a test may want to be different.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) partition: &'static str,
+    pub(crate) max_jobs: usize,
+    pub(crate) play: Value,
+    pub(crate) rules: Rules,
+    pub(crate) limits: Limits,
+    pub(crate) skip: Option<String>,
+    pub(crate) mistake: Option<&'static str>,
+}
+
+pub(crate) fn case(name: &str, play: Value) -> Case {
+    Case {
+        name: name.to_owned(),
+        partition: "p",
+        max_jobs: 1,
+        play,
+        rules: Rules::default(),
+        limits: Limits {
+            pending: Some(Duration::from_hours(1)),
+            run: Some(Duration::from_mins(10)),
+            judge: Duration::from_secs(5),
+        },
+        skip: None,
+        mistake: None,
+    }
+}
+
+pub(crate) fn found(pattern: &str) -> Rules {
+    let claim = Claim::Found { pattern: pattern.to_owned(), count: None };
+    Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() }
+}
+
+impl Case {
+    pub(crate) fn turn(self) -> Turn {
+        let name = Arc::new(CaseName {
+            display: self.name.clone(),
+            check: self.name.clone(),
+            hash: "01234567".into(),
+            system: "test".into(),
+            partition: self.partition.into(),
+            environ: "default".into(),
+        });
+        let about = About {
+            descr: String::new(),
+            tags: Vec::new(),
+            maintainers: Vec::new(),
+            file: "check.yaml".into(),
+            parameters: Vec::new(),
+            scheduler: SchedulerKind::Fake,
+            num_tasks: 1,
+        };
+        Turn {
+            name: Arc::clone(&name),
+            folder: format!("{}_0123456789abcdef", self.name),
+            scheduler: SchedulerKind::Fake,
+            max_jobs: self.max_jobs,
+            attempt: 1,
+            render: Box::new(move |facts| {
+                if let Some(mistake) = self.mistake {
+                    return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
+                }
+                Ok(Rendered {
+                    workload: Workload {
+                        identifier: facts.identifier.clone(),
+                        session: facts.session.clone(),
+                        case: (*name).clone(),
+                        stage: facts.stage.clone(),
+                        program: Program::Play(self.play),
+                        num_tasks: 1,
+                        sched_options: Value::Null,
+                        limits: self.limits,
+                    },
+                    rules: self.rules,
+                    about,
+                    keep_failed: None,
+                    skip: self.skip,
+                })
+            }),
+        }
+    }
+}
+
+/// Submits everything, and waits for it.
+pub(crate) async fn all(bench: &Bench, cases: impl IntoIterator<Item = Case>) -> Vec<Arc<CaseResult>> {
+    let receivers: Vec<oneshot::Receiver<_>> = cases.into_iter().map(|case| bench.engine.submit(case.turn())).collect();
+    let mut results = Vec::with_capacity(receivers.len());
+    for receiver in receivers {
+        results.push(receiver.await.expect("a result"));
+    }
+    results
+}
+
+/// Which call of a scheduler panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PanicIn {
+    Plan,
+    Launch,
+    Wait,
+    Logs,
+    Cleanup,
+}
+
+/// The fake, but for one call.
+pub(crate) struct Panicking {
+    pub(crate) fake: FakeScheduler,
+    pub(crate) when: PanicIn,
+}
+
+impl Panicking {
+    fn check(&self, here: PanicIn) {
+        assert!(self.when != here, "the scheduler has a bug");
+    }
+}
+
+impl Scheduler for Panicking {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<muster_core::diagnostic::Diagnostic>> {
+        self.check(PanicIn::Plan);
+        self.fake.plan(workload)
+    }
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            let launched = self.fake.launch(job).await;
+            self.check(PanicIn::Launch);
+            launched
+        })
+    }
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        self.check(PanicIn::Wait);
+        self.fake.wait(job, seen)
+    }
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.check(PanicIn::Logs);
+        self.fake.collect_logs(job, from)
+    }
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        self.check(PanicIn::Cleanup);
+        self.fake.cleanup(job, how)
+    }
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        self.fake.list(scope)
+    }
+}
+
+/// How often each outcome occurs.
+pub(crate) fn tally<'a>(results: impl IntoIterator<Item = &'a Arc<CaseResult>>) -> BTreeMap<String, usize> {
+    let mut tally = BTreeMap::new();
+    for result in results {
+        *tally.entry(result.outcome.to_string()).or_default() += 1;
+    }
+    tally
+}
