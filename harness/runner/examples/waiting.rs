@@ -39,6 +39,18 @@ fn session() -> Session {
     }
 }
 
+fn about(number: usize) -> About {
+    About {
+        descr: String::new(),
+        tags: Vec::new(),
+        maintainers: Vec::new(),
+        file: String::new(),
+        parameters: vec![("number".into(), number.to_string())],
+        scheduler: SchedulerKind::Fake,
+        num_tasks: 1,
+    }
+}
+
 fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
     let name = Arc::new(CaseName {
         display: format!("waits %number={number}"),
@@ -55,6 +67,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         scheduler: SchedulerKind::Fake,
         max_jobs,
         attempt: 1,
+        about: Arc::new(move || about(number)),
         render: Box::new(move |facts| {
             let play = json!({
                 "statuses": [{ "state": "running", "nodes": ["node-1"] }, { "after_ms": millis, "state": "ended" }],
@@ -73,15 +86,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },
                 },
                 rules: Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() },
-                about: About {
-                    descr: String::new(),
-                    tags: Vec::new(),
-                    maintainers: Vec::new(),
-                    file: String::new(),
-                    parameters: vec![("number".into(), number.to_string())],
-                    scheduler: SchedulerKind::Fake,
-                    num_tasks: 1,
-                },
+                about: about(number),
                 keep_failed: None,
                 skip: None,
             })

@@ -7,7 +7,6 @@ use muster_core::{
     perf::Measurement,
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
     scheduler::{JobStatus, SectionExit},
-    site::SchedulerKind,
     time::Timestamp,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -48,9 +47,8 @@ impl End {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) name: Arc<CaseName>,
-    pub(crate) scheduler: SchedulerKind,
     pub(crate) attempt: u32,
-    pub(crate) about: Option<About>,
+    pub(crate) about: About,
     pub(crate) identifier: Option<Identifier>,
     pub(crate) times: Times,
     pub(crate) warnings: Vec<String>,
@@ -67,16 +65,15 @@ pub(crate) struct Record {
 impl Record {
     /// A case got its turn, or never will.
     pub(crate) fn new(turn: &Turn, begun: Timestamp) -> Self {
-        Self::of(Arc::clone(&turn.name), turn.scheduler, turn.attempt, begun)
+        Self::of(Arc::clone(&turn.name), (turn.about)(), turn.attempt, begun)
     }
 
     /// The same, from what is left of a case whose turn is spent.
-    pub(crate) fn of(name: Arc<CaseName>, scheduler: SchedulerKind, attempt: u32, begun: Timestamp) -> Self {
+    pub(crate) fn of(name: Arc<CaseName>, about: About, attempt: u32, begun: Timestamp) -> Self {
         Self {
             name,
-            scheduler,
+            about,
             attempt,
-            about: None,
             identifier: None,
             times: Times { begun, ..Times::default() },
             warnings: Vec::new(),
@@ -122,7 +119,7 @@ impl Record {
         let End { outcome, phase, cause } = end;
         self.times.finished = finished;
         CaseResult {
-            about: self.about.unwrap_or_else(|| Turn::about(self.scheduler)),
+            about: self.about,
             name: Arc::unwrap_or_clone(self.name),
             identifier: self.identifier,
             attempt: self.attempt,

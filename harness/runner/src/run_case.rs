@@ -46,13 +46,13 @@ struct Ready {
 
 /// Runs a case and survives it.
 pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn) -> CaseResult {
-    let (name, kind, attempt, begun) = (Arc::clone(&turn.name), turn.scheduler, turn.attempt, clock::now());
+    let (name, about, attempt, begun) = (Arc::clone(&turn.name), Arc::clone(&turn.about), turn.attempt, clock::now());
     let life = Box::pin(run_case(context, scheduler, turn));
     let panic = match AssertUnwindSafe(life).catch_unwind().await {
         Ok(result) => return result,
         Err(panic) => panic,
     };
-    let mut record = Record::of(Arc::clone(&name), kind, attempt, begun);
+    let mut record = Record::of(Arc::clone(&name), about(), attempt, begun);
     let end = End::infra(Phase::Run, format!("a step of this case panicked: {}", panic_message(&*panic)));
     if let Some(lost) = context.in_flight_of(&name) {
         record.identifier = Some(lost.job.identifier.clone());
@@ -107,7 +107,7 @@ async fn prepare(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: T
     record.identifier = Some(ready.job.identifier.clone());
     let stored = intent(context, record, &about, &ready).await;
     begun();
-    record.about = Some(about);
+    record.about = about;
     stored.map(|()| ready)
 }
 
@@ -201,19 +201,4 @@ fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod size_probe {
-    use super::*;
-    #[test]
-    fn sizes() {
-        fn size<F, T>(_: impl FnOnce(T) -> F) -> usize { size_of::<F>() }
-        type A<'a> = (&'a Arc<Context>, &'a Arc<dyn Scheduler>, Turn);
-        eprintln!("run_case {}", size(|(a, b, c): A| run_case(a, b, c)));
-        eprintln!("contained {}", size(|(a, b, c): A| contained(a, b, c)));
-        eprintln!("attempt {}", size(|(a, b, c, d): (&Arc<Context>, &Arc<dyn Scheduler>, Ready, &mut Record)| attempt(a, b, c, d)));
-        eprintln!("prepare {}", size(|(a, b, c, d): (&Arc<Context>, &Arc<dyn Scheduler>, Turn, &mut Record)| prepare(a, b, c, d)));
-        eprintln!("record {} flight {} result {} job {} rules {} turn {}", size_of::<Record>(), size_of::<Flight>(), size_of::<CaseResult>(), size_of::<Job>(), size_of::<Rules>(), size_of::<Turn>());
-    }
 }

@@ -9,6 +9,9 @@ use muster_core::{
 };
 use std::{fmt, sync::Arc};
 
+/// Says what can be said of a case without rendering it.
+pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
+
 /// Fills in what is known at launch only.
 pub type Render = Box<dyn FnOnce(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send>;
 
@@ -24,23 +27,10 @@ pub struct Turn {
     pub max_jobs: usize,
     /// 1, 2, ...
     pub attempt: u32,
+    /// What is said of it if it never gets as far as being rendered.
+    pub about: Describe,
     /// What it is to run.
     pub render: Render,
-}
-
-impl Turn {
-    /// What is said of a case that never got as far as being rendered.
-    pub(crate) fn about(scheduler: SchedulerKind) -> About {
-        About {
-            descr: String::new(),
-            tags: Vec::new(),
-            maintainers: Vec::new(),
-            file: String::new(),
-            parameters: Vec::new(),
-            scheduler,
-            num_tasks: 1,
-        }
-    }
 }
 
 impl From<TestCase> for Turn {
@@ -51,6 +41,10 @@ impl From<TestCase> for Turn {
             scheduler: case.place.partition.scheduler,
             max_jobs: case.place.partition.max_jobs,
             attempt: 1,
+            about: {
+                let case = case.clone();
+                Arc::new(move || case.about())
+            },
             render: Box::new(move |facts| case.render(facts)),
         }
     }

@@ -181,6 +181,10 @@ impl Case {
             scheduler: SchedulerKind::Fake,
             max_jobs: self.max_jobs,
             attempt: 1,
+            about: {
+                let about = about.clone();
+                Arc::new(move || about.clone())
+            },
             render: Box::new(move |facts| {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
