@@ -2,8 +2,12 @@
 //!
 //! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
 
-use clap::{Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, parser::ValueSource};
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
+mod parse;
+
+pub use parse::{Origin, Parsed, parse, unknown_variables, variable};
+
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 
 /// Proves that a cluster is healthy and as fast as it should be.
 #[derive(Debug, Clone, Parser)]
@@ -102,10 +106,10 @@ pub struct Action {
     #[arg(short, long, help_heading = "Actions")]
     pub run: bool,
     /// List the selected tests (T) or cases (C)
-    #[arg(short, long, value_enum, value_name = "T|C", num_args = 0..=1, require_equals = true, default_missing_value = "T", help_heading = "Actions")]
+    #[arg(short, long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
     pub list: Option<Listing>,
     /// The same, with descriptions, tags, places and parameters
-    #[arg(short = 'L', long, value_enum, value_name = "T|C", num_args = 0..=1, require_equals = true, default_missing_value = "T", help_heading = "Actions")]
+    #[arg(short = 'L', long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
     pub list_detailed: Option<Listing>,
     /// Describe the selected cases as JSON
     #[arg(long, help_heading = "Actions")]
@@ -139,7 +143,7 @@ pub enum Listing {
 #[derive(Debug, Clone, Args)]
 pub struct Files {
     /// A check file, or a folder that is searched for check.yaml and *.check.yaml [repeatable]
-    #[arg(short = 'c', long, value_name = "PATH", help_heading = "Files")]
+    #[arg(short = 'c', long, value_name = "PATH", help_heading = "Files", global = true)]
     pub checkpath: Vec<PathBuf>,
     /// Search folders recursively (they always are; accepted for ReFrame's sake)
     #[arg(short = 'R', long, help_heading = "Files")]
@@ -217,7 +221,7 @@ pub enum ExecPolicy {
 #[derive(Debug, Clone, Args)]
 pub struct Output {
     /// Print a table of all figures at the end
-    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "pretty", help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty", help_heading = "Output")]
     pub performance_report: Option<TableFormat>,
     /// Write the JSON run report here; `{sessionid}` stands for the session [default: PREFIX/reports/out/run-{sessionid}.json]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -256,165 +260,4 @@ pub enum TestFormat {
     Terse,
     /// JSON lines.
     Json,
-}
-
-/// Where a setting's value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// Typed.
-    Flag(String),
-    /// From the environment.
-    Environment(String),
-    /// Nobody said anything.
-    Default,
-}
-
-/// The settings as parsed, and where each comes from, by long flag.
-pub struct Parsed {
-    /// The settings.
-    pub cli: Cli,
-    /// Sources by long flag.
-    pub origins: BTreeMap<String, Origin>,
-}
-
-/// Parses the command line, with the environment beneath it.
-///
-/// # Errors
-/// Clap's own, with its exit code and text.
-pub fn parse(argv: Vec<OsString>, env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
-    let command = Cli::command();
-    let typed = command.clone().ignore_errors(true).try_get_matches_from(&argv).ok();
-    let typed_sources = |arg: &Arg| {
-        // A global flag may stand before or after the subcommand.
-        let mut levels = std::iter::successors(typed.as_ref(), |matches| matches.subcommand().map(|(_, inner)| inner));
-        levels.any(|matches| {
-            matches!(matches.try_contains_id(arg.get_id().as_str()), Ok(true))
-                && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
-        })
-    };
-    let groups: Vec<_> = command
-        .get_groups()
-        .filter(|group| group.get_id() == "action")
-        .flat_map(|group| group.get_args().cloned().collect::<Vec<_>>())
-        .collect();
-    let action_typed = command.get_arguments().any(|arg| groups.contains(arg.get_id()) && typed_sources(arg))
-        || typed.as_ref().is_some_and(|matches| matches.subcommand_name().is_some());
-    let (mut extra, mut origins) = (Vec::new(), BTreeMap::new());
-    for arg in command.get_arguments() {
-        let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { continue };
-        if typed_sources(arg) {
-            origins.insert(long.to_owned(), Origin::Flag(format!("--{long}")));
-            continue;
-        }
-        let name = variable(long);
-        let Some(value) = env(&name) else { continue };
-        if groups.contains(arg.get_id()) && action_typed {
-            continue;
-        }
-        let words = from_environment(arg, long, &name, &value)
-            .map_err(|message| command.clone().error(clap::error::ErrorKind::InvalidValue, message))?;
-        if !words.is_empty() {
-            origins.insert(long.to_owned(), Origin::Environment(name));
-            extra.extend(words);
-        }
-    }
-    let mut argv = argv;
-    let program = argv.drain(..1.min(argv.len())).next().unwrap_or_else(|| "muster".into());
-    let all = std::iter::once(program).chain(extra).chain(argv);
-    let cli = Cli::from_arg_matches(&command.try_get_matches_from(all)?)?;
-    Ok(Parsed { cli, origins })
-}
-
-/// `exec-policy` is `MUSTER_EXEC_POLICY`.
-pub fn variable(long: &str) -> String {
-    format!("MUSTER_{}", long.to_uppercase().replace('-', "_"))
-}
-
-/// What one variable would be on the command line.
-fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Vec<OsString>, String> {
-    let flag = || OsString::from(format!("--{long}"));
-    match arg.get_action() {
-        ArgAction::SetTrue => match value {
-            "" | "0" | "false" | "no" => Ok(vec![]),
-            "1" | "true" | "yes" => Ok(vec![flag()]),
-            _ => Err(format!("{name}={value} is neither 1 nor 0")),
-        },
-        ArgAction::Count => {
-            let count: usize = value.parse().map_err(|_| format!("{name}={value} is not a number"))?;
-            Ok(vec![flag(); count.min(5)])
-        }
-        ArgAction::Append => {
-            Ok(value.split(',').filter(|item| !item.is_empty()).map(|item| format!("--{long}={item}").into()).collect())
-        }
-        _ if value.is_empty() => Ok(vec![]),
-        _ => Ok(vec![format!("--{long}={value}").into()]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
-        let argv = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
-        let env: BTreeMap<_, _> = env.iter().copied().collect();
-        parse(argv, &|name| env.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_flag_outranks_the_environment() {
-        let run =
-            parsed(&["-r", "--maxfail", "2"], &[("MUSTER_MAXFAIL", "5"), ("MUSTER_EXEC_POLICY", "serial")]).expect("parses");
-        assert_eq!((run.cli.run.maxfail, run.cli.run.exec_policy), (Some(2), ExecPolicy::Serial));
-        assert_eq!(run.origins["maxfail"], Origin::Flag("--maxfail".into()));
-        assert_eq!(run.origins["exec-policy"], Origin::Environment("MUSTER_EXEC_POLICY".into()));
-    }
-
-    #[test]
-    fn lists_in_the_environment_are_split_at_commas() {
-        let list =
-            parsed(&["-l"], &[("MUSTER_TAG", "gpu,slow"), ("MUSTER_VERBOSE", "2"), ("MUSTER_NOCOLOR", "1")]).expect("parses");
-        assert_eq!(
-            (list.cli.filter.tag, list.cli.output.verbose, list.cli.output.nocolor),
-            (vec!["gpu".into(), "slow".into()], 2, true)
-        );
-    }
-
-    #[test]
-    fn an_action_on_the_command_line_replaces_one_from_the_environment() {
-        let list = parsed(&["-l"], &[("MUSTER_RUN", "1")]).expect("parses");
-        assert_eq!((list.cli.action.run, list.cli.action.list), (false, Some(Listing::T)));
-        assert!(parsed(&[], &[("MUSTER_RUN", "1")]).expect("parses").cli.action.run);
-    }
-
-    #[test]
-    fn two_actions_are_refused() {
-        assert!(parsed(&["-r", "-l"], &[]).is_err());
-    }
-
-    #[test]
-    fn reframes_letters_mean_what_they_mean_there() {
-        let run = parsed(
-            &[
-                "-C", "site", "-c", "checks", "-R", "-n", "a", "-n", "!b", "-x", "c", "-t", "d", "-T", "e", "-E", "true", "-p",
-                "f", "-S", "x=1", "-P", "y=1,2", "-s", "st", "-o", "out", "-vv", "-q", "-r",
-            ],
-            &[],
-        )
-        .expect("parses");
-        assert_eq!(run.cli.filter.name, ["a", "!b"]);
-        assert_eq!((run.cli.run.stage, run.cli.run.output), (Some("st".into()), Some("out".into())));
-    }
-
-    #[test]
-    fn global_flags_stand_on_either_side_of_a_command() {
-        for argv in [["--db", "x.db", "sweep"], ["sweep", "--db", "x.db"]] {
-            assert_eq!(parsed(&argv, &[("MUSTER_DB", "env.db")]).expect("parses").cli.run.db, Some("x.db".into()), "{argv:?}");
-        }
-    }
 }

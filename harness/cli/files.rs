@@ -8,6 +8,7 @@ use muster_core::{
     yaml::{self, Node},
 };
 use std::{
+    collections::HashSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -50,9 +51,9 @@ pub fn checks(paths: &[PathBuf]) -> Result<Loaded, FilesError> {
         return Err(FilesError::NoChecks);
     }
     let mut loader = Loader::default();
+    let mut seen = Seen::default();
     for path in paths {
-        let files = check_files(path)?;
-        for file in files {
+        for file in check_files(path)?.into_iter().filter(|file| seen.is_new(file)) {
             let text = read(&file).map_err(|cause| FilesError::Unreadable { option: "-c", path: file.clone(), cause })?;
             loader.add(&shown(&file), &text);
         }
@@ -69,16 +70,44 @@ fn check_files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
     if !fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let is_check = |name: &str| name == "check.yaml" || name.ends_with(".check.yaml");
-    let entries = walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let files: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_type().is_file() && entry.file_name().to_str().is_some_and(is_check))
-        .map(walkdir::DirEntry::into_path)
-        .collect();
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() && is_check(entry.path()) => files.push(entry.into_path()),
+            Ok(_) => {}
+            // A link back to a folder above leads nowhere new, and a broken link matters if it stands for a check.
+            Err(error) if error.loop_ancestor().is_some() => {}
+            Err(error) if is_broken_link(&error) && !error.path().is_some_and(is_check) => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(path).to_owned();
+                let unknown = || io::Error::other("it cannot be searched");
+                return Err(FilesError::Unreadable { option: "-c", path, cause: error.into_io_error().unwrap_or_else(unknown) });
+            }
+        }
+    }
     if files.is_empty() {
         return Err(FilesError::Nothing { option: "-c", path: path.to_owned(), what: "check.yaml and no *.check.yaml" });
     }
     Ok(files)
+}
+
+fn is_check(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == "check.yaml" || name.ends_with(".check.yaml")
+}
+
+fn is_broken_link(error: &walkdir::Error) -> bool {
+    error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Files that were read already, whatever they were called: one file is one set of checks.
+#[derive(Debug, Default)]
+struct Seen(HashSet<PathBuf>);
+
+impl Seen {
+    fn is_new(&mut self, file: &Path) -> bool {
+        fs::canonicalize(file).map_or(true, |file| self.0.insert(file))
+    }
 }
 
 /// All systems that the site files define.
@@ -119,16 +148,20 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> Result<Sites, FilesError
         }
     }
     let mut sites = Sites::default();
-    for file in files {
+    let mut seen = Seen::default();
+    for file in files.into_iter().filter(|file| seen.is_new(file)) {
         let text = read(&file).map_err(|cause| FilesError::Unreadable { option: "-C", path: file.clone(), cause })?;
-        sites.add(&shown(&file), &text);
+        if sites.add(&shown(&file), &text) == 0 {
+            return Err(FilesError::Nothing { option: "-C", path: file, what: "system: it is empty" });
+        }
     }
     sites.diagnostics.extend(site_file::duplicates(&sites.systems));
     Ok(sites)
 }
 
 impl Sites {
-    fn add(&mut self, path: &str, text: &str) {
+    /// Takes a file; how many documents it holds.
+    fn add(&mut self, path: &str, text: &str) -> usize {
         let id: FileId = self.sources.add(path, text);
         let parsed = yaml::parse(id, text);
         self.diagnostics.extend(parsed.diagnostics);
@@ -142,6 +175,7 @@ impl Sites {
             }
         }
         self.paths.push(path.to_owned());
+        parsed.documents.len()
     }
 }
 

@@ -17,7 +17,7 @@ use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
 
 /// Runs the program.
-pub fn main(argv: Vec<OsString>) -> ExitCode {
+pub fn main(argv: &[OsString]) -> ExitCode {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = match args::parse(argv, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
@@ -29,6 +29,9 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     };
     let terminal = Terminal::new(&parsed.cli.output);
     terminal.log_to_stderr();
+    for unknown in args::unknown_variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned())) {
+        terminal.note(&format!("warning: {unknown}"));
+    }
     match dispatch(&parsed, &command_line, terminal) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

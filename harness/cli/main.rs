@@ -1,5 +1,5 @@
 //! The muster binary.
 
 fn main() -> std::process::ExitCode {
-    muster::main(std::env::args_os().collect())
+    muster::main(&std::env::args_os().collect::<Vec<_>>())
 }

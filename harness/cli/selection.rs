@@ -24,6 +24,8 @@ pub struct Selection {
     pub system: Arc<System>,
     /// The site files that were read.
     pub sites: Vec<String>,
+    /// How many checks the files hold, abstract ones and broken ones included.
+    pub num_documents: usize,
     /// How many concrete checks the files hold.
     pub num_checks: usize,
     /// How many cases they have on this system, before any filter.
@@ -66,10 +68,16 @@ impl Selection {
 
     /// Why nothing is selected, and what to look at.
     pub fn why_empty(&self) -> String {
+        if self.num_documents == 0 {
+            return "the files are empty: there is no check in them".to_owned();
+        }
         if self.num_checks == 0 {
             return "the files hold no check that can run: all are `abstract`".to_owned();
         }
         if self.num_expanded == 0 {
+            if self.system.partitions.is_empty() {
+                return format!("system `{}` has no partitions to run on", self.system.name);
+            }
             let parts: Vec<&str> = self.system.partitions.iter().map(|partition| partition.name.as_str()).collect();
             let (system, parts) = (&self.system.name, parts.join(", "));
             return format!(
@@ -173,7 +181,17 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
         cases.append(&mut check.cases);
     }
     overrides.unused(&loaded.checks, &mut diagnostics);
-    Ok(Selection { system: site.system, sites: site.sites.paths, num_checks, num_expanded, cases, diagnostics, sources })
+    let num_documents = loaded.num_documents;
+    Ok(Selection {
+        system: site.system,
+        sites: site.sites.paths,
+        num_documents,
+        num_checks,
+        num_expanded,
+        cases,
+        diagnostics,
+        sources,
+    })
 }
 
 /// A check's cases on this system, before any filter.

@@ -6,7 +6,11 @@ use muster_core::{
     error::chain,
 };
 use muster_report::{Paint, Screen};
-use std::io::{self, IsTerminal, Write};
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+};
 
 /// What the two standard streams are, and how much to say.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +36,7 @@ impl Terminal {
     pub fn width(self) -> usize {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         columns
-            .or_else(|| rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)))
+            .or_else(|| termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)))
             .filter(|width| *width >= 40)
             .unwrap_or(80)
     }
@@ -80,5 +84,44 @@ impl Terminal {
             .unwrap_or_else(|_| EnvFilter::new(format!("muster={level},muster_runner={level},muster_store={level}")));
         // A second call (in tests) leaves the first subscriber in place.
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
+    }
+}
+
+/// The terminal's settings before [`NoEcho`] changed them.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// While live lines are on the screen, `^C` is not echoed: it would push the line below them out of its place, and
+/// leave a copy of the first one behind. Dropping this puts the terminal back.
+pub struct NoEcho;
+
+impl NoEcho {
+    /// Only for a session in the foreground: the terminal stops any other that touches its settings.
+    pub fn begin(terminal: Terminal) -> Self {
+        let stdin = io::stdin();
+        let is_ours = || termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp());
+        if terminal.live
+            && stdin.is_terminal()
+            && is_ours()
+            && let Ok(before) = termios::tcgetattr(&stdin)
+        {
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHOCTL);
+            let _ = termios::tcsetattr(&stdin, OptionalActions::Now, &quiet);
+            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        }
+        Self
+    }
+
+    /// Puts the terminal back, once.
+    pub fn end() {
+        if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        }
+    }
+}
+
+impl Drop for NoEcho {
+    fn drop(&mut self) {
+        Self::end();
     }
 }

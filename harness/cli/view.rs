@@ -1,19 +1,25 @@
 //! What a person sees while a session runs: lines on stdout as cases begin and end, and on a terminal one live line
 //! on stderr for each case that runs now.
 
-use crate::terminal::Terminal;
+use crate::terminal::{NoEcho, Terminal};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::{
     case::CaseName,
-    result::{CaseResult, Phase},
+    result::{CaseResult, Outcome, Phase},
 };
 use muster_report::{Paint, progress, style::one_line};
 use muster_runner::event::Event;
-use std::{collections::HashMap, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    sync::Arc,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// More live lines than this would scroll.
 const LIVE_LINES: usize = 8;
+/// How often they are drawn: the spinner turns, the clock runs.
+const TICK: Duration = Duration::from_millis(250);
 
 /// The view of one session.
 pub struct View {
@@ -39,6 +45,7 @@ impl View {
     /// Prints what happens, on a thread of its own, until nothing more can happen.
     pub fn watch(self, mut events: UnboundedReceiver<Event>) -> JoinHandle<()> {
         std::thread::spawn(move || {
+            let _no_echo = NoEcho::begin(self.terminal);
             let mut watching = Watching::new(&self);
             while let Some(event) = events.blocking_recv() {
                 watching.show(event);
@@ -88,7 +95,9 @@ impl<'a> Watching<'a> {
     fn finished(&mut self, result: &CaseResult) {
         self.done += 1;
         self.live.end(&result.name, self.done);
-        if !self.view.is_silent {
+        // After an interrupt, those that never began are counted in the end: thousands of lines would say no more.
+        let is_news = result.outcome != Outcome::Abort || result.identifier.is_some() || self.view.terminal.level > 0;
+        if !self.view.is_silent && is_news {
             let terminal = self.view.terminal;
             let text = progress::finished(result, self.done, self.view.total, Paint { color: terminal.color });
             self.live.around(|| terminal.print(&text));
@@ -104,16 +113,25 @@ struct Live {
 struct Lines {
     all: MultiProgress,
     total: ProgressBar,
-    running: HashMap<CaseName, ProgressBar>,
+    /// In the order in which they began.
+    running: Vec<Running>,
+}
+
+/// A case that runs. Those that began first have a line; the others get one when there is room.
+struct Running {
+    case: Arc<CaseName>,
+    begun: Instant,
+    doing: String,
+    line: Option<ProgressBar>,
 }
 
 impl Live {
     fn new(is_wanted: bool, total: u32) -> Self {
         let lines = is_wanted.then(|| {
             let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-            let bar = all.add(ProgressBar::new(total.into()).with_style(style("{bar:24} {pos}/{len} cases, {elapsed}")));
-            bar.enable_steady_tick(Duration::from_secs(1));
-            Lines { all, total: bar, running: HashMap::new() }
+            let bar = all.add(ProgressBar::new(total.into()).with_style(style("{bar:24} {pos}/{len} cases, {elapsed}{msg}")));
+            bar.enable_steady_tick(TICK);
+            Lines { all, total: bar, running: Vec::new() }
         });
         Self { lines }
     }
@@ -127,36 +145,58 @@ impl Live {
     }
 
     fn begin(&mut self, case: &Arc<CaseName>) {
-        let Some(lines) = self.lines.as_mut().filter(|lines| lines.running.len() < LIVE_LINES) else { return };
-        let bar = lines.all.insert_before(
-            &lines.total,
-            ProgressBar::new_spinner().with_style(style("{spinner} {prefix} {elapsed:>4} {wide_msg}")),
-        );
-        bar.set_prefix(one_line(&case.to_string()).into_owned());
-        bar.enable_steady_tick(Duration::from_millis(250));
-        lines.running.insert((**case).clone(), bar);
+        let Some(lines) = &mut self.lines else { return };
+        lines.running.push(Running { case: case.clone(), begun: Instant::now(), doing: String::new(), line: None });
+        lines.fill();
     }
 
-    fn phase(&self, case: &CaseName, phase: Phase, note: Option<&str>) {
-        if let Some(bar) = self.lines.as_ref().and_then(|lines| lines.running.get(case)) {
+    fn phase(&mut self, case: &CaseName, phase: Phase, note: Option<&str>) {
+        let running = self.lines.iter_mut().flat_map(|lines| &mut lines.running);
+        for running in running.filter(|running| *running.case == *case) {
             let note = note.map_or_else(String::new, |note| format!(": {}", one_line(note)));
-            bar.set_message(format!("{}{note}", phase.as_str()));
+            running.doing = format!("{}{note}", phase.as_str());
+            if let Some(line) = &running.line {
+                line.set_message(running.doing.clone());
+            }
         }
     }
 
     fn end(&mut self, case: &CaseName, done: u32) {
         let Some(lines) = &mut self.lines else { return };
         lines.total.set_position(done.into());
-        if let Some(bar) = lines.running.remove(case) {
-            bar.finish_and_clear();
-            lines.all.remove(&bar);
+        let Some(at) = lines.running.iter().position(|running| *running.case == *case) else { return };
+        if let Some(line) = lines.running.remove(at).line {
+            line.finish_and_clear();
+            lines.all.remove(&line);
         }
+        lines.fill();
     }
 
     fn clear(&self) {
         if let Some(lines) = &self.lines {
             let _ = lines.all.clear();
         }
+    }
+}
+
+impl Lines {
+    /// Gives lines to as many cases as there is room for, and counts the rest.
+    fn fill(&mut self) {
+        let mut free = LIVE_LINES.saturating_sub(self.running.iter().filter(|running| running.line.is_some()).count());
+        for running in self.running.iter_mut().filter(|running| running.line.is_none()) {
+            if free == 0 {
+                break;
+            }
+            free -= 1;
+            let line = ProgressBar::new_spinner().with_elapsed(running.begun.elapsed());
+            let line = self.all.insert_before(&self.total, line.with_style(style("{spinner} {prefix} {elapsed:>4} {wide_msg}")));
+            line.set_prefix(one_line(&running.case.to_string()).into_owned());
+            line.set_message(running.doing.clone());
+            line.enable_steady_tick(TICK);
+            running.line = Some(line);
+        }
+        let more = self.running.len().saturating_sub(LIVE_LINES);
+        self.total.set_message(if more > 0 { format!(", {more} more running") } else { String::new() });
     }
 }
 

@@ -1,9 +1,11 @@
 //! What the program does: one room an action or command. Each returns the exit code.
 
 pub mod config;
+pub mod daemons;
 pub mod dry_run;
 pub mod kernel;
 pub mod list;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod sweep;

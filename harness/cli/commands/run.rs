@@ -8,20 +8,23 @@
 
 use crate::{
     args::{self, Cli, Parsed},
-    commands::list,
+    commands::{
+        daemons, list,
+        report::{self, RunReport},
+    },
     selection::{self, Depth, Selection},
     settings::Places,
-    terminal::Terminal,
+    terminal::{NoEcho, Terminal},
     view::View,
     wire,
 };
 use anyhow::Context;
 use muster_core::{
     case::SessionId,
-    pipeline::{self, EXIT_INTERRUPTED, EXIT_USAGE},
-    result::{CaseResult, Session},
+    pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
+    result::Session,
 };
-use muster_report::{Results, failure, json, performance, progress, summary};
+use muster_report::progress;
 use muster_runner::{
     clock,
     engine::{Engine, EngineConfig, ExecPolicy, InFlight, Lease},
@@ -32,7 +35,12 @@ use muster_runner::{
     trials::{self, Submitted},
 };
 use muster_store::Store;
-use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
+use std::{
+    any::Any,
+    collections::BTreeSet,
+    panic::{self, AssertUnwindSafe},
+    path::PathBuf,
+};
 use tokio::sync::mpsc;
 
 /// Runs the selection. The exit code is that of design 5.
@@ -52,8 +60,10 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let session = session(&selection, command_line)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
 
-    let folders = places::Places::open(&places.stage, &places.output, &session.id)?;
-    let store = runtime.block_on(Store::open(&places.database))?;
+    let file = RunReport::prepare(cli, &places, &session)?;
+    let folders = places::Places::open(&places.stage, &places.output, &session.id)
+        .context("no place for running cases: choose another with --prefix, --stage or --output")?;
+    let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
     for note in store.notes() {
         terminal.note(&format!("note: {note}"));
     }
@@ -88,7 +98,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let watching = view.watch(receiver);
 
     let submitted: Vec<Submitted> = selection.cases.into_iter().map(|case| submit(&engine, case)).collect();
-    trials::run(&arguments(cli, submitted.len()), submitted);
+    run_trials(&arguments(cli, submitted.len()), submitted);
     let results = runtime.block_on(engine.finish());
     let ended = runtime.block_on(async {
         let session = engine.end().await?;
@@ -101,7 +111,28 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     supervisor.abort();
     drop(engine);
     let _ = watching.join();
-    report(cli, &places, &session, &results, &selection.sites, terminal)
+    runtime.block_on(daemons::end(&session.id, &results, terminal));
+    report::report(cli, &file, &session, &results, terminal)
+}
+
+/// libtest's printer panics when its reader goes away (`--format json | head`). The session goes on: its results are
+/// wanted all the same.
+fn run_trials(arguments: &libtest_mimic::Arguments, submitted: Vec<Submitted>) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !is_broken_pipe(panic.payload()) {
+            usual(panic);
+        }
+    }));
+    if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(|| trials::run(arguments, submitted)))
+        && !is_broken_pipe(&*cause)
+    {
+        panic::resume_unwind(cause);
+    }
+}
+
+fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
+    panic.downcast_ref::<String>().is_some_and(|text| text.contains("BrokenPipe"))
 }
 
 fn submit(engine: &Engine, case: muster_core::test_case::TestCase) -> Submitted {
@@ -159,80 +190,6 @@ fn leave_at_once(left: &[InFlight], terminal: Terminal) {
     if !left.is_empty() {
         terminal.note("end what is left with: muster sweep");
     }
+    NoEcho::end();
     std::process::exit(EXIT_INTERRUPTED.into());
-}
-
-fn report(
-    cli: &Cli,
-    places: &Places,
-    session: &Session,
-    cases: &[Arc<CaseResult>],
-    sites: &[String],
-    terminal: Terminal,
-) -> anyhow::Result<u8> {
-    let results = Results::new(session, cases.iter().map(Arc::as_ref));
-    let code = pipeline::exit_code(cases.iter().map(|case| &case.outcome), session.interrupted);
-    let file = write_report(cli, places, session, &json::report(&results, None)?);
-    // With libtest's lines on stdout nothing else belongs there.
-    if cli.output.format.is_none() {
-        let screen = terminal.screen();
-        let rerun: Vec<String> = rerun_options(cli, sites);
-        let mut text = String::new();
-        if terminal.level > -1 {
-            text += &progress::ended(&results, session.ended.unwrap_or_default(), &screen);
-        }
-        let failures = failure::report(&results, &rerun, &screen);
-        if !failures.is_empty() {
-            text += "\n";
-            text += &failures;
-        }
-        if let Some(format) = cli.output.performance_report {
-            text += "\n";
-            text += &performance::report(&results, table_format(format), &screen)?;
-        }
-        text += &summary::leftovers(&results, &screen);
-        if terminal.level > -2 {
-            text += "\n";
-            text += &summary::summary(&results, session.ended.unwrap_or_default());
-        }
-        terminal.print(&text);
-    }
-    match file {
-        Ok(path) if terminal.level > -1 && cli.output.format.is_none() => {
-            terminal.print(&format!("Run report: {}\n", path.display()));
-        }
-        Ok(_) => {}
-        Err(error) => terminal.error(&error),
-    }
-    Ok(code)
-}
-
-/// The options that find the same sites and checks again.
-fn rerun_options(cli: &Cli, _sites: &[String]) -> Vec<String> {
-    let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
-    let config = cli.files.config_file.iter().flat_map(|path| pair("-C", &path.to_string_lossy()));
-    let set = cli.files.setvar.iter().flat_map(|set| pair("-S", set));
-    config.chain(set).collect()
-}
-
-fn table_format(format: args::TableFormat) -> performance::Format {
-    match format {
-        args::TableFormat::Pretty => performance::Format::Pretty,
-        args::TableFormat::Plain => performance::Format::Plain,
-        args::TableFormat::Csv => performance::Format::Csv,
-    }
-}
-
-/// Writes the run report aside and renames it: a reader never sees half of one.
-fn write_report(cli: &Cli, places: &Places, session: &Session, text: &str) -> anyhow::Result<PathBuf> {
-    let default = || places.reports.join("run-{sessionid}.json");
-    let path = cli.output.report_file.clone().unwrap_or_else(default);
-    let path = PathBuf::from(path.to_string_lossy().replace("{sessionid}", &session.id.0));
-    let failed = || format!("the run report {} could not be written", path.display());
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(failed)?;
-    }
-    let aside = path.with_extension(format!("{}.part", session.id));
-    fs::write(&aside, text).and_then(|()| fs::rename(&aside, &path)).with_context(failed)?;
-    Ok(path)
 }

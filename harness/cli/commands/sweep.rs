@@ -8,7 +8,7 @@ use crate::{
 };
 use muster_core::{case::SessionId, scheduler::Job, site::SchedulerKind};
 use muster_runner::local::sweep::{self, Swept};
-use muster_store::{OpenJob, Reader, Store};
+use muster_store::{OpenJob, Reader, SessionState, Store};
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 /// Ends what is left, or only says what that is.
@@ -16,10 +16,17 @@ pub fn sweep(cli: &Cli, dry_run: bool, terminal: Terminal) -> anyhow::Result<u8>
     let database = Places::of(cli).database;
     runtime()?.block_on(async {
         let open = if database.exists() { Reader::open(&database).await?.open_jobs().await? } else { Vec::new() };
-        let lives: BTreeMap<SessionId, bool> = open.iter().map(|open| (open.job.session.clone(), alive(&open.owner))).collect();
+        let mut lives: BTreeMap<SessionId, bool> =
+            open.iter().map(|open| (open.job.session.clone(), alive(&open.owner))).collect();
         let jobs: Vec<Job> = open.iter().map(|open| open.job.clone()).collect();
-        // A session that this database never heard of may be another user's, or another database's: it is let be.
-        let found = sweep::find(&jobs, |session| lives.get(session).copied().unwrap_or(true));
+        let mut found = sweep::find(&jobs, |session| lives.get(session).copied().unwrap_or(false));
+        for found in &found {
+            let session = &found.session;
+            if !lives.contains_key(session) {
+                lives.insert(session.clone(), lives_or_is_unknown(&database, session).await);
+            }
+        }
+        found.retain(|found| lives.get(&found.session) == Some(&false));
         let mut text = String::new();
         if dry_run {
             for found in &found {
@@ -41,6 +48,14 @@ pub fn sweep(cli: &Cli, dry_run: bool, terminal: Terminal) -> anyhow::Result<u8>
         terminal.print(&text);
         Ok(u8::from(left > 0))
     })
+}
+
+/// A session without open jobs may be over, and a daemon of it be left. One that this database never heard of may be
+/// another user's, or another database's: it is let be.
+async fn lives_or_is_unknown(database: &Path, session: &SessionId) -> bool {
+    let Ok(reader) = Reader::open(database).await else { return true };
+    let row = reader.session(&session.0, &alive).await;
+    row.map_or(true, |row| row.state == SessionState::Running)
 }
 
 fn described(found: &sweep::Found) -> String {

@@ -10,7 +10,7 @@ use crate::{
     yaml::{self, Node},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -53,6 +53,8 @@ enum Mention {
 pub struct Loaded {
     /// The concrete checks, each laid over its bases, in file order.
     pub checks: Vec<Document>,
+    /// How many checks the files hold, abstract and broken ones included.
+    pub num_documents: usize,
     /// The manifests they mention.
     pub manifests: Arc<Manifests>,
     /// All texts.
@@ -163,13 +165,15 @@ impl Loader {
         let find = |by: FileId, written: &str| paths.get(&by).and_then(|from| ids.get(&beside(from, written))).copied();
         let library = Library { files: &find, documents: &documents };
 
-        let mut checks: Vec<Document> = Vec::new();
+        let (mut checks, mut num_documents): (Vec<Document>, usize) = (Vec::new(), 0);
         let mut roots: Vec<(&FileId, &File)> =
             self.files.values().filter(|file| file.is_root).filter_map(|file| file.id.as_ref().map(|id| (id, file))).collect();
         roots.sort_by_key(|(id, _)| **id);
         for (id, file) in roots {
             let path: Arc<str> = self.sources.get(*id).map_or("", |source| &source.path).into();
-            for document in &file.documents {
+            num_documents += file.documents.len();
+            // Why a document could not be read is told already.
+            for document in file.documents.iter().filter(|document| !document.is_bad()) {
                 let tree = extends::resolve(document, &library, &mut self.diagnostics);
                 match name_of(&tree) {
                     Ok((name, span)) => checks.push(Document { name, span, path: path.clone(), tree }),
@@ -178,8 +182,10 @@ impl Loader {
             }
         }
         report_twins(&checks, &mut self.diagnostics);
+        forget_echoes(&mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
-        Loaded { checks, manifests: Arc::new(Manifests { files, paths }), sources: self.sources, diagnostics: self.diagnostics }
+        let manifests = Arc::new(Manifests { files, paths });
+        Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
     }
 }
 
@@ -192,13 +198,20 @@ fn name_of(tree: &Node) -> Result<(Arc<str>, Span), Diagnostic> {
             _ => Diagnostic::error(tree.span.head(), format!("a check is a mapping, found {}", tree.what())).hint(example),
         });
     };
-    let name = node.text().unwrap_or_default();
-    let fit = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if name.is_empty() || !name.chars().all(fit) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(Diagnostic::error(node.span, format!("`{name}` cannot be a check's name"))
-            .hint("use letters, digits, `_`, `-` and `.`, a letter or digit first"));
+    match node.text() {
+        // Its letters are looked at with the check's other values; a label has one rule more.
+        Some(name) if !name.starts_with('_') => Ok((name.into(), node.span)),
+        name => Err(Diagnostic::error(node.span, format!("`{}` cannot be a check's name", name.unwrap_or_default()))
+            .hint("use letters, digits, `_`, `-` and `.`, a letter or digit first")),
     }
-    Ok((name.into(), node.span))
+}
+
+/// A mention that could not be followed is told with its reason, and not again without it.
+fn forget_echoes(diagnostics: &mut Vec<Diagnostic>) {
+    let told = diagnostics.iter().filter(|told| told.message.contains("could not be read: "));
+    let told: HashSet<Span> = told.filter_map(|told| told.span).collect();
+    let is_echo = |span: &Span, message: &str| told.contains(span) && message.ends_with("could not be read");
+    diagnostics.retain(|told| told.span.is_none_or(|span| !is_echo(&span, &told.message)));
 }
 
 fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
@@ -298,6 +311,20 @@ mod tests {
     fn a_file_that_cannot_be_read_is_told_once_at_its_mention() {
         let (loaded, _) = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
         assert_eq!(messages(&loaded), ["the manifest pod.yaml could not be read: no such file"]);
+    }
+
+    #[test]
+    fn a_base_that_cannot_be_read_is_told_once() {
+        let (loaded, _) = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
+        assert_eq!(messages(&loaded), ["the base file base.yaml could not be read: no such file"]);
+    }
+
+    #[test]
+    fn a_broken_document_is_told_by_the_reader_alone_and_a_misnamed_check_is_read_on() {
+        let (loaded, _) = load(&[("c.yaml", "name: [b\nsanity: []\n")]);
+        assert!(!messages(&loaded).iter().any(|message| message.contains("is a mapping")), "{:?}", messages(&loaded));
+        let (loaded, _) = load(&[("c.yaml", "name: a b\nextends: '#x'\n")]);
+        assert_eq!((loaded.checks.len(), loaded.num_documents, loaded.diagnostics.len()), (1, 1, 1));
     }
 
     #[test]

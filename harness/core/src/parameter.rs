@@ -13,6 +13,9 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Arc};
 
+/// A check with more is a slip of the hand: the product of three ranges, say, that nobody could wait for.
+const MOST_VARIANTS: usize = 100_000;
+
 /// A parameter as declared.
 #[derive(Debug, Clone)]
 pub struct Parameter {
@@ -94,16 +97,23 @@ pub fn expand(parameters: &[Parameter], system: &Arc<Scope>, cache: &Cache, diag
     let mut expansion = Expansion { system, cache, diagnostics, known: HashMap::new() };
     let mut variants = vec![Variant::default()];
     for parameter in parameters {
-        let grown = variants.iter().flat_map(|variant| {
+        let mut grown = Vec::new();
+        for variant in &variants {
             let values = expansion.values(parameter, variant);
-            values.into_iter().map(|setting| {
+            if grown.len() + values.len() > MOST_VARIANTS {
+                let message = format!("with `{}` this check has more than {MOST_VARIANTS} variants", parameter.name);
+                let hint = "each is a case of its own: give the parameters fewer values, or make several checks of it";
+                expansion.diagnostics.push(Diagnostic::error(parameter.span, message).hint(hint));
+                return vec![];
+            }
+            grown.extend(values.into_iter().map(|setting| {
                 let mut settings = Vec::with_capacity(parameters.len());
                 settings.extend_from_slice(&variant.settings);
                 settings.push(setting);
                 Variant { settings }
-            })
-        });
-        variants = grown.collect();
+            }));
+        }
+        variants = grown;
     }
     variants
 }

@@ -7,7 +7,7 @@ use crate::{
     Value,
     check_file::CheckFile,
     decode::OneOrMany,
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Severity},
     expr::Scope,
     script::Script,
     site::{Partition, SchedulerKind},
@@ -105,6 +105,10 @@ impl Building<'_> {
     fn needs(&self, has: bool, what: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
         if has {
             return Some(());
+        }
+        // It may be missing only because its expression failed, and that is told.
+        if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+            return None;
         }
         let (check, place, kind) = (&self.case.check, self.case.name.system_partition(), self.case.place.partition.scheduler);
         let message = format!("`{}` has no {}, which `{kind}` needs to run it on {place}", check.name, bare(what));

@@ -195,11 +195,11 @@ mod tests {
         the lower threshold is -1.1: it must be between -1 and 0, a fraction of the value, or null for an open end
         the upper threshold is -0.1: it must be 0 or more, a fraction of the value, or null for an open end
         the upper threshold is inf: it must be 0 or more, a fraction of the value, or null for an open end
-        the lower threshold is nan: it must be between -1 and 0, a fraction of the value, or null for an open end
+        the lower threshold is NaN: it must be between -1 and 0, a fraction of the value, or null for an open end
         the lower threshold is 0.1: it must be 0 or less, a fraction of the value, or null for an open end
         the upper threshold is 1.1: it must be between 0 and 1, a fraction of the value, or null for an open end
         the lower threshold is 0.1: it must be 0 or less, an absolute bound, as the value is 0, or null for an open end; the upper threshold is -0.1: it must be 0 or more, an absolute bound, as the value is 0, or null for an open end
-        the reference value is nan: it must be a finite number
+        the reference value is NaN: it must be a finite number
         ");
     }
 

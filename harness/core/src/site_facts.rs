@@ -72,7 +72,7 @@ impl KnownSystems {
         match Entry::parse(name) {
             Ok(entry) => self.check_entry(&entry, span, diagnostics),
             Err(why) => {
-                diagnostics.push(Diagnostic::error(span, why).hint("a scope is sys:part, sys, +feature, %key=value or *"))
+                diagnostics.push(Diagnostic::error(span, why).hint("a scope is sys:part, sys, +feature, %key=value or *"));
             }
         }
     }

@@ -26,7 +26,7 @@ const INDENT: usize = 21;
 /// need to find the same site and checks, see [`command::rerun`].
 pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) -> String {
     let failures = results.last_attempts().into_iter().filter(|case| !case.outcome.is_fine());
-    // After an interrupt most cases are of no interest: they never began, or nothing is left of them.
+    // After an interrupt most cases are of no interest: they never began, or nothing runs any more.
     let (failures, aborted): (Vec<_>, Vec<_>) =
         failures.partition(|case| case.outcome != Outcome::Abort || has_left_something(case));
     if failures.is_empty() && aborted.is_empty() {
@@ -43,13 +43,17 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         text += &block(case, rerun_options, screen);
     }
     if !aborted.is_empty() {
-        let _ = writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case"));
+        let begun = aborted.iter().filter(|case| !case.delete.is_empty()).count();
+        let _ = match begun {
+            0 => writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case")),
+            _ => writeln!(text, "{} aborted; of {begun} that ran, stage folders are left", counted(aborted.len(), "case")),
+        };
     }
     text + &"=".repeat(screen.width.min(80)) + "\n"
 }
 
 fn has_left_something(case: &CaseResult) -> bool {
-    !(case.leftovers.is_empty() && case.delete.is_empty())
+    !case.leftovers.is_empty()
 }
 
 /// One case's block, without its title.

@@ -20,6 +20,11 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> Str
     let (pictured, rest) = sorted.split_at(sorted.len().min(PICTURES));
     for diagnostic in pictured {
         text.push_str(&renderer.render(&[group(diagnostic, sources)]));
+        if let (None, Some(hint)) = (diagnostic.span, &diagnostic.hint) {
+            // Without a picture there is no frame for it to hang in.
+            text.push_str("\n  = help: ");
+            text.push_str(&harmless(hint));
+        }
         text.push_str("\n\n");
     }
     for diagnostic in rest {
@@ -68,6 +73,8 @@ fn summary(diagnostics: &[&Diagnostic]) -> Option<String> {
     let mistakes = plural(count, "mistake");
     match files.len() {
         _ if count == 0 => None,
+        // One sentence needs no counting.
+        0 if diagnostics.len() == 1 => None,
         0 => Some(mistakes),
         files => Some(format!("{mistakes} in {}", plural(files, "file"))),
     }
@@ -91,8 +98,8 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Group<'a> {
         }
     }
     match &diagnostic.hint {
-        Some(hint) => group.element(Level::HELP.message(harmless(hint))),
-        None => group,
+        Some(hint) if diagnostic.span.is_some() => group.element(Level::HELP.message(harmless(hint))),
+        _ => group,
     }
 }
 

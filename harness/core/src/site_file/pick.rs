@@ -38,7 +38,8 @@ pub fn pick(systems: &[System], hostname: &str, wanted: Option<&str>) -> Result<
     let built_in = built_in_local();
     let mut known = systems.iter().chain([&built_in]);
     let Some(system) = known.find(|system| system.name == name) else {
-        let names = systems.iter().chain([&built_in]).map(|system| system.name.as_str());
+        let built_in = Some(&built_in).filter(|built_in| systems.iter().all(|system| system.name != built_in.name));
+        let names = systems.iter().chain(built_in).map(|system| system.name.as_str());
         return Err(Diagnostic::general(format!("no system `{name}`")).hint(known_names(name, names)));
     };
     let Some(partition) = partition else { return Ok(system.clone()) };

@@ -192,6 +192,19 @@ fn cases_that_were_aborted_before_they_began_are_only_counted() {
 }
 
 #[test]
+fn cases_that_were_aborted_while_they_ran_are_counted_too() {
+    let ran = |number: u32| {
+        let mut case = case(&format!("soak{number}"), &[], Outcome::Abort, Phase::Run);
+        case.delete = vec![format!("rm -r stage/soak{number}")];
+        case
+    };
+    let cases: Vec<_> = (0..3).map(ran).chain([case("late", &[], Outcome::Abort, Phase::Plan)]).collect();
+    let text = report(&Results::new(&session(), &cases), &[], &screen(80));
+    assert!(text.contains("\n4 cases aborted; of 3 that ran, stage folders are left\n"), "{text}");
+    assert!(!text.contains("FAILURE INFO"), "{text}");
+}
+
+#[test]
 fn a_thousand_pods_do_not_fill_the_screen() {
     let exit = |number| SectionExit { section: format!("pod-{number}"), node: None, exit: Exit::Code(7) };
     let cases = [CaseResult {

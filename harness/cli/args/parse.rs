@@ -1,0 +1,262 @@
+//! From the words of the command line and the variables of the environment to settings, each with its origin.
+
+use super::Cli;
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, parser::ValueSource};
+use std::{collections::BTreeMap, ffi::OsString};
+
+/// Where a setting's value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Typed.
+    Flag(String),
+    /// From the environment.
+    Environment(String),
+    /// Nobody said anything.
+    Default,
+}
+
+/// The settings as parsed, and where each comes from, by long flag.
+pub struct Parsed {
+    /// The settings.
+    pub cli: Cli,
+    /// Sources by long flag.
+    pub origins: BTreeMap<String, Origin>,
+}
+
+/// Parses the command line, with the environment beneath it.
+///
+/// # Errors
+/// Clap's own, with its exit code and text.
+pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
+    let command = command();
+    let typed = command.clone().ignore_errors(true).try_get_matches_from(argv).ok();
+    let typed_sources = |arg: &Arg| {
+        // A global flag may stand before or after the subcommand.
+        let mut levels = std::iter::successors(typed.as_ref(), |matches| matches.subcommand().map(|(_, inner)| inner));
+        levels.any(|matches| {
+            matches!(matches.try_contains_id(arg.get_id().as_str()), Ok(true))
+                && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+        })
+    };
+    let groups: Vec<_> = command
+        .get_groups()
+        .filter(|group| group.get_id() == "action")
+        .flat_map(|group| group.get_args().cloned().collect::<Vec<_>>())
+        .collect();
+    let action_typed = command.get_arguments().any(|arg| groups.contains(arg.get_id()) && typed_sources(arg))
+        || typed.as_ref().is_some_and(|matches| matches.subcommand_name().is_some());
+    let (mut extra, mut origins) = (Vec::new(), BTreeMap::new());
+    for arg in command.get_arguments() {
+        let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { continue };
+        if typed_sources(arg) {
+            origins.insert(long.to_owned(), Origin::Flag(format!("--{long}")));
+            continue;
+        }
+        let name = variable(long);
+        let Some(value) = env(&name) else { continue };
+        if groups.contains(arg.get_id()) && action_typed {
+            continue;
+        }
+        let words = from_environment(arg, long, &name, &value)
+            .map_err(|message| command.clone().error(clap::error::ErrorKind::InvalidValue, message))?;
+        if !words.is_empty() {
+            origins.insert(long.to_owned(), Origin::Environment(name));
+            extra.extend(words);
+        }
+    }
+    // Beneath the flags: a value that is no good is the variable's, unless it is no good without it as well.
+    let with = |extra: &[OsString]| {
+        let (program, rest) = argv.split_at(1.min(argv.len()));
+        let program = program.first().cloned().unwrap_or_else(|| "muster".into());
+        let all = std::iter::once(program).chain(extra.iter().cloned()).chain(rest.iter().cloned());
+        command.clone().try_get_matches_from(all)
+    };
+    let matches = match with(&extra) {
+        Err(error) if error.use_stderr() && with(&[]).is_ok() => return Err(of_a_variable(&command, &origins, env, error)),
+        matches => matches?,
+    };
+    Ok(Parsed { cli: Cli::from_arg_matches(&matches)?, origins })
+}
+
+/// Names the variable, of which the mistake of clap knows nothing.
+fn of_a_variable(
+    command: &clap::Command,
+    origins: &BTreeMap<String, Origin>,
+    env: &dyn Fn(&str) -> Option<String>,
+    error: clap::Error,
+) -> clap::Error {
+    let text = error.to_string();
+    let culprit = origins.iter().find_map(|(long, origin)| match origin {
+        Origin::Environment(name) if text.contains(&format!("--{long}")) => Some(name),
+        _ => None,
+    });
+    let Some(name) = culprit else { return error };
+    let said = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+    let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
+    let message = format!("{name}={}: {said} {}", env(name).unwrap_or_default(), values.trim());
+    command.clone().error(clap::error::ErrorKind::InvalidValue, message.trim_end())
+}
+
+/// The definition, with the flags that mean nothing to a command left out of its help.
+fn command() -> clap::Command {
+    let all = Cli::command();
+    let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let keep = |kept: &'static [&'static str]| {
+        let hidden: Vec<Arg> = globals.iter().filter(|arg| !kept.contains(&arg.get_id().as_str())).cloned().collect();
+        // A command's own argument of the same name stands in for the global one, and is handed down.
+        move |command: clap::Command| command.args(hidden.into_iter().map(|arg| arg.hide(true)))
+    };
+    all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db"]))
+        .mut_subcommand("results", keep(&["db", "nocolor"]))
+        .mut_subcommand("sweep", keep(&["db", "nocolor"]))
+        .mut_subcommand("kernel", keep(&[]))
+}
+
+/// Variables that look like settings and are none: a slip of the hand that would go unnoticed.
+pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let command = Cli::command();
+    let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(variable).collect();
+    let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
+    let unknown = names.filter(|name| name.starts_with("MUSTER_") && !is_known(name));
+    let sentence = |name: String| match muster_core::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
+        Some(near) => format!("the variable {name} means nothing to muster: did you mean {near}?"),
+        None => format!("the variable {name} means nothing to muster"),
+    };
+    unknown.map(sentence).collect()
+}
+
+/// Not flags: the filter of the log, and what our own tests are told by.
+const OTHER_VARIABLES: [&str; 2] = ["MUSTER_LOG", "MUSTER_UPDATE"];
+
+/// `exec-policy` is `MUSTER_EXEC_POLICY`.
+pub fn variable(long: &str) -> String {
+    format!("MUSTER_{}", long.to_uppercase().replace('-', "_"))
+}
+
+/// What one variable would be on the command line.
+fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Vec<OsString>, String> {
+    let flag = || OsString::from(format!("--{long}"));
+    match arg.get_action() {
+        ArgAction::SetTrue => match value {
+            "" | "0" | "false" | "no" => Ok(vec![]),
+            "1" | "true" | "yes" => Ok(vec![flag()]),
+            _ => Err(format!("{name}={value} is neither 1 nor 0")),
+        },
+        ArgAction::Count => {
+            let count: usize = value.parse().map_err(|_| format!("{name}={value} is not a number"))?;
+            Ok(vec![flag(); count.min(5)])
+        }
+        ArgAction::Append => {
+            Ok(value.split(',').filter(|item| !item.is_empty()).map(|item| format!("--{long}={item}").into()).collect())
+        }
+        _ if value.is_empty() => Ok(vec![]),
+        _ => Ok(vec![format!("--{long}={value}").into()]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{ExecPolicy, Listing},
+        *,
+    };
+
+    fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
+        let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
+        let env: BTreeMap<_, _> = env.iter().copied().collect();
+        parse(&argv, &|name| env.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_outranks_the_environment() {
+        let run =
+            parsed(&["-r", "--maxfail", "2"], &[("MUSTER_MAXFAIL", "5"), ("MUSTER_EXEC_POLICY", "serial")]).expect("parses");
+        assert_eq!((run.cli.run.maxfail, run.cli.run.exec_policy), (Some(2), ExecPolicy::Serial));
+        assert_eq!(run.origins["maxfail"], Origin::Flag("--maxfail".into()));
+        assert_eq!(run.origins["exec-policy"], Origin::Environment("MUSTER_EXEC_POLICY".into()));
+    }
+
+    #[test]
+    fn lists_in_the_environment_are_split_at_commas() {
+        let list =
+            parsed(&["-l"], &[("MUSTER_TAG", "gpu,slow"), ("MUSTER_VERBOSE", "2"), ("MUSTER_NOCOLOR", "1")]).expect("parses");
+        assert_eq!(
+            (list.cli.filter.tag, list.cli.output.verbose, list.cli.output.nocolor),
+            (vec!["gpu".into(), "slow".into()], 2, true)
+        );
+    }
+
+    #[test]
+    fn an_action_on_the_command_line_replaces_one_from_the_environment() {
+        let list = parsed(&["-l"], &[("MUSTER_RUN", "1")]).expect("parses");
+        assert_eq!((list.cli.action.run, list.cli.action.list), (false, Some(Listing::T)));
+        assert!(parsed(&[], &[("MUSTER_RUN", "1")]).expect("parses").cli.action.run);
+    }
+
+    #[test]
+    fn a_mistake_in_a_variable_names_the_variable() {
+        let wrong = |env: &[(&str, &str)]| parsed(&["-l"], env).err().unwrap_or_default();
+        let text = wrong(&[("MUSTER_MAXFAIL", "abc"), ("MUSTER_TAG", "a")]);
+        assert!(text.starts_with("error: MUSTER_MAXFAIL=abc: invalid value 'abc' for '--maxfail <N>'"), "{text}");
+        let text = wrong(&[("MUSTER_EXEC_POLICY", "slow")]);
+        assert!(text.contains("MUSTER_EXEC_POLICY=slow") && text.contains("serial, async"), "{text}");
+        assert!(wrong(&[("MUSTER_NOCOLOR", "maybe")]).contains("MUSTER_NOCOLOR=maybe is neither 1 nor 0"));
+    }
+
+    #[test]
+    fn a_variable_that_is_no_setting_is_told() {
+        let names = ["MUSTER_TGA", "MUSTER_LOG", "MUSTER_TAG", "HOME", "MUSTER_XYZZY"];
+        assert_eq!(
+            unknown_variables(names.into_iter().map(str::to_owned)),
+            [
+                "the variable MUSTER_TGA means nothing to muster: did you mean MUSTER_TAG?",
+                "the variable MUSTER_XYZZY means nothing to muster"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_optional_value_may_stand_behind_a_blank_as_in_reframe() {
+        for argv in [["-l", "C"], ["--list", "C"], ["-lC", "-R"], ["-l=C", "-R"]] {
+            assert_eq!(parsed(&argv, &[]).expect("parses").cli.action.list, Some(Listing::C), "{argv:?}");
+        }
+        assert_eq!(parsed(&["-l", "-R"], &[]).expect("parses").cli.action.list, Some(Listing::T));
+    }
+
+    #[test]
+    fn the_help_of_a_command_shows_what_matters_to_it() {
+        let help = parsed(&["results", "list", "--help"], &[]).err().unwrap_or_default();
+        assert!(help.contains("--db") && !help.contains("--stage") && !help.contains("--system"), "{help}");
+    }
+
+    #[test]
+    fn two_actions_are_refused() {
+        assert!(parsed(&["-r", "-l"], &[]).is_err());
+    }
+
+    #[test]
+    fn reframes_letters_mean_what_they_mean_there() {
+        let run = parsed(
+            &[
+                "-C", "site", "-c", "checks", "-R", "-n", "a", "-n", "!b", "-x", "c", "-t", "d", "-T", "e", "-E", "true", "-p",
+                "f", "-S", "x=1", "-P", "y=1,2", "-s", "st", "-o", "out", "-vv", "-q", "-r",
+            ],
+            &[],
+        )
+        .expect("parses");
+        assert_eq!(run.cli.filter.name, ["a", "!b"]);
+        assert_eq!((run.cli.run.stage, run.cli.run.output), (Some("st".into()), Some("out".into())));
+    }
+
+    #[test]
+    fn global_flags_stand_on_either_side_of_a_command() {
+        for argv in [["--db", "x.db", "sweep"], ["sweep", "--db", "x.db"]] {
+            assert_eq!(parsed(&argv, &[("MUSTER_DB", "env.db")]).expect("parses").cli.run.db, Some("x.db".into()), "{argv:?}");
+        }
+    }
+}

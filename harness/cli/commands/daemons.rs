@@ -1,0 +1,30 @@
+//! At the end of a session: what its local jobs left running outside their process groups.
+//!
+//! A daemon that began a session of its own outlives its job. It still carries the mark of the job in its environment,
+//! so one look at the processes of this machine finds it: a check must not slow down the next one, or the users.
+
+use crate::terminal::Terminal;
+use muster_core::{case::SessionId, result::CaseResult};
+use muster_runner::local::sweep::{self, Found};
+use std::sync::Arc;
+
+/// Ends them, and says whose they were.
+pub async fn end(session: &SessionId, cases: &[Arc<CaseResult>], terminal: Terminal) {
+    let own = session.clone();
+    let Ok(found) = tokio::task::spawn_blocking(move || sweep::find(&[], |other| *other != own)).await else { return };
+    if found.is_empty() {
+        return;
+    }
+    for swept in sweep::end(found).await {
+        let what = described(&swept.found, cases);
+        let end = if swept.left.is_empty() { "ended it" } else { "could not end it; try `muster sweep`" };
+        terminal.note(&format!("warning: {what}: {end}"));
+    }
+}
+
+fn described(found: &Found, cases: &[Arc<CaseResult>]) -> String {
+    let case = cases.iter().find(|case| case.identifier.as_ref() == Some(&found.identifier));
+    let case = case.map_or_else(|| format!("job {}", found.identifier), |case| case.name.to_string());
+    let pids: Vec<String> = found.processes.iter().map(|process| process.pid.to_string()).collect();
+    format!("{case} left a process running: {} ({})", pids.join(", "), found.commands.join("; "))
+}
