@@ -107,7 +107,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
     let cases = arguments.next().transpose()?.unwrap_or(10_000);
     let max_jobs = arguments.next().transpose()?.unwrap_or(cases);
-    let millis = if max_jobs < cases { 1 } else { 2_000 };
+    let millis = if max_jobs < cases { 1 } else { 6_000 };
     let folder = std::env::temp_dir().join(format!("muster-waiting-{}", std::process::id()));
     let (events, mut lines) = unbounded_channel();
     tokio::spawn(async move { while lines.recv().await.is_some() {} });
@@ -122,6 +122,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let begun = Instant::now();
     let receivers: Vec<_> = (0..cases).map(|number| engine.submit(turn(number, max_jobs, millis))).collect();
     println!("submitted    {} resident, {} threads", status("VmRSS"), status("Threads"));
+    tokio::time::sleep(Duration::from_millis(millis - millis / 4)).await;
+    println!("running      {} resident, {} in the air", status("VmRSS"), engine.in_flight().len());
     let results = engine.finish().await;
     let passed = results.iter().filter(|result| result.outcome == Outcome::Pass).count();
     println!("{passed} of {cases} passed, {max_jobs} at once, in {:.1} s", begun.elapsed().as_secs_f64());

@@ -262,7 +262,7 @@ impl Shared {
             let cause = format!("partition {} has no scheduler in this session", turn.name.partition);
             Record::new(&turn, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
         };
-        self.over(result, answer).await;
+        Box::pin(self.over(result, answer)).await;
         if let Some(lane) = self.state().lanes.get_mut(&lane) {
             lane.running -= 1;
         }

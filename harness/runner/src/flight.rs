@@ -8,7 +8,7 @@
 //!            |                           |                    |
 //!            | error, limit, cancel      |                    | limit, cancel, gone, error
 //!            v                           |                    v
-//!      Over::Stopped (no log)            +---------> Stop --> drain -------------> Over::Stopped
+//!      Over::Nothing                     +---------> Stop --> drain -------------> Over::Stopped
 //! ```
 //! Whichever way it ends, `cleanup` follows, unless no launch was begun.
 
@@ -18,6 +18,7 @@ use crate::{
     logs::Collector,
     record::{End, Record},
     run_case::panic_message,
+    spool::Spool,
 };
 use muster_core::{
     case::CaseName,
@@ -26,7 +27,6 @@ use muster_core::{
     result::{Clock, Outcome, Phase},
     scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Launch, Leftovers, Scheduler},
     site::SchedulerKind,
-    stdout::Stdout,
     time::format_duration,
     workload::Limits,
 };
@@ -48,12 +48,12 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How a flight ended.
 pub(crate) enum Over {
-    /// It never began.
-    BeforeLaunch(End),
-    /// It ended by itself: judge it. The stdout, or why there is none.
-    Ended { ending: Ending, stdout: Result<Stdout, End> },
-    /// It was stopped, or lost: nothing to judge.
-    Stopped { end: End, stdout: Option<Stdout> },
+    /// It never began, or nothing came of it.
+    Nothing(End),
+    /// It ended by itself, and this is its log: judge it.
+    Ended(Ending, Spool),
+    /// It was stopped or lost, and left a log: nothing to judge.
+    Stopped(End, Spool),
 }
 
 /// One attempt in the air.
@@ -92,24 +92,19 @@ impl<'a> Flight<'a> {
 
     /// From the launch until nothing runs and the log is on disk.
     pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
-        match self.launch(record).await {
-            Ok(()) => {}
-            Err(end) if self.airborne => return Over::Stopped { end, stdout: None },
-            Err(end) => return Over::BeforeLaunch(end),
+        if let Err(end) = Box::pin(self.launch(record)).await {
+            return Over::Nothing(end);
         }
         let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
         let followed = self.follow(record).await;
         if followed.is_err() {
-            self.stop(record).await;
+            Box::pin(self.stop(record)).await;
         }
-        let exits = record.exits.clone();
-        let stdout = logs.drain(exits).await;
-        if let Ok(stdout) = &stdout {
-            record.ran_on(stdout.sections().iter().filter_map(|section| section.origin.node.clone()));
-        }
-        match followed {
-            Ok(ending) => Over::Ended { ending, stdout },
-            Err(end) => Over::Stopped { end, stdout: stdout.ok() },
+        match (followed, Box::pin(logs.drain()).await) {
+            (Ok(ending), Ok(spool)) => Over::Ended(ending, spool),
+            (Err(end), Ok(spool)) => Over::Stopped(end, spool),
+            (Ok(_), Err(no_log)) => Over::Nothing(no_log),
+            (Err(end), Err(_)) => Over::Nothing(end),
         }
     }
 

@@ -3,13 +3,14 @@
 //! The collector is a task of its own, so that logs reach the disk while the case only waits for a status. A stream that
 //! breaks is taken up again where it broke; what stays lost is a gap.
 
-use crate::{context::Context, event::Event, places::STDOUT, record::End, spool::Spool};
+use crate::{context::Context, event::Event, record::End, spool::Spool};
 use futures_util::StreamExt;
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
     result::{Invalid, Outcome, Phase},
     scheduler::{Chunk, Job, Scheduler, SectionExit},
+    script::LOG_FILE,
     site::SchedulerKind,
     stdout::Stdout,
 };
@@ -32,7 +33,6 @@ const BATCH: usize = 64;
 
 /// A task that collects one job's log.
 pub(crate) struct Collector {
-    context: Arc<Context>,
     task: JoinHandle<Spool>,
     stop: CancellationToken,
     /// A case that is lost does not leave its collector behind.
@@ -44,7 +44,7 @@ impl Collector {
         let stop = CancellationToken::new();
         if job.scheduler == SchedulerKind::Local {
             // A local job writes its own log, and hands it over only when nobody writes it any more.
-            context.emit(Event::Log { case: Arc::clone(case), path: job.stage.join(STDOUT) });
+            context.emit(Event::Log { case: Arc::clone(case), path: job.stage.join(LOG_FILE) });
         }
         let collect = Collect {
             context: Arc::clone(context),
@@ -53,11 +53,11 @@ impl Collector {
             case: Arc::clone(case),
             stop: stop.clone(),
         };
-        Self { context: Arc::clone(context), task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop }
+        Self { task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop }
     }
 
-    /// Waits for the rest of the log, no longer than the limit, and puts the stdout together.
-    pub(crate) async fn drain(mut self, exits: Vec<SectionExit>) -> Result<Stdout, End> {
+    /// Waits for the rest of the log, no longer than the limit.
+    pub(crate) async fn drain(mut self) -> Result<Spool, End> {
         let mut collected = timeout(DRAIN_LIMIT, &mut self.task).await;
         let late = collected.is_err();
         if late {
@@ -70,21 +70,20 @@ impl Collector {
         let Ok(mut spool) = collected else {
             return Err(no_log("collecting the log panicked".to_owned()));
         };
-        let assembled = self.context.on_disk(move || {
-            if late {
-                spool.cut_short(&format!("the log did not end within {} s of the job", DRAIN_LIMIT.as_secs()));
-            }
-            spool.assemble(&exits)
-        });
-        match assembled.await {
-            Ok(Ok(stdout)) => Ok(stdout),
-            Ok(Err(error)) => Err(no_log(format!("the log could not be put together: {error}"))),
-            Err(_) => Err(no_log("putting the log together panicked".to_owned())),
+        if late {
+            spool.cut_short(&format!("the log did not end within {} s of the job", DRAIN_LIMIT.as_secs()));
         }
+        Ok(spool)
     }
 }
 
-fn no_log(cause: String) -> End {
+/// Puts the stdout together. Blocks.
+pub(crate) fn assemble(spool: Spool, exits: &[SectionExit]) -> Result<Stdout, End> {
+    spool.assemble(exits).map_err(|error| no_log(format!("the log could not be put together: {error}")))
+}
+
+/// The log is lost, and with it what could be judged.
+pub(crate) fn no_log(cause: String) -> End {
     End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)
 }
 

@@ -13,19 +13,16 @@
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     error::chain,
+    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
 };
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, unlinkat};
 use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
 };
 
-/// The job script's name in a stage folder.
-pub const SCRIPT: &str = "rfm_job.sh";
-/// The stdout's name in a stage folder.
-pub const STDOUT: &str = "rfm_job.out";
-/// The name of the list of sections beside it.
+/// The name of the list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";
 /// Names the session that a stage folder belongs to.
 const OWNER: &str = ".rfm_session";
@@ -169,12 +166,30 @@ impl Places {
     /// where they are now.
     pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
         let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
-        for name in [SCRIPT, STDOUT, SECTIONS] {
+        fs::create_dir(&output)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Ok(()),
+                _ => fs::create_dir_all(&output),
+            })
+            .map_err(|source| PlacesError::Create { path: output.clone(), source })?;
+        for name in [SCRIPT_FILE, LOG_FILE, SECTIONS] {
             let (from, to) = (stage.join(name), output.join(name));
             rename(&from, &to).map_err(|source| PlacesError::Keep { from, to, source })?;
         }
-        self.remove(stage)?;
+        self.drop_stage(stage)?;
         Ok(output)
+    }
+
+    /// Removes a stage folder that this session made. Most hold nothing any more but what is named here.
+    fn drop_stage(&self, stage: &Path) -> Result<(), PlacesError> {
+        // Not through a link, should the job have put one in the place of its folder.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(folder) = open(stage, flags, Mode::empty()) {
+            for name in [OWNER, EXIT_FILE] {
+                let _ = unlinkat(&folder, name, AtFlags::empty());
+            }
+        }
+        fs::remove_dir(stage).or_else(|_| self.remove(stage))
     }
 
     /// Removes a stage folder with all that is in it.
@@ -223,27 +238,14 @@ fn component(name: &str) -> String {
     if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
 }
 
-/// Renames a file; a source that is not there is no error, a missing folder is made, another file system is copied to.
+/// Renames a file, to another file system too; a source that is not there is no error.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if fs::symlink_metadata(from).is_err() {
-                return Ok(());
-            }
-            if let Some(folder) = to.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::rename(from, to).or_else(|error| across(from, to, error))
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            fs::copy(from, to)?;
+            fs::remove_file(from)
         }
-        Err(error) => across(from, to, error),
-        Ok(()) => Ok(()),
+        renamed => renamed,
     }
-}
-
-fn across(from: &Path, to: &Path, error: io::Error) -> io::Result<()> {
-    if error.kind() != io::ErrorKind::CrossesDevices {
-        return Err(error);
-    }
-    fs::copy(from, to)?;
-    fs::remove_file(from)
 }

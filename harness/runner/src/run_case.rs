@@ -15,7 +15,8 @@ use crate::{
     event::Event,
     flight::{Flight, Over},
     judging::judged,
-    places::{Attempt, STDOUT},
+    logs::assemble,
+    places::Attempt,
     record::{End, Record},
     tail::log_tail,
     turn::Turn,
@@ -29,6 +30,7 @@ use muster_core::{
     result::{About, CaseResult, Outcome, Phase},
     rules::Rules,
     scheduler::{Job, Scheduler},
+    script::LOG_FILE,
     stdout::Stdout,
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
@@ -59,7 +61,7 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
         record.folder = Some(lost.job.stage.clone());
         record.delete.push(format!("rm -r {}", quoted(&lost.job.stage)));
         let flight = Flight::recovered(context, scheduler, lost);
-        flight.cleanup(cleanup_after(&end.outcome), &mut record).await;
+        Box::pin(flight.cleanup(cleanup_after(&end.outcome), &mut record)).await;
     }
     record.close(end, clock::now())
 }
@@ -72,7 +74,8 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
 
 async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn) -> CaseResult {
     let mut record = Record::new(&turn, clock::now());
-    let end = match prepare(context, scheduler, turn, &mut record).await {
+    // Boxed, here and below, is what is over before the long wait, or comes after it: thousands of cases wait at once.
+    let end = match Box::pin(prepare(context, scheduler, turn, &mut record)).await {
         Ok(ready) => Box::pin(attempt(context, scheduler, ready, &mut record)).await,
         Err(end) => end,
     };
@@ -153,16 +156,20 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     let identifier = job.identifier.clone();
     let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
     let (end, stdout) = match flight.run(record).await {
-        Over::Ended { ending, stdout: Ok(stdout) } => {
-            let end = judged(context, record, rules, stdout.clone(), ending, limits.judge).await;
-            (end, Some(stdout))
+        Over::Nothing(end) => (end, None),
+        Over::Ended(ending, spool) => Box::pin(judged(context, record, rules, ending, spool, limits.judge)).await,
+        Over::Stopped(end, spool) => {
+            let exits = record.exits.clone();
+            let assembled = context.on_disk(move || assemble(spool, &exits)).await;
+            (end, assembled.ok().and_then(Result::ok))
         }
-        Over::BeforeLaunch(end) | Over::Ended { stdout: Err(end), .. } => (end, None),
-        Over::Stopped { end, stdout } => (end, stdout),
     };
-    flight.cleanup(cleanup_after(&end.outcome), record).await;
+    if let Some(stdout) = &stdout {
+        record.ran_on(stdout.sections().iter().filter_map(|section| section.origin.node.clone()));
+    }
+    Box::pin(flight.cleanup(cleanup_after(&end.outcome), record)).await;
     let folders = Folders { name: Arc::clone(&record.name), folder, identifier };
-    settle(context, record, &end, stdout, &stage, folders).await;
+    Box::pin(settle(context, record, &end, stdout, &stage, folders)).await;
     end
 }
 
@@ -190,7 +197,7 @@ async fn settle(context: &Arc<Context>, record: &mut Record, end: &End, stdout: 
         return;
     }
     if let Some(stdout) = stdout {
-        record.look.push(format!("less {}", quoted(&stage.join(STDOUT))));
+        record.look.push(format!("less {}", quoted(&stage.join(LOG_FILE))));
         record.log_tail = context.on_disk(move || log_tail(&stdout)).await.ok().flatten();
     }
     record.delete.push(format!("rm -r {}", quoted(stage)));
@@ -201,4 +208,35 @@ fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_waits_is_small() {
+        fn size<F, T>(_: impl FnOnce(T) -> F) -> usize {
+            size_of::<F>()
+        }
+        type Arguments<'a> = (&'a Arc<Context>, &'a Arc<dyn Scheduler>, Turn);
+        type Waiting<'a> = (&'a Arc<Context>, &'a Arc<dyn Scheduler>, Ready, &'a mut Record);
+        let contained = size(|(context, scheduler, turn): Arguments<'_>| contained(context, scheduler, turn));
+        let run_case = size(|(context, scheduler, turn): Arguments<'_>| run_case(context, scheduler, turn));
+        let attempt = size(|(context, scheduler, ready, record): Waiting<'_>| attempt(context, scheduler, ready, record));
+        let sizes = [contained, run_case, attempt];
+        assert!(sizes.iter().sum::<usize>() <= 3 * 1024, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        for (path, word) in [
+            ("/stage/eidf/gpu_1", "/stage/eidf/gpu_1"),
+            ("/with space", "'/with space'"),
+            ("/it's", r"'/it'\''s'"),
+            ("/$HOME", "'/$HOME'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), word);
+        }
+    }
 }

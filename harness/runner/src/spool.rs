@@ -1,20 +1,18 @@
 //! Logs on disk while they arrive, and the stdout they become.
 //!
 //! ```text
-//! Open, Bytes, Gap, End --take--> .rfm_spool/0, 1, ... one a section --assemble--> rfm_job.out, pods.json, Stdout
+//! Open, Bytes, Gap, End --take--> .rfm_spool.0, 1, ... one a section --assemble--> rfm_job.out, pods.json, Stdout
 //! File (nobody writes it any more) ------------------------------------/  copied, or used in its place if it is
 //!                                                                         rfm_job.out with its framing already
 //! ```
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
-use crate::{
-    map::text_of,
-    places::{SECTIONS, STDOUT},
-};
+use crate::{map::text_of, places::SECTIONS};
 use muster_core::{
     case::Identifier,
     scheduler::{Chunk, LogMark, LogMarks, SectionExit},
+    script::LOG_FILE,
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
 };
@@ -26,7 +24,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FOLDER: &str = ".rfm_spool";
+/// The spool of the section with this number.
+const SPOOL: &str = ".rfm_spool.";
 /// The stdout while it is put together: what has the final name is whole.
 const UNFINISHED: &str = "rfm_job.out.part";
 /// In a log that is not copied, lines are counted up to this size.
@@ -38,14 +37,15 @@ pub(crate) struct Spool {
     stage: PathBuf,
     identifier: Identifier,
     sections: Vec<Spooled>,
-    by_title: BTreeMap<String, usize>,
+    /// Sorted by title: where each section is found.
+    by_title: Vec<usize>,
     /// The file that was written last, and whose it is.
     open: Option<(usize, File)>,
-    has_folder: bool,
 }
 
 #[derive(Debug)]
 struct Spooled {
+    title: String,
     origin: SectionOrigin,
     source: Source,
     /// How far its source has been read.
@@ -69,12 +69,12 @@ enum Source {
 impl Spool {
     /// An empty one. Nothing is created before there is something to write.
     pub(crate) fn new(stage: PathBuf, identifier: Identifier) -> Self {
-        Self { stage, identifier, sections: Vec::new(), by_title: BTreeMap::new(), open: None, has_folder: false }
+        Self { stage, identifier, sections: Vec::new(), by_title: Vec::new(), open: None }
     }
 
     /// How far each section is on disk.
     pub(crate) fn marks(&self) -> LogMarks {
-        let mark = |s: &Spooled| LogMark { section: s.origin.title(), offset: s.mark, time: s.last };
+        let mark = |s: &Spooled| LogMark { section: s.title.clone(), offset: s.mark, time: s.last };
         self.sections.iter().map(mark).collect()
     }
 
@@ -95,7 +95,10 @@ impl Spool {
     fn take(&mut self, chunk: Chunk) {
         match chunk {
             Chunk::Open(origin) => {
-                self.section(origin.title(), |_| origin);
+                let title = origin.title();
+                if let Err(place) = self.find(&title) {
+                    self.insert(place, title, origin);
+                }
             }
             Chunk::Bytes { section, at, data, time } => {
                 let index = self.named(section);
@@ -130,22 +133,26 @@ impl Spool {
     }
 
     fn named(&mut self, title: String) -> usize {
-        self.section(title, |title| SectionOrigin {
-            name: title.to_owned(),
-            container: None,
-            role: 0,
-            index: 0,
-            created: Timestamp::default(),
-            node: None,
-        })
+        let origin = |name| SectionOrigin { name, container: None, role: 0, index: 0, created: Timestamp::default(), node: None };
+        self.find(&title).unwrap_or_else(|place| self.insert(place, title.clone(), origin(title)))
     }
 
-    fn section(&mut self, title: String, origin: impl FnOnce(&str) -> SectionOrigin) -> usize {
-        if let Some(index) = self.by_title.get(&title) {
-            return *index;
+    /// Where a section is, or where its place among the titles would be.
+    fn find(&self, title: &str) -> Result<usize, usize> {
+        let found = self.by_title.binary_search_by(|at| self.sections[*at].title.as_str().cmp(title));
+        found.map(|place| self.by_title[place])
+    }
+
+    fn insert(&mut self, place: usize, title: String, origin: SectionOrigin) -> usize {
+        if self.sections.is_empty() {
+            // Most jobs have one section, and thousands of jobs wait at once.
+            self.sections.reserve_exact(1);
+            self.by_title.reserve_exact(1);
         }
+        self.by_title.insert(place, self.sections.len());
         self.sections.push(Spooled {
-            origin: origin(&title),
+            title,
+            origin,
             source: Source::Spool(0),
             mark: 0,
             newlines: 0,
@@ -155,7 +162,6 @@ impl Spool {
             gaps: Vec::new(),
             ended: false,
         });
-        self.by_title.insert(title, self.sections.len() - 1);
         self.sections.len() - 1
     }
 
@@ -186,10 +192,6 @@ impl Spool {
 
     fn write(&mut self, index: usize, data: &[u8]) -> io::Result<()> {
         if !matches!(&self.open, Some((open, _)) if *open == index) {
-            if !self.has_folder {
-                fs::create_dir_all(self.stage.join(FOLDER))?;
-                self.has_folder = true;
-            }
             let file = OpenOptions::new().create(true).append(true).open(self.path(index))?;
             self.open = Some((index, file));
         }
@@ -202,13 +204,13 @@ impl Spool {
     }
 
     fn path(&self, index: usize) -> PathBuf {
-        self.stage.join(FOLDER).join(index.to_string())
+        self.stage.join(format!("{SPOOL}{index}"))
     }
 
     /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
     pub(crate) fn assemble(mut self, exits: &[SectionExit]) -> io::Result<Stdout> {
         self.open = None;
-        let path = self.stage.join(STDOUT);
+        let path = self.stage.join(LOG_FILE);
         let (text, mut sections) = match self.in_place(&path) {
             Some(only) => Self::adopt(&path, &self.framing(&only.origin), only)?,
             None => self.copy(&path)?,
@@ -259,57 +261,57 @@ impl Spool {
 
     /// Copies all sections into one file, in their order, and removes the spool.
     fn copy(&mut self, path: &Path) -> io::Result<(Text, Vec<Section>)> {
-        let mut sources = Vec::with_capacity(self.sections.len());
+        let mut sources = BTreeMap::new();
         let mut sections = Vec::with_capacity(self.sections.len());
         for (index, mut spooled) in std::mem::take(&mut self.sections).into_iter().enumerate() {
-            let mut source = self.source(index, &spooled.source)?;
-            let bytes = match &mut source {
-                Some((file, _)) => spooled.there(file.metadata()?.len()),
-                None => 0,
+            let (bytes, lines) = match &spooled.source {
+                Source::Spool(len) => (*len, Some(count_lines(spooled.newlines, *len == 0 || spooled.ends_with_newline))),
+                Source::Part { path, start, .. } => {
+                    let (file, start) = (File::open(path)?, *start);
+                    let bytes = spooled.there(file.metadata()?.len());
+                    spooled.ends_with_newline = bytes > 0 && ends_in_newline(&file, start + bytes)?;
+                    (bytes, None)
+                }
             };
-            if let Some((file, start)) = source.as_ref().filter(|_| bytes > 0) {
-                spooled.ends_with_newline = ends_in_newline(file, start + bytes)?;
-            }
-            let whole_lines = bytes == 0 || spooled.ends_with_newline;
-            let lines = matches!(spooled.source, Source::Spool(_)).then(|| count_lines(spooled.newlines, whole_lines));
-            sources.push((spooled.source.clone(), whole_lines));
+            sources.insert(spooled.title.clone(), (index, spooled.source.clone(), spooled.ends_with_newline));
             sections.push(spooled.into_section(0, bytes, lines));
         }
         order(&mut sections);
-        let source_of =
-            |section: &Section| self.by_title.get(&section.origin.title()).and_then(|at| Some((*at, sources.get(*at)?)));
-        let whole_lines = |section: &Section| source_of(section).is_none_or(|(_, (_, whole_lines))| *whole_lines);
-        let pieces = framing(&self.identifier, &mut sections, whole_lines);
+        let source_of = |section: &Section| sources.get(&section.origin.title());
+        let pieces = framing(&self.identifier, &mut sections, |section| source_of(section).is_none_or(|(_, _, ends)| *ends));
         let unfinished = self.stage.join(UNFINISHED);
         let mut whole = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&unfinished)?;
         for piece in pieces {
             match piece {
                 Piece::Frame(text) => whole.write_all(text.as_bytes())?,
-                Piece::Log(index) => {
-                    let section = &sections[index];
-                    let Some((at, (source, _))) = source_of(section) else { continue };
-                    if let Some((mut file, start)) = self.source(at, source)? {
-                        file.seek(SeekFrom::Start(start))?;
-                        io::copy(&mut file.take(section.bytes), &mut whole)?;
-                    }
+                Piece::Log(at) => {
+                    let Some((index, source, _)) = source_of(&sections[at]) else { continue };
+                    self.copy_section(*index, source, sections[at].bytes, &mut whole)?;
                 }
             }
         }
         fs::rename(&unfinished, path)?;
-        if self.has_folder {
-            fs::remove_dir_all(self.stage.join(FOLDER))?;
+        for (index, source, _) in sources.values() {
+            if matches!(source, Source::Spool(len) if *len > 0) {
+                fs::remove_file(self.path(*index))?;
+            }
         }
         whole.rewind()?;
         Ok((text_of(whole)?, sections))
     }
 
-    /// The file that a section's bytes are in, and where they begin; `None`: there are none.
-    fn source(&self, index: usize, source: &Source) -> io::Result<Option<(File, u64)>> {
-        Ok(match source {
-            Source::Spool(0) => None,
-            Source::Spool(_) => Some((File::open(self.path(index))?, 0)),
-            Source::Part { path, start, .. } => Some((File::open(path)?, *start)),
-        })
+    fn copy_section(&self, index: usize, source: &Source, bytes: u64, whole: &mut File) -> io::Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (path, start) = match source {
+            Source::Spool(_) => (&self.path(index), 0),
+            Source::Part { path, start, .. } => (path, *start),
+        };
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        let copied = io::copy(&mut file.take(bytes), whole)?;
+        if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -353,3 +355,6 @@ fn ends_in_newline(file: &File, end: u64) -> io::Result<bool> {
     file.read_exact_at(&mut last, end - 1)?;
     Ok(last == *b"\n")
 }
+
+#[cfg(test)]
+mod tests;

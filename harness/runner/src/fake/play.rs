@@ -236,8 +236,16 @@ mod tests {
             ],
             "logs": [{ "after_ms": 5 }, { "after_ms": 4 }],
         });
-        insta::assert_snapshot!(wrong(&play), @"");
-        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"");
-        insta::assert_snapshot!(wrong(&json!({ "statuses": [{ "state": "done" }] })), @"");
+        insta::assert_snapshot!(wrong(&play), @r"
+statuses[1] of the play comes before statuses[0]: sort them by after_ms
+statuses[1] of the play follows the job's end
+statuses[2] of the play follows the job's end
+statuses[0] of the play has an exit and a signal
+statuses[1] of the play is gone without a disruption
+statuses[2] of the play needs a state or an error, and not both
+logs[1] of the play comes before logs[0]: sort them by after_ms
+");
+        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"the play cannot be read: unknown field `status`, expected one of `launch`, `statuses`, `logs`, `cleanup`");
+        insta::assert_snapshot!(wrong(&json!({ "statuses": [{ "state": "done" }] })), @"the play cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`");
     }
 }

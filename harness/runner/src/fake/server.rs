@@ -6,6 +6,7 @@ use super::{
 };
 use crate::clock;
 use muster_core::{
+    Value,
     case::Identifier,
     error::SchedulerError,
     scheduler::{Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
@@ -69,7 +70,16 @@ impl Server {
         let nth = nth - u32::try_from(play.launch.not_now.len()).unwrap_or(0);
         let failed = play.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
         if failed.as_ref().is_none_or(|(_, created)| *created) {
-            self.insert(job.clone(), play);
+            // Found again, a thing has its labels, and no more.
+            let labels = Job {
+                identifier: job.identifier.clone(),
+                session: job.session.clone(),
+                case: job.case.clone(),
+                scheduler: job.scheduler,
+                stage: job.stage.clone(),
+                handle: Value::Null,
+            };
+            self.insert(labels, play);
         }
         failed.map_or(Ok(Launch::Launched(job)), |(error, _)| Err(error))
     }

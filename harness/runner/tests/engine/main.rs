@@ -2,6 +2,7 @@
 
 mod cancel;
 mod lanes;
+mod local;
 mod logs;
 mod order;
 mod outcomes;
