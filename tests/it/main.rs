@@ -2,7 +2,10 @@
 
 mod sandbox;
 
+mod files;
 mod listing;
 mod mistakes;
+mod readme;
 mod running;
 mod signals;
+mod surroundings;

@@ -93,3 +93,18 @@ fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
     assert!(running.iter().all(|pid| !alive(pid)));
     assert!(sandbox.muster(&["sweep", "--db", "r.db"]).stdout.contains("0 job(s)"));
 }
+
+#[test]
+fn an_interrupt_counts_what_never_began_in_one_line() {
+    let sandbox = Sandbox::with_check(
+        "name: many\nvalid_systems: ['*']\nparameters: { n: '${{ range(200) }}' }\nexecutable: echo $$ > pid; sleep 300\nsanity: []\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
+    eventually("four running jobs", Duration::from_secs(20), || pids(&sandbox).len() == 4);
+    signal(&child, "INT");
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(ended.stdout.matches("[    ABORT ]").count(), 4, "{}", ended.stdout);
+    assert!(ended.stdout.contains("200 cases aborted; of 4 that ran, stage folders are left\n"), "{}", ended.stdout);
+}

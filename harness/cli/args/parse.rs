@@ -116,7 +116,7 @@ fn command() -> clap::Command {
 pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let command = Cli::command();
     let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(variable).collect();
-    let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
+    let is_known = |name: &String| known.contains(name) || OTHERS.iter().any(|other| name.starts_with(other));
     let unknown = names.filter(|name| name.starts_with("MUSTER_") && !is_known(name));
     let sentence = |name: String| match muster_core::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
         Some(near) => format!("the variable {name} means nothing to muster: did you mean {near}?"),
@@ -125,8 +125,8 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     unknown.map(sentence).collect()
 }
 
-/// Not flags: the filter of the log, and what our own tests are told by.
-const OTHER_VARIABLES: [&str; 2] = ["MUSTER_LOG", "MUSTER_UPDATE"];
+/// Not flags: the filter of the log, and what the tests, the gate and the benchmarks of this repository are told by.
+const OTHERS: [&str; 4] = ["MUSTER_LOG", "MUSTER_UPDATE", "MUSTER_CI_", "MUSTER_BENCH"];
 
 /// `exec-policy` is `MUSTER_EXEC_POLICY`.
 pub fn variable(long: &str) -> String {

@@ -60,9 +60,9 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let session = session(&selection, command_line)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
 
-    let file = RunReport::prepare(cli, &places, &session)?;
     let folders = places::Places::open(&places.stage, &places.output, &session.id)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?;
+    let file = RunReport::prepare(cli, &places, &session)?;
     let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
     for note in store.notes() {
         terminal.note(&format!("note: {note}"));

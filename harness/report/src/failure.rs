@@ -9,7 +9,7 @@ use crate::{
 };
 use muster_core::{
     perf::Verdict,
-    result::{CaseResult, Outcome},
+    result::{CaseResult, Outcome, Phase},
     scheduler::{Exit, SectionExit},
     time::format_duration,
 };
@@ -81,7 +81,11 @@ pub fn block(case: &CaseResult, rerun_options: &[String], screen: &Screen) -> St
     for warning in &case.warnings {
         block.prose("Warning", warning);
     }
-    block.tail(case.log_tail.as_deref().unwrap_or_default(), screen);
+    let log = case.log_tail.as_deref().unwrap_or_default();
+    if log.is_empty() && case.phase == Phase::Sanity {
+        block.line("Log", "empty: the job printed nothing");
+    }
+    block.tail(log, screen);
     block.list("Look further", &case.look);
     block.list("Delete what was kept", &case.delete);
     block.list("Left behind", &case.leftovers);

@@ -1,0 +1,40 @@
+//! The README's commands do what it says: they are the first thing anyone tries.
+
+use crate::sandbox::Sandbox;
+use std::path::Path;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The arguments of every `cargo run -- ...` in the README.
+fn commands() -> Vec<Vec<String>> {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let commands = readme.split("cargo run -- ").skip(1);
+    let until_comment = |text: &str| text.split(['#', '`', '\n']).next().unwrap_or_default().to_owned();
+    commands.map(|text| until_comment(text).split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn every_command_of_the_readme_ends_well_and_the_first_reports_figures() {
+    let sandbox = Sandbox::new();
+    let commands = commands();
+    assert_eq!(commands.first().map(Vec::as_slice), Some(&["-c", "checks/", "-r", "--performance-report"].map(String::from)[..]));
+    for (number, command) in commands.iter().enumerate() {
+        let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
+        let prefix = sandbox.path("prefix");
+        args.extend(["--prefix", prefix.to_str().expect("text")]);
+        let ended = sandbox.ended(&sandbox.command(&args).current_dir(root()).output().expect("runs"));
+        assert_eq!(ended.code, Some(0), "{args:?}\n{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.stderr, "", "{args:?}");
+        if number == 0 {
+            for text in ["[  PASSED  ]", "PERFORMANCE REPORT", "GFLOP/s", "GB/s", "MB/s", " us "] {
+                assert!(ended.stdout.contains(text), "no `{text}` in\n{}", ended.stdout);
+            }
+            let failed = ended.stdout.lines().filter(|line| line.trim_end().ends_with(" fail")).count();
+            assert_eq!(failed, 0, "{}", ended.stdout);
+            assert!(sandbox.path("prefix/reports/out/latest.json").exists());
+            assert!(sandbox.muster(&["results", "show"]).stdout.contains("triad"), "the results are not stored");
+        }
+    }
+}

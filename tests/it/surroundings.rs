@@ -1,0 +1,106 @@
+//! A reader that goes away, places that cannot be written, company, and what jobs leave behind.
+
+use crate::sandbox::{Sandbox, eventually};
+use insta::assert_snapshot;
+use std::{
+    fmt::Write,
+    fs,
+    io::{BufRead, BufReader},
+    time::Duration,
+};
+
+const GOOD: &str = "name: good\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nexecutable: sleep 0.1; echo hello\nsanity: [{ found: hello }]\n";
+
+#[test]
+fn a_reader_that_goes_away_ends_nothing() {
+    let rows: [&[&str]; 3] = [&[], &["--format", "json"], &["--format", "pretty"]];
+    for format in rows {
+        let sandbox = Sandbox::with_check(GOOD);
+        let args = [&["-c", "check.yaml", "-r", "--db", "r.db", "--report-file", "report.json"], format].concat();
+        let mut child = sandbox.command(&args).spawn().expect("runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{format:?}");
+        assert_eq!(sandbox.read("report.json").matches("\"pass\"").count(), 4, "three cases and their count");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_before_anything_runs() {
+    let sandbox = Sandbox::with_check(GOOD);
+    sandbox.write("file", "");
+    sandbox.write("garbage.db", "this is no database, and long enough to be looked at\n");
+    let rows: [&[&str]; 5] = [
+        &["--stage", "file"],
+        &["--prefix", "file"],
+        &["--report-file", "file/report.json"],
+        &["--report-file", "."],
+        &["--db", "garbage.db"],
+    ];
+    let mut text = String::new();
+    for place in rows {
+        let args = [&["-c", "check.yaml", "-r"], place].concat();
+        let ended = sandbox.muster(&args);
+        let _ = writeln!(text, "$ muster {}\n[{}] {}", args.join(" "), ended.code.unwrap_or(-1), ended.stderr);
+        assert_eq!(ended.stdout, "", "{place:?}: something ran");
+    }
+    assert_snapshot!(text);
+}
+
+#[test]
+fn the_newest_run_report_has_a_name_of_its_own() {
+    let sandbox = Sandbox::with_check(GOOD);
+    for _ in 0..2 {
+        assert_eq!(sandbox.muster(&["-c", "check.yaml", "-r", "-n", "n=1", "--db", "r.db"]).code, Some(0));
+    }
+    let reports: Vec<_> =
+        fs::read_dir(sandbox.path("reports/out")).expect("reports").flatten().map(|one| one.file_name()).collect();
+    assert_eq!(reports.len(), 3, "{reports:?}");
+    let newest = fs::read_link(sandbox.path("reports/out/latest.json")).expect("a link");
+    assert_eq!(Some(newest.as_os_str()), reports.iter().map(|name| name.as_os_str()).filter(|name| *name != "latest.json").max());
+    let named = sandbox.muster(&["-c", "check.yaml", "-r", "-n", "n=1", "--db", "r.db", "--report-file", "x/{sessionid}.json"]);
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    let name = fs::read_dir(sandbox.path("x")).expect("a folder").flatten().next().expect("a report").file_name();
+    assert!(name.to_string_lossy().starts_with("20"), "{name:?}");
+}
+
+#[test]
+fn two_sessions_share_a_prefix_and_a_database() {
+    let sandbox = Sandbox::with_check(GOOD);
+    let args = ["-c", "check.yaml", "-r", "-q", "--db", "r.db"];
+    let both: Vec<_> = (0..2).map(|_| sandbox.command(&args).spawn().expect("runs")).collect();
+    for child in both {
+        let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    }
+    let listed = sandbox.muster(&["results", "list", "--db", "r.db"]);
+    assert_eq!(listed.stdout.matches("3/3").count(), 2, "{}", listed.stdout);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_daemon_does_not_outlive_its_session() {
+    let sandbox = Sandbox::with_check(
+        "name: daemon\nvalid_systems: ['*']\nexecutable: setsid sh -c 'echo $$ > ../../../../../pid; exec sleep 300' & sleep 0.3; echo done\nsanity: [{ found: done }]\n",
+    );
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--db", "r.db"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("daemon @local:default+default left a process running"), "{}", ended.stderr);
+    let pid = sandbox.read("pid");
+    eventually("the end of the daemon", Duration::from_secs(5), || !fs::exists(format!("/proc/{}", pid.trim())).unwrap_or(true));
+}
+
+#[test]
+fn a_variable_that_means_nothing_is_told_and_one_with_a_mistake_is_named() {
+    let sandbox = Sandbox::with_check(GOOD);
+    let with = |name: &str, value: &str| {
+        sandbox.ended(&sandbox.command(&["-c", "check.yaml", "-l"]).env(name, value).output().expect("runs"))
+    };
+    let slip = with("MUSTER_EXCLUED", "x");
+    assert_eq!(slip.code, Some(0));
+    assert_eq!(slip.stderr, "warning: the variable MUSTER_EXCLUED means nothing to muster: did you mean MUSTER_EXCLUDE?\n");
+    let wrong = with("MUSTER_MAXFAIL", "few");
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.starts_with("error: MUSTER_MAXFAIL=few: invalid value 'few'"), "{}", wrong.stderr);
+}
