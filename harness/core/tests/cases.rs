@@ -48,11 +48,11 @@ fn cases(text: &str) -> (Vec<TestCase>, Vec<String>) {
     let mut loader = Loader::default();
     loader.add("check.yaml", text);
     loader.provide("job.yaml", Ok("kind: Job\nspec: { size: '${{ n }}' }\n".to_owned()));
-    let loaded = loader.finish();
-    let mut diagnostics = loaded.diagnostics;
+    let read = loader.finish();
+    let mut diagnostics = read.diagnostics;
     let mut all = Vec::new();
-    for document in &loaded.checks {
-        let check = Check::new(document, None, loaded.manifests.clone(), &facts.known, &mut diagnostics);
+    for document in &read.checks {
+        let check = Check::new(document, None, read.manifests.clone(), &facts.known, &mut diagnostics);
         if let Some(check) = check {
             all.extend(Arc::new(check).cases(&facts, &mut diagnostics));
         }
