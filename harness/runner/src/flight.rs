@@ -14,6 +14,7 @@
 
 use crate::{
     clock,
+    clocks::Clocks,
     context::{Context, InFlight},
     logs::Collector,
     record::{End, Record},
@@ -23,7 +24,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
-    pipeline::{Elapsed, Step, next_step},
+    pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
     scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Launch, Leftovers, Scheduler},
     site::SchedulerKind,
@@ -33,13 +34,15 @@ use muster_core::{
 use std::{sync::Arc, time::Duration};
 use tokio::{
     task::JoinError,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
 /// One attempt to launch takes no longer: after that nobody waits for its answer any more.
 const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
 /// Stopping, or removing, takes no longer.
 const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
+/// What was stopped says how it ended within this time, or not at all.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 /// How often an operation is tried again that failed for no fault of its own.
 const RETRIES: u32 = 3;
 /// A site that says `not now` without a time is asked again after this.
@@ -66,7 +69,9 @@ pub(crate) struct Flight<'a> {
     clocks: Clocks,
     /// What was said last of what it waits for: the same is not said twice.
     said: Option<String>,
-    /// A launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
+    /// A launch was begun, whatever became of it.
+    asked: bool,
+    /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
     airborne: bool,
     /// The compute has ended, and only the objects are left.
     stopped: bool,
@@ -80,8 +85,8 @@ impl<'a> Flight<'a> {
         job: Arc<Job>,
         limits: Limits,
     ) -> Self {
-        let clocks = Clocks { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None };
-        Self { context, scheduler, case, job, limits, clocks, said: None, airborne: false, stopped: false }
+        let clocks = Clocks::start();
+        Self { context, scheduler, case, job, limits, clocks, said: None, asked: false, airborne: false, stopped: false }
     }
 
     /// What is left of a case that panicked.
@@ -97,8 +102,11 @@ impl<'a> Flight<'a> {
         }
         let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
         let followed = self.follow(record).await;
-        if followed.is_err() {
+        if let Err(end) = &followed {
             Box::pin(self.stop(record)).await;
+            if self.stopped && matches!(end.outcome, Outcome::Timeout(_) | Outcome::Abort) {
+                Box::pin(self.last_words(record)).await;
+            }
         }
         match (followed, Box::pin(logs.drain()).await) {
             (Ok(ending), Ok(spool)) => Over::Ended(ending, spool),
@@ -111,10 +119,13 @@ impl<'a> Flight<'a> {
     /// Launches, as often as it takes and the clock for waiting allows.
     async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
         let mut retries = 0;
-        self.context.phase(&self.case, Phase::Launch, None);
         loop {
             if self.context.cancel.is_cancelled() {
                 return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
+            }
+            if !self.asked {
+                self.asked = true;
+                self.context.phase(&self.case, Phase::Launch, None);
             }
             self.take_off();
             let error = match self.launch_once().await {
@@ -232,6 +243,19 @@ impl<'a> Flight<'a> {
         }
     }
 
+    /// How it ended after it was stopped: exits and times for the result, if they are to be had at once.
+    async fn last_words(&self, record: &mut Record) {
+        let by = Instant::now() + LAST_WORDS_LIMIT;
+        let mut seen = None;
+        while let Ok(Ok(status)) = timeout_at(by, self.scheduler.wait(&self.job, seen.as_ref())).await {
+            record.saw(&status);
+            if matches!(status, JobStatus::Ended(_) | JobStatus::Gone { .. }) || seen.as_ref() == Some(&status) {
+                return;
+            }
+            seen = Some(status);
+        }
+    }
+
     /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
     pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
         if self.airborne && !(self.stopped && how == Disposition::Stop) {
@@ -330,37 +354,6 @@ impl<'a> Flight<'a> {
 enum Lost {
     Failed(SchedulerError),
     NoAnswer(String),
-}
-
-/// Two clocks, never one: waiting before and between, running since the first time.
-struct Clocks {
-    pending: Duration,
-    pending_since: Option<Instant>,
-    running_since: Option<Instant>,
-}
-
-impl Clocks {
-    fn saw(&mut self, status: &JobStatus) {
-        let waits = matches!(status, JobStatus::NotSeen | JobStatus::Pending { .. });
-        match (waits, self.pending_since) {
-            (true, None) => self.pending_since = Some(Instant::now()),
-            (false, Some(since)) => {
-                self.pending += since.elapsed();
-                self.pending_since = None;
-            }
-            _ => {}
-        }
-        if !waits {
-            self.running_since.get_or_insert_with(Instant::now);
-        }
-    }
-
-    fn elapsed(&self) -> Elapsed {
-        Elapsed {
-            pending: self.pending + self.pending_since.map_or(Duration::ZERO, |since| since.elapsed()),
-            running: self.running_since.map_or(Duration::ZERO, |since| since.elapsed()),
-        }
-    }
 }
 
 /// What a progress line says of a status.

@@ -43,7 +43,7 @@ pub(crate) async fn judged(
     });
     let within = async {
         let Ok(stdout) = stdout.await else { return (thread.await, None) };
-        let Ok(judgement) = timeout(limit + GRACE, thread).await else {
+        let Ok(judgement) = timeout(limit.saturating_add(GRACE), thread).await else {
             let limit = format_duration(limit);
             let cause = format!("judging took more than {limit} (judge_limit): one pattern takes that long");
             return (Ok(Err(End::config(Phase::Sanity, cause))), Some(stdout));

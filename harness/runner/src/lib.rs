@@ -4,6 +4,7 @@
 //! decides, and prints nothing: it emits [`event::Event`]s.
 
 pub mod clock;
+mod clocks;
 mod context;
 pub mod engine;
 pub mod event;

@@ -181,7 +181,7 @@ impl Places {
     }
 
     /// Removes a stage folder that this session made. Most hold nothing any more but what is named here.
-    fn drop_stage(&self, stage: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn drop_stage(&self, stage: &Path) -> Result<(), PlacesError> {
         // Not through a link, should the job have put one in the place of its folder.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(folder) = open(stage, flags, Mode::empty()) {

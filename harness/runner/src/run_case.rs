@@ -149,9 +149,6 @@ fn sentence(mistakes: &[Diagnostic]) -> String {
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
     let Ready { folder, job, rules, limits } = ready;
-    if context.cancel.is_cancelled() {
-        return End::new(Outcome::Abort, Phase::Launch, context.why_cancelled());
-    }
     let stage = job.stage.clone();
     let identifier = job.identifier.clone();
     let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
@@ -195,6 +192,14 @@ async fn settle(context: &Arc<Context>, record: &mut Record, end: &End, stdout: 
             Err(_) => record.warnings.push(format!("keeping {} panicked", stage.display())),
         }
         return;
+    }
+    if end.outcome == Outcome::Abort && stdout.is_none() {
+        // It never ran: there is nothing to look at.
+        let (shared, stage) = (Arc::clone(context), stage.to_owned());
+        if let Ok(Ok(())) = context.on_disk(move || shared.places.drop_stage(&stage)).await {
+            record.folder = None;
+            return;
+        }
     }
     if let Some(stdout) = stdout {
         record.look.push(format!("less {}", quoted(&stage.join(LOG_FILE))));

@@ -68,6 +68,8 @@ async fn what_is_too_slow_or_cancelled_leaves_no_process() {
     let slow = run(&bench, Case { limits, ..script("echo begun; sleep 600") }).await;
     assert_eq!(slow.outcome.to_string(), "timeout{run}");
     assert_eq!(slow.log_tail.as_deref(), Some("begun"));
+    assert_eq!(slow.exits[0].exit, Exit::Signal(15));
+    assert!(slow.times.ended.is_some_and(|ended| ended > slow.times.started.unwrap_or_default()));
 
     let running = bench.engine.submit(script("echo begun; sleep 600").turn());
     tokio::time::sleep(Duration::from_millis(300)).await;

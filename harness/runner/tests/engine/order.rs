@@ -23,9 +23,9 @@ async fn each_ending_has_its_own_cleanup() {
         ("a pass is deleted", run(json!({ "after_ms": 5, "state": "ended" })), vec![Plan, Launch, Wait, Wait, Delete]),
         ("a failure is kept", run(json!({ "after_ms": 5, "state": "ended", "exit": 1 })), vec![Plan, Launch, Wait, Wait, Stop]),
         (
-            "what is too slow is stopped once",
+            "what is too slow is stopped once, and asked how it ended",
             json!({ "statuses": [{ "state": "running" }] }),
-            vec![Plan, Launch, Wait, Wait, Stop],
+            vec![Plan, Launch, Wait, Wait, Stop, Wait],
         ),
         (
             "what is gone is stopped, for something may be left",
