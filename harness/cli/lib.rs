@@ -5,6 +5,7 @@
 pub mod args;
 pub mod commands;
 pub mod files;
+pub mod live_screen;
 pub mod selection;
 pub mod settings;
 pub mod terminal;

@@ -215,6 +215,14 @@ fn look_at(cases: &[TestCase], depth: Depth, diagnostics: &mut Vec<Diagnostic>) 
             continue;
         }
         if let Err(mut mistakes) = case.render(&facts) {
+            // What fails for one case and not for the one before it, fails because of its parameters or its place.
+            for mistake in mistakes.iter_mut().filter(|mistake| mistake.hint.is_none()) {
+                mistake.hint = Some(format!("it is so for {}", case.name));
+            }
+            let is_known = |mistake: &Diagnostic| {
+                diagnostics.iter().any(|known| known.span == mistake.span && known.message == mistake.message)
+            };
+            mistakes.retain(|mistake| !is_known(mistake));
             diagnostics.append(&mut mistakes);
         }
         // A thousand cases with the same mistake are one mistake; what differs with a parameter shows in a few.

@@ -1,7 +1,10 @@
 //! What a person sees while a session runs: lines on stdout as cases begin and end, and on a terminal one live line
 //! on stderr for each case that runs now.
 
-use crate::terminal::{NoEcho, Terminal};
+use crate::{
+    live_screen::LiveScreen,
+    terminal::{NoEcho, Terminal},
+};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::{
     case::CaseName,
@@ -10,7 +13,7 @@ use muster_core::{
 use muster_report::{Paint, progress, style::one_line};
 use muster_runner::event::Event;
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -20,6 +23,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 const LIVE_LINES: usize = 8;
 /// How often they are drawn: the spinner turns, the clock runs.
 const TICK: Duration = Duration::from_millis(250);
+
+/// The live lines, for whoever has to leave at once.
+static ON_SCREEN: Mutex<Option<MultiProgress>> = Mutex::new(None);
+
+/// Takes the live lines off the screen for good.
+pub fn take_down() {
+    if let Some(all) = ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let _ = all.clear();
+        all.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
 
 /// The view of one session.
 pub struct View {
@@ -128,9 +142,10 @@ struct Running {
 impl Live {
     fn new(is_wanted: bool, total: u32) -> Self {
         let lines = is_wanted.then(|| {
-            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::term_like_with_hz(Box::<LiveScreen>::default(), 8));
             let bar = all.add(ProgressBar::new(total.into()).with_style(style("{bar:24} {pos}/{len} cases, {elapsed}{msg}")));
             bar.enable_steady_tick(TICK);
+            *ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(all.clone());
             Lines { all, total: bar, running: Vec::new() }
         });
         Self { lines }
@@ -173,8 +188,8 @@ impl Live {
     }
 
     fn clear(&self) {
-        if let Some(lines) = &self.lines {
-            let _ = lines.all.clear();
+        if self.lines.is_some() {
+            take_down();
         }
     }
 }

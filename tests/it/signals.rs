@@ -74,6 +74,20 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_hangs_up_more_than_once_and_is_reported_to_all_the_same() {
+    let (sandbox, child) = started();
+    let running = pids(&sandbox);
+    for _ in 0..3 {
+        signal(&child, "HUP");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    assert!(sandbox.read("report.json").contains("\"abort\""));
+    assert!(running.iter().all(|pid| !alive(pid)));
+}
+
+#[test]
 fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
     let (sandbox, mut child) = started();
     let running = pids(&sandbox);

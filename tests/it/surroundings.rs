@@ -58,7 +58,10 @@ fn the_newest_run_report_has_a_name_of_its_own() {
         fs::read_dir(sandbox.path("reports/out")).expect("reports").flatten().map(|one| one.file_name()).collect();
     assert_eq!(reports.len(), 3, "{reports:?}");
     let newest = fs::read_link(sandbox.path("reports/out/latest.json")).expect("a link");
-    assert_eq!(Some(newest.as_os_str()), reports.iter().map(|name| name.as_os_str()).filter(|name| *name != "latest.json").max());
+    assert_eq!(
+        Some(newest.as_os_str()),
+        reports.iter().map(std::ffi::OsString::as_os_str).filter(|name| *name != "latest.json").max()
+    );
     let named = sandbox.muster(&["-c", "check.yaml", "-r", "-n", "n=1", "--db", "r.db", "--report-file", "x/{sessionid}.json"]);
     assert_eq!(named.code, Some(0), "{}", named.stderr);
     let name = fs::read_dir(sandbox.path("x")).expect("a folder").flatten().next().expect("a report").file_name();
@@ -76,6 +79,34 @@ fn two_sessions_share_a_prefix_and_a_database() {
     }
     let listed = sandbox.muster(&["results", "list", "--db", "r.db"]);
     assert_eq!(listed.stdout.matches("3/3").count(), 2, "{}", listed.stdout);
+}
+
+/// A terminal of its own: our end, and the program's.
+fn terminal() -> (fs::File, impl Fn() -> fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("a terminal");
+    let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+    let theirs = move || fs::OpenOptions::new().read(true).write(true).open(&path).expect("the other end");
+    (ours.into(), theirs)
+}
+
+#[test]
+fn a_session_outlives_its_terminal() {
+    let sandbox = Sandbox::with_check(&GOOD.replace("sleep 0.1", "sleep 1"));
+    let (ours, theirs) = terminal();
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--report-file", "report.json"]);
+    command.env("TERM", "xterm").env_remove("NO_COLOR").stdin(theirs()).stdout(theirs()).stderr(theirs());
+    let mut child = command.spawn().expect("runs");
+    drop((command, theirs));
+    let mut seen = Vec::new();
+    let mut reader = BufReader::new(ours);
+    while !String::from_utf8_lossy(&seen).contains("0/3 cases") {
+        assert_ne!(reader.read_until(b'm', &mut seen).expect("lives"), 0);
+    }
+    drop(reader);
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+    assert_eq!(sandbox.read("report.json").matches("\"pass\"").count(), 4);
 }
 
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ use crate::{
     selection::{self, Depth, Selection},
     settings::Places,
     terminal::{NoEcho, Terminal},
-    view::View,
+    view::{self, View},
     wire,
 };
 use anyhow::Context;
@@ -183,6 +183,7 @@ fn num_checks(selection: &Selection) -> u32 {
 
 /// The second signal: says what may be left and ends the process.
 fn leave_at_once(left: &[InFlight], terminal: Terminal) {
+    view::take_down();
     terminal.note("second signal: leaving at once");
     for flight in left {
         terminal.note(&format!("may be left: {} ({}), in {}", flight.case, flight.job.identifier, flight.job.stage.display()));

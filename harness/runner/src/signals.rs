@@ -4,6 +4,8 @@ use crate::engine::{Engine, InFlight};
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+const HANGUP: &str = "SIGHUP";
+
 /// Listens from the moment it is made: no signal after that ends the process by itself.
 #[derive(Debug)]
 pub struct Signals {
@@ -38,16 +40,17 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
-            _ = hangup => "SIGHUP",
+            _ = hangup => HANGUP,
         }
     }
 
     /// The first signal cancels `engine`; at the second this returns, with everything that may be left behind. The
-    /// caller then prints it and leaves at once. Dropped when the session ends before that.
+    /// caller then prints it and leaves at once. Dropped when the session ends before that. A HUP is never the second: a
+    /// terminal that goes away sends several, and nobody is there to be impatient.
     pub async fn supervise(mut self, engine: Engine) -> Vec<InFlight> {
         let name = self.next().await;
         engine.cancel(format!("interrupted by {name}"));
-        self.next().await;
+        while self.next().await == HANGUP {}
         engine.in_flight()
     }
 }
