@@ -10,10 +10,10 @@
 //! ```
 
 use crate::{
-    check_file::CheckFile,
+    check_file::{self, CheckFile},
     decode::{Context, Decode, Placeholders},
     diagnostic::{Diagnostic, Span},
-    load::{Document, Manifests},
+    load::{self, Document, Manifests},
     parameter::{self, Parameter, Variant},
     references,
     render::Fact,
@@ -38,6 +38,10 @@ pub const FACTS: [&str; 8] = ["system", "partition", "environ", "num_tasks", "id
 /// The names that are known before a partition is chosen.
 const EARLY_KEYS: [&str; 4] = ["name", "valid_systems", "valid_prog_environs", "tags"];
 
+/// Of these, what an entry of `when` may set.
+const EARLY_SETTINGS: [&str; 6] =
+    ["valid_systems", "valid_prog_environs", "tags", "valid_systems+", "valid_prog_environs+", "tags+"];
+
 /// A test definition, ready to be expanded.
 #[derive(Debug)]
 pub struct Check {
@@ -51,12 +55,16 @@ pub struct Check {
     pub(crate) manifests: Arc<Manifests>,
     /// Compiled placeholders, shared by all its cases.
     pub(crate) cache: Cache,
-    /// The processor and device facts that its expressions mention.
-    pub(crate) facts: Vec<Fact>,
+    /// The processor and device facts that its texts and its manifests mention, and where.
+    pub(crate) facts: Vec<(Span, Fact)>,
     parameters: Vec<Parameter>,
     /// Without `parameters` and `when`.
     tree: Node,
     rules: Vec<Rule>,
+    /// Those that can be decided before a partition is chosen.
+    early_rules: Vec<usize>,
+    /// Every performance variable that the check or an entry of `when` declares.
+    pub(crate) figures: BTreeSet<String>,
     /// What `-S` says; it wins over everything.
     overrides: Option<Node>,
     layers: Mutex<HashMap<Vec<usize>, Arc<Layer>>>,
@@ -104,15 +112,27 @@ impl Check {
         let file = CheckFile::decode(&tree, &mut context);
         diagnostics.append(&mut context.diagnostics);
         let file = file?;
-        for settings in std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.decoded)) {
+        let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.decoded)).collect();
+        for settings in &all {
             settings::check(settings, diagnostics);
-            references::check(settings, known, diagnostics);
         }
-        let is_abstract = file.r#abstract.unwrap_or(false);
-
+        // What a base lacks, its heirs may have, and they are checked with all that they inherit.
+        if check_file::is_abstract(&tree) {
+            template::check(&tree, None, diagnostics);
+            return None;
+        }
+        for settings in &all {
+            references::check(settings, &all, known, diagnostics);
+        }
         let parameters = tree.get("parameters").map(parameter::declared).unwrap_or_default();
         let rules = when::rules(&tree, &parameters, diagnostics);
+        let is_parameter = |name: &str| parameters.iter().any(|parameter| &*parameter.name == name);
+        let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&is_parameter)).collect();
+        let manifest_nodes = load::manifest_paths(&tree).into_iter().filter_map(|(path, span)| manifests.get(span.file, &path));
+        let facts = std::iter::once(&tree).chain(manifest_nodes.flatten()).flat_map(mentioned).collect();
         let check = Self {
+            early_rules,
+            figures: references::variables(&all),
             name: document.name.clone(),
             path: document.path.clone(),
             span: document.span,
@@ -121,36 +141,60 @@ impl Check {
             parameters,
             rules,
             overrides,
-            facts: mentioned(&tree),
+            facts,
             layers: Mutex::default(),
             tree: tree.without(&["parameters", "when", "abstract", "extends"]),
         };
         check.check_names(&tree, diagnostics);
-        (!is_abstract).then_some(check)
+        check.check_rules(&tree, known, diagnostics);
+        document.is_whole.then_some(check)
     }
 
     /// Tells every placeholder that does not compile or reads a name that nobody declares.
     fn check_names(&self, tree: &Node, diagnostics: &mut Vec<Diagnostic>) {
         let mut known: BTreeSet<&str> =
             FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
+        for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
+            tell_fact(&parameter.name, parameter.span, diagnostics);
+        }
         let layers = std::iter::once(tree).chain(self.rules.iter().map(|rule| &rule.overlay));
         for (key, name, _) in layers.flat_map(variables::declared) {
             if self.parameters.iter().any(|parameter| &*parameter.name == name) {
                 diagnostics.push(
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
                 );
-            } else if FACTS.contains(&name) {
-                diagnostics.push(
-                    Diagnostic::error(key.span, format!("`{name}` is a fact that Muster fills in")).hint("choose another name"),
-                );
+            } else {
+                tell_fact(name, key.span, diagnostics);
             }
             known.insert(name);
         }
-        template::check(&tree.without(&["parameters"]), &known, diagnostics);
+        template::check(&tree.without(&["parameters"]), Some(&known), diagnostics);
         let mut before: BTreeSet<&str> = BTreeSet::from(["system"]);
         for parameter in &self.parameters {
-            template::check(parameter.values(), &before, diagnostics);
+            template::check(parameter.values(), Some(&before), diagnostics);
             before.insert(&parameter.name);
+        }
+    }
+
+    /// Tells what no entry of `when` can do, and what no case will ever notice.
+    fn check_rules(&self, tree: &Node, known: &KnownSystems, diagnostics: &mut Vec<Diagnostic>) {
+        let entries = tree.get("when").map(Node::items).unwrap_or_default();
+        for system in entries.iter().filter_map(|entry| entry.get("system")) {
+            known.check_names(system, diagnostics);
+        }
+        let late = self.rules.iter().enumerate().filter(|(index, _)| !self.early_rules.contains(index));
+        for (key, _) in late.flat_map(|(_, rule)| rule.overlay.only(&EARLY_SETTINGS).entries().to_vec()) {
+            let message = format!("`{}` is read before this entry can be decided", key.text().unwrap_or_default());
+            let hint = "select by parameters and the system's name only, or write it in the check itself";
+            diagnostics.push(Diagnostic::error(key.place(), message).hint(hint));
+        }
+        // With values from the command line, others of the file may well be out of play.
+        if self.overrides.is_none() {
+            for parameter in &self.parameters {
+                let wanted =
+                    self.rules.iter().flat_map(|rule| &rule.condition.with).filter(|(name, _)| **name == *parameter.name);
+                parameter.check_wanted(wanted.flat_map(|(_, nodes)| nodes), diagnostics);
+            }
         }
     }
 
@@ -185,7 +229,7 @@ impl Check {
         let mut diagnostics = Vec::new();
         let overlays = applied.iter().map(|index| &self.rules[*index].overlay).chain(&self.overrides);
         let tree = overlays.fold(self.tree.clone(), |tree, overlay| yaml::merge(&tree, overlay, &mut diagnostics));
-        let variables = Variables::of(&tree, &mut diagnostics);
+        let variables = Variables::of(&tree, !self.is_parameter("num_tasks"), &mut diagnostics);
         let rules = tree.get("reference").map(Node::items).unwrap_or_default();
         let reference_conditions = rules.iter().map(|rule| when::condition(rule, &self.parameters, &mut diagnostics)).collect();
         Layer {
@@ -201,12 +245,9 @@ impl Check {
     /// All cases on a system, before any filter.
     pub fn cases(self: &Arc<Self>, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
         let variants = parameter::expand(&self.parameters, &site.scope, &self.cache, diagnostics);
-        let early_rules: Vec<usize> = (0..self.rules.len())
-            .filter(|index| self.rules[*index].condition.is_early(&|name| self.is_parameter(name)))
-            .collect();
         let mut cases = Vec::new();
         for variant in variants {
-            let Some(applied) = self.early(&variant, &early_rules, site, diagnostics) else { continue };
+            let Some(applied) = self.early(&variant, site, diagnostics) else { continue };
             let Some(early) = self.early_settings(&variant, &applied, site, diagnostics) else { continue };
             let variant = Arc::new(variant);
             for place in site.places.iter().filter(|place| early.admits(&site.system, place)) {
@@ -217,15 +258,9 @@ impl Check {
     }
 
     /// The early entries that hold for a variant; `None` if one of them takes it off the list.
-    fn early(
-        &self,
-        variant: &Variant,
-        rules: &[usize],
-        site: &SystemFacts,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<Vec<usize>> {
+    fn early(&self, variant: &Variant, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<usize>> {
         let mut applied = Vec::new();
-        for &index in rules {
+        for &index in &self.early_rules {
             let rule = &self.rules[index];
             let condition = &rule.condition;
             if !condition.admits_variant(variant) || !condition.admits_system(&site.system.name) {
@@ -241,8 +276,12 @@ impl Check {
                     }
                 }
             }
-            if rule.skip.is_some() {
-                return None;
+            if let Some(reason) = &rule.skip {
+                // A reason that becomes null is none.
+                if !reason.has_placeholder() {
+                    return None;
+                }
+                template::render(reason, &variant.scope(&site.scope), &self.cache, diagnostics).map_or(Some(()), |_| None)?;
             }
             applied.push(index);
         }
@@ -300,12 +339,22 @@ impl Layer {
     }
 }
 
-/// The facts that any text in a tree mentions.
-fn mentioned(tree: &Node) -> Vec<Fact> {
+/// A name that would hide a fact.
+fn tell_fact(name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+    if FACTS.contains(&name) {
+        let message = format!("`{name}` is a fact that Muster fills in");
+        diagnostics.push(Diagnostic::error(span, message).hint("choose another name"));
+    }
+}
+
+/// The facts that the texts of a tree mention.
+fn mentioned(tree: &Node) -> Vec<(Span, Fact)> {
     match &*tree.kind {
-        yaml::Kind::Scalar { text, .. } => Fact::mentioned(text),
+        yaml::Kind::Scalar { text, .. } => Fact::mentioned(text).into_iter().map(|fact| (tree.span, fact)).collect(),
         yaml::Kind::Seq(items) => items.iter().flat_map(mentioned).collect(),
-        yaml::Kind::Map(entries) => entries.iter().flat_map(|(_, value)| mentioned(value)).collect(),
+        yaml::Kind::Map(entries) => {
+            entries.iter().flat_map(|(key, value)| mentioned(key).into_iter().chain(mentioned(value))).collect()
+        }
         yaml::Kind::Bad => vec![],
     }
 }

@@ -4,8 +4,8 @@
 //! replace, `key+:` appends. `name`, `abstract` and `extends` are not inherited.
 
 use crate::{
-    diagnostic::{Diagnostic, FileId, Span},
-    yaml::{self, Node},
+    diagnostic::{Diagnostic, FileId, Span, nearest},
+    yaml::{self, Kind, Node},
 };
 use std::collections::HashMap;
 
@@ -43,62 +43,70 @@ pub struct Library<'a> {
     pub documents: &'a HashMap<(FileId, String), Node>,
 }
 
-/// Lays a check over its bases.
-pub fn resolve(check: &Node, library: &Library<'_>, diagnostics: &mut Vec<Diagnostic>) -> Node {
-    let mut trail = vec![own_name(check).unwrap_or("this check").to_owned()];
-    lay(check, library, &mut trail, diagnostics)
+/// Lays a check over its bases, and says whether all of them were there.
+pub fn resolve(check: &Node, library: &Library<'_>, diagnostics: &mut Vec<Diagnostic>) -> (Node, bool) {
+    let own = check.get("name").and_then(Node::text).unwrap_or("this check");
+    let mut laying = Laying { library, trail: vec![(check.span.file, own.to_owned())], is_whole: true, diagnostics };
+    let tree = laying.lay(check);
+    (tree, laying.is_whole)
 }
 
-fn own_name(check: &Node) -> Option<&str> {
-    check.get("name").and_then(Node::text)
+/// A walk from a check down to its bases.
+struct Laying<'a> {
+    library: &'a Library<'a>,
+    /// The checks between the first one and this one: by file too, for a base may have the name of what extends it.
+    trail: Vec<(FileId, String)>,
+    is_whole: bool,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-fn lay(check: &Node, library: &Library<'_>, trail: &mut Vec<String>, diagnostics: &mut Vec<Diagnostic>) -> Node {
-    let mut below: Option<Node> = None;
-    for (name, span) in bases(check) {
-        let base = match name.and_then(|name| find(check, &name, span, library)) {
-            Ok(base) => base,
-            Err(diagnostic) => {
-                diagnostics.push(diagnostic);
-                continue;
+impl Laying<'_> {
+    fn lay(&mut self, check: &Node) -> Node {
+        let mut below: Option<Node> = None;
+        for (name, span) in bases(check) {
+            match name.map_err(Some).and_then(|name| self.base(check, &name, span)) {
+                Ok(base) => {
+                    // The first one settles its `key+` over nothing: what it appends begins a list.
+                    let before = below.take().unwrap_or_else(|| Node::new(base.span, Kind::Map(vec![])));
+                    below = Some(yaml::merge(&before, &base, self.diagnostics));
+                }
+                Err(diagnostic) => {
+                    self.is_whole = false;
+                    self.diagnostics.extend(diagnostic);
+                }
             }
-        };
-        let title = own_name(&base).unwrap_or_default().to_owned();
-        if trail.contains(&title) {
-            let circle = format!("{} -> {title}", trail.join(" -> "));
-            diagnostics.push(Diagnostic::error(span, format!("a check cannot extend itself: {circle}")));
-            continue;
         }
-        trail.push(title);
-        let base = inheritable(&lay(&base, library, trail, diagnostics));
-        trail.pop();
-        below = Some(match below {
-            None => base,
-            Some(below) => yaml::merge(&below, &base, diagnostics),
-        });
+        match below {
+            None => check.clone(),
+            Some(below) => yaml::merge(&below, check, self.diagnostics),
+        }
     }
-    match below {
-        None => check.clone(),
-        Some(below) => yaml::merge(&below, check, diagnostics),
-    }
-}
 
-fn find(check: &Node, name: &BaseName, span: Span, library: &Library<'_>) -> Result<Node, Diagnostic> {
-    let file = match &name.path {
-        None => check.span.file,
-        // A file that could not be read has its diagnostic already; its spans would point nowhere.
-        Some(path) => (library.files)(check.span.file, path)
-            .ok_or_else(|| Diagnostic::error(span, format!("the base file {path} could not be read")))?,
-    };
-    library.documents.get(&(file, name.name.clone())).cloned().ok_or_else(|| {
-        let names: Vec<&str> = library.documents.keys().filter(|(f, _)| *f == file).map(|(_, name)| name.as_str()).collect();
-        let known = crate::diagnostic::nearest(&name.name, names.iter().copied());
-        let diagnostic = Diagnostic::error(span, format!("there is no check `{}` in that file", name.name));
-        match known {
-            Some(known) => diagnostic.hint(format!("did you mean `{known}`?")),
-            None => diagnostic,
+    /// A base, laid over its own. An error without a diagnostic has been told already.
+    fn base(&mut self, check: &Node, name: &BaseName, span: Span) -> Result<Node, Option<Diagnostic>> {
+        let file = match &name.path {
+            None => check.span.file,
+            Some(path) => (self.library.files)(check.span.file, path).ok_or(None)?,
+        };
+        let place = (file, name.name.clone());
+        if self.trail.contains(&place) {
+            let names: Vec<&str> = self.trail.iter().map(|(_, name)| name.as_str()).collect();
+            let circle = format!("a check cannot extend itself: {} -> {}", names.join(" -> "), name.name);
+            return Err(Some(Diagnostic::error(span, circle)));
         }
-    })
+        let Some(base) = self.library.documents.get(&place) else {
+            let names = self.library.documents.keys().filter(|(known, _)| *known == file).map(|(_, name)| name.as_str());
+            let diagnostic = Diagnostic::error(span, format!("there is no check `{}` in that file", name.name));
+            return Err(Some(match nearest(&name.name, names) {
+                Some(known) => diagnostic.hint(format!("did you mean `{known}`?")),
+                None => diagnostic,
+            }));
+        };
+        self.trail.push(place);
+        let base = inheritable(&self.lay(base));
+        self.trail.pop();
+        Ok(base)
+    }
 }
 
 /// A base without what belongs to it alone.

@@ -10,7 +10,7 @@ use crate::{
     yaml::{self, Node},
 };
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -74,6 +74,8 @@ pub struct Document {
     pub path: Arc<str>,
     /// The check, laid over its bases.
     pub tree: Node,
+    /// Whether all its bases were found. Without them nothing can be said of what it lacks.
+    pub is_whole: bool,
 }
 
 /// Kubernetes manifests by the path of their file.
@@ -174,15 +176,14 @@ impl Loader {
             num_documents += file.documents.len();
             // Why a document could not be read is told already.
             for document in file.documents.iter().filter(|document| !document.is_bad()) {
-                let tree = extends::resolve(document, &library, &mut self.diagnostics);
+                let (tree, is_whole) = extends::resolve(document, &library, &mut self.diagnostics);
                 match name_of(&tree) {
-                    Ok((name, span)) => checks.push(Document { name, span, path: path.clone(), tree }),
+                    Ok((name, span)) => checks.push(Document { name, span, path: path.clone(), tree, is_whole }),
                     Err(diagnostic) => self.diagnostics.push(diagnostic),
                 }
             }
         }
         report_twins(&checks, &mut self.diagnostics);
-        forget_echoes(&mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
         let manifests = Arc::new(Manifests { files, paths });
         Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
@@ -200,18 +201,11 @@ fn name_of(tree: &Node) -> Result<(Arc<str>, Span), Diagnostic> {
     };
     match node.text() {
         // Its letters are looked at with the check's other values; a label has one rule more.
-        Some(name) if !name.starts_with('_') => Ok((name.into(), node.span)),
-        name => Err(Diagnostic::error(node.span, format!("`{}` cannot be a check's name", name.unwrap_or_default()))
+        Some(name) if !node.is_null() && !name.starts_with('_') && !node.has_placeholder() => Ok((name.into(), node.span)),
+        Some(name) if !node.is_null() => Err(Diagnostic::error(node.span, format!("`{name}` cannot be a check's name"))
             .hint("use letters, digits, `_`, `-` and `.`, a letter or digit first")),
+        _ => Err(Diagnostic::error(node.span, format!("a check's `name` is text, found {}", node.what())).hint(example)),
     }
-}
-
-/// A mention that could not be followed is told with its reason, and not again without it.
-fn forget_echoes(diagnostics: &mut Vec<Diagnostic>) {
-    let told = diagnostics.iter().filter(|told| told.message.contains("could not be read: "));
-    let told: HashSet<Span> = told.filter_map(|told| told.span).collect();
-    let is_echo = |span: &Span, message: &str| told.contains(span) && message.ends_with("could not be read");
-    diagnostics.retain(|told| told.span.is_none_or(|span| !is_echo(&span, &told.message)));
 }
 
 fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
@@ -231,7 +225,7 @@ fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The manifest paths that a check mentions, in its body and under `when`.
-fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
+pub(crate) fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
     let entries = check.get("when").map(Node::items).unwrap_or_default();
     let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("k8s_config"));
     nodes.filter(|node| !node.has_placeholder()).filter_map(|node| node.text().map(|text| (text.to_owned(), node.span))).collect()
@@ -302,6 +296,47 @@ mod tests {
     }
 
     #[test]
+    fn a_base_may_have_the_name_of_what_extends_it() {
+        let (loaded, _) = load(&[("a/c.yaml", "name: x\nextends: ../b.yaml#x\n"), ("b.yaml", "name: x\ndescr: base\n")]);
+        assert_eq!(messages(&loaded), [""; 0]);
+        assert_eq!(loaded.checks[0].tree.get("descr").and_then(Node::text), Some("base"));
+    }
+
+    #[test]
+    fn a_base_may_append_to_what_comes_before_it_in_the_list() {
+        let bases = "name: a\nabstract: true\ntags: [x]\n---\nname: b\nabstract: true\ntags+: [y]\n---\n";
+        for (order, expected) in [("['#a', '#b']", vec!["x", "y"]), ("['#b', '#a']", vec!["x"]), ("'#b'", vec!["y"])] {
+            let (loaded, _) = load(&[("c.yaml", &format!("{bases}name: c\nextends: {order}\n"))]);
+            assert_eq!(messages(&loaded), [""; 0], "{order}");
+            let tags = loaded.checks[2].tree.get("tags").expect("inherited");
+            assert_eq!(tags.items().iter().filter_map(Node::text).collect::<Vec<_>>(), expected, "{order}");
+            assert!(loaded.checks[2].tree.get("tags+").is_none());
+        }
+    }
+
+    #[test]
+    fn a_base_that_cannot_be_read_is_told_once_and_nothing_is_missed_in_the_check() {
+        let (loaded, _) = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
+        assert_eq!(messages(&loaded), ["the base file base.yaml could not be read: no such file"]);
+        assert!(!loaded.checks[0].is_whole);
+    }
+
+    #[test]
+    fn a_name_is_text_fit_for_folders() {
+        let rows = [
+            ("name: [a]", "a check's `name` is text, found a list"),
+            ("name:", "a check's `name` is text, found nothing"),
+            ("name: _a", "`_a` cannot be a check's name"),
+            ("name: '${{ 1 }}'", "`${{ 1 }}` cannot be a check's name"),
+            ("tags: a", "this check has no `name`"),
+            ("- a", "a check is a mapping, found a list"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(messages(&load(&[("c.yaml", text)]).0), [expected]);
+        }
+    }
+
+    #[test]
     fn a_missing_base_names_the_nearest_one() {
         let (loaded, _) = load(&[("c.yaml", "name: basis\nabstract: true\n---\nname: b\nextends: '#bassis'\n")]);
         assert_eq!(loaded.diagnostics[0].hint.as_deref(), Some("did you mean `basis`?"));
@@ -311,12 +346,6 @@ mod tests {
     fn a_file_that_cannot_be_read_is_told_once_at_its_mention() {
         let (loaded, _) = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
         assert_eq!(messages(&loaded), ["the manifest pod.yaml could not be read: no such file"]);
-    }
-
-    #[test]
-    fn a_base_that_cannot_be_read_is_told_once() {
-        let (loaded, _) = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
-        assert_eq!(messages(&loaded), ["the base file base.yaml could not be read: no such file"]);
     }
 
     #[test]

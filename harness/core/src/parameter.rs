@@ -6,12 +6,15 @@
 use crate::{
     Value,
     case::CaseHash,
-    diagnostic::{Diagnostic, Span},
+    diagnostic::{Diagnostic, Span, nearest},
     expr::Scope,
     template::{self, Cache},
     yaml::{self, Node},
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// A check with more is a slip of the hand: the product of three ranges, say, that nobody could wait for.
 const MOST_VARIANTS: usize = 100_000;
@@ -82,6 +85,26 @@ impl Parameter {
     /// Its values as written.
     pub fn values(&self) -> &Node {
         &self.values
+    }
+
+    /// Warns of `with` values that it never takes: such a selector silently holds for nothing. Only where all values are
+    /// written out.
+    pub fn check_wanted<'n>(&self, wanted: impl Iterator<Item = &'n Node>, diagnostics: &mut Vec<Diagnostic>) {
+        let mut wanted = wanted.filter(|node| !node.has_placeholder()).peekable();
+        if wanted.peek().is_none() || self.values.has_placeholder_within() {
+            return;
+        }
+        let values = self.values.items().iter().filter_map(|item| display(&yaml::to_parameter_value(item).ok()?));
+        let values: HashSet<String> = values.collect();
+        for node in wanted.filter(|node| node.text().is_none_or(|text| !values.contains(text))) {
+            let message = format!("parameter `{}` never is `{}`", self.name, node.text().unwrap_or(node.what()));
+            let near = node.text().and_then(|text| nearest(text, values.iter().map(String::as_str)));
+            let warning = Diagnostic::warning(node.place(), message);
+            diagnostics.push(match near {
+                Some(near) => warning.hint(format!("did you mean `{near}`?")),
+                None => warning.hint("no case will ever match"),
+            });
+        }
     }
 }
 

@@ -9,10 +9,13 @@ use crate::{
     check::Layer,
     check_file::CheckFile,
     decode::{Context, Decode, Placeholders},
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Span},
     expr::Scope,
+    perf::Source,
     program, references,
     result::About,
+    rules::Rules,
+    sanity::Claim,
     settings,
     site::Partition,
     template,
@@ -30,12 +33,20 @@ const JUDGE_LIMIT: Duration = Duration::from_mins(5);
 pub fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let rendered = attempt(case, facts, &mut diagnostics);
-    if let Some(fact) = missing_fact(case, &diagnostics) {
-        return Ok(skipped(case, facts, fact));
+    let missing: Vec<_> = diagnostics.iter().map(|diagnostic| missing_fact(case, diagnostic)).collect();
+    if let Some(Some(fact)) = missing.first()
+        && missing.iter().all(Option::is_some)
+    {
+        return Ok(skipped(case, facts, unknown(case, fact)));
     }
+    let mut is_missing = missing.iter().map(Option::is_some);
     match rendered {
-        Some(rendered) if diagnostics.is_empty() => Ok(rendered),
-        _ => Err(diagnostics),
+        Some(rendered) if diagnostics.is_empty() => Ok(match unjudgeable(case, &rendered.rules) {
+            Some(fact) => skipped(case, facts, fact),
+            None => rendered,
+        }),
+        // A missing fact is no mistake beside one.
+        _ => Err(diagnostics.iter().filter(|_| is_missing.next() != Some(true)).cloned().collect()),
     }
 }
 
@@ -46,14 +57,14 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         return Some(skipped(case, facts, reason));
     }
     let mut scope = Scope::under(base);
-    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics);
+    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
 
     let partition = &case.place.partition;
     let program = program::program(case, &tree, &file, &scope, diagnostics);
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
-    let num_tasks = num_tasks(&tree, &scope, diagnostics);
+    let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
     Some(Rendered {
         workload: Workload {
             identifier: facts.identifier.clone(),
@@ -97,8 +108,11 @@ fn overlaid(case: &TestCase, base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic
         if !holds(rule, case, &applied, base, diagnostics)? {
             continue;
         }
-        if let Some(reason) = &rule.skip {
-            let reason = template::render(reason, base, &case.check.cache, diagnostics)?;
+        // A reason that becomes null is none.
+        if let Some(reason) = &rule.skip
+            && let Some(reason) =
+                template::render(reason, &variables(case, &applied, base, diagnostics)?, &case.check.cache, diagnostics)
+        {
             return Some((case.check.layer(&applied), Some(reason.text().unwrap_or("skipped by the check").to_owned())));
         }
         applied.push(index);
@@ -116,12 +130,19 @@ fn holds(rule: &Rule, case: &TestCase, applied: &[usize], base: &Arc<Scope>, dia
         return Some(false);
     }
     let Some((expression, node)) = &condition.expression else { return Some(true) };
-    let mut scope = Scope::under(base.clone());
-    case.check.layer(applied).variables.evaluate(&mut scope, &case.check.cache, diagnostics);
+    let scope = variables(case, applied, base, diagnostics)?;
     expression.eval_bool(&scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
 }
 
-/// The settings of a case; shared by all cases of a layer that has no placeholder in them.
+/// What an entry of `when` sees: the variables as the entries before it left them.
+fn variables(case: &TestCase, applied: &[usize], base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<Scope> {
+    let mut scope = Scope::under(base.clone());
+    case.check.layer(applied).variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
+    Some(scope)
+}
+
+/// The settings of a case; shared by all cases of a layer that has no placeholder in them. `None` after any mistake in
+/// them, which is told once a layer then.
 fn settings_of(
     case: &TestCase,
     layer: &Layer,
@@ -130,27 +151,31 @@ fn settings_of(
 ) -> Option<(Node, Arc<CheckFile>)> {
     let decode = |tree: &Node, diagnostics: &mut Vec<Diagnostic>| {
         let mut context = Context::new(Placeholders::Refuse);
-        let file = CheckFile::decode(tree, &mut context).map(Arc::new);
+        let file = CheckFile::decode(tree, &mut context).filter(|_| context.diagnostics.is_empty());
         diagnostics.append(&mut context.diagnostics);
-        file
+        file.map(Arc::new)
     };
     if layer.is_fixed() {
         let file = layer.fixed.get_or_init(|| decode(&layer.tree, diagnostics)).clone()?;
         return Some((layer.tree.clone(), file));
     }
+    let before = diagnostics.len();
     let tree = template::render(&layer.tree, scope, &case.check.cache, diagnostics)?;
     let file = decode(&tree, diagnostics)?;
-    Some((tree, file))
+    // What could not be filled in would only be missed again.
+    (diagnostics.len() == before).then_some((tree, file))
 }
 
-fn num_tasks(tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> u32 {
-    let count =
-        scope.get("num_tasks").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
-    count.unwrap_or_else(|| {
-        let span = tree.get("num_tasks").map_or(tree.span, |node| node.span);
+/// What the key says was told when it was decoded, if it is no count; a parameter of that name is read here only.
+fn num_tasks(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> u32 {
+    let value = scope.get("num_tasks");
+    let count = value.and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+    if count.is_none() && tree.get("num_tasks").is_none_or(Node::is_null) {
+        let parameter = case.check.parameters().iter().find(|parameter| &*parameter.name == "num_tasks");
+        let span = parameter.map_or(tree.span, |parameter| parameter.span);
         diagnostics.push(Diagnostic::error(span, "`num_tasks` must be a whole number above 0"));
-        1
-    })
+    }
+    count.unwrap_or(1)
 }
 
 fn about(case: &TestCase, file: &CheckFile, num_tasks: u32) -> About {
@@ -175,22 +200,41 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },
         },
-        rules: crate::rules::Rules::default(),
+        rules: Rules::default(),
         about: case.about(),
         keep_failed: None,
         skip: Some(reason),
     }
 }
 
-/// When rendering failed for want of a processor or device fact: which one. The site does not know it of this
-/// partition, so the check says nothing about it.
-fn missing_fact(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
-    if diagnostics.is_empty() {
-        return None;
-    }
-    let partition = &case.place.partition;
-    let fact = case.check.facts.iter().find(|fact| !fact.is_known(partition))?;
-    Some(format!("{} does not say {fact}", case.name.system_partition()))
+/// The processor or device fact for want of which something could not be filled in. If nothing else is wrong, the check
+/// says nothing about this partition.
+fn missing_fact<'c>(case: &'c TestCase, diagnostic: &Diagnostic) -> Option<&'c Fact> {
+    let span = diagnostic.span?;
+    let holds = |whole: Span| whole.file == span.file && whole.start <= span.start && span.end <= whole.end;
+    let mut facts = case.check.facts.iter();
+    facts.find(|(place, fact)| holds(*place) && !fact.is_known(&case.place.partition)).map(|(_, fact)| fact)
+}
+
+/// A fact that an `assert` or a `value` would miss only when the case is judged. One that is asked for with `has` may be
+/// missing.
+fn unjudgeable(case: &TestCase, rules: &Rules) -> Option<String> {
+    let asserts = rules.sanity.iter().filter_map(|assertion| match &assertion.claim {
+        Claim::Assert { expression } => Some(expression),
+        _ => None,
+    });
+    let values = rules.perf_variables.iter().filter_map(|variable| match &variable.source {
+        Source::Value(expression) => Some(expression),
+        Source::Pattern { .. } => None,
+    });
+    let expressions = asserts.chain(values).filter(|expression| !expression.contains("has("));
+    let mut facts = expressions.flat_map(|expression| Fact::mentioned(expression));
+    let fact = facts.find(|fact| !fact.is_known(&case.place.partition))?;
+    Some(unknown(case, &fact))
+}
+
+fn unknown(case: &TestCase, fact: &Fact) -> String {
+    format!("{} does not say {fact}", case.name.system_partition())
 }
 
 /// A processor or device fact that a check reads.
@@ -207,9 +251,11 @@ impl Fact {
     pub fn mentioned(text: &str) -> Vec<Self> {
         let mut facts = Vec::new();
         for (at, start) in text.match_indices("partition.") {
+            // `devices["gpu"].arch` is `devices.gpu.arch`.
             let path = &text[at + start.len()..];
-            let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(path.len());
-            let mut words = path[..end].split('.').map(str::to_owned);
+            let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || "_.[]'\"".contains(c))).unwrap_or(path.len());
+            let words = path[..end].split(['.', '[', ']', '\'', '"']).filter(|word| !word.is_empty());
+            let mut words = words.map(str::to_owned);
             match (words.next().as_deref(), words.next()) {
                 (Some("processor"), Some(name)) => facts.push(Self::Processor(name)),
                 (Some("devices"), Some(kind)) => facts.push(Self::Device(kind, words.next())),
@@ -227,6 +273,7 @@ impl Fact {
                     && match field.as_deref() {
                         Some("arch") => device.arch.is_some(),
                         Some("num_devices") => device.num_devices.is_some(),
+                        Some("model") => device.model.is_some(),
                         _ => true,
                     }
             }),

@@ -59,7 +59,7 @@ impl KnownSystems {
     /// with sites that are not described here.
     pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
         let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
-        for item in items {
+        for item in items.iter().filter(|item| !item.has_placeholder()) {
             // What cannot be read is told by who reads the selector.
             if let Some(Ok(entry)) = item.text().map(Entry::parse) {
                 self.check_entry(&entry, item.span, diagnostics);

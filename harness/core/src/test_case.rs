@@ -138,7 +138,11 @@ impl Place {
 
 fn partition_value(partition: &Partition) -> Value {
     let device = |device: &crate::site::Device| {
-        let facts = [("arch", device.arch.clone().map(Value::from)), ("num_devices", device.num_devices.map(Value::from))];
+        let facts = [
+            ("arch", device.arch.clone().map(Value::from)),
+            ("model", device.model.clone().map(Value::from)),
+            ("num_devices", device.num_devices.map(Value::from)),
+        ];
         facts.into_iter().filter_map(|(key, fact)| fact.map(|fact| (key.to_owned(), fact))).collect::<serde_json::Map<_, _>>()
     };
     let devices: serde_json::Map<_, _> = partition.devices.iter().map(|d| (d.kind.clone(), Value::Object(device(d)))).collect();

@@ -14,11 +14,13 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(crate) struct Variables(Vec<(Arc<str>, Node)>);
 
 impl Variables {
-    /// Orders what a check declares; a circle is told as a path.
-    pub(crate) fn of(tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    /// Orders what a check declares; a circle is told as a path. Where `num_tasks` is a parameter, that is what it is.
+    pub(crate) fn of(tree: &Node, counts_tasks: bool, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut nodes: BTreeMap<&str, &Node> = declared(tree).map(|(_, name, node)| (name, node)).collect();
         let one = Node::from_value(&1.into(), tree.span);
-        nodes.insert("num_tasks", tree.get("num_tasks").filter(|node| !node.is_null()).unwrap_or(&one));
+        if counts_tasks {
+            nodes.insert("num_tasks", tree.get("num_tasks").filter(|node| !node.is_null()).unwrap_or(&one));
+        }
         let mut order = Order { nodes: &nodes, done: Vec::new(), trail: Vec::new(), diagnostics };
         for name in nodes.keys() {
             order.visit(name);
@@ -26,18 +28,28 @@ impl Variables {
         Self(order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
     }
 
-    /// Gives each its value in a scope that holds everything else.
-    pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) {
+    /// Gives each its value in a scope that holds everything else. `None` if one has none: whatever reads it would
+    /// only be a mistake again.
+    pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let mut failed: Vec<&str> = Vec::new();
         for (name, node) in &self.0 {
-            let Some(rendered) = template::render(node, scope, cache, diagnostics) else {
-                scope.set(&**name, Value::Null);
+            if !failed.is_empty() && template::names(node).iter().any(|read| failed.contains(&read.as_str())) {
+                failed.push(name);
                 continue;
+            }
+            let value = match template::render(node, scope, cache, diagnostics) {
+                None => Ok(Value::Null),
+                Some(rendered) => yaml::to_parameter_value(&rendered),
             };
-            match yaml::to_parameter_value(&rendered) {
+            match value {
                 Ok(value) => scope.set(&**name, value),
-                Err(mut mistakes) => diagnostics.append(&mut mistakes),
+                Err(mut mistakes) => {
+                    diagnostics.append(&mut mistakes);
+                    failed.push(name);
+                }
             }
         }
+        failed.is_empty().then_some(())
     }
 }
 
@@ -86,11 +98,11 @@ mod tests {
     fn evaluated(text: &str) -> Result<Vec<(String, Value)>, Vec<String>> {
         let tree = parse(FileId::default(), text).documents.swap_remove(0);
         let mut diagnostics = Vec::new();
-        let variables = Variables::of(&tree, &mut diagnostics);
+        let variables = Variables::of(&tree, true, &mut diagnostics);
         let mut scope = Scope::new();
         scope.set("n", 3);
         if diagnostics.is_empty() {
-            variables.evaluate(&mut scope, &Cache::default(), &mut diagnostics);
+            let _ = variables.evaluate(&mut scope, &Cache::default(), &mut diagnostics);
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect());
@@ -117,6 +129,13 @@ mod tests {
     #[test]
     fn a_null_takes_a_variable_back_and_tasks_are_one_by_default() {
         assert_eq!(evaluated("variables: { a: null }"), Ok(vec![("num_tasks".to_owned(), 1.into())]));
+    }
+
+    #[test]
+    fn a_variable_that_fails_is_told_once_however_many_read_it() {
+        let mistakes = evaluated("variables: { a: '${{ 1 + \"x\" }}', b: '${{ a }}', c: '${{ b }}', d: '${{ n.x }}' }");
+        let mistakes = mistakes.expect_err("two mistakes");
+        assert_eq!(mistakes, ["`+` does not take an integer and text", "an integer has no fields"]);
     }
 
     #[test]

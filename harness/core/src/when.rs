@@ -49,7 +49,7 @@ pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mu
     let entries = check.get("when").map(Node::items).unwrap_or_default();
     let read = |entry: &Node| Rule {
         condition: condition(entry, parameters, diagnostics),
-        skip: entry.get("skip").cloned(),
+        skip: entry.get("skip").filter(|reason| !reason.is_null()).cloned(),
         overlay: entry.without(&SELECTORS).without(&["skip"]),
     };
     entries.iter().map(read).collect()
@@ -58,8 +58,8 @@ pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mu
 /// Reads the selectors of an entry.
 pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Condition {
     let mut condition = Condition {
-        system: entry.get("system").map(|node| selector(node, diagnostics)),
-        environ: entry.get("environ").map(|node| selector(node, diagnostics)),
+        system: written(entry, "system", diagnostics).map(|node| selector(node, diagnostics)),
+        environ: written(entry, "environ", diagnostics).map(|node| selector(node, diagnostics)),
         ..Condition::default()
     };
     for (key, wanted) in entry.get("with").map(Node::entries).unwrap_or_default() {
@@ -72,11 +72,14 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
             );
             diagnostics.push(Diagnostic::error(key.span, format!("there is no parameter `{name}`")).hint(hint));
         }
+        refuse_placeholders(wanted, diagnostics);
         let values = if matches!(&*wanted.kind, yaml::Kind::Seq(_)) { wanted.items().to_vec() } else { vec![wanted.clone()] };
         condition.with.push((name.to_owned(), values));
     }
     if let Some(node) = entry.get("if")
         && let Some(text) = node.text()
+        // Told by who checks placeholders: it is an expression already.
+        && !node.has_placeholder()
     {
         match Expr::compile(text, Arithmetic::Exact) {
             Ok(expression) => condition.expression = Some((Arc::new(expression), node.clone())),
@@ -84,6 +87,22 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
         }
     }
     condition
+}
+
+/// The text of a selector; `None` also if it cannot be one.
+fn written<'n>(entry: &'n Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<&'n Node> {
+    let node = entry.get(key).filter(|node| !node.is_null())?;
+    refuse_placeholders(node, diagnostics).then_some(node)
+}
+
+/// Whether there is no placeholder in a selector, which is read before any is filled in. It would hold for nothing.
+fn refuse_placeholders(selector: &Node, diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let before = diagnostics.len();
+    for node in std::iter::once(selector).chain(selector.items()).filter(|node| node.has_placeholder()) {
+        let hint = "it is read before placeholders are filled in: say it under `if`, without ${{ }}";
+        diagnostics.push(Diagnostic::error(node.place(), "a selector cannot hold a placeholder").hint(hint));
+    }
+    diagnostics.len() == before
 }
 
 /// Reads a selector: one entry, or a list of them.
@@ -100,6 +119,14 @@ pub fn selector(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Selector {
         }
     }
     Selector::of(entries)
+}
+
+impl Rule {
+    /// Whether it can be decided, its reason to skip included, before a partition is chosen.
+    pub fn is_early(&self, is_parameter: &dyn Fn(&str) -> bool) -> bool {
+        let known = |name: &String| name == "system" || is_parameter(name);
+        self.condition.is_early(is_parameter) && self.skip.as_ref().is_none_or(|skip| template::names(skip).iter().all(known))
+    }
 }
 
 impl Condition {

@@ -82,6 +82,9 @@ fn mistakes(text: &str) -> Vec<String> {
     let (cases, mut mistakes) = cases(text);
     let of_cases = cases.iter().filter_map(|case| case.render(&LaunchFacts::rehearsal()).err()).flatten();
     mistakes.extend(of_cases.map(|diagnostic| diagnostic.message));
+    // As they are printed: equal ones once.
+    let mut seen = std::collections::HashSet::new();
+    mistakes.retain(|message| seen.insert(message.clone()));
     mistakes
 }
 
@@ -342,4 +345,183 @@ fn rules_carry_only_the_facts_that_expressions_read() {
     ));
     let names: Vec<&String> = rendered.rules.facts.keys().collect();
     assert_eq!(names, ["limit"]);
+}
+
+#[test]
+fn a_base_is_judged_with_what_its_heirs_declare() {
+    let base = "name: base\nabstract: true\nvalid_systems: ['eidf:gpu']\nvalid_prog_environs: [gnu]\nexecutable: run ${{ size }}\nsanity: []\nperf_variables: { x: { unit: s } }\nreference: { '*': { x: [1, null, null, s] } }\nwhen: [{ with: { size: 2 }, skip: too large }]\n";
+    let heir = "---\nname: heir\nextends: '#base'\nparameters: { size: [1, 2] }\nperf_variables: { x: { pattern: '(.)' } }\n";
+    assert_eq!(mistakes(base), [""; 0]);
+    let all = rendered(&format!("{base}{heir}"));
+    assert_eq!(all.len(), 1);
+    assert!(script(&all[0]).contains("run 1"));
+    // What is wrong in itself is told of a base, too.
+    for (slip, expected) in [("sanity: [{ found: '(' }]", "unclosed group"), ("descr: '${{ 1 + }}'", "ends too early")] {
+        let told = mistakes(&format!("name: base\nabstract: true\n{slip}\n"));
+        assert!(told.iter().any(|message| message.contains(expected)), "{slip}: {told:?}");
+    }
+}
+
+#[test]
+fn a_reason_to_skip_sees_variables_and_a_null_is_none() {
+    let skip = |entry: &str| {
+        let all = rendered(&check(&format!(
+            "{PLAIN}\nparameters: {{ n: [1] }}\nvariables: {{ v: '${{{{ n + 1 }}}}' }}\nwhen: [{entry}]"
+        )));
+        all.first().map(|rendered| rendered.skip.clone())
+    };
+    let rows = [
+        ("{ if: v > 1, skip: 'v is ${{ v }}' }", Some(Some("v is 2"))),
+        ("{ if: n == 1, skip: never }", None),
+        ("{ skip: null }", Some(None)),
+        ("{ if: v > 1, skip: '${{ null }}' }", Some(None)),
+        ("{ if: n == 1, skip: \"${{ n > 1 ? 'large' : null }}\" }", Some(None)),
+        ("{ if: n == 1, skip: \"${{ n > 0 ? 'small' : null }}\" }", None),
+        ("{ if: n == 1, skip: 'v is ${{ v }}' }", Some(Some("v is 2"))),
+    ];
+    for (entry, expected) in rows {
+        assert_eq!(skip(entry), expected.map(|reason| reason.map(str::to_owned)), "{entry}");
+    }
+}
+
+#[test]
+fn entries_of_when_that_cannot_work_are_told() {
+    let rows = [
+        ("{ system: +gpu, tags: [a] }", "`tags` is read before this entry can be decided"),
+        ("{ if: num_tasks > 0, valid_systems: [eidf] }", "`valid_systems` is read before"),
+        ("{ environ: gnu, tags+: [a] }", "`tags+` is read before"),
+        ("{ with: { n: '${{ 1 }}' }, descr: x }", "a selector cannot hold a placeholder"),
+        ("{ system: ['${{ 1 }}'], descr: x }", "a selector cannot hold a placeholder"),
+        ("{ system: 'eidf:gppu', descr: x }", "has no partition `gppu`"),
+        ("{ with: { n: 3 }, descr: x }", "parameter `n` never is `3`"),
+        ("{ if: '${{ n }}', descr: x }", "this is an expression already"),
+    ];
+    for (entry, expected) in rows {
+        let told = mistakes(&check(&format!("{PLAIN}\nparameters: {{ n: [1, 2] }}\nwhen: [{entry}]")));
+        assert!(told.len() == 1 && told[0].contains(expected), "{entry}: {told:?}");
+    }
+    let early = check(&format!("{PLAIN}\nparameters: {{ n: [1] }}\nwhen: [{{ with: {{ n: 1 }}, system: eidf, tags: [a] }}]"));
+    assert_eq!(cases(&early).0[0].tags(), ["a"]);
+}
+
+#[test]
+fn a_layer_takes_back_what_one_below_it_says() {
+    let rendered = only(&check(
+        "executable: run\nenv_vars: { A: x, B: y }\nsanity: []\nperf_variables: { a: { pattern: a }, b: { pattern: b } }\nreference: { '*': { a: [1, null, null] } }\nwhen: [{ system: +gpu, env_vars: { A: null }, perf_variables: { a: null } }]",
+    ));
+    let script = script(&rendered);
+    assert!(script.contains("B=\"y\"") && !script.contains("export A="), "{script}");
+    let names: Vec<&str> = rendered.rules.perf_variables.iter().map(|variable| variable.name.as_str()).collect();
+    assert_eq!(names, ["b"]);
+    assert_eq!(rendered.rules.references, []);
+}
+
+#[test]
+fn references_find_their_variables_wherever_those_are_declared() {
+    let text = |reference: &str, when: &str| {
+        check(&format!(
+            "{PLAIN}\nvariables: {{ w: x, k: 8 }}\nperf_variables: {{ x: {{ pattern: '(.)', unit: s }}, t: {{ pattern: '(?<key>.)(?<value>.)', unit: s }} }}\nreference: {{ '*': {{ {reference} }} }}\nwhen: [{{ system: +gpu, {when} }}]"
+        ))
+    };
+    let labels =
+        |text: &str| only(text).rules.references.iter().map(muster_core::reference::ReferenceRow::label).collect::<Vec<_>>();
+    let of_another = "perf_variables: { y: { pattern: '(.)', unit: s } }";
+    let rows = [
+        ("y: [1, null, null, s]", of_another, vec!["y"]),
+        (
+            "x: [1, null, null, s]",
+            "perf_variables: { y: { pattern: a } }, reference: { '*': { x: [2, null, null, s], y: [3, 0, 0] } }",
+            vec!["x", "y"],
+        ),
+        ("'${{ w }}': [1, null, null, s], 't[${{ k }}]': [1, null, null, s]", "descr: x", vec!["t[8]", "x"]),
+    ];
+    for (reference, when, expected) in rows {
+        assert_eq!(labels(&text(reference, when)), expected, "{reference}");
+    }
+    // One that only another layer measures is not asked for here.
+    let elsewhere = text("y: [1, null, null, s]", of_another).replace("+gpu", "+arm");
+    assert_eq!(labels(&elsewhere), [""; 0]);
+    let told = mistakes(&text("'x[8]': [1, null, null, s]", "descr: x"));
+    assert_eq!(told, ["`x` is no table: its pattern has no group `key`"]);
+}
+
+#[test]
+fn a_null_bound_is_open_wherever_it_comes_from() {
+    let rendered = only(&check(&format!(
+        "{PLAIN}\nperf_variables: {{ x: {{ pattern: '(.)', unit: s }} }}\nreference: {{ '*': {{ x: [10, '${{{{ null }}}}', 0.1, s] }} }}"
+    )));
+    let reference = &rendered.rules.references[0].reference;
+    assert_eq!((reference.lower, reference.upper, reference.unit.as_deref()), (None, Some(0.1), Some("s")));
+    let rendered = only(&check(&format!(
+        "{PLAIN}\nperf_variables: {{ x: {{ pattern: '(.)' }} }}\nreference: [{{ values: {{ x: {{ value: 10, upper: 1, warn: ['${{{{ null }}}}', 0.1] }} }} }}]"
+    )));
+    assert_eq!(rendered.rules.references[0].reference.warn, Some((None, Some(0.1))));
+}
+
+#[test]
+fn an_item_of_sanity_claims_something() {
+    let told = |item: &str| mistakes(&check(&format!("executable: run\nsanity: [{item}]")));
+    for item in ["{}", "{ msg: x }", "{ count: 3 }"] {
+        assert_eq!(told(item), ["an item of `sanity` claims something"], "{item}");
+    }
+    assert_eq!(cases(&check("executable: run\nsanity: [{ foud: a }]")).1, ["unknown key `foud` in an item of `sanity`"]);
+    assert_eq!(told("{ found: null }, { found: '${{ null }}', count: 3, msg: x }"), [""; 0]);
+    assert_eq!(told("{ exit: 300 }"), ["300 is no exit status"]);
+    assert_eq!(told("{ exit: [0, -1] }"), ["-1 is no exit status"]);
+}
+
+#[test]
+fn only_a_missing_fact_skips_and_wherever_it_is_read() {
+    let skip = |rest: &str| {
+        let (all, told) = cases(&check(rest));
+        assert_eq!(told, [""; 0], "{rest}");
+        all[0].render(&LaunchFacts::rehearsal()).map(|rendered| rendered.skip).map_err(|mistakes| mistakes.len())
+    };
+    let npu = Ok(Some("eidf:gpu does not say devices.npu.num_devices".to_owned()));
+    let rows = [
+        ("executable: run ${{ partition.devices['npu'].num_devices }}\nsanity: []", npu.clone()),
+        ("executable: run\nsanity: [{ assert: partition.devices.npu.num_devices > 1 }]", npu.clone()),
+        (
+            "executable: run\nsanity: [{ assert: '!has(partition.devices.npu) || partition.devices.npu.num_devices > 1' }]",
+            Ok(None),
+        ),
+        (
+            "executable: run ${{ v }}\nvariables: { v: '${{ partition.devices.npu.num_devices }}' }\nnum_tasks: ${{ v }}\nsanity: []",
+            npu,
+        ),
+        // Another mistake beside it stays one.
+        ("executable: run ${{ partition.devices.npu.num_devices }}\nexecutable_opts: ${{ 1 + 'x' }}\nsanity: []", Err(1)),
+        (
+            "executable: run ${{ partition.extras.npu }}\nexecutable_opts: ${{ get(partition.processor, 'num_sockets', 1) }}\nsanity: []",
+            Err(1),
+        ),
+    ];
+    for (rest, expected) in rows {
+        assert_eq!(skip(rest), expected, "{rest}");
+    }
+    let manifest = "name: c\nvalid_systems: ['eidf:k']\nvariables: { n: 1 }\nk8s_config: { kind: Pod, spec: { n: '${{ partition.processor.num_cores }}' } }\nsanity: []";
+    assert_eq!(only(manifest).skip.as_deref(), Some("eidf:k does not say processor.num_cores"));
+}
+
+#[test]
+fn a_mistake_in_a_count_or_a_variable_is_told_once() {
+    for rest in ["num_tasks: '${{ 1 - 1 }}'", "variables: { a: \"${{ 1 + 'x' }}\", b: '${{ a }}' }\ndescr: ${{ b }}"] {
+        assert_eq!(mistakes(&check(&format!("{PLAIN}\n{rest}"))).len(), 1, "{rest}");
+    }
+}
+
+#[test]
+fn a_parameter_may_count_tasks_and_hides_no_fact() {
+    let all = rendered(&check(&format!(
+        "{PLAIN}\nparameters: {{ num_tasks: [2, 4] }}\nvariables: {{ double: '${{{{ num_tasks * 2 }}}}' }}"
+    )));
+    assert_eq!(all.iter().map(|rendered| rendered.workload.num_tasks).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(
+        mistakes(&check(&format!("{PLAIN}\nparameters: {{ num_tasks: [x] }}"))),
+        ["`num_tasks` must be a whole number above 0"]
+    );
+    assert_eq!(
+        mistakes(&check(&format!("{PLAIN}\nparameters: {{ partition: [x] }}"))),
+        ["`partition` is a fact that Muster fills in"]
+    );
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Value,
-    decode::{Context, Decode, Keyed, Spanned, object, or_placeholder, word, words_schema},
+    decode::{Context, Decode, Keyed, Placeholders, Spanned, object, or_placeholder, word, words_schema},
     keys,
     perf::{Direction, Reduce},
     sanity::ExitRule,
@@ -45,6 +45,13 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
     }
     let item = object(node, context)?;
     let present = |key: &str| node.get(key).is_some_and(|value| !value.is_null());
+    let meant = |key: &&str| SanityItem::TABLE.is_meant(key, node);
+    // A claim that became null is left out. One that was never made proves nothing, in silence.
+    let is_as_written = context.placeholders == Placeholders::Defer;
+    if is_as_written && !CLAIMS.iter().any(|key| node.get(key).is_some() || meant(key)) {
+        let hint = "write one of `found`, `not_found`, `assert` and `exit`";
+        context.wrong::<()>(node, "an item of `sanity` claims something", Some(hint));
+    }
     let claims: Vec<_> = CLAIMS.into_iter().filter(|key| present(key)).collect();
     if let [first, second, ..] = claims[..] {
         let message = format!("an item of `sanity` makes one claim, not both `{first}` and `{second}`");
@@ -58,18 +65,27 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
     Some(item)
 }
 
+/// An exit status; what no process can end with is a slip.
+fn status(node: &Node, context: &mut Context) -> Option<i32> {
+    let status = i32::decode(node, context)?;
+    if (0..=255).contains(&status) {
+        return Some(status);
+    }
+    context.wrong(node, format!("{status} is no exit status"), Some("they are 0 to 255; a kill by signal n is 128 + n"))
+}
+
 impl Decode for ExitRule {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         match context.kind(node)? {
-            Kind::Seq(_) => Vec::decode(node, context).map(Self::OneOf),
+            Kind::Seq(items) => Some(Self::OneOf(items.iter().filter_map(|item| status(item, context)).collect())),
             Kind::Scalar { text, .. } if text == "any" => Some(Self::Any),
-            Kind::Scalar { .. } if node.what() == "a number" => Some(Self::OneOf(vec![i32::decode(node, context)?])),
+            Kind::Scalar { .. } if node.what() == "a number" => Some(Self::OneOf(vec![status(node, context)?])),
             _ => context.expected(node, "`any`, an exit status, or a list of them", None),
         }
     }
 
     fn schema() -> Value {
-        let status = json!({ "type": "integer" });
+        let status = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
         or_placeholder(&json!({ "anyOf": [{ "const": "any" }, status, { "type": "array", "items": status }] }))
     }
 }

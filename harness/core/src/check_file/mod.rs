@@ -149,10 +149,15 @@ keys! {
     decode read;
 }
 
-/// A check with `extends` may append to the lists of its base.
+/// A check with `extends` may append to the lists of its base, and a base to those of the bases before it.
 fn read(node: &Node, context: &mut Context) -> Option<CheckFile> {
     let is_derived = node.get("extends").is_some_and(|extends| !extends.is_null());
-    if is_derived { derived(node, context) } else { object(node, context) }
+    if is_derived || is_abstract(node) { derived(node, context) } else { object(node, context) }
+}
+
+/// Whether a check is only a base.
+pub fn is_abstract(check: &Node) -> bool {
+    check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
 /// `k8s_config`: where the objects are.

@@ -73,6 +73,9 @@ impl<T: Decode> Decode for Ordered<T> {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         let Kind::Map(entries) = context.kind(node)? else { return context.expected(node, "a mapping", None) };
         let entry = |(key, value): &(Node, Node)| {
+            if value.is_null() && !T::TAKES_NULL {
+                return None;
+            }
             let name = Spanned { value: key.text()?.to_owned(), span: key.place() };
             Some((name, T::decode(value, context)?))
         };
@@ -80,7 +83,8 @@ impl<T: Decode> Decode for Ordered<T> {
     }
 
     fn schema() -> Value {
-        or_placeholder(&json!({ "type": "object", "additionalProperties": T::schema() }))
+        let value = if T::TAKES_NULL { T::schema() } else { json!({ "anyOf": [T::schema(), { "type": "null" }] }) };
+        or_placeholder(&json!({ "type": "object", "additionalProperties": value }))
     }
 }
 

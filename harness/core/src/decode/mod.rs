@@ -101,6 +101,10 @@ impl Context {
 
 /// What can be read from a tree, and how an editor is told about it.
 pub trait Decode: Sized {
+    /// Whether null is a value. Where it is none, an entry of a mapping that is null is not there: so a layer takes back
+    /// what one below it says.
+    const TAKES_NULL: bool = false;
+
     /// Reads a value. `None` after a mistake, and for a placeholder under [`Placeholders::Defer`].
     fn decode(node: &Node, context: &mut Context) -> Option<Self>;
 
@@ -137,6 +141,8 @@ impl<T: Decode> Decode for Spanned<T> {
 
 /// Kept as it is, placeholders included.
 impl Decode for Node {
+    const TAKES_NULL: bool = true;
+
     fn decode(node: &Node, _: &mut Context) -> Option<Self> {
         (!node.is_bad()).then(|| node.clone())
     }
@@ -148,6 +154,8 @@ impl Decode for Node {
 
 /// A list or scalar may be null where the format says so: an open bound, say.
 impl<T: Decode> Decode for Option<T> {
+    const TAKES_NULL: bool = true;
+
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         if node.is_null() { Some(None) } else { T::decode(node, context).map(Some) }
     }

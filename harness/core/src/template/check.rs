@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 
 /// Compiles every placeholder of a tree and every expression of its `sanity` and `perf_variables`, and tells which do
 /// not compile, do not end, or read a name that is not known. (`if` is compiled by whoever decides; its names are
-/// checked here.)
-pub fn check(node: &Node, known: &BTreeSet<&str>, diagnostics: &mut Vec<Diagnostic>) {
-    let mut judging = known.clone();
-    judging.insert("perf");
+/// checked here.) Without known names, as for a base whose names others declare, every name will do.
+pub fn check(node: &Node, known: Option<&BTreeSet<&str>>, diagnostics: &mut Vec<Diagnostic>) {
+    let judging = known.map(|known| known.iter().copied().chain(["perf"]).collect::<BTreeSet<_>>());
+    let judging = judging.as_ref();
     walk(node, Role::Check, &mut |node, text, role| match role {
         Role::Expression { .. } if text.contains("${{") => diagnostics.push(expression_already(node)),
         Role::Expression { judging: true } => {
-            let mistakes = mistakes(text, Arithmetic::Doubles, &judging);
+            let mistakes = mistakes(text, Arithmetic::Doubles, judging);
             diagnostics.extend(mistakes.iter().map(|error| place::mistake(error, node)));
         }
         Role::Expression { judging: false } => {
@@ -44,12 +44,13 @@ pub fn check(node: &Node, known: &BTreeSet<&str>, diagnostics: &mut Vec<Diagnost
     });
 }
 
-fn mistakes(text: &str, arithmetic: Arithmetic, known: &BTreeSet<&str>) -> Vec<ExprError> {
+fn mistakes(text: &str, arithmetic: Arithmetic, known: Option<&BTreeSet<&str>>) -> Vec<ExprError> {
     match Expr::compile(text, arithmetic) {
         Err(error) => vec![error],
         Ok(expr) => {
             let text_in_vain = expr.text_call().filter(|_| arithmetic == Arithmetic::Exact);
-            expr.unknown_names(known).into_iter().chain(text_in_vain).collect()
+            let unknown = known.map(|known| expr.unknown_names(known)).unwrap_or_default();
+            unknown.into_iter().chain(text_in_vain).collect()
         }
     }
 }

@@ -86,7 +86,7 @@ struct Render<'a> {
 impl Render<'_> {
     fn node(&mut self, node: &Node, role: Role) -> Filled {
         let kind = match &*node.kind {
-            Kind::Seq(items) => self.items(items, role.of_item()).map(Kind::Seq),
+            Kind::Seq(items) => self.items(items, role).map(Kind::Seq),
             Kind::Map(entries) => self.entries(entries, role).map(Kind::Map),
             Kind::Scalar { text, style, tag } => return self.scalar(node, text, *style == Style::Block || tag.is_some(), role),
             Kind::Bad => None,
@@ -95,7 +95,8 @@ impl Render<'_> {
     }
 
     /// The items, or nothing if they all stay.
-    fn items(&mut self, items: &[Node], role: Role) -> Option<Vec<Node>> {
+    fn items(&mut self, items: &[Node], list: Role) -> Option<Vec<Node>> {
+        let role = list.of_item();
         let mut new: Option<Vec<Node>> = None;
         for (index, item) in items.iter().enumerate() {
             let filled = self.node(item, role);
@@ -105,6 +106,8 @@ impl Render<'_> {
             let Some(new) = &mut new else { continue };
             match filled {
                 Filled::Same => new.push(item.clone()),
+                // Each item has its place there.
+                Filled::Gone if list == Role::Bounds => new.push(replaced(item, null())),
                 Filled::Gone => {}
                 // A list that was written as a list in a list is meant as one.
                 Filled::New(node) if matches!(&*item.kind, Kind::Scalar { .. }) && matches!(&*node.kind, Kind::Seq(_)) => {
@@ -224,6 +227,10 @@ impl Render<'_> {
 /// A node in the place of another.
 fn replaced(node: &Node, kind: Kind) -> Node {
     Node { span: node.span, via: node.via, kind: Arc::new(kind) }
+}
+
+fn null() -> Kind {
+    Kind::Scalar { text: "null".to_owned(), style: Style::Plain, tag: None }
 }
 
 /// Text in the place of a scalar. It never reads as anything but text.

@@ -18,6 +18,9 @@ pub(super) enum Role {
     /// The list form of `reference`, and one of its entries.
     References,
     Reference,
+    /// References by variable, and one of them: `[value, lower, upper, unit]`, in which a null is an open end.
+    Values,
+    Bounds,
     /// A regular expression.
     Pattern,
     /// An expression, without `${{ }}`, and whether one that sees measured figures.
@@ -41,6 +44,8 @@ impl Role {
             (Self::SanityItem, "assert") | (Self::Figure, "value") => Self::Expression { judging: true },
             (Self::SanityItem, "found" | "not_found") | (Self::Figure, "pattern") => Self::Pattern,
             (Self::Figures, _) => Self::Figure,
+            (Self::References, _) | (Self::Reference, "values") => Self::Values,
+            (Self::Values, _) | (Self::Bounds, "warn") => Self::Bounds,
             _ => Self::Plain,
         }
     }

@@ -376,7 +376,7 @@ when:
   - if: n >
 "#;
     let mut diagnostics = Vec::new();
-    check(&read(text), &BTreeSet::from(["n", "partition", "num_tasks"]), &mut diagnostics);
+    check(&read(text), Some(&BTreeSet::from(["n", "partition", "num_tasks"])), &mut diagnostics);
     insta::assert_snapshot!(told(text, &diagnostics), @r#"
     at "tsaks": there is no `tsaks` here
     at "${{ n": a placeholder `${{` is never closed | close it with `}}`, outside of quotes and braces
