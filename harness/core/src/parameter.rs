@@ -12,7 +12,7 @@ use crate::{
     yaml::{self, Node},
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -117,7 +117,7 @@ pub fn declared(parameters: &Node) -> Vec<Parameter> {
 
 /// The product of all parameters, the last one fastest. A check without parameters has one variant.
 pub fn expand(parameters: &[Parameter], system: &Arc<Scope>, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Vec<Variant> {
-    let mut expansion = Expansion { system, cache, diagnostics, known: HashMap::new() };
+    let mut expansion = Expansion { system, cache, diagnostics, known: HashMap::new(), reads: HashMap::new() };
     let mut variants = vec![Variant::default()];
     for parameter in parameters {
         let mut grown = Vec::new();
@@ -147,6 +147,8 @@ struct Expansion<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     /// Values that do not depend on other parameters, by parameter.
     known: HashMap<Arc<str>, Vec<Arc<Setting>>>,
+    /// The names that a parameter's values read.
+    reads: HashMap<Arc<str>, BTreeSet<String>>,
 }
 
 impl Expansion<'_> {
@@ -154,9 +156,9 @@ impl Expansion<'_> {
         if let Some(values) = self.known.get(&parameter.name) {
             return values.clone();
         }
-        let names = template::names(&parameter.values);
         let values = self.read(parameter, variant);
-        if !variant.settings.iter().any(|setting| names.contains(&*setting.name)) {
+        let reads = self.reads.entry(parameter.name.clone()).or_insert_with(|| template::names(&parameter.values));
+        if !variant.settings.iter().any(|setting| reads.contains(&*setting.name)) {
             self.known.insert(parameter.name.clone(), values.clone());
         }
         values

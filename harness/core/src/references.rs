@@ -70,7 +70,8 @@ pub fn rows(
     let mut rows = Vec::with_capacity(leaders.len());
     for leader in leaders.into_values() {
         if let Some(rival) = leader.rival {
-            let message = format!("two references for `{}` are equally narrow on {}", leader.row.label(), case.name);
+            let message =
+                format!("two references for `{}` are equally narrow on {}", leader.row.label(), case.name.system_partition());
             diagnostics
                 .push(Diagnostic::error(rival, message).related(leader.span, "the other").hint("make one of them narrower"));
         }

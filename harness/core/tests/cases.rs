@@ -446,6 +446,20 @@ fn references_find_their_variables_wherever_those_are_declared() {
 }
 
 #[test]
+fn what_is_wrong_with_every_case_is_told_once() {
+    let slips = [
+        "reference: { +gpu: { x: [1, 0, 0] }, +a100: { x: [1, 0, 0] } }",
+        "descr: ${{ partition.extras.nope }}",
+        "tags: ['${{ partition.name }}']",
+    ];
+    for slip in slips {
+        let text =
+            check(&format!("{PLAIN}\nparameters: {{ n: [1, 2, 3] }}\nperf_variables: {{ x: {{ pattern: '(.)' }} }}\n{slip}"));
+        assert_eq!(mistakes(&text).len(), 1, "{slip}: {:?}", mistakes(&text));
+    }
+}
+
+#[test]
 fn a_null_bound_is_open_wherever_it_comes_from() {
     let rendered = only(&check(&format!(
         "{PLAIN}\nperf_variables: {{ x: {{ pattern: '(.)', unit: s }} }}\nreference: {{ '*': {{ x: [10, '${{{{ null }}}}', 0.1, s] }} }}"
