@@ -13,7 +13,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 # Nothing of the user's: neither results, nor settings, nor sites.
 for name in $(env | sed -n 's/^\(MUSTER_[A-Z_]*\)=.*/\1/p' | grep -v '^MUSTER_BENCH'); do unset "$name"; done
-export MUSTER_DB=$scratch/results.db
+export MUSTER_DB=$scratch/results.db MUSTER_PREFIX=$scratch
 
 if [ -z "${MUSTER_BENCH_BINARY:-}" ]; then
   echo "building: cargo build --release"
@@ -23,7 +23,7 @@ fi
 
 # muster ARGUMENTS...: the argv, in the array `muster`, with the bench's own site and folders.
 # shellcheck disable=SC2034  # used by those who source this
-muster=("$MUSTER_BENCH_BINARY" -C "$scratch/site.yaml" --system bench --prefix "$scratch" --nocolor)
+muster=("$MUSTER_BENCH_BINARY" -C "$scratch/site.yaml" --system bench --nocolor)
 
 # site MAX_JOBS: one partition of local processes and one of the fake scheduler.
 site() {
@@ -54,6 +54,12 @@ measure() { python3 "$here/measure.py" "$@"; }
 
 # field NAME LINE: one value of what measure printed.
 field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
+
+# median NAME FILE: of the lines that measure printed, the one whose value of that name is in the middle.
+median() { sed "s/.*\\b$1=\\([^ ]*\\).*/\\1 &/" "$2" | sort -g | cut -d ' ' -f 2- | sed -n "$((($(wc -l <"$2") + 1) / 2))p"; }
+
+# sqlite_count SQL: one number from the results database.
+sqlite_count() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])' "$MUSTER_DB" "$1"; }
 
 compute() { awk "BEGIN { printf \"%.$2f\", $1 }"; }
 

@@ -76,7 +76,9 @@ def main():
     runs = [run(argv, log) for _ in range(options.repeat)]
     wrong = [one["status"] for one in runs if str(one["status"]) not in options.expect.split(",")]
     if wrong:
-        sys.exit(f"{argv[0]} ended with {wrong[0]}; see {options.log}")
+        with open(options.log, encoding="utf-8", errors="replace") as lines:
+            print("".join(lines.readlines()[-20:]), file=sys.stderr)
+        sys.exit(f"{argv[0]} ended with {wrong[0]}")
     median = {key: statistics.median(one[key] for one in runs) for key in ("wall", "cpu")}
     most = {key: max(one[key] for one in runs) for key in ("tree_mb", "rss_mb", "anon_mb", "threads")}
     print(
