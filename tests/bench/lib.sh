@@ -20,6 +20,7 @@ if [ -z "${MUSTER_BENCH_BINARY:-}" ]; then
   (cd "$root" && cargo build --release --quiet)
   MUSTER_BENCH_BINARY=${CARGO_TARGET_DIR:-$root/target}/release/muster
 fi
+export -n MUSTER_BENCH_BINARY   # Muster warns of MUSTER_ variables that it does not know
 
 # muster ARGUMENTS...: the argv, in the array `muster`, with the bench's own site and folders.
 # shellcheck disable=SC2034  # used by those who source this
