@@ -27,9 +27,9 @@ pub(super) fn of_status(status: ExitStatus) -> Exit {
 /// 128 + the signal, and nobody can tell that from a command that exited with this number: hence "usually".
 fn explain(exit: Exit) -> Option<String> {
     match exit {
-        Exit::Code(126) => Some("status 126, usually a command that may not be executed".to_owned()),
-        Exit::Code(127) => Some("status 127, usually a command that was not found".to_owned()),
-        Exit::Code(code) => signal_name(code - 128).map(|name| format!("status {code}, usually signal {} ({name})", code - 128)),
+        Exit::Code(126) => Some("usually a command that may not be executed".to_owned()),
+        Exit::Code(127) => Some("usually a command that was not found".to_owned()),
+        Exit::Code(code) => signal_name(code - 128).map(|name| format!("usually signal {} ({name})", code - 128)),
         Exit::Signal(signal) => Some(match signal_name(signal) {
             Some(name) => format!("signal {signal} ({name}) ended the shell of the job"),
             None => format!("signal {signal} ended the shell of the job"),
@@ -77,9 +77,9 @@ mod tests {
         let rows = [
             (Exit::Code(0), None),
             (Exit::Code(1), None),
-            (Exit::Code(127), Some("status 127, usually a command that was not found")),
-            (Exit::Code(137), Some("status 137, usually signal 9 (KILL)")),
-            (Exit::Code(139), Some("status 139, usually signal 11 (SEGV)")),
+            (Exit::Code(127), Some("usually a command that was not found")),
+            (Exit::Code(137), Some("usually signal 9 (KILL)")),
+            (Exit::Code(139), Some("usually signal 11 (SEGV)")),
             (Exit::Code(255), None),
             (Exit::Signal(9), Some("signal 9 (KILL) ended the shell of the job")),
             (Exit::Signal(64), Some("signal 64 ended the shell of the job")),
