@@ -3,6 +3,7 @@
 mod sandbox;
 
 mod files;
+mod guide;
 mod listing;
 mod mistakes;
 mod readme;

@@ -1,0 +1,48 @@
+//! The guides' examples do what the guides say: every check in them is run as it stands.
+
+use crate::sandbox::Sandbox;
+use std::path::Path;
+
+/// The blocks of YAML in a page that define a check, all of them, or a site.
+fn blocks(page: &str, is_site: bool) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = std::fs::read_to_string(path).expect(page);
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block.to_owned());
+    let defines = |block: &String| block.lines().any(|line| line.starts_with("name: "));
+    blocks.filter(|block| defines(block) && block.contains("\npartitions:") == is_site).collect()
+}
+
+#[test]
+fn every_check_of_the_guide_runs_as_it_stands_and_ends_well() {
+    let checks = blocks("docs/checks.md", false);
+    assert!(checks.len() >= 8, "{} checks in the guide", checks.len());
+    for check in checks {
+        let sandbox = Sandbox::with_check(&check);
+        let run = sandbox.muster(&["-c", ".", "--system", "local", "-r", "--nocolor"]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{check}\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_play_of_the_guide_is_played_on_the_site_beside_it() {
+    let (plays, sites) = (blocks("docs/fake.md", false), blocks("docs/fake.md", true));
+    assert_eq!((plays.len(), sites.len()), (1, 1));
+    let sandbox = Sandbox::with_check(&plays[0]);
+    sandbox.write("stage.yaml", &sites[0]);
+    let run = sandbox.muster(&["-C", "stage.yaml", "--system", "stage", "-c", ".", "-r", "--nocolor"]);
+    assert_eq!(run.code, Some(3), "an eviction is the site's doing\n{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("the node ran out of memory"), "{}", run.stdout);
+}
+
+#[test]
+fn the_site_of_the_guide_loads_and_shows_its_partitions() {
+    let sites = blocks("docs/site.md", true);
+    assert_eq!(sites.len(), 1);
+    let sandbox = Sandbox::with_check("name: hello\nvalid_systems: [\"mycluster\"]\nexecutable: echo hello\nimage: hello\nsanity: []\n");
+    sandbox.write("mycluster.yaml", &sites[0]);
+    let list = sandbox.muster(&["-C", "mycluster.yaml", "--system", "mycluster", "-c", ".", "-l=C", "--nocolor"]);
+    assert_eq!((list.code, &*list.stderr), (Some(0), ""), "{}", list.stdout);
+    for place in ["@mycluster:login+default", "@mycluster:login+tuned", "@mycluster:gpu+default"] {
+        assert!(list.stdout.contains(place), "no {place} in\n{}", list.stdout);
+    }
+}
