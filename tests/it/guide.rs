@@ -38,7 +38,8 @@ fn the_play_of_the_guide_is_played_on_the_site_beside_it() {
 fn the_site_of_the_guide_loads_and_shows_its_partitions() {
     let sites = blocks("docs/site.md", true);
     assert_eq!(sites.len(), 1);
-    let sandbox = Sandbox::with_check("name: hello\nvalid_systems: [\"mycluster\"]\nexecutable: echo hello\nimage: hello\nsanity: []\n");
+    let sandbox =
+        Sandbox::with_check("name: hello\nvalid_systems: [\"mycluster\"]\nexecutable: echo hello\nimage: hello\nsanity: []\n");
     sandbox.write("mycluster.yaml", &sites[0]);
     let list = sandbox.muster(&["-C", "mycluster.yaml", "--system", "mycluster", "-c", ".", "-l=C", "--nocolor"]);
     assert_eq!((list.code, &*list.stderr), (Some(0), ""), "{}", list.stdout);
