@@ -21,6 +21,7 @@ use crate::{
     run_case::panic_message,
     spool::Spool,
 };
+use futures_util::FutureExt;
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
@@ -31,7 +32,7 @@ use muster_core::{
     time::format_duration,
     workload::Limits,
 };
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{
     task::JoinError,
     time::{Instant, sleep, timeout, timeout_at},
@@ -279,13 +280,12 @@ impl<'a> Flight<'a> {
         self.landed();
     }
 
-    /// One of the two, with its retries, on a task of its own and within its limit.
+    /// One of the two, with its retries and within its limit; whatever happens in it, the case goes on.
     async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
-        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
-        let task = tokio::spawn(async move {
-            let mut retries = 0;
+        let mut retries = 0;
+        let work = async {
             loop {
-                match scheduler.cleanup(&job, how).await {
+                match self.scheduler.cleanup(&self.job, how).await {
                     Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
                     Err(error) if error.class == Class::Infra && retries < RETRIES => {
                         retries += 1;
@@ -294,15 +294,11 @@ impl<'a> Flight<'a> {
                     answer => return answer,
                 }
             }
-        });
-        let abort = task.abort_handle();
-        match timeout(CLEANUP_LIMIT, task).await {
+        };
+        match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
             Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
-            Ok(Err(lost)) => Err(what_happened(lost)),
-            Err(_) => {
-                abort.abort();
-                Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT)))
-            }
+            Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
+            Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
         }
     }
 

@@ -1,63 +1,133 @@
-//! Judging on a blocking thread, within its limit.
+//! What a log becomes on a blocking thread: a stdout, a judgement within its limit, and what is kept of it.
 
 use crate::{
     context::Context,
-    logs::assemble,
+    places::{Attempt, PlacesError},
     record::{End, Record},
     spool::Spool,
+    tail::log_tail,
 };
 use muster_core::{
+    case::{CaseName, Identifier},
+    error::chain,
     judge::{Judgement, judge},
-    result::Phase,
+    result::{Invalid, Outcome, Phase},
     rules::Rules,
-    scheduler::Ending,
+    scheduler::{Ending, SectionExit},
     stdout::Stdout,
     time::format_duration,
 };
 use std::{
+    io,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::{sync::oneshot, task::spawn_blocking, time::timeout};
+use tokio::{task::spawn_blocking, time::timeout};
 
 /// One match cannot be interrupted: beyond the limit plus this the thread is left to itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Puts the stdout together, judges what ended by itself, and notes its figures.
+/// Where an attempt's files are, and where they will be if it passes.
+pub(crate) struct Home {
+    pub(crate) name: Arc<CaseName>,
+    /// The last component of its folders.
+    pub(crate) folder: String,
+    pub(crate) number: u32,
+    pub(crate) identifier: Identifier,
+    pub(crate) stage: PathBuf,
+}
+
+/// What is left of a log when its thread is done.
+struct Text {
+    nodes: Vec<String>,
+    tail: Option<String>,
+    /// Where it was moved.
+    kept: Option<Result<PathBuf, PlacesError>>,
+}
+
+/// Judges what ended by itself; keeps what passed, shows the end of what did not.
 pub(crate) async fn judged(
     context: &Arc<Context>,
     record: &mut Record,
     rules: Arc<Rules>,
-    ending: Ending,
-    spool: Spool,
+    (ending, spool): (Ending, Spool),
     limit: Duration,
-) -> (End, Option<Stdout>) {
+    home: Home,
+) -> End {
     context.phase(&record.name, Phase::Sanity, None);
     let _permit = context.judges().acquire().await;
-    let (assembled, stdout) = oneshot::channel();
+    let shared = Arc::clone(context);
     let thread = spawn_blocking(move || {
-        let stdout = assemble(spool, &ending.exits)?;
-        let _ = assembled.send(stdout.clone());
+        let stdout = spool.assemble(&ending.exits)?;
         let begun = Instant::now();
-        Ok(judge(&rules, &stdout, &ending, &|| begun.elapsed() >= limit))
+        let judgement = judge(&rules, &stdout, &ending, &|| begun.elapsed() >= limit);
+        let passed = matches!(judgement.outcome, Outcome::Pass | Outcome::Xfail);
+        let text = if passed { home.kept(&shared, &stdout) } else { Text::of(&stdout) };
+        Ok((judgement, text))
     });
-    let within = async {
-        let Ok(stdout) = stdout.await else { return (thread.await, None) };
-        let Ok(judgement) = timeout(limit.saturating_add(GRACE), thread).await else {
-            let limit = format_duration(limit);
-            let cause = format!("judging took more than {limit} (judge_limit): one pattern takes that long");
-            return (Ok(Err(End::config(Phase::Sanity, cause))), Some(stdout));
-        };
-        (judgement, Some(stdout))
-    };
-    match within.await {
-        (Ok(Ok(judgement)), stdout) => {
+    record.has_log = true;
+    match timeout(limit.saturating_add(GRACE), thread).await {
+        Ok(Ok(Ok((judgement, text)))) => {
             let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
             record.measurements = measurements;
             record.warnings.extend(warnings);
-            (End { outcome, phase, cause }, stdout)
+            text.told(record);
+            End { outcome, phase, cause }
         }
-        (Ok(Err(end)), stdout) => (end, stdout),
-        (Err(_), stdout) => (End::infra(Phase::Sanity, "judging panicked"), stdout),
+        Ok(Ok(Err(error))) => no_log(&error),
+        Ok(Err(_)) => End::infra(Phase::Sanity, "judging panicked"),
+        Err(_) => {
+            let limit = format_duration(limit);
+            End::config(Phase::Sanity, format!("judging took more than {limit} (judge_limit): one pattern takes that long"))
+        }
     }
+}
+
+/// Puts together the log of a case that is not judged.
+pub(crate) async fn unjudged(context: &Context, record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
+    let text = context.on_disk(move || spool.assemble(&exits).map(|stdout| Text::of(&stdout)));
+    match text.await {
+        Ok(Ok(text)) => {
+            record.has_log = true;
+            text.told(record);
+        }
+        Ok(Err(error)) => record.warnings.extend(no_log(&error).cause),
+        Err(_) => record.warnings.push("putting the log together panicked".to_owned()),
+    }
+}
+
+fn no_log(error: &io::Error) -> End {
+    End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, format!("the log could not be put together: {error}"))
+}
+
+impl Home {
+    pub(crate) fn attempt(&self) -> Attempt<'_> {
+        let Self { name, folder, number, identifier, .. } = self;
+        Attempt { case: name, folder, number: *number, identifier }
+    }
+
+    fn kept(&self, context: &Context, stdout: &Stdout) -> Text {
+        Text { nodes: nodes(stdout), tail: None, kept: Some(context.places.keep(&self.stage, self.attempt())) }
+    }
+}
+
+impl Text {
+    fn of(stdout: &Stdout) -> Self {
+        Self { nodes: nodes(stdout), tail: log_tail(stdout), kept: None }
+    }
+
+    fn told(self, record: &mut Record) {
+        record.ran_on(self.nodes);
+        record.log_tail = self.tail;
+        match self.kept {
+            Some(Ok(output)) => record.folder = Some(output),
+            Some(Err(error)) => record.warnings.push(chain(&error)),
+            None => {}
+        }
+    }
+}
+
+fn nodes(stdout: &Stdout) -> Vec<String> {
+    stdout.sections().iter().filter_map(|section| section.origin.node.clone()).collect()
 }

@@ -9,10 +9,9 @@ use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
     result::{Invalid, Outcome, Phase},
-    scheduler::{Chunk, Job, Scheduler, SectionExit},
+    scheduler::{Chunk, Job, Scheduler},
     script::LOG_FILE,
     site::SchedulerKind,
-    stdout::Stdout,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -77,13 +76,8 @@ impl Collector {
     }
 }
 
-/// Puts the stdout together. Blocks.
-pub(crate) fn assemble(spool: Spool, exits: &[SectionExit]) -> Result<Stdout, End> {
-    spool.assemble(exits).map_err(|error| no_log(format!("the log could not be put together: {error}")))
-}
-
 /// The log is lost, and with it what could be judged.
-pub(crate) fn no_log(cause: String) -> End {
+fn no_log(cause: String) -> End {
     End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)
 }
 

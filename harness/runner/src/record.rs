@@ -56,6 +56,8 @@ pub(crate) struct Record {
     pub(crate) exits: Vec<SectionExit>,
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) folder: Option<PathBuf>,
+    /// Its stdout is, or will be, beside its script.
+    pub(crate) has_log: bool,
     pub(crate) log_tail: Option<String>,
     pub(crate) look: Vec<String>,
     pub(crate) delete: Vec<String>,
@@ -81,6 +83,7 @@ impl Record {
             exits: Vec::new(),
             measurements: Vec::new(),
             folder: None,
+            has_log: false,
             log_tail: None,
             look: Vec::new(),
             delete: Vec::new(),

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! identifier -> render -> plan -> stage folder -> intent stored -> Begun          `prepare`: nothing exists yet
-//!   -> launch -> wait ... -> (stop) -> logs drained                                `flight`: something may exist
-//!   -> stdout -> judge                                                             only what ended by itself
-//!   -> cleanup_after(outcome) -> kept or dropped -> result
+//!   -> launch -> wait ... -> (stop) -> log drained                                 `flight`: something may exist
+//!   -> stdout -> judge -> files kept                                               `judging`: what ended by itself
+//!   -> cleanup_after(outcome) -> result
 //! ```
 //! What each step decides is decided by `muster_core::pipeline`. Every mistake becomes an outcome with a cause of one
 //! sentence; a panic anywhere becomes `error{infra}` of this case and of no other.
@@ -14,16 +14,14 @@ use crate::{
     context::Context,
     event::Event,
     flight::{Flight, Over},
-    judging::judged,
-    logs::assemble,
+    judging::{Home, judged, unjudged},
     places::Attempt,
     record::{End, Record},
-    tail::log_tail,
     turn::Turn,
 };
 use futures_util::FutureExt;
 use muster_core::{
-    case::{CaseName, Identifier},
+    case::Identifier,
     diagnostic::Diagnostic,
     error::chain,
     pipeline::cleanup_after,
@@ -31,7 +29,6 @@ use muster_core::{
     rules::Rules,
     scheduler::{Job, Scheduler},
     script::LOG_FILE,
-    stdout::Stdout,
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
 };
@@ -59,7 +56,7 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     if let Some(lost) = context.in_flight_of(&name) {
         record.identifier = Some(lost.job.identifier.clone());
         record.folder = Some(lost.job.stage.clone());
-        record.delete.push(format!("rm -r {}", quoted(&lost.job.stage)));
+        point_to(&lost.job.stage, &mut record);
         let flight = Flight::recovered(context, scheduler, lost);
         Box::pin(flight.cleanup(cleanup_after(&end.outcome), &mut record)).await;
     }
@@ -149,61 +146,40 @@ fn sentence(mistakes: &[Diagnostic]) -> String {
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
     let Ready { folder, job, rules, limits } = ready;
-    let stage = job.stage.clone();
-    let identifier = job.identifier.clone();
+    let (stage, identifier) = (job.stage.clone(), job.identifier.clone());
     let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
-    let (end, stdout) = match flight.run(record).await {
-        Over::Nothing(end) => (end, None),
-        Over::Ended(ending, spool) => Box::pin(judged(context, record, rules, ending, spool, limits.judge)).await,
+    let end = match flight.run(record).await {
+        Over::Nothing(end) => end,
+        Over::Ended(ending, spool) => {
+            let (name, number, stage) = (Arc::clone(&record.name), record.attempt, stage.clone());
+            let home = Home { name, folder, number, identifier, stage };
+            Box::pin(judged(context, record, rules, (ending, spool), limits.judge, home)).await
+        }
         Over::Stopped(end, spool) => {
             let exits = record.exits.clone();
-            let assembled = context.on_disk(move || assemble(spool, &exits)).await;
-            (end, assembled.ok().and_then(Result::ok))
+            Box::pin(unjudged(context, record, spool, exits)).await;
+            end
         }
     };
-    if let Some(stdout) = &stdout {
-        record.ran_on(stdout.sections().iter().filter_map(|section| section.origin.node.clone()));
-    }
     Box::pin(flight.cleanup(cleanup_after(&end.outcome), record)).await;
-    let folders = Folders { name: Arc::clone(&record.name), folder, identifier };
-    Box::pin(settle(context, record, &end, stdout, &stage, folders)).await;
+    if end.outcome == Outcome::Abort && !record.has_log {
+        // It never ran: there is nothing to look at.
+        let (shared, stage) = (Arc::clone(context), stage.clone());
+        if let Ok(Ok(())) = context.on_disk(move || shared.places.drop_stage(&stage)).await {
+            record.folder = None;
+        }
+    }
+    point_to(&stage, record);
     end
 }
 
-struct Folders {
-    name: Arc<CaseName>,
-    folder: String,
-    identifier: Identifier,
-}
-
-/// Keeps what somebody will want to look at, and says where it is.
-async fn settle(context: &Arc<Context>, record: &mut Record, end: &End, stdout: Option<Stdout>, stage: &Path, folders: Folders) {
-    if matches!(end.outcome, Outcome::Pass | Outcome::Xfail) {
-        drop(stdout);
-        let (shared, from) = (Arc::clone(context), stage.to_owned());
-        let number = record.attempt;
-        let kept = context.on_disk(move || {
-            let Folders { name, folder, identifier } = &folders;
-            shared.places.keep(&from, Attempt { case: name, folder, number, identifier })
-        });
-        match kept.await {
-            Ok(Ok(output)) => record.folder = Some(output),
-            Ok(Err(error)) => record.warnings.push(chain(&error)),
-            Err(_) => record.warnings.push(format!("keeping {} panicked", stage.display())),
-        }
+/// Says how to look at what is in the stage folder, and how to be rid of it.
+fn point_to(stage: &Path, record: &mut Record) {
+    if record.folder.as_deref() != Some(stage) {
         return;
     }
-    if end.outcome == Outcome::Abort && stdout.is_none() {
-        // It never ran: there is nothing to look at.
-        let (shared, stage) = (Arc::clone(context), stage.to_owned());
-        if let Ok(Ok(())) = context.on_disk(move || shared.places.drop_stage(&stage)).await {
-            record.folder = None;
-            return;
-        }
-    }
-    if let Some(stdout) = stdout {
+    if record.has_log {
         record.look.push(format!("less {}", quoted(&stage.join(LOG_FILE))));
-        record.log_tail = context.on_disk(move || log_tail(&stdout)).await.ok().flatten();
     }
     record.delete.push(format!("rm -r {}", quoted(stage)));
 }
