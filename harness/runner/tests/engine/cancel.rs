@@ -142,7 +142,11 @@ async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     while !bench.engine.is_cancelled() {
         sleep(Duration::from_millis(1)).await;
     }
+    // A terminal that goes away says so several times, and is nobody's impatience.
     raise(Signal::HUP);
+    sleep(Duration::from_millis(50)).await;
+    assert!(!supervised.is_finished());
+    raise(Signal::INT);
     let left = supervised.await.expect("no panic");
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].case.display, "a");
