@@ -19,6 +19,9 @@ use std::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
+/// What happens within this time is shown together.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// More live lines than this would scroll.
 const LIVE_LINES: usize = 8;
 /// How often they are drawn: the spinner turns, the clock runs.
@@ -63,6 +66,11 @@ impl View {
             let mut watching = Watching::new(&self);
             while let Some(event) = events.blocking_recv() {
                 watching.show(event);
+                // A thread that is woken for every event of thousands costs more than what it prints.
+                std::thread::sleep(PAUSE);
+                while let Ok(event) = events.try_recv() {
+                    watching.show(event);
+                }
             }
             watching.live.clear();
         })
