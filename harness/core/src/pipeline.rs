@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn ending(disruption: Option<Disruption>) -> Ending {
-        Ending { started: Timestamp(0), ended: Timestamp(1), exits: vec![], disruption, cause: None }
+        Ending { started: Timestamp(0), ended: Timestamp(1), exits: vec![], disruption, cause: None, notes: vec![] }
     }
 
     #[test]

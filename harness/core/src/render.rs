@@ -79,10 +79,10 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
                 run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),
                 judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
             },
+            keep_failed: file.keep_failed,
         },
         rules: rules?,
         about: about(case, &file, num_tasks),
-        keep_failed: file.keep_failed,
         skip: None,
     })
 }
@@ -199,10 +199,10 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             num_tasks: 1,
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },
+            keep_failed: None,
         },
         rules: Rules::default(),
         about: case.about(),
-        keep_failed: None,
         skip: Some(reason),
     }
 }

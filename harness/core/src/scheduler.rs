@@ -129,6 +129,9 @@ pub struct Ending {
     pub disruption: Option<Disruption>,
     /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
     pub cause: Option<String>,
+    /// What is worth knowing even if it passes, one sentence each: `1 failed attempt before: ...`.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// How one container, process or instance ended.
@@ -189,11 +192,15 @@ pub enum Disposition {
     Delete,
 }
 
-/// What could not be removed: empty is success.
+/// What a cleanup left. No items is success.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftovers {
-    /// One line each: what it is, where, and the command that removes it.
+    /// What could not be removed or stopped; one line each: what it is, where, and the command that removes it.
     pub items: Vec<String>,
+    /// The commands that show what `Stop` kept.
+    pub look: Vec<String>,
+    /// The commands that remove what `Stop` kept.
+    pub delete: Vec<String>,
 }
 
 /// Which jobs to list.

@@ -14,7 +14,7 @@ use crate::{
     site::{Environment, Partition, System},
     workload::Workload,
 };
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 /// Check x variant x partition x environment. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -74,8 +74,6 @@ pub struct Rendered {
     pub rules: Rules,
     /// What the check says of itself.
     pub about: About,
-    /// How long stopped things are kept; `None`: the scheduler's default.
-    pub keep_failed: Option<Duration>,
     /// Not to be run, and why (a `when` rule, a fact that is missing).
     pub skip: Option<String>,
 }

@@ -26,6 +26,8 @@ pub struct Workload {
     pub sched_options: Value,
     /// How long it may take.
     pub limits: Limits,
+    /// How long what failed is kept; `None`: as long as the scheduler's own rule says.
+    pub keep_failed: Option<Duration>,
 }
 
 /// What runs, in the words of the scheduler that will run it.

@@ -46,7 +46,14 @@ fn run(path: &str, count: u64) -> io::Result<()> {
     let origin = Stdout::of("").sections()[0].origin.clone();
     let section = Section::new(origin, 0, text.len() as u64);
     let stdout = Stdout::new(Arc::new(text), [section]);
-    let ending = Ending { started: Timestamp(0), ended: Timestamp(0), exits: Vec::new(), disruption: None, cause: None };
+    let ending = Ending {
+        started: Timestamp(0),
+        ended: Timestamp(0),
+        exits: Vec::new(),
+        disruption: None,
+        cause: None,
+        notes: Vec::new(),
+    };
     let judgement = judge(&rules(count), &stdout, &ending, &|| false);
     println!("{} {}", judgement.outcome, judgement.cause.unwrap_or_default());
     for figure in judgement.measurements {

@@ -156,5 +156,6 @@ fn workload(stage: PathBuf, script: &str) -> Workload {
         num_tasks: 1,
         sched_options: Value::Null,
         limits: Limits { pending: None, run: None, judge: Duration::ZERO },
+        keep_failed: None,
     }
 }

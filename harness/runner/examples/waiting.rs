@@ -84,10 +84,10 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
                     num_tasks: 1,
                     sched_options: Value::Null,
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },
+                    keep_failed: None,
                 },
                 rules: Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() },
                 about: about(number),
-                keep_failed: None,
                 skip: None,
             })
         }),

@@ -76,6 +76,8 @@ pub(crate) struct Flight<'a> {
     airborne: bool,
     /// The compute has ended, and only the objects are left.
     stopped: bool,
+    /// How to look at them.
+    kept: Leftovers,
 }
 
 impl<'a> Flight<'a> {
@@ -87,7 +89,8 @@ impl<'a> Flight<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks::start();
-        Self { context, scheduler, case, job, limits, clocks, said: None, asked: false, airborne: false, stopped: false }
+        let (asked, airborne, stopped) = (false, false, false);
+        Self { context, scheduler, case, job, limits, clocks, said: None, asked, airborne, stopped, kept: Leftovers::default() }
     }
 
     /// What is left of a case that panicked.
@@ -237,7 +240,10 @@ impl<'a> Flight<'a> {
     /// Ends the compute, so that the log can end.
     async fn stop(&mut self, record: &mut Record) {
         match self.cleaned(Disposition::Stop).await {
-            Ok(leftovers) if leftovers.items.is_empty() => self.stopped = true,
+            Ok(leftovers) if leftovers.items.is_empty() => {
+                self.stopped = true;
+                self.kept = leftovers;
+            }
             // The cleanup that follows tries again, and names what is left.
             Ok(_) => {}
             Err(cause) => record.warnings.push(format!("not stopped at once: {cause}")),
@@ -262,13 +268,18 @@ impl<'a> Flight<'a> {
         if self.airborne && !(self.stopped && how == Disposition::Stop) {
             self.context.phase(&self.case, Phase::Cleanup, None);
             match self.cleaned(how).await {
-                Ok(leftovers) => record.leftovers.extend(leftovers.items),
+                Ok(leftovers) => self.kept = leftovers,
                 Err(cause) => {
+                    self.kept = Leftovers::default();
                     record.warnings.push(format!("cleanup failed: {cause}"));
                     record.leftovers.push(self.whatever_is_marked());
                 }
             }
         }
+        let Leftovers { items, look, delete } = std::mem::take(&mut self.kept);
+        record.leftovers.extend(items);
+        record.look.extend(look);
+        record.delete.extend(delete);
         // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
         let nothing_left = !self.airborne || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
         if nothing_left

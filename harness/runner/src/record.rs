@@ -103,6 +103,8 @@ impl Record {
                 self.times.ended = Some(ending.ended);
                 self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
                 self.exits.clone_from(&ending.exits);
+                self.warnings
+                    .extend(ending.notes.iter().filter(|note| !self.warnings.contains(note)).cloned().collect::<Vec<_>>());
             }
             JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Gone { .. } => {}
         }

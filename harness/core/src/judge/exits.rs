@@ -94,6 +94,7 @@ mod tests {
             exits: exits.to_vec(),
             disruption: None,
             cause: cause.map(str::to_owned),
+            notes: Vec::new(),
         }
     }
 

@@ -153,7 +153,7 @@ impl Scheduler for FakeScheduler {
                 Disposition::Delete if items.is_empty() => self.server.delete(&job.identifier),
                 Disposition::Delete => {}
             }
-            Ok(Leftovers { items })
+            Ok(Leftovers { items, ..Leftovers::default() })
         })
     }
 

@@ -203,6 +203,7 @@ impl Thing {
             exits: exits.collect(),
             disruption: status.and_then(|status| status.disruption),
             cause: status.and_then(|status| status.cause.clone()),
+            notes: Vec::new(),
         })
     }
 

@@ -166,7 +166,7 @@ impl LocalScheduler {
         if !live.stop().await {
             let group = leader.map_or(0, |leader| leader.pid);
             let item = format!("processes of job {} on {host} that do not end: kill -KILL -- -{group}", job.identifier);
-            return Ok(Leftovers { items: vec![item] });
+            return Ok(Leftovers { items: vec![item], ..Leftovers::default() });
         }
         if how == Disposition::Delete {
             lock(&self.jobs).remove(&job.identifier);
@@ -183,12 +183,12 @@ impl LocalScheduler {
             Reach::RebootedSince => return Ok(Leftovers::default()),
             Reach::OtherHost | Reach::OtherNamespace => {
                 let items = vec![format!("processes of job {} on {host}: run `muster sweep` there", job.identifier)];
-                return Ok(Leftovers { items });
+                return Ok(Leftovers { items, ..Leftovers::default() });
             }
         }
         let left = end::end(&[Target { identifier: job.identifier.clone(), leader: handle.leader }]).await.concat();
         let items = if left.is_empty() { Vec::new() } else { vec![exit::leftover(&job.identifier, host, &left)] };
-        Ok(Leftovers { items })
+        Ok(Leftovers { items, ..Leftovers::default() })
     }
 
     async fn list_marked(&self, scope: &Scope) -> Result<Vec<Job>, SchedulerError> {

@@ -199,10 +199,10 @@ impl Case {
                         num_tasks: 1,
                         sched_options: Value::Null,
                         limits: self.limits,
+                        keep_failed: None,
                     },
                     rules: self.rules,
                     about,
-                    keep_failed: None,
                     skip: self.skip,
                 })
             }),

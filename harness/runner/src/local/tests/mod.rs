@@ -74,6 +74,7 @@ impl Field {
             num_tasks: 1,
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: Duration::from_secs(1) },
+            keep_failed: None,
         }
     }
 

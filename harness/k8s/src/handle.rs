@@ -1,0 +1,107 @@
+//! What a `Job` of this scheduler remembers: enough to find, watch, read and delete its objects from the store alone.
+
+use crate::kind::WorkloadRules;
+use muster_core::{Value, scheduler::Job};
+use serde::{Deserialize, Serialize};
+
+/// Label of everything that one attempt of one case creates: its identifier.
+pub const LABEL: &str = "rfm";
+/// Label of everything that one session creates.
+pub const SESSION_LABEL: &str = "rfm-session";
+/// Label of what was stopped and kept to be looked at.
+pub const KEPT_LABEL: &str = "rfm-kept";
+/// Annotation of what was kept: when `muster sweep` may remove it (RFC 3339).
+pub const EXPIRES_ANNOTATION: &str = "rfm/expires";
+/// Annotation of the workload: the case's name as displayed.
+pub const CASE_ANNOTATION: &str = "rfm/case";
+
+/// `Job::handle` of a job on Kubernetes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Handle {
+    /// Which cluster, in whose name.
+    pub place: ClusterPlace,
+    /// Everything the manifest asks for, in the order of creation: what the workload refers to comes before it.
+    pub objects: Vec<Object>,
+    /// Which of the objects is the workload.
+    pub workload: usize,
+    /// How many pods the workload will have as far as its manifest says: for display and preflight, never a condition.
+    pub expected_pods: Option<u32>,
+    /// How the workload ends, is found and is stopped.
+    pub rules: WorkloadRules,
+    /// How long stopped objects stay, in seconds.
+    pub keep_seconds: u64,
+}
+
+/// A namespace of a cluster, as somebody who may use it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClusterPlace {
+    /// The kubeconfig's context; `None`: the ServiceAccount of the pod that Muster runs in.
+    pub context: Option<String>,
+    /// The namespace.
+    pub namespace: String,
+}
+
+/// One object of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// What it is.
+    pub resource: Resource,
+    /// Its name, already rewritten.
+    pub name: String,
+    /// The object as it is sent.
+    pub manifest: Value,
+    /// The server's answer to its creation.
+    pub uid: Option<String>,
+}
+
+/// A kind of object and where the API serves it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Resource {
+    /// `batch`; empty for the core group.
+    pub group: String,
+    /// `v1`
+    pub version: String,
+    /// `Job`
+    pub kind: String,
+    /// `jobs`; `None` until the server has been asked, for kinds that Muster does not know.
+    pub plural: Option<String>,
+}
+
+impl Handle {
+    /// Reads a job's handle back.
+    ///
+    /// # Errors
+    /// When it is another scheduler's, or another version's.
+    pub fn of(job: &Job) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(job.handle.clone())
+    }
+
+    /// As it is stored.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The workload itself.
+    pub fn workload(&self) -> Option<&Object> {
+        self.objects.get(self.workload)
+    }
+}
+
+impl Resource {
+    /// From an object's `apiVersion` and `kind`.
+    pub fn of(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None }
+    }
+
+    /// `batch/v1`, or `v1` in the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The name that kubectl understands without doubt: `pods`, `jobs.batch`, `ipujobs.graphcore.ai`.
+    pub fn for_kubectl(&self) -> String {
+        let plural = self.plural.clone().unwrap_or_else(|| self.kind.to_lowercase());
+        if self.group.is_empty() { plural } else { format!("{plural}.{}", self.group) }
+    }
+}

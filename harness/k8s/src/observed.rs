@@ -1,0 +1,81 @@
+//! What is known of one job in the cluster at one moment: input of `status` and `logs`, kept up to date by the watch.
+//!
+//! ```text
+//! API server -watch-> Observed (a level, replaced as a whole) -assess(now)-> Assessment          status
+//!                                        '-> which containers have a log to read, and which are over   logs
+//! ```
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
+use std::{sync::Arc, time::Duration};
+
+/// One job, as last seen.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// The workload object: a Pod is its own.
+    pub workload: Seen,
+    /// Every pod that was ever seen, oldest first, `managedFields` stripped.
+    pub pods: Vec<SeenPod>,
+    /// What was fetched beyond the watch because nothing moves.
+    pub trouble: Trouble,
+    /// When the first object of it was created, by this machine's clock; the start of all patience.
+    pub since: Timestamp,
+}
+
+/// The workload object.
+#[derive(Debug, Clone, Default)]
+pub enum Seen {
+    /// Not yet: the watch may be behind the creation.
+    #[default]
+    NotYet,
+    /// As it is now.
+    Present(Arc<Value>),
+    /// It was there and is not any more; as it was last.
+    Gone(Arc<Value>),
+}
+
+/// A pod of the job.
+#[derive(Debug, Clone)]
+pub struct SeenPod {
+    /// As it is, or was last.
+    pub pod: Arc<Pod>,
+    /// It has vanished from the API.
+    pub gone: bool,
+    /// We asked for its deletion ourselves.
+    pub deleted_by_us: bool,
+}
+
+/// What is asked for only while a job does not move, at most every ten seconds.
+#[derive(Debug, Clone, Default)]
+pub struct Trouble {
+    /// Events of the workload, the objects between it and its pods, and the pods, oldest first.
+    pub events: Vec<Arc<Event>>,
+    /// Kueue's Workload object of it.
+    pub kueue: Option<Arc<Value>>,
+    /// Rights that were missing to find out more: `list events`.
+    pub denied: Vec<String>,
+    /// When this was fetched; `None`: never.
+    pub at: Option<Timestamp>,
+}
+
+/// What an `Observed` means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessment {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Look again after this time even if nothing changes: some patience will be over.
+    pub recheck_in: Option<Duration>,
+    /// It does not move: fetch `Trouble`.
+    pub stuck: bool,
+}
+
+/// What a job is, or why it will never be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// A status for the runner.
+    Status(JobStatus),
+    /// It can never run as it stands (`error{config}`): one sentence with what, where and what to do.
+    Hopeless(String),
+    /// The cluster cannot run it for reasons that are not the check's (`error{infra}`): one sentence.
+    Broken(String),
+}
