@@ -83,7 +83,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let engine = runtime.block_on(Engine::begin(EngineConfig {
         session: session.clone(),
         places: folders,
-        lease: Some(Lease { store: store.clone(), owner: owner::this_owner() }),
+        lease: Some(Lease { store: store.clone(), owner: owner::this_owner(), heir_of: None }),
         schedulers,
         events,
         policy: match cli.run.exec_policy {

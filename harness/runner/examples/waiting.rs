@@ -17,7 +17,7 @@ use muster_runner::{
     engine::{Engine, EngineConfig, ExecPolicy},
     fake::FakeScheduler,
     places::Places,
-    turn::Turn,
+    turn::{Turn, Work},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, error::Error, process::ExitCode, sync::Arc, time::Duration};
@@ -68,7 +68,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         max_jobs,
         attempt: 1,
         about: Arc::new(move || about(number)),
-        render: Box::new(move |facts| {
+        work: Work::Fresh(Box::new(move |facts| {
             let play = json!({
                 "statuses": [{ "state": "running", "nodes": ["node-1"] }, { "after_ms": millis, "state": "ended" }],
                 "logs": [{ "text": "hello from a case that waits\n" }],
@@ -90,7 +90,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
                 about: about(number),
                 skip: None,
             })
-        }),
+        })),
     }
 }
 

@@ -1,5 +1,6 @@
 //! How long an attempt has waited and run. Tokio's clock, so that tests may pause it.
 
+use crate::clock;
 use muster_core::{pipeline::Elapsed, scheduler::JobStatus};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -9,12 +10,19 @@ pub(crate) struct Clocks {
     pending: Duration,
     pending_since: Option<Instant>,
     running_since: Option<Instant>,
+    /// What ran before this process looked counts, as far as the scheduler's own times tell.
+    from_status: bool,
 }
 
 impl Clocks {
     /// From now on it waits.
     pub(crate) fn start() -> Self {
-        Self { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None }
+        Self { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None, from_status: false }
+    }
+
+    /// Another process launched it. How long it waited there is not known, and counts from now on.
+    pub(crate) fn of_another_process() -> Self {
+        Self { from_status: true, ..Self::start() }
     }
 
     /// Takes note of a status, and of when it came.
@@ -29,7 +37,12 @@ impl Clocks {
             _ => {}
         }
         if !waits {
-            self.running_since.get_or_insert_with(Instant::now);
+            let before = match status {
+                JobStatus::Running { since, .. } if self.from_status => clock::now().since(*since),
+                _ => Duration::ZERO,
+            };
+            let now = Instant::now();
+            self.running_since.get_or_insert_with(|| now.checked_sub(before).unwrap_or(now));
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{
     clock,
     context::Context,
     event::Event,
+    journal::{self, Step},
     places::Places,
     record::{End, Record},
     run_case::contained,
@@ -60,6 +61,8 @@ pub struct Lease {
     pub store: Store,
     /// This process.
     pub owner: Owner,
+    /// The dead process that held it before; `None`: the session begins now.
+    pub heir_of: Option<Owner>,
 }
 
 /// `--exec-policy`
@@ -114,14 +117,16 @@ struct Waiting {
 }
 
 impl Engine {
-    /// Begins a session without cases, and writes it down. Must be called within a tokio runtime.
+    /// Begins a session without cases, or takes one over, and writes that down. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
         let EngineConfig { session, places, lease, schedulers, events, policy, maxfail } = config;
-        if let Some(Lease { store, owner }) = &lease {
-            store.begin(&session, owner).await?;
+        match &lease {
+            Some(Lease { store, owner, heir_of: None }) => store.begin(&session, owner).await?,
+            Some(Lease { store, owner, heir_of: Some(dead) }) => store.take_over(&session.id, dead, owner).await?,
+            None => {}
         }
         let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events));
         let shared = Shared { context, schedulers, policy, maxfail, state: Mutex::default(), idle: Notify::new() };
@@ -277,6 +282,7 @@ impl Shared {
         {
             self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
         }
+        journal::reached(Step::ResultStored);
         self.context.emit(Event::Finished(Arc::clone(&result)));
         let failed = !result.outcome.is_fine() && result.outcome != Outcome::Abort;
         let (idle, enough) = {
@@ -287,6 +293,7 @@ impl Shared {
             (state.outstanding == 0, failed && self.maxfail.is_some_and(|limit| state.failures >= limit))
         };
         let _ = answer.send(result);
+        journal::reached(Step::Told);
         if enough {
             let failures = self.maxfail.unwrap_or_default();
             let s = if failures == 1 { "" } else { "s" };

@@ -16,6 +16,7 @@ use crate::{
     clock,
     clocks::Clocks,
     context::{Context, InFlight},
+    journal,
     logs::Collector,
     record::{End, Record},
     run_case::panic_message,
@@ -72,6 +73,8 @@ pub(crate) struct Flight<'a> {
     said: Option<String>,
     /// A launch was begun, whatever became of it.
     asked: bool,
+    /// It was launched before this flight began.
+    launched: bool,
     /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
     airborne: bool,
     /// The compute has ended, and only the objects are left.
@@ -89,8 +92,20 @@ impl<'a> Flight<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks::start();
-        let (asked, airborne, stopped) = (false, false, false);
-        Self { context, scheduler, case, job, limits, clocks, said: None, asked, airborne, stopped, kept: Leftovers::default() }
+        Self {
+            context,
+            scheduler,
+            case,
+            job,
+            limits,
+            clocks,
+            said: None,
+            asked: false,
+            launched: false,
+            airborne: false,
+            stopped: false,
+            kept: Leftovers::default(),
+        }
     }
 
     /// What is left of a case that panicked.
@@ -99,9 +114,18 @@ impl<'a> Flight<'a> {
         Self { airborne: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
     }
 
+    /// Another process has launched it.
+    pub(crate) fn already_launched(&mut self) {
+        self.launched = true;
+        self.clocks = Clocks::of_another_process();
+        self.take_off();
+    }
+
     /// From the launch until nothing runs and the log is on disk.
     pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
-        if let Err(end) = Box::pin(self.launch(record)).await {
+        if !self.launched
+            && let Err(end) = Box::pin(self.launch(record)).await
+        {
             return Over::Nothing(end);
         }
         let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
@@ -112,7 +136,9 @@ impl<'a> Flight<'a> {
                 Box::pin(self.last_words(record)).await;
             }
         }
-        match (followed, Box::pin(logs.drain()).await) {
+        let drained = Box::pin(logs.drain()).await;
+        journal::reached(journal::Step::LogDrained);
+        match (followed, drained) {
             (Ok(ending), Ok(spool)) => Over::Ended(ending, spool),
             (Err(end), Ok(spool)) => Over::Stopped(end, spool),
             (Ok(_), Err(no_log)) => Over::Nothing(no_log),
@@ -132,14 +158,17 @@ impl<'a> Flight<'a> {
                 self.context.phase(&self.case, Phase::Launch, None);
             }
             self.take_off();
+            journal::reached(journal::Step::LaunchBegun);
             let error = match self.launch_once().await {
                 Ok(Launch::Launched(job)) => {
+                    journal::reached(journal::Step::Launched);
                     record.times.launched = Some(clock::now());
                     self.job = Arc::new(job);
                     self.take_off();
                     if let Some(store) = &self.context.store {
                         store.launched(&self.job);
                     }
+                    journal::reached(journal::Step::LaunchStored);
                     return Ok(());
                 }
                 Ok(Launch::NotNow { why, retry_after }) => {
@@ -220,6 +249,7 @@ impl<'a> Flight<'a> {
                     retries = 0;
                     self.clocks.saw(&status);
                     record.saw(&status);
+                    journal::reached(step_of(&status));
                     if let Some(note) = note(&status) {
                         self.say(Phase::Run, note);
                     }
@@ -354,6 +384,14 @@ impl<'a> Flight<'a> {
     fn landed(&mut self) {
         self.airborne = false;
         self.context.landed(&self.job.identifier);
+    }
+}
+
+fn step_of(status: &JobStatus) -> journal::Step {
+    match status {
+        JobStatus::NotSeen | JobStatus::Pending { .. } => journal::Step::Seen,
+        JobStatus::Running { .. } => journal::Step::Running,
+        JobStatus::Ended(_) | JobStatus::Gone { .. } => journal::Step::Ended,
     }
 }
 

@@ -11,6 +11,7 @@ pub mod event;
 pub mod fake;
 mod flight;
 pub mod identifier;
+mod journal;
 mod judging;
 pub mod local;
 mod logs;

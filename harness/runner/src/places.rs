@@ -10,6 +10,7 @@
 //!
 //! All functions here block; the engine calls them on blocking threads.
 
+use crate::spool;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     error::chain,
@@ -160,6 +161,22 @@ impl Places {
             Err(error) => return Err(failed(error)),
         }
         fs::write(path.join(OWNER), &self.session.0).map_err(failed)
+    }
+
+    /// Takes the folder of an attempt that a process now gone has begun in this session. What runs keeps its files, and its
+    /// log is collected from the start; what will be launched anew finds the folder empty.
+    pub(crate) fn take_up(&self, path: &Path, launched: bool) -> Result<(), PlacesError> {
+        if !launched || !path.is_dir() {
+            return self.create(path);
+        }
+        let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if spool::is_unfinished(&entry.file_name()) {
+                fs::remove_file(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Moves script, stdout and sections of a passed attempt to its output folder and removes the stage folder. Says

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! identifier -> render -> plan -> stage folder -> intent stored -> Begun          `prepare`: nothing exists yet
+//! (or: what a process that is gone had begun -> Begun                             `take_up`: something may exist)
 //!   -> launch -> wait ... -> (stop) -> log drained                                 `flight`: something may exist
 //!   -> stdout -> judge -> files kept                                               `judging`: what ended by itself
 //!   -> cleanup_after(outcome) -> result
@@ -11,23 +12,24 @@
 
 use crate::{
     clock,
-    context::Context,
+    context::{Context, InFlight},
     event::Event,
     flight::{Flight, Over},
+    journal::{self, Step},
     judging::{Home, judged, unjudged},
     places::Attempt,
     record::{End, Record},
-    turn::Turn,
+    turn::{Begun, Render, Turn, Work},
 };
 use futures_util::FutureExt;
 use muster_core::{
-    case::Identifier,
+    case::{CaseName, Identifier},
     diagnostic::Diagnostic,
     error::chain,
     pipeline::cleanup_after,
     result::{About, CaseResult, Outcome, Phase},
     rules::Rules,
-    scheduler::{Job, Scheduler},
+    scheduler::{Disposition, Job, Scheduler},
     script::LOG_FILE,
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
@@ -41,6 +43,14 @@ struct Ready {
     job: Arc<Job>,
     rules: Arc<Rules>,
     limits: Limits,
+    /// It is out there already.
+    launched: bool,
+}
+
+/// A case of which nothing exists yet.
+struct Fresh {
+    folder: String,
+    render: Render,
 }
 
 /// Runs a case and survives it.
@@ -72,7 +82,13 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
 async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn) -> CaseResult {
     let mut record = Record::new(&turn, clock::now());
     // Boxed, here and below, is what is over before the long wait, or comes after it: thousands of cases wait at once.
-    let end = match Box::pin(prepare(context, scheduler, turn, &mut record)).await {
+    let ready = Box::pin(async {
+        match turn.work {
+            Work::Fresh(render) => prepare(context, scheduler, Fresh { folder: turn.folder, render }, &mut record).await,
+            Work::Begun(begun) => take_up(context, scheduler, turn.folder, *begun, &mut record).await,
+        }
+    });
+    let end = match ready.await {
         Ok(ready) => Box::pin(attempt(context, scheduler, ready, &mut record)).await,
         Err(end) => end,
     };
@@ -80,14 +96,20 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: 
 }
 
 /// Everything that comes before something may exist.
-async fn prepare(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: Turn, record: &mut Record) -> Result<Ready, End> {
+async fn prepare(
+    context: &Arc<Context>,
+    scheduler: &Arc<dyn Scheduler>,
+    fresh: Fresh,
+    record: &mut Record,
+) -> Result<Ready, End> {
     if context.cancel.is_cancelled() {
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
     let identifier = context.identifiers.draw().map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
     let work = {
         let (context, scheduler, identifier) = (Arc::clone(context), Arc::clone(scheduler), identifier.clone());
-        move || plan(&context, &*scheduler, turn, identifier)
+        let (name, attempt) = (Arc::clone(&record.name), record.attempt);
+        move || plan(&context, &*scheduler, (&name, attempt), fresh, identifier)
     };
     let planned = context.on_disk(work).await.unwrap_or_else(|lost| {
         let why = lost.try_into_panic().map(|panic| panic_message(&*panic).to_owned());
@@ -105,7 +127,9 @@ async fn prepare(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: T
     };
     record.folder = Some(ready.job.stage.clone());
     record.identifier = Some(ready.job.identifier.clone());
+    journal::reached(Step::Planned);
     let stored = intent(context, record, &about, &ready).await;
+    journal::reached(Step::IntentStored);
     begun();
     record.about = about;
     stored.map(|()| ready)
@@ -115,14 +139,19 @@ async fn prepare(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: T
 async fn intent(context: &Context, record: &Record, about: &About, ready: &Ready) -> Result<(), End> {
     let Some(store) = &context.store else { return Ok(()) };
     let (session, name, attempt) = (&context.session.id, &*record.name, record.attempt);
-    let intent = Intent { session, name, about, attempt, job: &ready.job, rules: &ready.rules };
+    let intent = Intent { session, name, about, attempt, job: &ready.job, rules: &ready.rules, limits: &ready.limits };
     store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
 }
 
 /// Renders, plans and makes the stage folder. Blocks.
-fn plan(context: &Context, scheduler: &dyn Scheduler, turn: Turn, identifier: Identifier) -> Result<(Ready, About), End> {
-    let Turn { name, folder, attempt, render, .. } = turn;
-    let stage = context.places.stage_of(Attempt { case: &name, folder: &folder, number: attempt, identifier: &identifier });
+fn plan(
+    context: &Context,
+    scheduler: &dyn Scheduler,
+    (name, attempt): (&CaseName, u32),
+    Fresh { folder, render }: Fresh,
+    identifier: Identifier,
+) -> Result<(Ready, About), End> {
+    let stage = context.places.stage_of(Attempt { case: name, folder: &folder, number: attempt, identifier: &identifier });
     let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage };
     let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
     let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
@@ -131,7 +160,33 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, turn: Turn, identifier: Id
     }
     let job = scheduler.plan(&workload).map_err(mistakes)?;
     context.places.create(&facts.stage).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
-    Ok((Ready { folder, job: Arc::new(job), rules: Arc::new(rules), limits: workload.limits }, about))
+    let (job, rules) = (Arc::new(job), Arc::new(rules));
+    Ok((Ready { folder, job, rules, limits: workload.limits, launched: false }, about))
+}
+
+/// Goes on with what a process that is gone had begun. What was launched is followed from where it is now; of what may
+/// or may not have been launched nothing is left when it is launched anew, so that it runs once.
+async fn take_up(
+    context: &Arc<Context>,
+    scheduler: &Arc<dyn Scheduler>,
+    folder: String,
+    begun: Begun,
+    record: &mut Record,
+) -> Result<Ready, End> {
+    let Begun { job, rules, limits, launched } = begun;
+    record.folder = Some(job.stage.clone());
+    record.identifier = Some(job.identifier.clone());
+    context.emit(Event::Begun { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: clock::now() });
+    let job = Arc::new(job);
+    if !launched {
+        let lost = InFlight { case: Arc::clone(&record.name), job: Arc::clone(&job) };
+        Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
+    }
+    let (shared, stage) = (Arc::clone(context), job.stage.clone());
+    let taken = context.on_disk(move || shared.places.take_up(&stage, launched)).await;
+    let taken = taken.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
+    taken.map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
+    Ok(Ready { folder, job, rules: Arc::new(rules), limits, launched })
 }
 
 /// All mistakes in one sentence.
@@ -145,15 +200,20 @@ fn sentence(mistakes: &[Diagnostic]) -> String {
 
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
-    let Ready { folder, job, rules, limits } = ready;
+    let Ready { folder, job, rules, limits, launched } = ready;
     let (stage, identifier) = (job.stage.clone(), job.identifier.clone());
     let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
+    if launched {
+        flight.already_launched();
+    }
     let end = match flight.run(record).await {
         Over::Nothing(end) => end,
         Over::Ended(ending, spool) => {
             let (name, number, stage) = (Arc::clone(&record.name), record.attempt, stage.clone());
             let home = Home { name, folder, number, identifier, stage };
-            Box::pin(judged(context, record, rules, (ending, spool), limits.judge, home)).await
+            let end = Box::pin(judged(context, record, rules, (ending, spool), limits.judge, home)).await;
+            journal::reached(Step::Judged);
+            end
         }
         Over::Stopped(end, spool) => {
             let exits = record.exits.clone();
@@ -162,6 +222,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
         }
     };
     Box::pin(flight.cleanup(cleanup_after(&end.outcome), record)).await;
+    journal::reached(Step::CleanedUp);
     if end.outcome == Outcome::Abort && !record.has_log {
         // It never ran: there is nothing to look at.
         let (shared, stage) = (Arc::clone(context), stage.clone());

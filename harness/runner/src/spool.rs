@@ -18,6 +18,7 @@ use muster_core::{
 };
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
@@ -30,6 +31,11 @@ const SPOOL: &str = ".rfm_spool.";
 const UNFINISHED: &str = "rfm_job.out.part";
 /// In a log that is not copied, lines are counted up to this size.
 const COUNTED: usize = 64 * 1024;
+
+/// Whether a file is part of a log that was not put together.
+pub(crate) fn is_unfinished(name: &OsStr) -> bool {
+    name == UNFINISHED || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
+}
 
 /// The log of one attempt.
 #[derive(Debug)]

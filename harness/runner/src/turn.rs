@@ -1,11 +1,15 @@
-//! A case that waits for its turn: what the engine must know of it before anything of it is rendered.
+//! A case that waits for its turn: what the engine must know of it before anything of it is rendered, or what a process
+//! that is gone has left of it.
 
 use muster_core::{
     case::CaseName,
     diagnostic::Diagnostic,
     result::About,
+    rules::Rules,
+    scheduler::Job,
     site::SchedulerKind,
     test_case::{LaunchFacts, Rendered, TestCase},
+    workload::Limits,
 };
 use std::{fmt, sync::Arc};
 
@@ -30,7 +34,28 @@ pub struct Turn {
     /// What is said of it if it never gets as far as being rendered.
     pub about: Describe,
     /// What it is to run.
-    pub render: Render,
+    pub work: Work,
+}
+
+/// Where a case stands when its turn comes.
+pub enum Work {
+    /// Nothing of it exists yet.
+    Fresh(Render),
+    /// Another process planned it, and perhaps launched it, and is gone.
+    Begun(Box<Begun>),
+}
+
+/// A case as the store remembers it.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// As launched if that is known, else as planned.
+    pub job: Job,
+    /// How it will be judged.
+    pub rules: Rules,
+    /// How long it may take.
+    pub limits: Limits,
+    /// It is known to have been launched.
+    pub launched: bool,
 }
 
 impl From<TestCase> for Turn {
@@ -45,7 +70,7 @@ impl From<TestCase> for Turn {
                 let case = case.clone();
                 Arc::new(move || case.about())
             },
-            render: Box::new(move |facts| case.render(facts)),
+            work: Work::Fresh(Box::new(move |facts| case.render(facts))),
         }
     }
 }

@@ -2,10 +2,10 @@
 //! of kinds is the order of a job's life, so no sender's order is lost.
 
 use crate::{
-    StoreError, bind, connect,
+    StoreError, bind, connect, decode,
     error::SqlError,
     message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
-    schema::{INSERT_SESSION, Statements},
+    schema::{INSERT_SESSION, Statements, TAKE_OVER_SESSION},
 };
 use muster_core::{case::SessionId, perf::Measurement, time::Timestamp};
 use sqlx::{Row, SqliteConnection};
@@ -100,14 +100,16 @@ impl Writer {
         execute(&mut self.connection, "BEGIN IMMEDIATE").await?;
         let written = async {
             let begun = insert_sessions(&mut self.connection, messages).await?;
+            let taken = take_over_sessions(&mut self.connection, messages).await?;
             let last = Ids::last(&mut self.connection, messages).await?;
             let rows = Rows::sort(messages, &self.sessions, last);
             rows.write(&mut self.connection, &self.statements).await?;
             execute(&mut self.connection, "COMMIT").await?;
-            Ok((begun, rows.new_cases))
+            Ok((begun, taken, rows.new_cases))
         };
         match written.await {
-            Ok((begun, cases)) => {
+            Ok((begun, taken, cases)) => {
+                self.sessions.extend(taken);
                 self.learn(begun, cases);
                 self.forget(messages);
                 Ok(())
@@ -153,6 +155,24 @@ async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message
         }
     }
     Ok(begun)
+}
+
+/// The sessions that change hands in this transaction, with the cases that they have already.
+async fn take_over_sessions(
+    connection: &mut SqliteConnection,
+    messages: &[&Message],
+) -> Result<Vec<(Text, SessionCases)>, sqlx::Error> {
+    let mut taken = Vec::new();
+    for message in messages {
+        let Message::TakeOver(entry) = message else { continue };
+        let row = bind::take_over(sqlx::query(TAKE_OVER_SESSION), entry).fetch_one(&mut *connection).await?;
+        let number: i64 = row.try_get("number")?;
+        let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
+        let case = |row| Ok((Text::from(decode::name(row)?.to_string()), row.try_get("id")?));
+        let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
+        taken.push((Arc::clone(&entry.session), SessionCases { number, cases }));
+    }
+    Ok(taken)
 }
 
 /// The highest ids given out. Nobody else gives out any while this transaction holds the write lock.
@@ -211,7 +231,7 @@ impl<'m> Rows<'m> {
                 }
                 Message::Cleaned(key) => rows.cleaned.push(key),
                 Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
-                Message::Begin(_) | Message::Close => {}
+                Message::Begin(_) | Message::TakeOver(_) | Message::Close => {}
             }
         }
         rows.drop_outdated();
@@ -284,8 +304,8 @@ mod tests {
     }
 
     fn intent(identifier: &str, display: &str) -> Message {
-        let [stage, plan, rules] = ["", "{}", "{}"].map(Into::into);
-        let entry = IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules };
+        let [stage, plan, rules, limits] = ["", "{}", "{}", "{}"].map(Into::into);
+        let entry = IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules, limits };
         Message::Intent(Box::new(entry))
     }
 

@@ -1,7 +1,8 @@
 //! Values into statements, in the order of their columns: the inverse is `decode`.
 
 use crate::{
-    message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, SessionEntry, Text},
+    Owner,
+    message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, SessionEntry, TakeOver, Text},
     schema::Statement,
 };
 use muster_core::{
@@ -11,8 +12,8 @@ use muster_core::{
 use std::sync::Arc;
 
 pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
-    let SessionEntry { session, command, owner } = entry;
-    statement
+    let SessionEntry { session, command, owner: holder } = entry;
+    let statement = statement
         .bind(session.id.0.clone())
         .bind(session.started.0)
         .bind(time(session.ended))
@@ -23,7 +24,16 @@ pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
         .bind(session.workdir.to_string_lossy().into_owned())
         .bind(session.version.clone())
         .bind(session.num_cases)
-        .bind(i64::from(session.interrupted))
+        .bind(i64::from(session.interrupted));
+    owner(statement, holder)
+}
+
+pub(crate) fn take_over(statement: Statement, entry: &TakeOver) -> Statement {
+    owner(owner(statement.bind(Arc::clone(&entry.session)), &entry.from), &entry.to)
+}
+
+fn owner(statement: Statement, owner: &Owner) -> Statement {
+    statement
         .bind(owner.host.clone())
         .bind(owner.pid)
         .bind(i64::try_from(owner.start_time).unwrap_or(i64::MAX))
@@ -54,6 +64,7 @@ pub(crate) fn intent(statement: Statement, (session, case, entry): &(i64, i64, &
         .bind(Arc::clone(&entry.stage))
         .bind(Arc::clone(&entry.plan))
         .bind(Arc::clone(&entry.rules))
+        .bind(Arc::clone(&entry.limits))
 }
 
 pub(crate) fn job(statement: Statement, key: &JobKey) -> Statement {

@@ -103,6 +103,7 @@ pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
             None => Vec::new(),
         },
         rules: json(row, "rules")?,
+        limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
     })
 }
 
@@ -120,7 +121,7 @@ fn state(row: &SqliteRow) -> Result<JobState, Error> {
     word(row, "state")
 }
 
-fn name(row: &SqliteRow) -> Result<CaseName, Error> {
+pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {
     Ok(CaseName {
         display: row.try_get("display")?,
         check: row.try_get("check_name")?,

@@ -89,6 +89,12 @@ pub enum StoreError {
         /// Which.
         session: SessionId,
     },
+    /// A session that was to be taken over has ended, or has another owner by now.
+    #[error("session {session} has been taken over by somebody else, or has ended")]
+    Taken {
+        /// Which.
+        session: SessionId,
+    },
     /// A query failed, or a row makes no sense.
     #[error("read {what} from the results database {}", path.display())]
     Read {
@@ -145,7 +151,12 @@ impl SqlError {
 
     /// It is about what was to be written, and not about the file or a lock.
     pub(crate) fn is_about_a_row(&self) -> bool {
-        matches!(self.code(), Some(TOO_BIG | CONSTRAINT))
+        self.is_no_row() || matches!(self.code(), Some(TOO_BIG | CONSTRAINT))
+    }
+
+    /// The row that was to be changed is not there, or not as it was.
+    pub(crate) fn is_no_row(&self) -> bool {
+        matches!(&*self.0, sqlx::Error::RowNotFound)
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) enum Message {
     Marks(JobKey, Text),
     Finished(Box<AttemptEntry>),
     Cleaned(JobKey),
+    TakeOver(Box<TakeOver>),
     End { session: Text, ended: Timestamp, interrupted: bool },
     Close,
 }
@@ -75,6 +76,13 @@ impl SessionEntry {
     }
 }
 
+/// Another process goes on with a session.
+pub(crate) struct TakeOver {
+    pub(crate) session: Text,
+    pub(crate) from: Owner,
+    pub(crate) to: Owner,
+}
+
 /// A row of `case`.
 pub(crate) struct CaseEntry {
     /// What makes it one case of its session: the name as displayed, with its place.
@@ -98,6 +106,7 @@ pub(crate) struct IntentEntry {
     pub(crate) stage: Text,
     pub(crate) plan: Text,
     pub(crate) rules: Text,
+    pub(crate) limits: Text,
 }
 
 impl IntentEntry {
@@ -109,6 +118,7 @@ impl IntentEntry {
             stage: lossy(&intent.job.stage),
             plan: encode_job(intent.job)?,
             rules: encode("judging rules", intent.name, intent.rules)?,
+            limits: encode("limits", intent.name, intent.limits)?,
         })
     }
 }

@@ -5,7 +5,7 @@ use sqlx::SqliteConnection;
 use std::path::Path;
 
 /// Step `n` of this list makes version `n + 1`. A step that has been released is never changed.
-const STEPS: &[&str] = &[include_str!("migrations/0001_spine.sql")];
+const STEPS: &[&str] = &[include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_resume.sql")];
 
 /// Brings the file to the version this crate knows.
 pub(crate) async fn to_newest(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
@@ -85,9 +85,9 @@ mod tests {
     use sqlx::{Connection, sqlite::SqliteConnectOptions};
 
     /// What a later muster might have: our steps and one more.
-    const LATER: &[&str] = &[STEPS[0], "ALTER TABLE session ADD COLUMN seed INTEGER; UPDATE session SET seed = 7;"];
+    const LATER: &[&str] = &[STEPS[0], STEPS[1], "ALTER TABLE session ADD COLUMN seed INTEGER; UPDATE session SET seed = 7;"];
 
-    const BROKEN: &[&str] = &[STEPS[0], "CREATE TABLE more (id INTEGER); INSERT INTO nothing VALUES (1);"];
+    const BROKEN: &[&str] = &[STEPS[0], STEPS[1], "CREATE TABLE more (id INTEGER); INSERT INTO nothing VALUES (1);"];
 
     async fn file(folder: &tempfile::TempDir) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(folder.path().join("results.db")).create_if_missing(true);
@@ -118,7 +118,7 @@ mod tests {
         sqlx::raw_sql(INSERT).execute(&mut connection).await.unwrap();
         apply(&mut connection, Path::new("results.db"), LATER).await.unwrap();
         assert_eq!(number(&mut connection, "SELECT seed FROM session").await, 7);
-        assert_eq!(number(&mut connection, "SELECT max(version) FROM schema_version").await, 2);
+        assert_eq!(number(&mut connection, "SELECT max(version) FROM schema_version").await, 3);
     }
 
     #[tokio::test]
@@ -127,7 +127,7 @@ mod tests {
         let mut connection = file(&folder).await;
         apply(&mut connection, Path::new("results.db"), LATER).await.unwrap();
         let error = to_newest(&mut connection, Path::new("results.db")).await.unwrap_err();
-        assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 3, known: 2, .. }), "{error:?}");
     }
 
     #[tokio::test]
@@ -135,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut connection = file(&folder).await;
         let error = apply(&mut connection, Path::new("results.db"), BROKEN).await.unwrap_err();
-        assert!(matches!(error, StoreError::Migrate { version: 2, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Migrate { version: 3, .. }), "{error:?}");
         assert_eq!(number(&mut connection, "SELECT count(*) FROM sqlite_master").await, 0);
         to_newest(&mut connection, Path::new("results.db")).await.unwrap();
     }

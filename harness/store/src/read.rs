@@ -8,6 +8,7 @@ use muster_core::{
     rules::Rules,
     scheduler::{Job, LogMarks},
     time::Timestamp,
+    workload::Limits,
 };
 use serde::Deserialize;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
@@ -83,6 +84,8 @@ pub struct JobRow {
     pub marks: LogMarks,
     /// How it would be judged.
     pub rules: Rules,
+    /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
+    pub limits: Option<Limits>,
 }
 
 /// A job of which something may be left.

@@ -12,6 +12,11 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended
     workdir, version, num_cases, interrupted, owner_host, owner_pid, owner_start_time, owner_boot_id) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING number";
 
+/// Only from the owner that is known to be dead: two who would go on with the same session cannot both.
+pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $6, owner_pid = $7, owner_start_time = $8, \
+    owner_boot_id = $9 WHERE id = $1 AND owner_host = $2 AND owner_pid = $3 AND owner_start_time = $4 \
+    AND owner_boot_id = $5 AND ended IS NULL RETURNING number";
+
 /// One statement in the forms for 1, 2, 4, 8, 16 and 32 rows: any number of rows takes few trips, and few texts stay
 /// prepared.
 pub(crate) struct ForRows([Arc<str>; 6]);
@@ -87,7 +92,10 @@ impl Statements {
                 r#""case""#,
                 &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about"],
             ),
-            intent: ForRows::insert("job", &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules"]),
+            intent: ForRows::insert(
+                "job",
+                &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules", "limits"],
+            ),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
                 "launched = row.column3, state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",

@@ -5,7 +5,7 @@ use crate::{
     Owner, StoreError,
     batch::Writer,
     connect,
-    message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, encode, encode_job},
+    message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
 };
 use muster_core::{
     case::{CaseName, SessionId},
@@ -13,6 +13,7 @@ use muster_core::{
     rules::Rules,
     scheduler::{Job, LogMark},
     time::Timestamp,
+    workload::Limits,
 };
 use sqlx::SqliteConnection;
 use std::{
@@ -43,6 +44,8 @@ pub struct Intent<'a> {
     pub job: &'a Job,
     /// How it will be judged: the files may have changed when a session is resumed.
     pub rules: &'a Rules,
+    /// How long it may wait, run and be judged.
+    pub limits: &'a Limits,
 }
 
 /// The results database, open for writing. Cheap to clone; needs a tokio runtime with its clock enabled.
@@ -92,6 +95,16 @@ impl Store {
     /// Writes down a session and who holds it.
     pub async fn begin(&self, session: &Session, owner: &Owner) -> Result<(), StoreError> {
         self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
+    }
+
+    /// Makes `to` the owner of a session that has not ended, unless somebody else was faster.
+    pub async fn take_over(&self, session: &SessionId, from: &Owner, to: &Owner) -> Result<(), StoreError> {
+        let take_over = TakeOver { session: session.0.as_str().into(), from: from.clone(), to: to.clone() };
+        let taken = self.commit(|| Ok(Message::TakeOver(Box::new(take_over)))).await;
+        taken.map_err(|error| match error {
+            StoreError::Write { cause, .. } if cause.is_no_row() => StoreError::Taken { session: session.clone() },
+            error => error,
+        })
     }
 
     /// Writes down what is about to be launched.

@@ -2,6 +2,7 @@
 
 use crate::support::{Bench, Case, all, case, tally};
 use muster_core::result::Outcome;
+use muster_runner::turn::Work;
 use muster_runner::{fake::Call, signals::Signals};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
@@ -75,11 +76,12 @@ async fn what_waits_is_aborted_without_a_job_and_with_the_reason() {
 async fn between_plan_and_launch_it_leaves_nothing_behind() {
     let bench = Bench::new().await;
     let mut turn = case("a", life()).turn();
-    let (engine, render) = (bench.engine.clone(), turn.render);
-    turn.render = Box::new(move |facts| {
+    let engine = bench.engine.clone();
+    let Work::Fresh(render) = turn.work else { panic!("a new case") };
+    turn.work = Work::Fresh(Box::new(move |facts| {
         engine.cancel("enough");
         render(facts)
-    });
+    }));
     let result = bench.engine.submit(turn).await.expect("a result");
     assert_eq!((&result.outcome, &result.folder), (&Outcome::Abort, &None));
     let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();

@@ -17,7 +17,7 @@ use muster_runner::{
     event::Event,
     fake::FakeScheduler,
     places::Places,
-    turn::Turn,
+    turn::{Turn, Work},
 };
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
@@ -185,7 +185,7 @@ impl Case {
                 let about = about.clone();
                 Arc::new(move || about.clone())
             },
-            render: Box::new(move |facts| {
+            work: Work::Fresh(Box::new(move |facts| {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
                 }
@@ -205,7 +205,7 @@ impl Case {
                     about,
                     skip: self.skip,
                 })
-            }),
+            })),
         }
     }
 }

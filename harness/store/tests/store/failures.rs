@@ -1,6 +1,6 @@
 //! What cannot be written or found.
 
-use crate::support::{intend, job, owner, result, session};
+use crate::support::{intend, job, limits, owner, result, session};
 use muster_core::{case::SessionId, error::chain, result::Outcome, time::Timestamp};
 use muster_store::{Reader, Store, StoreError};
 use std::os::unix::ffi::OsStringExt;
@@ -81,7 +81,15 @@ async fn a_path_that_is_no_text_is_refused_before_anything_is_written() {
     let mut job = job(&session.id, 1);
     job.stage = std::ffi::OsString::from_vec(b"stage/\xff".to_vec()).into();
     let (name, about, rules) = (crate::support::name(1), crate::support::about(), crate::support::rules());
-    let intent = muster_store::Intent { session: &session.id, name: &name, about: &about, attempt: 1, job: &job, rules: &rules };
+    let intent = muster_store::Intent {
+        session: &session.id,
+        name: &name,
+        about: &about,
+        attempt: 1,
+        job: &job,
+        rules: &rules,
+        limits: &limits(),
+    };
     let error = chain(&store.intent(&intent).await.unwrap_err());
     assert_eq!(error, "store the job of nbody %num_bodies=1 @eidf:gpu-service+default: path contains invalid UTF-8 characters");
 }

@@ -1,12 +1,12 @@
 //! A session from its beginning to its end.
 
-use crate::support::{intend, launched, owner, result, rules, session};
+use crate::support::{intend, launched, limits, owner, result, rules, session};
 use muster_core::{
     result::{CaseResult, Failure, Outcome},
     scheduler::{Disruption, LogMark},
     time::Timestamp,
 };
-use muster_store::{JobState, Reader, SessionState, Store};
+use muster_store::{JobState, Reader, SessionState, Store, StoreError};
 
 #[tokio::test]
 async fn a_reader_sees_a_session_as_it_goes_on() {
@@ -33,6 +33,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     assert_eq!(unfinished.len(), 1);
     let row = &unfinished[0];
     assert_eq!((&row.job, row.state, &row.marks, &row.rules), (&launched(&first), JobState::Launched, &vec![mark], &rules()));
+    assert_eq!(row.limits, Some(limits()));
     let open: Vec<_> = reader.open_jobs().await.unwrap().into_iter().map(|open| (open.job, open.state)).collect();
     assert_eq!(open, [(launched(&first), JobState::Launched), (second.clone(), JobState::Ended)]);
 
@@ -46,6 +47,33 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("fail".to_owned(), 1), ("pass".to_owned(), 1)]);
     assert_eq!(reader.open_jobs().await.unwrap(), []);
     assert_eq!(reader.unfinished(&session.id).await.unwrap(), []);
+    reader.integrity().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let killed = Store::open(&path).await.unwrap();
+    killed.begin(&session, &owner(1)).await.unwrap();
+    intend(&killed, &session.id, 1, 1).await.unwrap();
+    killed.close().await.unwrap();
+
+    let (heir, late) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
+    heir.take_over(&session.id, &owner(1), &owner(2)).await.unwrap();
+    let error = late.take_over(&session.id, &owner(1), &owner(3)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
+    heir.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
+    heir.end(&session.id, Timestamp(9), false).await.unwrap();
+    heir.close().await.unwrap();
+
+    let reader = Reader::open(&path).await.unwrap();
+    let row = reader.session(&session.id.0, &|_| true).await.unwrap();
+    assert_eq!((row.owner, row.state), (owner(2), SessionState::Ended));
+    assert_eq!(reader.results(&session.id).await.unwrap().len(), 1);
+    let error = late.take_over(&session.id, &owner(2), &owner(3)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "an ended session has no heir: {error}");
     reader.integrity().await.unwrap();
 }
 

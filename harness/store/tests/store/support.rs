@@ -10,8 +10,10 @@ use muster_core::{
     scheduler::{Exit, Job, SectionExit},
     site::SchedulerKind,
     time::Timestamp,
+    workload::Limits,
 };
 use muster_store::{Intent, Owner, Store, StoreError};
+use std::time::Duration;
 
 pub(crate) fn session(id: &str, started: i64) -> Session {
     Session {
@@ -89,6 +91,10 @@ pub(crate) fn rules() -> Rules {
     Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() }
 }
 
+pub(crate) fn limits() -> Limits {
+    Limits { pending: Some(Duration::from_mins(2)), run: None, judge: Duration::from_mins(5) }
+}
+
 pub(crate) fn measurement(variable: &str, value: f64) -> Measurement {
     Measurement {
         variable: variable.into(),
@@ -135,6 +141,6 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
 pub(crate) async fn intend(store: &Store, session: &SessionId, number: u32, attempt: u32) -> Result<Job, StoreError> {
     let job = job(session, number);
     let (name, about, rules) = (name(number), about(), rules());
-    store.intent(&Intent { session, name: &name, about: &about, attempt, job: &job, rules: &rules }).await?;
+    store.intent(&Intent { session, name: &name, about: &about, attempt, job: &job, rules: &rules, limits: &limits() }).await?;
     Ok(job)
 }
