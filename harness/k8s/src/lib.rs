@@ -14,3 +14,6 @@
 pub mod handle;
 pub mod kind;
 pub mod observed;
+pub mod sections;
+pub mod selector;
+pub mod status;

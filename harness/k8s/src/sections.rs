@@ -1,0 +1,182 @@
+//! Which containers of a pod have a section in the stdout, what it is called and where it stands.
+//!
+//! The one place that names sections: exits (`status`) and logs (`logs`) meet by title. Every init and main container
+//! is logged. A native sidecar (an init container that restarts always) is not: it belongs to the platform, not to the
+//! workload, and its end means nothing.
+
+use crate::{handle::Handle, kind::WorkloadRules, selector};
+use k8s_openapi::{api::core::v1::Pod, jiff};
+use muster_core::{stdout::SectionOrigin, time::Timestamp};
+use std::collections::BTreeMap;
+
+/// A container of a pod, in the order of its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerLog {
+    /// Its name.
+    pub name: String,
+    /// It runs before the main containers.
+    pub init: bool,
+    /// A native sidecar: neither logged nor waited for.
+    pub sidecar: bool,
+    /// It decides how the pod ended. Init containers decide too, but only by failing.
+    pub primary: bool,
+}
+
+impl ContainerLog {
+    /// Whether its log is a section.
+    pub fn logged(&self) -> bool {
+        !self.sidecar
+    }
+}
+
+/// Every container of a pod: init containers first, each group in the manifest's order.
+///
+/// Primary are those that `rules` name, else the one that the pod's annotation `kubectl.kubernetes.io/default-container`
+/// names, else all main containers. A name that the pod does not have counts as not given.
+pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
+    const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+    let Some(spec) = &pod.spec else { return Vec::new() };
+    let has = |name: &str| spec.containers.iter().any(|container| container.name == name);
+    let mut deciding: Vec<&str> = rules.primary_containers.iter().map(String::as_str).filter(|name| has(name)).collect();
+    if deciding.is_empty() {
+        let default = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_CONTAINER));
+        deciding.extend(default.map(String::as_str).filter(|name| has(name)));
+    }
+    let init = spec.init_containers.iter().flatten().map(|container| ContainerLog {
+        name: container.name.clone(),
+        init: true,
+        sidecar: container.restart_policy.as_deref() == Some("Always"),
+        primary: false,
+    });
+    let main = spec.containers.iter().map(|container| ContainerLog {
+        name: container.name.clone(),
+        init: false,
+        sidecar: false,
+        primary: deciding.is_empty() || deciding.contains(&container.name.as_str()),
+    });
+    init.chain(main).collect()
+}
+
+/// Where a container's section comes from and stands. Its `title` is the section's name: the pod's, and the
+/// container's too where several of the pod are logged.
+pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
+    let empty = BTreeMap::new();
+    let labels = pod.metadata.labels.as_ref().unwrap_or(&empty);
+    let several = containers(pod, &handle.rules).iter().filter(|container| container.logged()).count() > 1;
+    SectionOrigin {
+        name: pod.metadata.name.clone().unwrap_or_default(),
+        container: several.then(|| container.to_owned()),
+        role: role(labels, &handle.rules),
+        index: index(pod, labels),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| timestamp(time.0)).unwrap_or_default(),
+        node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+    }
+}
+
+/// A section's name without the rest of its origin.
+pub fn title(pod: &Pod, container: &str, handle: &Handle) -> String {
+    origin(pod, container, handle).title()
+}
+
+/// A time of the API in the core's terms.
+pub(crate) fn timestamp(time: jiff::Timestamp) -> Timestamp {
+    Timestamp(time.as_microsecond())
+}
+
+/// The first role whose selector takes the pod; a pod that none takes comes last.
+fn role(labels: &BTreeMap<String, String>, rules: &WorkloadRules) -> u32 {
+    let takes = |selector: &Option<String>| selector.as_ref().is_none_or(|selector| selector::matches(selector, labels));
+    let place = rules.roles.iter().position(|role| takes(&role.selector)).unwrap_or(rules.roles.len());
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// What the controllers number their pods with. A group's index stands before the index within the group.
+fn index(pod: &Pod, labels: &BTreeMap<String, String>) -> u32 {
+    const GROUP: [&str; 2] = ["jobset.sigs.k8s.io/job-global-index", "leaderworkerset.sigs.k8s.io/group-index"];
+    const MEMBER: [&str; 5] = [
+        "batch.kubernetes.io/job-completion-index",
+        "leaderworkerset.sigs.k8s.io/worker-index",
+        "apps.kubernetes.io/pod-index",
+        "training.kubeflow.org/replica-index",
+        "volcano.sh/task-index",
+    ];
+    const MEMBERS: u32 = 1 << 16;
+    let annotations = pod.metadata.annotations.as_ref();
+    let find = |keys: &[&str]| -> Option<u32> {
+        keys.iter().find_map(|key| labels.get(*key).or_else(|| annotations?.get(*key))?.parse().ok())
+    };
+    let member = find(&MEMBER).unwrap_or(0);
+    find(&GROUP).map_or(member, |group| group.saturating_mul(MEMBERS).saturating_add(member.min(MEMBERS - 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Role;
+    use crate::status::testing::{handle, pod};
+
+    fn names(pod: &Pod, rules: &WorkloadRules, keep: impl Fn(&ContainerLog) -> bool) -> Vec<String> {
+        containers(pod, rules).into_iter().filter(keep).map(|container| container.name).collect()
+    }
+
+    const THREE: &str = "
+metadata: {name: p, annotations: {}}
+spec:
+  initContainers: [{name: fetch}, {name: proxy, restartPolicy: Always}]
+  containers: [{name: main}, {name: side}]";
+
+    #[test]
+    fn all_main_containers_decide_unless_somebody_names_one() {
+        let with_default = THREE.replace("{}", "{kubectl.kubernetes.io/default-container: side}");
+        let named = |names: &[&str]| WorkloadRules {
+            primary_containers: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..WorkloadRules::default()
+        };
+        let primary = |yaml: &str, rules: &WorkloadRules| names(&pod(yaml), rules, |container| container.primary).join(" ");
+        assert_eq!(primary(THREE, &named(&[])), "main side");
+        assert_eq!(primary(&with_default, &named(&[])), "side");
+        assert_eq!(primary(&with_default, &named(&["main"])), "main");
+        assert_eq!(primary(&with_default, &named(&["other"])), "side");
+    }
+
+    #[test]
+    fn a_native_sidecar_has_no_section() {
+        let logged = names(&pod(THREE), &WorkloadRules::default(), ContainerLog::logged);
+        assert_eq!(logged, ["fetch", "main", "side"]);
+    }
+
+    #[test]
+    fn a_section_is_called_after_its_pod_and_after_its_container_only_among_several() {
+        let handle = handle("Pod");
+        assert_eq!(title(&pod(THREE), "main", &handle), "p/main");
+        assert_eq!(title(&pod("{metadata: {name: p}, spec: {containers: [{name: main}]}}"), "main", &handle), "p");
+        let beside_a_sidecar =
+            "{metadata: {name: p}, spec: {initContainers: [{name: proxy, restartPolicy: Always}], containers: [{name: main}]}}";
+        assert_eq!(title(&pod(beside_a_sidecar), "main", &handle), "p");
+    }
+
+    #[test]
+    fn pods_stand_by_role_and_by_whatever_their_controller_counts() {
+        let mut handle = handle("MPIJob");
+        handle.rules.roles = vec![
+            Role { name: "launcher".into(), selector: Some("role=launcher".into()) },
+            Role { name: "worker".into(), selector: Some("role=worker".into()) },
+        ];
+        let rows = [
+            ("{role: worker, training.kubeflow.org/replica-index: '12'}", (1, 12)),
+            ("{role: launcher}", (0, 0)),
+            ("{batch.kubernetes.io/job-completion-index: '3'}", (2, 3)),
+            ("{jobset.sigs.k8s.io/job-global-index: '2', batch.kubernetes.io/job-completion-index: '3'}", (2, 2 * 65536 + 3)),
+            ("{leaderworkerset.sigs.k8s.io/group-index: '0', leaderworkerset.sigs.k8s.io/worker-index: '1'}", (2, 1)),
+            ("{apps.kubernetes.io/pod-index: '4'}", (2, 4)),
+            ("{volcano.sh/task-index: '5'}", (2, 5)),
+            ("{volcano.sh/task-index: x}", (2, 0)),
+        ];
+        for (labels, place) in rows {
+            let origin = origin(&pod(&format!("{{metadata: {{name: p, labels: {labels}}}}}")), "main", &handle);
+            assert_eq!((origin.role, origin.index), place, "{labels}");
+        }
+        let annotated = "{metadata: {name: p, annotations: {batch.kubernetes.io/job-completion-index: '7'}}}";
+        assert_eq!(origin(&pod(annotated), "main", &handle).index, 7, "servers before 1.28 only annotate");
+    }
+}

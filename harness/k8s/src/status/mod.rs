@@ -1,0 +1,4 @@
+//! What an observation means.
+
+#[cfg(test)]
+pub(crate) mod testing;
