@@ -11,6 +11,7 @@
 //! `plan` and everything in `status`, `quota` and `kind` are pure. Only `client` speaks HTTP. Nothing here decides about limits,
 //! retries or what to keep: that is `muster_core::pipeline`.
 
+pub mod client;
 pub mod handle;
 pub mod kind;
 pub mod observed;

@@ -1,0 +1,71 @@
+//! From a place to a connection: kubeconfig or ServiceAccount. Tokens, their rotation and credential plugins are kube's.
+
+use super::error::ConnectError;
+use crate::handle::ClusterPlace;
+use kube::{
+    Client, Config,
+    client::AuthError,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use std::error::Error;
+
+const IN_CLUSTER: &str = "in-cluster";
+
+/// A new connection: the kubeconfig is read again, a credential plugin is run again.
+pub(super) async fn client(place: &ClusterPlace) -> Result<Client, ConnectError> {
+    let name = place.context.as_deref().unwrap_or(IN_CLUSTER);
+    let unusable = |why: String| ConnectError::Unusable { context: name.to_owned(), why };
+    let mut config = match &place.context {
+        Some(context) => from_kubeconfig(context).await?,
+        None => Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?,
+    };
+    // Retries are ours: counted, bounded, and honest towards `Retry-After`.
+    config.default_retry = false;
+    Client::try_from(config).map_err(|error| unusable(root_cause(&error)))
+}
+
+async fn from_kubeconfig(context: &str) -> Result<Config, ConnectError> {
+    let kubeconfig = Kubeconfig::read().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?;
+    let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
+    if !known.iter().any(|name| name == context) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(ConnectError::NoContext { context: context.to_owned(), known });
+    }
+    let options = KubeConfigOptions { context: Some(context.to_owned()), cluster: None, user: None };
+    let unusable =
+        |error: kube::config::KubeconfigError| ConnectError::Unusable { context: context.to_owned(), why: error.to_string() };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)
+}
+
+/// The innermost cause, for kube's texts repeat what they wrap; and nothing that a credential plugin has printed.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    loop {
+        if let Some(AuthError::AuthExecRun { cmd, out }) = innermost.downcast_ref::<AuthError>() {
+            return format!("the credential plugin `{}` failed: {}", program(cmd), out.status);
+        }
+        match innermost.source() {
+            Some(source) => innermost = source,
+            None => return innermost.to_string(),
+        }
+    }
+}
+
+/// Arguments may hold secrets.
+fn program(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or(command).trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{os::unix::process::ExitStatusExt, process::Output};
+
+    #[test]
+    fn what_a_credential_plugin_printed_is_not_repeated() {
+        let out =
+            Output { status: ExitStatusExt::from_raw(256), stdout: b"token: secret".to_vec(), stderr: b"also secret".to_vec() };
+        let error = AuthError::AuthExecRun { cmd: "\"aws\" \"--token\" \"secret\"".into(), out: Box::new(out) };
+        insta::assert_snapshot!(root_cause(&error), @"the credential plugin `aws` failed: exit status: 1");
+    }
+}

@@ -1,0 +1,132 @@
+//! Which kinds a server knows: asked once a group and version, for kinds whose plural is not in the table.
+
+use super::{
+    Cluster,
+    count::RequestKind,
+    error::{ApiError, Asked, Why},
+    path,
+    send::Call,
+};
+use crate::handle::Resource;
+use http::Method;
+use muster_core::{Value, diagnostic::nearest};
+use std::sync::{Arc, PoisonError};
+
+/// What one group and version has.
+pub(super) type Served = Arc<Vec<ServedKind>>;
+
+/// A kind as the server lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ServedKind {
+    kind: String,
+    plural: String,
+    namespaced: bool,
+}
+
+impl Cluster {
+    /// The resource with its plural: from the table, else from the server, which is asked once.
+    ///
+    /// # Errors
+    /// [`ApiError::UnknownKind`] with what is near, [`ApiError::ClusterScoped`], or why the server could not be asked.
+    pub async fn resolve(&self, resource: &Resource) -> Result<Resource, ApiError> {
+        if resource.plural.is_some() {
+            return Ok(resource.clone());
+        }
+        let with = |plural: &str| Resource { plural: Some(plural.to_owned()), ..resource.clone() };
+        if let Some(plural) = path::built_in_plural(resource) {
+            return Ok(with(plural));
+        }
+        let Some(served) = self.served(resource).await? else {
+            return Err(self.unknown(resource, self.versions_of(resource).await));
+        };
+        match served.iter().find(|served| served.kind == resource.kind) {
+            Some(found) if found.namespaced => Ok(with(&found.plural)),
+            Some(_) => Err(ApiError::ClusterScoped { kind: resource.kind.clone(), api_version: resource.api_version() }),
+            None => Err(self.unknown(resource, near(&resource.kind, &served))),
+        }
+    }
+
+    /// `None`: the server has no such group, or not in this version.
+    async fn served(&self, resource: &Resource) -> Result<Option<Served>, ApiError> {
+        let version = path::version(resource);
+        if let Some(served) = self.served.lock().unwrap_or_else(PoisonError::into_inner).get(&version) {
+            return Ok(Some(Arc::clone(served)));
+        }
+        let list = match self.discover(resource, version.clone()).await {
+            Ok(list) => list,
+            Err(error) if error.why() == Why::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let served = Arc::new(read(&list));
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(version, Arc::clone(&served));
+        Ok(Some(served))
+    }
+
+    /// The version of a group that the server prefers; `None`: it has no such group.
+    pub async fn preferred_version(&self, group: &str) -> Result<Option<String>, ApiError> {
+        let resource = Resource { group: group.to_owned(), version: String::new(), kind: "APIGroup".into(), plural: None };
+        match self.discover(&resource, format!("/apis/{group}")).await {
+            Ok(found) => Ok(found["preferredVersion"]["version"].as_str().map(str::to_owned)),
+            Err(error) if error.why() == Why::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn versions_of(&self, resource: &Resource) -> String {
+        let install = "install its operator, or leave this partition out".to_owned();
+        let found = self.discover(resource, format!("/apis/{}", resource.group)).await;
+        let Ok(found) = found else { return install };
+        let versions = found["versions"].as_array().into_iter().flatten();
+        let versions: Vec<&str> = versions.filter_map(|version| version["groupVersion"].as_str()).collect();
+        if versions.is_empty() { install } else { format!("it serves {}", versions.join(", ")) }
+    }
+
+    async fn discover(&self, resource: &Resource, path: String) -> Result<Value, ApiError> {
+        let asked = Asked { verb: "get", resource: resource.clone(), subresource: None, name: None, place: self.place.clone() };
+        let call = Call { kind: RequestKind::Discovery, asked, method: Method::GET, path, body: None };
+        self.send(&call).await?.json(&call)
+    }
+
+    fn unknown(&self, resource: &Resource, hint: String) -> ApiError {
+        let (kind, api_version) = (resource.kind.clone(), resource.api_version());
+        ApiError::UnknownKind { kind, api_version, place: self.place.clone(), hint }
+    }
+}
+
+/// An `APIResourceList`; parts of objects (`pods/log`) left out.
+fn read(list: &Value) -> Vec<ServedKind> {
+    let entries = list["resources"].as_array().into_iter().flatten();
+    let kind = |entry: &Value| {
+        let (kind, plural) = (entry["kind"].as_str()?.to_owned(), entry["name"].as_str()?.to_owned());
+        (!plural.contains('/')).then(|| ServedKind { kind, plural, namespaced: entry["namespaced"] == true })
+    };
+    entries.filter_map(kind).collect()
+}
+
+fn near(kind: &str, served: &[ServedKind]) -> String {
+    let mut kinds: Vec<&str> = served.iter().filter(|served| served.namespaced).map(|served| served.kind.as_str()).collect();
+    kinds.dedup();
+    match nearest(kind, kinds.iter().copied()) {
+        Some(near) => format!("did you mean {near}?"),
+        None if kinds.is_empty() => "it has no kinds in that group".to_owned(),
+        None => format!("it has {}", kinds.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_and_near_ones_named() {
+        let served = read(&serde_json::json!({"resources": [
+            {"name": "ipujobs", "kind": "IPUJob", "namespaced": true},
+            {"name": "ipujobs/status", "kind": "IPUJob", "namespaced": true},
+            {"name": "ipupools", "kind": "IPUPool", "namespaced": false},
+        ]}));
+        assert_eq!(served.len(), 2);
+        insta::assert_snapshot!(near("IPUJobs", &served), @"did you mean IPUJob?");
+        insta::assert_snapshot!(near("Nothing", &served), @"it has IPUJob");
+        insta::assert_snapshot!(near("Nothing", &[]), @"it has no kinds in that group");
+    }
+}

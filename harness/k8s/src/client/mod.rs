@@ -1,0 +1,261 @@
+//! The only place where HTTP is spoken: one connection to one namespace of one cluster, in somebody's name.
+//!
+//! ```text
+//! Cluster -create, get, list, patch, replace, delete--> send (counted, bounded, retried)  -> Created | Value | ApiError
+//!         -log, watch---------------------------------> streams (one attempt)             -> bytes, events
+//!         -resolve------------------------------------> discovery (once a group and version)
+//! ApiError -why-> what happened (research/kubernetes.md 1.1) -classify-> SchedulerError, one sentence
+//! ```
+//! Not done here: deciding. What a refusal means for a case is `launch`'s and `end`'s business, what objects mean is `status`'.
+
+mod classify;
+mod connect;
+pub mod count;
+mod discovery;
+pub mod error;
+mod path;
+mod send;
+mod streams;
+
+pub use send::jittered;
+
+pub use streams::{LogQuery, WatchEvent, rfc3339};
+
+use crate::handle::{ClusterPlace, Resource};
+use count::{Counters, RequestKind};
+use discovery::Served;
+use error::{ApiError, Asked};
+use http::Method;
+use muster_core::Value;
+use send::Call;
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+use tokio::sync::Semaphore;
+
+/// As many creations are on their way at once. Deletions never queue behind them: what frees room goes first.
+const CREATES_AT_ONCE: usize = 16;
+/// Objects in one page of a list.
+const PAGE: &str = "500";
+
+const JSON: &str = "application/json";
+
+/// A connection.
+pub struct Cluster {
+    place: ClusterPlace,
+    client: RwLock<kube::Client>,
+    counters: Counters,
+    creates: Semaphore,
+    served: Mutex<BTreeMap<String, Served>>,
+    warned: Mutex<BTreeSet<String>>,
+}
+
+/// What the server made of what it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Created {
+    /// The object, with its uid and every default.
+    pub object: Value,
+    /// What the server warns of: a field that was dropped, a pod that Pod Security will refuse.
+    pub warnings: Vec<String>,
+}
+
+/// How an object is changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Patch {
+    /// RFC 7386: maps merge, null deletes.
+    Merge(Value),
+    /// RFC 6902: a list of operations.
+    Json(Value),
+}
+
+/// What happens to an object's dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go first; the object stays until they are gone.
+    Foreground,
+    /// They go after it.
+    Background,
+}
+
+/// How an object is deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// Always said: by default the raw API leaves a Job's pods behind.
+    pub propagation: Propagation,
+    /// Only if it is still this very object.
+    pub uid: Option<String>,
+    /// How long its processes may take; `None`: as its manifest says.
+    pub grace_seconds: Option<u32>,
+}
+
+/// Some objects of a kind, all from one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Listed {
+    /// The objects.
+    pub items: Vec<Value>,
+    /// Where a watch continues.
+    pub version: String,
+}
+
+/// Which objects of a kind; everything `None`: all of the namespace.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selection<'a> {
+    /// `rfm=abcdefgh`
+    pub labels: Option<&'a str>,
+    /// `involvedObject.uid=...`
+    pub fields: Option<&'a str>,
+}
+
+impl Cluster {
+    /// Connects. No request is sent: whether the server answers shows with the first.
+    ///
+    /// # Errors
+    /// The kubeconfig, or the pod that Muster runs in, does not say how.
+    pub async fn connect(place: &ClusterPlace) -> Result<Arc<Self>, error::ConnectError> {
+        Ok(Self::over(place.clone(), connect::client(place).await?))
+    }
+
+    /// On top of a connection that is there already.
+    pub fn over(place: ClusterPlace, client: kube::Client) -> Arc<Self> {
+        Arc::new(Self {
+            place,
+            client: RwLock::new(client),
+            counters: Counters::default(),
+            creates: Semaphore::new(CREATES_AT_ONCE),
+            served: Mutex::default(),
+            warned: Mutex::default(),
+        })
+    }
+
+    /// Where it leads.
+    pub fn place(&self) -> &ClusterPlace {
+        &self.place
+    }
+
+    /// What was sent so far.
+    pub fn requests(&self) -> count::Requests {
+        self.counters.read()
+    }
+
+    /// Creates an object, or with `dry_run` only asks whether it could be.
+    ///
+    /// # Errors
+    /// See [`error::Why`]; `Exists` also when a former answer was lost.
+    pub async fn create(&self, resource: &Resource, object: &Value, dry_run: bool) -> Result<Created, ApiError> {
+        let resource = self.resolve(resource).await?;
+        let kind = if dry_run { RequestKind::DryRun } else { RequestKind::Create };
+        let name = object["metadata"]["name"].as_str();
+        let options = path::query(&[("fieldValidation", Some("Warn")), ("dryRun", dry_run.then_some("All"))]);
+        let path = path::objects(&resource, &self.place.namespace, None, None) + &options;
+        let body = Some((JSON, object.to_string().into_bytes()));
+        let call = Call { kind, asked: self.asked("create", &resource, name), method: Method::POST, path, body };
+        // The semaphore is never closed: without a permit it would only be less polite.
+        let _turn = self.creates.acquire().await.ok();
+        let answer = self.send(&call).await?;
+        self.warn(&call, &answer.warnings);
+        Ok(Created { object: answer.json(&call)?, warnings: answer.warnings })
+    }
+
+    /// One object as it is now.
+    pub async fn get(&self, resource: &Resource, name: &str) -> Result<Value, ApiError> {
+        let (call, _) = self.call(RequestKind::Get, "get", Method::GET, resource, Some(name)).await?;
+        self.send(&call).await?.json(&call)
+    }
+
+    /// Objects of a kind, in as many pages as it takes.
+    pub async fn list(&self, resource: &Resource, which: Selection<'_>) -> Result<Listed, ApiError> {
+        let (mut call, resource) = self.call(RequestKind::List, "list", Method::GET, resource, None).await?;
+        let base = path::objects(&resource, &self.place.namespace, None, None);
+        let mut all = Listed::default();
+        let mut next: Option<String> = None;
+        loop {
+            let options = [
+                ("labelSelector", which.labels),
+                ("fieldSelector", which.fields),
+                ("limit", Some(PAGE)),
+                ("continue", next.as_deref()),
+            ];
+            call.path = base.clone() + &path::query(&options);
+            let mut page = self.send(&call).await?.json(&call)?;
+            if let Value::Array(items) = page["items"].take() {
+                all.items.extend(items);
+            }
+            page["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut all.version);
+            next = page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()).map(str::to_owned);
+            if next.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Changes an object.
+    pub async fn patch(&self, resource: &Resource, name: &str, patch: &Patch) -> Result<Value, ApiError> {
+        let (mut call, _) = self.call(RequestKind::Patch, "patch", Method::PATCH, resource, Some(name)).await?;
+        call.body = Some(match patch {
+            Patch::Merge(patch) => ("application/merge-patch+json", patch.to_string().into_bytes()),
+            Patch::Json(patch) => ("application/json-patch+json", patch.to_string().into_bytes()),
+        });
+        self.send(&call).await?.json(&call)
+    }
+
+    /// Replaces an object, if it still is the version that `object` says.
+    pub async fn replace(&self, resource: &Resource, name: &str, object: &Value) -> Result<Value, ApiError> {
+        let (mut call, _) = self.call(RequestKind::Replace, "update", Method::PUT, resource, Some(name)).await?;
+        call.body = Some((JSON, object.to_string().into_bytes()));
+        self.send(&call).await?.json(&call)
+    }
+
+    /// Asks for an object's deletion; `false`: it was gone already. That it is gone then has to be seen.
+    ///
+    /// # Errors
+    /// `Conflict` when another object has its name now.
+    pub async fn delete(&self, resource: &Resource, name: &str, how: &Deletion) -> Result<bool, ApiError> {
+        let (mut call, _) = self.call(RequestKind::Delete, "delete", Method::DELETE, resource, Some(name)).await?;
+        let propagation = match how.propagation {
+            Propagation::Foreground => "Foreground",
+            Propagation::Background => "Background",
+        };
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation});
+        if let Some(uid) = &how.uid {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        if let Some(seconds) = how.grace_seconds {
+            options["gracePeriodSeconds"] = json!(seconds);
+        }
+        call.body = Some((JSON, options.to_string().into_bytes()));
+        match self.send(&call).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_gone() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn call(
+        &self,
+        kind: RequestKind,
+        verb: &'static str,
+        method: Method,
+        resource: &Resource,
+        name: Option<&str>,
+    ) -> Result<(Call, Resource), ApiError> {
+        let resource = self.resolve(resource).await?;
+        let path = path::objects(&resource, &self.place.namespace, name, None);
+        Ok((Call { kind, asked: self.asked(verb, &resource, name), method, path, body: None }, resource))
+    }
+
+    fn asked(&self, verb: &'static str, resource: &Resource, name: Option<&str>) -> Asked {
+        let (resource, name, place) = (resource.clone(), name.map(str::to_owned), self.place.clone());
+        Asked { verb, resource, subresource: None, name, place }
+    }
+
+    /// Each text once: a namespace that warns of every pod says so a thousand times.
+    fn warn(&self, call: &Call, warnings: &[String]) {
+        for warning in warnings {
+            if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(warning.clone()) {
+                tracing::warn!(request = %call.asked, warning, "the API server warns");
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Addresses: which path of the API serves what.
+
+use crate::handle::Resource;
+use std::fmt::Write;
+
+/// Kinds that every server has: no need to ask for their plural.
+const BUILT_IN: [(&str, &str, &str); 18] = [
+    ("", "Pod", "pods"),
+    ("", "ConfigMap", "configmaps"),
+    ("", "Secret", "secrets"),
+    ("", "Service", "services"),
+    ("", "ServiceAccount", "serviceaccounts"),
+    ("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    ("", "ResourceQuota", "resourcequotas"),
+    ("", "LimitRange", "limitranges"),
+    ("", "Event", "events"),
+    ("batch", "Job", "jobs"),
+    ("batch", "CronJob", "cronjobs"),
+    ("apps", "Deployment", "deployments"),
+    ("apps", "StatefulSet", "statefulsets"),
+    ("apps", "ReplicaSet", "replicasets"),
+    ("coordination.k8s.io", "Lease", "leases"),
+    ("rbac.authorization.k8s.io", "Role", "roles"),
+    ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings"),
+    ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
+];
+
+/// The plural of a kind that every server has.
+pub(super) fn built_in_plural(resource: &Resource) -> Option<&'static str> {
+    let same = |(group, kind, _): &&(&str, &str, &str)| *group == resource.group && *kind == resource.kind;
+    BUILT_IN.iter().find(same).map(|(_, _, plural)| *plural)
+}
+
+/// `/api/v1`, `/apis/batch/v1`
+pub(super) fn version(resource: &Resource) -> String {
+    match resource.group.as_str() {
+        "" => format!("/api/{}", resource.version),
+        group => format!("/apis/{group}/{}", resource.version),
+    }
+}
+
+/// All objects of a kind in a namespace, one of them, or a part of one.
+pub(super) fn objects(resource: &Resource, namespace: &str, name: Option<&str>, part: Option<&str>) -> String {
+    let plural = resource.plural.as_deref().unwrap_or_default();
+    let mut path = format!("{}/namespaces/{}/{plural}", version(resource), encoded(namespace));
+    for step in [name, part].into_iter().flatten() {
+        let _ = write!(path, "/{}", encoded(step));
+    }
+    path
+}
+
+/// `a=1&b=2`, of those that have a value.
+pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
+    let mut text = String::new();
+    for (key, value) in pairs {
+        if let Some(value) = value {
+            let separator = if text.is_empty() { '?' } else { '&' };
+            let _ = write!(text, "{separator}{key}={}", encoded(value));
+        }
+    }
+    text
+}
+
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_path() {
+        let known = |api_version: &str, kind: &str| {
+            let resource = Resource::of(api_version, kind);
+            Resource { plural: built_in_plural(&resource).map(str::to_owned), ..resource }
+        };
+        let custom = Resource { plural: Some("ipujobs".into()), ..Resource::of("graphcore.ai/v1alpha1", "IPUJob") };
+        let rows = [
+            (known("v1", "Pod"), None, None, "/api/v1/namespaces/n/pods"),
+            (known("v1", "Pod"), Some("x"), Some("log"), "/api/v1/namespaces/n/pods/x/log"),
+            (known("batch/v1", "Job"), Some("../x"), None, "/apis/batch/v1/namespaces/n/jobs/..%2Fx"),
+            (custom, Some("x"), None, "/apis/graphcore.ai/v1alpha1/namespaces/n/ipujobs/x"),
+        ];
+        for (resource, name, part, path) in rows {
+            assert_eq!(objects(&resource, "n", name, part), path);
+        }
+        assert_eq!(built_in_plural(&Resource::of("batch.volcano.sh/v1alpha1", "Job")), None);
+    }
+
+    #[test]
+    fn a_query_has_only_what_is_set() {
+        assert_eq!(
+            query(&[("a", None), ("labelSelector", Some("rfm=x,y in (1)")), ("b", Some("2"))]),
+            "?labelSelector=rfm%3Dx%2Cy%20in%20%281%29&b=2"
+        );
+        assert_eq!(query(&[("a", None)]), "");
+    }
+}
