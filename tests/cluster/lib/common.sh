@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts of this folder share: where things are, and how to say what is wrong. Sourced, never run.
 
 CLUSTER_HOME=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,12 +19,15 @@ build_folder() {
   printf '%s/%.16s\n' "$CLUSTER_CACHE" "$key"
 }
 
-# need_go: the one thing that no package here can bring along in the version wanted.
+# need_go: from 1.21 on, Go fetches by itself the version that go.mod wants, where it may.
 need_go() {
   local wanted found
   wanted=$(sed -n 's/^go \([0-9.]*\)$/\1/p' "$CLUSTER_HOME/go.mod")
   command -v go >/dev/null || die "there is no Go: install Go $wanted or newer from https://go.dev/dl and put it on PATH"
-  found=$(cd "$CLUSTER_HOME" && go env GOVERSION 2>&1) || die "Go $wanted or newer is needed, but: $found"
+  found=$(cd "$CLUSTER_HOME" && go env GOVERSION) || die "Go $wanted or newer is needed, but this one does not start (see above)"
+  if [ "$(printf '%s\n' "$wanted" "${found#go}" | sort -V | head -n 1)" != "$wanted" ]; then
+    die "Go $wanted or newer is needed, and this is ${found#go}: install one from https://go.dev/dl and put it on PATH"
+  fi
 }
 
 # The plugins are in one of two places, Debian's or everyone else's.

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the components are told, and how they are started. Sourced, never run.
 #
 # The folder of a cluster ($MUSTER_CLUSTER_DIR, DIR here):
@@ -165,4 +166,7 @@ dress_nodes() {
   done
 }
 
-admin() { "$DIR/bin/kubectl" --kubeconfig="$DIR/pki/admin.conf" "$@" >>"$DIR/log/admin.log" 2>&1; }
+# admin ARGUMENT...: kubectl with all rights, in silence.
+admin() {
+  "$DIR/bin/kubectl" --kubeconfig="$DIR/pki/admin.conf" "$@" >>"$DIR/log/admin.log" 2>&1 || give_up "kubectl $1 $2 failed" admin
+}

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Kueue and JobSet, for `run --with`: definitions, controllers, webhooks, queues. Sourced, never run.
 #
 # The controllers run beside the API server, as its admin, and serve their webhooks with its certificate.
@@ -5,6 +6,7 @@
 # start_extra NAME PORT: expects cmd/NAME to be written, and the controller to tell its health at PORT.
 start_extra() {
   admin create -f "$CLUSTER_BUILT/$1.yaml"
+  until_ready definitions
   start_component "$1"
   until_ready "http://127.0.0.1:$2/readyz"
   sed "s|CA_BUNDLE|$(base64 -w0 "$DIR/pki/ca.crt")|" "$CLUSTER_BUILT/$1-webhooks.yaml" >"$DIR/$1-webhooks.yaml"

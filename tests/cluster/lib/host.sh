@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What a cluster leaves outside its namespaces, and how it goes away again: cgroups, sysctls, mount points, one folder.
 #
 # Several clusters may run side by side. The first one notes how it found the machine, the last one puts that back. A cluster

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,6 +53,13 @@ func look(client *http.Client, address, what string) string {
 	case strings.HasPrefix(what, "http://"):
 		_, missing := get(client, what)
 		return missing
+	case strings.HasPrefix(what, "/") && strings.HasSuffix(what, ".sock"):
+		connection, err := net.Dial("unix", what)
+		if err != nil {
+			return err.Error()
+		}
+		_ = connection.Close()
+		return ""
 	case what == "account":
 		_, missing := get(client, address+"/api/v1/namespaces/default/serviceaccounts/default")
 		return missing
@@ -60,30 +68,53 @@ func look(client *http.Client, address, what string) string {
 		if missing != "" {
 			return missing
 		}
-		return notReady(body)
-	default:
-		_, missing := get(client, address+what)
-		return missing
+		return lacks(body, "Ready")
+	case what == "definitions":
+		body, missing := get(client, address+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+		if missing != "" {
+			return missing
+		}
+		return lacks(body, "Established")
 	}
+	return "no such thing can be waited for"
 }
 
-func notReady(node []byte) string {
-	var read struct {
-		Status struct {
-			Conditions []struct{ Type, Status, Message string }
-		}
+// object is as much of an object, or of a list of them, as readiness needs.
+type object struct {
+	Metadata struct{ Name string }
+	Status   struct {
+		Conditions []struct{ Type, Status, Message string }
 	}
-	if err := json.Unmarshal(node, &read); err != nil {
+	Items []object
+}
+
+func lacks(body []byte, condition string) string {
+	var read object
+	if err := json.Unmarshal(body, &read); err != nil {
 		return err.Error()
 	}
-	for _, condition := range read.Status.Conditions {
-		if condition.Type == "Ready" && condition.Status == "True" {
-			return ""
-		} else if condition.Type == "Ready" {
-			return condition.Message
+	if read.Items == nil {
+		return read.lacks(condition)
+	}
+	for _, item := range read.Items {
+		if missing := item.lacks(condition); missing != "" {
+			return missing
 		}
 	}
-	return "the node has no Ready condition"
+	return ""
+}
+
+func (read object) lacks(condition string) string {
+	for _, one := range read.Status.Conditions {
+		if one.Type != condition {
+			continue
+		}
+		if one.Status == "True" {
+			return ""
+		}
+		return read.Metadata.Name + ": " + one.Message
+	}
+	return fmt.Sprintf("%s has no condition %s", read.Metadata.Name, condition)
 }
 
 func get(client *http.Client, url string) (body []byte, missing string) {

@@ -10,7 +10,7 @@ import (
 
 const usage = `usage: setup pki DIR ADDRESS NODE...              keys, certificates and kubeconfigs
        setup image NAME FILE BUSYBOX COMMAND...   an OCI archive with busybox in it
-       setup await DIR SECONDS WHAT...            WHAT is api, account, node/NAME, an API path or an http:// address`
+       setup await DIR SECONDS WHAT...            WHAT is api, account, definitions, node/NAME, a socket, an http:// address`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
