@@ -14,6 +14,7 @@
 pub mod client;
 pub mod handle;
 pub mod kind;
+pub mod logs;
 pub mod observed;
 pub mod sections;
 pub mod selector;

@@ -1,0 +1,260 @@
+//! Turns the API's reply to "the log since this second, and go on" into bytes that were not passed on before. Pure.
+//!
+//! ```text
+//!          feed                          finish (the end of the last reply)
+//! bytes ---------> lines that are new -----------> a last line without newline
+//!   ^                                                 \ gap, if what is known did not come again
+//!   '--- disconnect, resume_since: an unfinished line is dropped, it will come again
+//! ```
+//! One reader is one instance of one container: a restart is another. Memory: one second of lines (`known`), and a line
+//! of at most 1 MiB; what is longer is passed on in pieces. Not noticed: a node whose clock is set back *after* a stream was
+//! taken up again, for the server then leaves the older lines out without a word.
+
+use super::{
+    known::{Cut, Known},
+    line::{Hash, Seen, may_begin, micros, split},
+};
+use muster_core::time::Timestamp;
+
+/// A line longer than this is passed on before it has ended.
+const LONG: usize = 1 << 20;
+const KEPT: usize = 64 << 10;
+/// So many texts of the node are kept, and so much of each.
+const NOTES: usize = 4;
+const NOTE: usize = 300;
+
+/// The state of one log.
+#[derive(Debug)]
+pub struct Reader {
+    known: Known,
+    line: Line,
+    fed: Fed,
+    notes: Vec<String>,
+    received: u64,
+}
+
+/// What is new.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes of the log, in order.
+    pub bytes: Vec<u8>,
+    /// When the first line in them was written.
+    pub first: Option<Timestamp>,
+    /// When the last line in them was written.
+    pub last: Option<Timestamp>,
+    /// Why lines may be missing, one sentence each.
+    pub gaps: Vec<String>,
+}
+
+/// The line that is being received.
+#[derive(Debug)]
+enum Line {
+    /// This is all of it so far, time included.
+    Held(Vec<u8>),
+    /// It is passed on as it comes.
+    Long(Long),
+    /// It has no time, and its end is waited for.
+    Text,
+}
+
+#[derive(Debug)]
+struct Long {
+    at: i64,
+    hash: Hash,
+    len: u64,
+    /// So many of its first bytes were passed on before; their hash, where it is known.
+    known: u64,
+    expected: Option<Hash>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::resume(0, None)
+    }
+}
+
+impl Reader {
+    /// Goes on where another process stopped: so many bytes are safe, the last line of them is of this moment.
+    pub fn resume(bytes: u64, last: Option<Timestamp>) -> Self {
+        Self {
+            known: Known::up_to(bytes, last.map(|last| last.0)),
+            line: Line::Held(Vec::new()),
+            fed: Fed::default(),
+            notes: Vec::new(),
+            received: 0,
+        }
+    }
+
+    /// Takes a piece of a reply, cut anywhere.
+    pub fn feed(&mut self, mut data: &[u8]) -> Fed {
+        while !data.is_empty() {
+            let end = memchr::memchr(b'\n', data).map(|newline| newline + 1);
+            let (part, rest) = data.split_at(end.unwrap_or(data.len()));
+            self.part(part, end.is_some());
+            data = rest;
+        }
+        std::mem::take(&mut self.fed)
+    }
+
+    /// The stream broke off. What it said of an unfinished line is forgotten, for it will come again.
+    pub fn disconnect(&mut self) {
+        let cut = match std::mem::replace(&mut self.line, Line::Held(Vec::new())) {
+            Line::Long(long) if long.len > long.known => Some(Cut { at: long.at, bytes: long.len, hash: long.hash }),
+            Line::Long(Long { at, known, expected: Some(hash), .. }) => Some(Cut { at, bytes: known, hash }),
+            Line::Held(text) if !may_begin(&text) => {
+                self.note(&text);
+                None
+            }
+            _ => None,
+        };
+        self.known.interrupted(cut);
+    }
+
+    /// The second (since the epoch) from which the server is to repeat; `None`: from the first byte.
+    pub fn resume_since(&self) -> Option<i64> {
+        self.known.since()
+    }
+
+    /// Has the reply repeated all that is known? Not before its end is it a loss if not.
+    pub fn caught_up(&self) -> bool {
+        self.known.caught_up()
+    }
+
+    /// The last reply is over: what it ended with without a newline is a line, what it did not repeat is lost.
+    pub fn finish(&mut self) -> Fed {
+        match std::mem::replace(&mut self.line, Line::Held(Vec::new())) {
+            Line::Held(last) if !last.is_empty() => self.whole(&last),
+            Line::Long(long) => self.end(&long),
+            _ => {}
+        }
+        if !self.known.caught_up() {
+            self.gap();
+        }
+        std::mem::take(&mut self.fed)
+    }
+
+    /// How many bytes were passed on.
+    pub fn bytes(&self) -> u64 {
+        self.known.bytes
+    }
+
+    /// How many bytes of the node's file they were, times included: what counts for its rotation.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Texts of the node that came in place of a log: `unable to retrieve container logs for ...`. They are taken away.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// A part of a line without a newline, or with it at its end.
+    fn part(&mut self, part: &[u8], ends: bool) {
+        match &mut self.line {
+            Line::Held(held) if held.is_empty() && ends => self.whole(part),
+            Line::Held(held) => {
+                held.extend_from_slice(part);
+                if ends || held.len() > LONG {
+                    let mut held = std::mem::take(held);
+                    if ends {
+                        self.whole(&held);
+                        // The allocation is kept for the next one, unless it is a large one.
+                        held.clear();
+                        held.shrink_to(KEPT);
+                        self.line = Line::Held(held);
+                    } else {
+                        self.begin_long(&held, false);
+                    }
+                }
+            }
+            Line::Long(_) => self.long(part, ends),
+            Line::Text if ends => self.line = Line::Held(Vec::new()),
+            Line::Text => {}
+        }
+    }
+
+    fn whole(&mut self, line: &[u8]) {
+        if line.len() > LONG {
+            return self.begin_long(line, true);
+        }
+        let Some((at, bytes)) = split(line) else { return self.note(line) };
+        let seen = Seen { at, hash: Hash::of(bytes).value() };
+        let verdict = self.known.judge(seen, bytes.len() as u64);
+        if verdict.lost {
+            self.gap();
+        }
+        let known = usize::try_from(verdict.known).unwrap_or(usize::MAX);
+        if let Some(new) = bytes.get(known..) {
+            self.pass(at, new, line.len() - known);
+            self.known.remember(seen);
+        }
+    }
+
+    fn begin_long(&mut self, held: &[u8], ends: bool) {
+        let Some((at, bytes)) = split(held) else {
+            self.line = if ends { Line::Held(Vec::new()) } else { Line::Text };
+            return self.note(held);
+        };
+        let (verdict, expected) = self.known.judge_long(at);
+        if verdict.lost {
+            self.gap();
+        }
+        self.received += (held.len() - bytes.len()) as u64;
+        self.line = Line::Long(Long { at, hash: Hash::of(b""), len: 0, known: verdict.known, expected });
+        self.long(bytes, ends);
+    }
+
+    fn long(&mut self, part: &[u8], ends: bool) {
+        let Line::Long(long) = &mut self.line else { return };
+        let known = usize::try_from(long.known.saturating_sub(long.len)).unwrap_or(usize::MAX).min(part.len());
+        let (old, new) = part.split_at(known);
+        long.hash = long.hash.and(old);
+        let wrong = !new.is_empty() && long.expected.take().is_some_and(|expected| expected != long.hash);
+        long.hash = long.hash.and(new);
+        long.len += part.len() as u64;
+        let at = long.at;
+        if wrong {
+            self.gap();
+        }
+        if !new.is_empty() {
+            self.known.touch(at);
+            self.pass(at, new, new.len());
+        }
+        if ends && let Line::Long(long) = std::mem::replace(&mut self.line, Line::Held(Vec::new())) {
+            self.end(&long);
+        }
+    }
+
+    fn end(&mut self, long: &Long) {
+        let seen = Seen { at: long.at, hash: long.hash.value() };
+        if self.known.end_long(seen, long.len, long.known).lost {
+            self.gap();
+        }
+    }
+
+    fn pass(&mut self, at: i64, bytes: &[u8], received: usize) {
+        let time = Timestamp(micros(at));
+        self.fed.first.get_or_insert(time);
+        self.fed.last = Some(time);
+        self.fed.bytes.extend_from_slice(bytes);
+        self.known.bytes += bytes.len() as u64;
+        self.received += received as u64;
+    }
+
+    fn gap(&mut self) {
+        let why = format!("lines after byte {} may be missing: the node rotated the log while nobody read it", self.known.bytes);
+        if !self.fed.gaps.contains(&why) {
+            self.fed.gaps.push(why);
+        }
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(&text[..text.len().min(NOTE)]).trim().to_owned();
+        if !text.is_empty() && self.notes.len() < NOTES && !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
