@@ -63,20 +63,31 @@ impl Building<'_> {
 
     fn objects(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
         let env_vars = self.env_vars();
+        let patch = self.tree.get("k8s_patch").filter(|patch| !patch.is_null());
+        let patch = patch.map(|patch| value(patch, diagnostics)).map_or(Some(None), |patch| patch.map(Some));
         if let Some(config) = self.tree.get("k8s_config").filter(|config| !config.is_null()) {
-            let patch = self.tree.get("k8s_patch").filter(|patch| !patch.is_null());
-            let patch = patch.map(|patch| value(patch, diagnostics));
             let manifest = self.manifest(config, diagnostics)?;
-            return Some(Program::Objects { manifest, patch: patch.map_or(Some(None), |patch| patch.map(Some))?, env_vars });
+            return Some(Program::Objects { manifest, patch: patch?, env_vars });
         }
         self.needs(self.file.image.is_some(), "a `k8s_config`, or an `image`", diagnostics)?;
         self.needs(self.has_payload(), "an `executable` or a `command` to run in `image`", diagnostics)?;
         Some(Program::Container {
             image: self.file.image.clone()?,
-            command: self.file.command.clone(),
+            // A command between others is one of a script, and needs a shell like them.
+            command: self.file.command.clone().filter(|_| self.is_bare()),
             script: self.script(diagnostics)?,
             env_vars,
+            patch: patch?,
         })
+    }
+
+    /// Whether nothing runs before or after the command.
+    fn is_bare(&self) -> bool {
+        let own = [&self.file.prerun_cmds, &self.file.postrun_cmds];
+        let place = &self.case.place;
+        own.iter().all(|list| list.as_ref().is_none_or(|list| list.0.is_empty()))
+            && place.partition.prepare_cmds.is_empty()
+            && place.environ.prepare_cmds.is_empty()
     }
 
     /// The manifest's documents with their placeholders filled in. An inline one was filled in with the check.
@@ -150,15 +161,22 @@ fn bare(what: &str) -> String {
     what.trim_start_matches("an ").trim_start_matches("a ").replace(" or an ", " and no ").replace(" or a ", " and no ")
 }
 
-/// The partition's options, the check's over them.
-pub fn sched_options(partition: &Partition, file: &CheckFile, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Value {
+/// The partition's options, the check's over them: maps merge, and rules of kinds are added to the site's.
+pub fn sched_options(
+    partition: &Partition,
+    file: &CheckFile,
+    tree: &Node,
+    program: Option<&Program>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Value {
     let mut options = match &partition.sched_options {
         Value::Object(options) => options.clone(),
         _ => serde_json::Map::new(),
     };
     if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
+        refuse_policy(own, diagnostics);
         match yaml::to_value(own) {
-            Ok(Value::Object(own)) => options.extend(own),
+            Ok(Value::Object(own)) => lay_over(&mut options, own),
             Ok(_) => {}
             Err(mut mistakes) => diagnostics.append(&mut mistakes),
         }
@@ -166,5 +184,32 @@ pub fn sched_options(partition: &Partition, file: &CheckFile, tree: &Node, diagn
     let resource = file.k8s_resource.as_ref().map(|resource| resource.value.clone());
     let named = [("namespace", file.namespace.clone()), ("context", file.context.clone()), ("k8s_resource", resource)];
     options.extend(named.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value.into()))));
+    if partition.scheduler == SchedulerKind::Ipu && has_ipu_job(program) {
+        options.entry("k8s_resource").or_insert_with(|| "ipujob".into());
+    }
     Value::Object(options)
+}
+
+/// What a site forbids its checks is not for them to change.
+fn refuse_policy(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
+    if let Some(policy) = own.get("policy") {
+        let message = "`policy` is the site's: a check cannot set it";
+        diagnostics.push(Diagnostic::error(policy.span, message).hint("write it in the partition's `sched_options`"));
+    }
+}
+
+fn lay_over(options: &mut serde_json::Map<String, Value>, own: serde_json::Map<String, Value>) {
+    for (key, value) in own {
+        match (options.get_mut(&key), value) {
+            (Some(Value::Object(options)), Value::Object(own)) => lay_over(options, own),
+            (Some(Value::Array(rules)), Value::Array(own)) if key == "k8s_workloads" => rules.extend(own),
+            (_, value) => drop(options.insert(key, value)),
+        }
+    }
+}
+
+/// On an ipu partition the workload is the `IPUJob`, whatever stands beside it.
+fn has_ipu_job(program: Option<&Program>) -> bool {
+    let Some(Program::Objects { manifest, .. }) = program else { return false };
+    manifest.iter().any(|document| document.get("kind").and_then(Value::as_str) == Some("IPUJob"))
 }

@@ -65,6 +65,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
+    let sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
     Some(Rendered {
         workload: Workload {
             identifier: facts.identifier.clone(),
@@ -73,7 +74,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
             stage: facts.stage.clone(),
             program: program?,
             num_tasks,
-            sched_options: program::sched_options(partition, &file, &tree, diagnostics),
+            sched_options,
             limits: Limits {
                 pending: limit(&tree, "max_pending_time", file.max_pending_time, partition.max_pending_time),
                 run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),

@@ -54,12 +54,15 @@ pub enum Program {
     Container {
         /// The image.
         image: String,
-        /// `command`, an argv; `None`: the script.
+        /// `command`, an argv with nothing to do before or after it; `None`: the script.
         command: Option<Vec<String>>,
         /// The script.
         script: String,
-        /// The container's environment.
+        /// The container's environment, which the script exports itself.
         env_vars: Vec<(String, String)>,
+        /// `k8s_patch`, laid over the Pod.
+        #[serde(default)]
+        patch: Option<Value>,
     },
     /// EC2: the opaque `ec2_config` and the script.
     Instances {

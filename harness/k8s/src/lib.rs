@@ -12,10 +12,15 @@
 //! retries or what to keep: that is `muster_core::pipeline`.
 
 pub mod client;
+pub mod contexts;
 pub mod handle;
 pub mod kind;
 pub mod logs;
+pub mod manifest;
 pub mod observed;
+pub mod plan;
+pub mod policy;
+pub mod role;
 pub mod sections;
 pub mod selector;
 pub mod status;

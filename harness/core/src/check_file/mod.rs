@@ -76,7 +76,7 @@ keys! {
         k8s_config: Manifest,
         /// Laid over the manifest: mappings merge, lists of named mappings merge by `name`, other lists replace, null deletes.
         k8s_patch: Mapping,
-        /// Kubernetes namespace. Default: the manifest's, else the partition's, else the context's.
+        /// Kubernetes namespace. Default: the partition's, else the manifest's, else the context's.
         namespace: String,
         /// Context of the kubeconfig. Default: the partition's, else the current one.
         context: String,

@@ -6,6 +6,13 @@
 //! Pods and Jobs have rules of their own in `status`; everything else is told by CEL over `self` (the object), `pods`
 //! and `conditions` (the types of its conditions that are True).
 
+mod kinds;
+mod names;
+
+pub use kinds::{Kind, Kinds};
+pub use names::ResourceName;
+pub(crate) use names::plural;
+
 use serde::{Deserialize, Serialize};
 
 /// The rules of one workload, rendered into its `Handle`.
@@ -26,7 +33,7 @@ pub struct WorkloadRules {
     pub stop: Stop,
     /// The longest name it may have; `None`: 63.
     pub name_max: Option<usize>,
-    /// Where its pod templates' metadata are: `spec.workers.template.metadata`. Empty: wherever a `template` with containers is.
+    /// Where its pods' labels are, beside every `metadata` and every template: `spec.workers.template.metadata`, `spec.driver`.
     pub metadata_paths: Vec<String>,
 }
 
@@ -34,7 +41,8 @@ pub struct WorkloadRules {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PodRules {
-    /// A label selector; `{name}` is the object's name. `None`: our own label.
+    /// A label selector; `{name}` is the object's name and `{id}` the identifier, both filled in by the plan. `None`: our own
+    /// label.
     pub selector: Option<String>,
     /// CEL over `self`: how many there will be.
     pub expect: Option<String>,

@@ -1,0 +1,254 @@
+//! The table of kinds, and what a site and a check lay over it.
+
+use super::WorkloadRules;
+use crate::{handle::Resource, manifest::merge};
+use muster_core::{
+    Value,
+    diagnostic::Diagnostic,
+    expr::{Arithmetic, Expr},
+};
+use serde::Deserialize;
+use std::{collections::BTreeSet, sync::LazyLock};
+
+/// What is shipped.
+const TABLE: &str = include_str!("table.yaml");
+
+static KNOWN: LazyLock<Kinds> = LazyLock::new(|| Kinds { kinds: read_table(TABLE).unwrap_or_default() });
+
+/// All that is known of kinds.
+#[derive(Debug, Clone, Default)]
+pub struct Kinds {
+    kinds: Vec<(Value, Kind)>,
+}
+
+/// What is known of one kind before anything of it exists.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Kind {
+    #[serde(rename = "match")]
+    matches: Match,
+    /// `ipujobs`
+    #[serde(default)]
+    pub plural: Option<String>,
+    /// `po`
+    #[serde(default)]
+    pub short_names: Vec<String>,
+    /// Comes before the workload and is none itself.
+    #[serde(default)]
+    pub helper: bool,
+    /// Belongs to the cluster, not to a namespace.
+    #[serde(default)]
+    pub cluster_scoped: bool,
+    /// Where its own time limit stands, in seconds from its start.
+    #[serde(default)]
+    pub deadline: Option<String>,
+    /// Where it says how long it stays when it is over.
+    #[serde(default)]
+    pub ttl: Option<String>,
+    /// Where it is held back.
+    #[serde(default)]
+    pub suspend: Option<String>,
+    /// Everything else: its rules.
+    #[serde(flatten)]
+    rules: serde_json::Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Match {
+    #[serde(default)]
+    group: String,
+    kind: String,
+}
+
+impl Kinds {
+    /// The shipped table.
+    pub fn known() -> &'static Self {
+        &KNOWN
+    }
+
+    /// The table with more laid over it, later over earlier. Their expressions are compiled, so that a mistake shows before
+    /// anything is launched.
+    ///
+    /// # Errors
+    /// Every mistake in `entries`, by its place in `k8s_workloads`.
+    pub fn with(&self, entries: &[Value]) -> Result<Self, Vec<Diagnostic>> {
+        let mut kinds = self.clone();
+        let mut mistakes = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            if let Err(mistake) = kinds.lay_over(entry) {
+                mistakes.push(mistake.within(&format!("k8s_workloads[{index}]")));
+            }
+        }
+        if mistakes.is_empty() { Ok(kinds) } else { Err(mistakes) }
+    }
+
+    fn lay_over(&mut self, entry: &Value) -> Result<(), Mistake> {
+        let matches = entry.get("match").ok_or_else(|| Mistake::new("it has no `match`"))?;
+        let matches: Match = serde_json::from_value(matches.clone()).map_err(|error| {
+            Mistake::new(format!("`match`: {error}")).hint("write `match: { group: graphcore.ai, kind: IPUJob }`")
+        })?;
+        let place = self.kinds.iter().position(|(_, kind)| kind.is(&matches.group, &matches.kind));
+        let mut merged = place.map_or_else(|| Value::Object(serde_json::Map::new()), |place| self.kinds[place].0.clone());
+        // Field by field: half of one way to stop and half of another would be neither.
+        for (key, value) in entry.as_object().into_iter().flatten() {
+            match key.as_str() {
+                "pods" => merge(&mut merged, &serde_json::json!({ "pods": value })),
+                key => merged[key] = value.clone(),
+            }
+        }
+        if let Value::Object(merged) = &mut merged {
+            merged.retain(|_, value| !value.is_null());
+        }
+        let kind: Kind = serde_json::from_value(merged.clone()).map_err(|error| Mistake::new(error.to_string()))?;
+        compile(&kind.rules()?)?;
+        match place {
+            Some(place) => self.kinds[place] = (merged, kind),
+            None => self.kinds.push((merged, kind)),
+        }
+        Ok(())
+    }
+
+    /// What is known of a resource.
+    pub fn find(&self, resource: &Resource) -> Option<&Kind> {
+        self.kinds.iter().map(|(_, kind)| kind).find(|kind| kind.is(&resource.group, &resource.kind))
+    }
+
+    /// The rules of a resource; the generic ones if nothing is known of it.
+    pub fn rules(&self, resource: &Resource) -> WorkloadRules {
+        // What was laid over the table was read once already, when it was.
+        self.find(resource).and_then(|kind| kind.rules().ok()).unwrap_or_default()
+    }
+}
+
+impl Kind {
+    fn is(&self, group: &str, kind: &str) -> bool {
+        self.matches.group == group && self.matches.kind == kind
+    }
+
+    fn rules(&self) -> Result<WorkloadRules, Mistake> {
+        serde_json::from_value(Value::Object(self.rules.clone())).map_err(|error| {
+            let known = "write match, plural, short_names, helper, cluster_scoped, deadline, ttl, suspend or a rule";
+            Mistake::new(error.to_string()).hint(known)
+        })
+    }
+}
+
+/// What is wrong with an entry.
+struct Mistake {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Mistake {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    fn within(self, place: &str) -> Diagnostic {
+        let diagnostic = Diagnostic::general(format!("{place}: {}", self.message));
+        Diagnostic { hint: self.hint, ..diagnostic }
+    }
+}
+
+fn compile(rules: &WorkloadRules) -> Result<(), Mistake> {
+    let all = ["self", "pods", "conditions"];
+    let rows = [
+        ("succeeded", rules.succeeded.as_deref(), &all[..]),
+        ("failed", rules.failed.as_deref(), &all[..]),
+        ("pods.expect", rules.pods.expect.as_deref(), &all[..1]),
+    ];
+    for (key, text, names) in rows {
+        let Some(text) = text else { continue };
+        let expression = Expr::compile(text, Arithmetic::Exact);
+        let mistake = match &expression {
+            Err(error) => Some(error.clone()),
+            Ok(expression) => {
+                let known: BTreeSet<&str> = names.iter().copied().collect();
+                expression.unknown_names(&known).into_iter().next().or_else(|| expression.text_call())
+            }
+        };
+        if let Some(error) = mistake {
+            let part = text.get(error.at.clone()).filter(|part| !part.is_empty() && *part != text);
+            let place = part.map_or_else(String::new, |part| format!(" at `{part}`"));
+            return Err(Mistake { message: format!("`{key}`{place}: {}", error.message), hint: error.hint });
+        }
+    }
+    Ok(())
+}
+
+fn read_table(text: &str) -> Result<Vec<(Value, Kind)>, serde_yaml::Error> {
+    let entries: Vec<Value> = serde_yaml::from_str(text)?;
+    let kind = |entry: Value| Ok((entry.clone(), serde_yaml::from_value(serde_yaml::to_value(entry)?)?));
+    entries.into_iter().map(kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn resource(api_version: &str, kind: &str) -> Resource {
+        Resource::of(api_version, kind)
+    }
+
+    #[test]
+    fn the_shipped_table_is_read_and_every_expression_in_it_compiles() {
+        let table = read_table(TABLE).expect("the table is YAML");
+        assert!(table.len() > 40, "{}", table.len());
+        for (entry, kind) in &table {
+            let rules = kind.rules().unwrap_or_else(|mistake| panic!("{entry}: {}", mistake.message));
+            compile(&rules).unwrap_or_else(|mistake| panic!("{entry}: {}", mistake.message));
+            assert!(kind.plural.is_some(), "{entry}");
+        }
+        let mut names: Vec<_> = table.iter().map(|(_, kind)| (&kind.matches.group, &kind.matches.kind)).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), table.len(), "one entry a kind");
+    }
+
+    #[test]
+    fn a_kind_of_another_group_is_another_kind() {
+        let kinds = Kinds::known();
+        assert_eq!(kinds.rules(&resource("batch/v1", "Job")).succeeded, None);
+        let volcano = kinds.rules(&resource("batch.volcano.sh/v1alpha1", "Job"));
+        assert_eq!(volcano.succeeded.as_deref(), Some("get(self, 'status', 'state', 'phase', '') == 'Completed'"));
+        assert_eq!(kinds.rules(&resource("example.org/v1", "Job")), WorkloadRules::default());
+    }
+
+    #[test]
+    fn a_users_rule_overrides_field_by_field() {
+        let kinds = Kinds::known()
+            .with(&[
+                json!({ "match": { "group": "graphcore.ai", "kind": "IPUJob" }, "succeeded": "size(pods) == 1", "pods": { "selector": "rfm={id}" } }),
+                json!({ "match": { "group": "graphcore.ai", "kind": "IPUJob" }, "name_max": 30, "roles": [{ "name": "worker", "selector": "role=worker" }] }),
+            ])
+            .expect("good rules");
+        let rules = kinds.rules(&resource("graphcore.ai/v1alpha1", "IPUJob"));
+        assert_eq!((rules.succeeded.as_deref(), rules.name_max), (Some("size(pods) == 1"), Some(30)));
+        assert_eq!(rules.pods.selector.as_deref(), Some("rfm={id}"));
+        assert!(rules.pods.expect.is_some(), "the table's own");
+        assert_eq!(rules.roles.iter().map(|role| role.name.as_str()).collect::<Vec<_>>(), ["worker"]);
+        assert_eq!(Kinds::known().rules(&resource("graphcore.ai/v1alpha1", "IPUJob")).name_max, Some(36));
+    }
+
+    #[test]
+    fn a_mistake_in_a_rule_is_told_with_its_place() {
+        let rows = [
+            json!({ "succeeded": "true" }),
+            json!({ "match": { "kinds": "X" } }),
+            json!({ "match": { "kind": "X" }, "suceeded": "true" }),
+            json!({ "match": { "kind": "X" }, "succeeded": "pods.all(p, p.status.phase ==" }),
+            json!({ "match": { "kind": "X" }, "failed": "'Failed' in condition" }),
+            json!({ "match": { "kind": "X" }, "pods": { "expect": "size(pods)" } }),
+            json!({ "match": { "kind": "X" }, "succeeded": "count('done') > 0" }),
+            json!({ "match": { "kind": "X" }, "stop": "suspend" }),
+        ];
+        let mistakes = Kinds::known().with(&rows).expect_err("all of them are wrong");
+        let lines: Vec<String> = mistakes.iter().map(|mistake| mistake.message.clone()).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

@@ -1,0 +1,58 @@
+//! From what a check wrote to the objects as they are sent. Everything here is pure and works on copies.
+//!
+//! ```text
+//! documents -read-> Vec<Document> -patch-> -names-> renamed, labelled, references with them      pods: what runs within one
+//! ```
+//! Which document is the workload, and what is forbidden, is decided in `plan` and `policy`.
+
+mod document;
+mod names;
+mod patch;
+mod pods;
+mod references;
+
+pub(crate) use document::{Document, read};
+pub(crate) use names::{Mark, shortened};
+pub(crate) use patch::merge;
+pub(crate) use pods::{each_pod, pod_count};
+pub use pods::{pod_templates, preflight_pod};
+pub(crate) use references::Renames;
+
+use muster_core::Value;
+
+/// Maps that are data to Kubernetes, whatever their keys are called.
+const OPAQUE: [&str; 6] = ["annotations", "labels", "matchLabels", "matchExpressions", "openAPIV3Schema", "managedFields"];
+/// The same in a ConfigMap and a Secret, at the top.
+const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
+
+/// Whether an object keeps data that is nobody's but its reader's.
+pub(crate) fn is_store(value: &Value) -> bool {
+    matches!(value.get("kind").and_then(Value::as_str), Some("ConfigMap" | "Secret"))
+}
+
+/// Whether what stands under `key`, in a store or elsewhere, is somebody's data.
+pub(crate) fn is_opaque(is_store: bool, key: &str) -> bool {
+    OPAQUE.contains(&key) || (is_store && DATA.contains(&key))
+}
+
+/// What stands at `spec.a.b`.
+pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, key| value.get(key)).filter(|value| !value.is_null())
+}
+
+/// Writes at `spec.a.b`, making the maps on the way. What is no map on the way stays what it is.
+pub(crate) fn set(value: &mut Value, path: &str, new: Value) {
+    if let Some(place) = place(value, path) {
+        *place = new;
+    }
+}
+
+/// The place `spec.a.b`, with the maps on the way made.
+pub(crate) fn place<'v>(value: &'v mut Value, path: &str) -> Option<&'v mut Value> {
+    path.split('.').try_fold(value, |value, key| {
+        if value.is_null() {
+            *value = Value::Object(serde_json::Map::new());
+        }
+        Some(value.as_object_mut()?.entry(key).or_insert(Value::Null))
+    })
+}

@@ -1,0 +1,150 @@
+//! What is done to the objects so that they end, are watched and are found by the right people.
+
+use super::{QUEUE_LABEL, options::Options};
+use crate::{
+    handle::CASE_ANNOTATION,
+    kind::{Kinds, Stop, WorkloadRules},
+    manifest::{Document, at, each_pod, place, set},
+};
+use muster_core::{
+    Value,
+    diagnostic::Diagnostic,
+    workload::{Program, Workload},
+};
+use std::time::Duration;
+
+/// The cluster's own limit is longer than ours by this: a Job's deadline takes its pods away, and their logs with them, so
+/// that the harness has to come first.
+const SLACK: Duration = Duration::from_mins(5);
+/// What is over stays at least so long: its logs are read, and its verdict is seen.
+const TTL: Duration = Duration::from_hours(1);
+/// Names the container whose end is the pod's.
+const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
+/// Adapts all documents, the workload at `main` above all. Returns the notes.
+pub(super) fn adapt(
+    workload: &Workload,
+    options: &Options,
+    kinds: &Kinds,
+    documents: &mut [Document],
+    main: usize,
+    rules: &mut WorkloadRules,
+    keep: Duration,
+) -> Result<Vec<String>, Vec<Diagnostic>> {
+    let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
+    for document in documents.iter_mut() {
+        let Some(kind) = kinds.find(&document.resource) else { continue };
+        if let (Some(path), Some(seconds)) = (&kind.deadline, deadline(workload))
+            && at(&document.value, path).is_none()
+        {
+            set(&mut document.value, path, seconds.into());
+        }
+        if let Some(path) = &kind.ttl
+            && let Some(written) = at(&document.value, path).and_then(Value::as_u64)
+            && written < keep.max(TTL).as_secs()
+        {
+            set(&mut document.value, path, keep.max(TTL).as_secs().into());
+            notes.push(format!(
+                "{path} of {} is longer, so that its logs can be read before the cluster removes it",
+                document.resource.kind
+            ));
+        }
+    }
+    let Some(document) = documents.get_mut(main) else { return Ok(notes) };
+    annotate(workload, options, document);
+    env_vars(workload, rules, document);
+    restart_policy(document, rules, &mut notes).unwrap_or_else(|mistake| mistakes.push(mistake));
+    let suspend = kinds.find(&document.resource).and_then(|kind| kind.suspend.as_deref());
+    let is_queued = document.label(QUEUE_LABEL).is_some();
+    if let Some(path) = suspend {
+        let is_suspended = at(&document.value, path).and_then(Value::as_bool) == Some(true);
+        if is_suspended && !is_queued {
+            let message = format!("{document} is suspended (`{path}: true`) and in no queue: nothing would ever start it");
+            mistakes.push(Diagnostic::general(message).hint(format!("leave `suspend` out, or add the label `{QUEUE_LABEL}`")));
+        }
+        // A queue controller would resume what we suspended.
+        if is_queued && matches!(&rules.stop, Stop::Patch(patch) if at(patch, path).is_some()) {
+            rules.stop = Stop::Delete;
+        }
+    }
+    if mistakes.is_empty() { Ok(notes) } else { Err(mistakes) }
+}
+
+/// How long the cluster lets it run if nobody comes back for it.
+fn deadline(workload: &Workload) -> Option<u64> {
+    Some((workload.limits.pending? + workload.limits.run? + SLACK).as_secs())
+}
+
+/// The user's labels and annotations go on the workload alone, not into its templates: a queue's label there would have the
+/// queue manage each pod once more. What the manifest says itself stays.
+fn annotate(workload: &Workload, options: &Options, document: &mut Document) {
+    let mut put = |kind: &str, key: &str, value: &str, always: bool| {
+        let Some(map) = place(&mut document.value, &format!("metadata.{kind}")) else { return };
+        if !map.is_object() {
+            *map = Value::Object(serde_json::Map::new());
+        }
+        if always || map.get(key).is_none_or(Value::is_null) {
+            map[key] = value.into();
+        }
+    };
+    for (key, value) in &options.labels {
+        put("labels", key, value, false);
+    }
+    for (key, value) in &options.annotations {
+        put("annotations", key, value, false);
+    }
+    put("annotations", CASE_ANNOTATION, &workload.case.to_string(), true);
+}
+
+/// `env_vars` in every primary container that does not set them itself.
+fn env_vars(workload: &Workload, rules: &WorkloadRules, document: &mut Document) {
+    let Program::Objects { env_vars, .. } = &workload.program else { return };
+    if env_vars.is_empty() {
+        return;
+    }
+    each_pod(&mut document.value, &mut |pod| {
+        let mut primary = rules.primary_containers.clone();
+        if primary.is_empty() {
+            let default = pod.pointer("/metadata/annotations").and_then(|annotations| annotations.get(DEFAULT_CONTAINER));
+            primary.extend(default.and_then(Value::as_str).map(str::to_owned));
+        }
+        let containers = pod.pointer_mut("/spec/containers").and_then(Value::as_array_mut).into_iter().flatten();
+        let is_primary = |container: &Value| {
+            let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+            primary.is_empty() || primary.iter().any(|primary| primary == name)
+        };
+        for env in containers.filter(|container| is_primary(container)).filter_map(|container| place(container, "env")) {
+            if !env.is_array() {
+                *env = Value::Array(Vec::new());
+            }
+            for (name, value) in env_vars {
+                let is_set =
+                    env.as_array().is_some_and(|env| env.iter().any(|entry| entry.get("name") == Some(&name.as_str().into())));
+                if let (false, Some(env)) = (is_set, env.as_array_mut()) {
+                    env.push(serde_json::json!({ "name": name, "value": value }));
+                }
+            }
+        }
+    });
+}
+
+/// Kubernetes restarts a Pod's containers for ever unless told otherwise, and such a pod never ends.
+fn restart_policy(document: &mut Document, rules: &WorkloadRules, notes: &mut Vec<String>) -> Result<(), Diagnostic> {
+    let path = match (document.resource.group.as_str(), document.resource.kind.as_str()) {
+        ("", "Pod") => "spec.restartPolicy",
+        ("batch", "Job") => "spec.template.spec.restartPolicy",
+        _ => return Ok(()),
+    };
+    match at(&document.value, path).and_then(Value::as_str) {
+        None => {
+            set(&mut document.value, path, "Never".into());
+            notes.push(format!("{path} of {} is Never, for the manifest does not say", document.resource.kind));
+            Ok(())
+        }
+        Some("Always") if rules.succeeded.is_none() => {
+            let message = format!("{document} never ends: `{path}: Always` restarts its containers for ever");
+            Err(Diagnostic::general(message).hint("write `Never`, or say in `k8s_workloads` when it has `succeeded`"))
+        }
+        Some(_) => Ok(()),
+    }
+}

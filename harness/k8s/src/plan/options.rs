@@ -1,0 +1,70 @@
+//! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
+
+use crate::policy::Policy;
+use muster_core::{Value, diagnostic::Diagnostic};
+use serde::de::DeserializeOwned;
+
+/// The options that a plan reads. Others are the client's.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub(super) context: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) k8s_resource: Option<String>,
+    /// For the workload's own metadata.
+    pub(super) labels: Vec<(String, String)>,
+    /// The same.
+    pub(super) annotations: Vec<(String, String)>,
+    /// Rules of kinds, the site's before the check's.
+    pub(super) k8s_workloads: Vec<Value>,
+    pub(super) policy: Policy,
+    /// Of the container that is made from `image`.
+    pub(super) resources: Option<Value>,
+}
+
+impl Options {
+    /// Reads them, or every mistake in them.
+    pub(super) fn read(options: &Value) -> Result<Self, Vec<Diagnostic>> {
+        let mut reader = Reader { options, mistakes: Vec::new() };
+        let read = Self {
+            context: reader.read("context", "a name"),
+            namespace: reader.read("namespace", "a name"),
+            k8s_resource: reader.read("k8s_resource", "a name, `ipujob` say"),
+            labels: reader.texts("labels"),
+            annotations: reader.texts("annotations"),
+            k8s_workloads: reader.read("k8s_workloads", "a list of rules, each with a `match`").unwrap_or_default(),
+            policy: reader.read("policy", POLICY).unwrap_or_default(),
+            resources: reader.read("resources", "a map"),
+        };
+        if reader.mistakes.is_empty() { Ok(read) } else { Err(reader.mistakes) }
+    }
+}
+
+const POLICY: &str = "a map of namespaces, contexts, kinds, service_accounts, deny and max_pods";
+
+struct Reader<'a> {
+    options: &'a Value,
+    mistakes: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn read<T: DeserializeOwned>(&mut self, key: &str, wanted: &str) -> Option<T> {
+        let value = self.options.get(key).filter(|value| !value.is_null())?;
+        let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint(format!("write {wanted}"));
+        serde_json::from_value(value.clone()).map_err(|error| self.mistakes.push(wrong(error))).ok()
+    }
+
+    /// A map of texts. A number is taken as the text it shows, as a placeholder leaves one; null takes a key of the site back.
+    fn texts(&mut self, key: &str) -> Vec<(String, String)> {
+        let map: serde_json::Map<String, Value> = self.read(key, "a map of texts").unwrap_or_default();
+        let text = |(name, value): (String, Value)| match value {
+            Value::Null => None,
+            Value::String(text) => Some((name, text)),
+            Value::Number(_) | Value::Bool(_) => Some((name, value.to_string())),
+            Value::Array(_) | Value::Object(_) => {
+                self.mistakes.push(Diagnostic::general(format!("`sched_options.{key}.{name}` is no text")));
+                None
+            }
+        };
+        map.into_iter().filter_map(text).collect()
+    }
+}
