@@ -27,6 +27,11 @@ impl Places {
             database: run.db.clone().unwrap_or_else(default_database),
         }
     }
+
+    /// The run report; `{sessionid}` stands for the session in it.
+    pub fn report_file(&self, cli: &Cli) -> PathBuf {
+        cli.output.report_file.clone().unwrap_or_else(|| self.reports.join("run-{sessionid}.json"))
+    }
 }
 
 /// `$XDG_STATE_HOME/muster/results.db`, which is in `~/.local/state` if nobody says otherwise.
@@ -34,6 +39,16 @@ fn default_database() -> PathBuf {
     let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| PathBuf::from(home).join(".local/state"));
     state.unwrap_or_else(home).join("muster").join("results.db")
+}
+
+/// What to say of a database that is where nobody would look for it.
+pub fn note_on_database(cli: &Cli) -> Option<String> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_lost = cli.run.db.is_none() && !is_set("XDG_STATE_HOME") && std::env::var_os("HOME").is_none();
+    is_lost.then(|| {
+        let path = default_database();
+        format!("neither HOME nor XDG_STATE_HOME is set: results go to {}; choose a place with --db", path.display())
+    })
 }
 
 /// One line of `muster config show`.
@@ -73,7 +88,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("stage", places.stage.display().to_string()),
         ("output", places.output.display().to_string()),
         ("db", places.database.display().to_string()),
-        ("report-file", or_dash(cli.output.report_file.as_ref().map(|path| path.display().to_string()))),
+        ("report-file", places.report_file(cli).display().to_string()),
         ("performance-report", or_dash(cli.output.performance_report.map(|format| word(&format)))),
         ("format", or_dash(cli.output.format.map(|format| word(&format)))),
         ("verbose", cli.output.verbose.to_string()),
@@ -89,7 +104,9 @@ fn source(parsed: &Parsed, name: &str) -> String {
         Some(Origin::Environment(variable)) => format!("environment {variable}"),
         Some(Origin::Default) | None => match name {
             // These follow another setting.
-            "stage" | "output" if parsed.origins.contains_key("prefix") => format!("{} (prefix)", source(parsed, "prefix")),
+            "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {
+                format!("{} (prefix)", source(parsed, "prefix"))
+            }
             "db" if std::env::var_os("XDG_STATE_HOME").is_some() => "environment XDG_STATE_HOME".to_owned(),
             _ => "default".to_owned(),
         },

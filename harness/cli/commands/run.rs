@@ -13,7 +13,7 @@ use crate::{
         report::{self, RunReport},
     },
     selection::{self, Depth, Selection},
-    settings::Places,
+    settings::{self, Places},
     terminal::{NoEcho, Terminal},
     view::{self, View},
     wire,
@@ -22,7 +22,8 @@ use anyhow::Context;
 use muster_core::{
     case::SessionId,
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
-    result::Session,
+    result::{CaseResult, Session},
+    test_case::TestCase,
 };
 use muster_report::progress;
 use muster_runner::{
@@ -30,18 +31,20 @@ use muster_runner::{
     engine::{Engine, EngineConfig, ExecPolicy, InFlight, Lease},
     identifier,
     local::owner,
-    places,
+    places, runtime,
     signals::Signals,
     trials::{self, Submitted},
 };
-use muster_store::Store;
+use muster_store::{Store, StoreError};
 use std::{
     any::Any,
     collections::BTreeSet,
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
+    sync::Arc,
+    thread::JoinHandle,
 };
-use tokio::sync::mpsc;
+use tokio::{runtime::Runtime, sync::mpsc};
 
 /// Runs the selection. The exit code is that of design 5.
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
@@ -58,13 +61,13 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let schedulers = wire::schedulers(&selection.cases)?;
     let places = Places::of(cli);
     let session = session(&selection, command_line)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+    let runtime = runtime::build().context("start the runtime")?;
 
-    let folders = places::Places::open(&places.stage, &places.output, &session.id)
+    let folders = places::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?;
     let file = RunReport::prepare(cli, &places, &session)?;
     let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
-    for note in store.notes() {
+    for note in settings::note_on_database(cli).iter().map(String::as_str).chain(store.notes().iter().map(AsRef::as_ref)) {
         terminal.note(&format!("note: {note}"));
     }
     let header = progress::Header {
@@ -78,12 +81,10 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     view.header(&header);
 
     let (events, receiver) = mpsc::unbounded_channel();
-    let _guard = runtime.enter();
-    let signals = Signals::listen().context("listen to signals")?;
-    let engine = runtime.block_on(Engine::begin(EngineConfig {
-        session: session.clone(),
+    let config = EngineConfig {
+        session,
         places: folders,
-        lease: Some(Lease { store: store.clone(), owner: owner::this_owner(), heir_of: None }),
+        lease: Some(Lease { store, owner: owner::this_owner(), heir_of: None }),
         schedulers,
         events,
         policy: match cli.run.exec_policy {
@@ -91,28 +92,48 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
             args::ExecPolicy::Async => ExecPolicy::Async,
         },
         maxfail: cli.run.maxfail,
-    }))?;
-    let at_once = terminal;
-    let supervised = signals.supervise(engine.clone());
-    let supervisor = runtime.spawn(async move { leave_at_once(&supervised.await, at_once) });
-    let watching = view.watch(receiver);
+    };
+    let (session, results) = conduct(&runtime, config, selection.cases, cli, terminal, || view.watch(receiver))?;
+    runtime.block_on(daemons::end(&session.id, &results, terminal));
+    report::report(cli, &file, &session, &results, terminal)
+}
 
-    let submitted: Vec<Submitted> = selection.cases.into_iter().map(|case| submit(&engine, case)).collect();
+/// From the first launch until everything is over and stored, and everything that happened is shown.
+fn conduct(
+    runtime: &Runtime,
+    config: EngineConfig,
+    cases: Vec<TestCase>,
+    cli: &Cli,
+    terminal: Terminal,
+    watch: impl FnOnce() -> JoinHandle<()>,
+) -> anyhow::Result<(Session, Vec<Arc<CaseResult>>)> {
+    let (begun, store) = (config.session.clone(), config.lease.as_ref().map(|lease| lease.store.clone()));
+    let _guard = runtime.enter();
+    let signals = Signals::listen().context("listen to signals")?;
+    let engine = runtime.block_on(Engine::begin(config))?;
+    let supervised = signals.supervise(engine.clone());
+    let supervisor = runtime.spawn(async move { leave_at_once(&supervised.await, terminal) });
+    let watching = watch();
+
+    let submitted: Vec<Submitted> = cases.into_iter().map(|case| submit(&engine, case)).collect();
     run_trials(&arguments(cli, submitted.len()), submitted);
     let results = runtime.block_on(engine.finish());
     let ended = runtime.block_on(async {
         let session = engine.end().await?;
-        store.close().await.map(|()| session)
+        if let Some(store) = store {
+            store.close().await?;
+        }
+        Ok::<_, StoreError>(session)
     });
     let session = ended.unwrap_or_else(|error| {
         terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
-        Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..session }
+        Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..begun }
     });
     supervisor.abort();
+    // The view ends when nobody is left who could tell it something.
     drop(engine);
     let _ = watching.join();
-    runtime.block_on(daemons::end(&session.id, &results, terminal));
-    report::report(cli, &file, &session, &results, terminal)
+    Ok((session, results))
 }
 
 /// libtest's printer panics when its reader goes away (`--format json | head`). The session goes on: its results are
@@ -135,7 +156,7 @@ fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
     panic.downcast_ref::<String>().is_some_and(|text| text.contains("BrokenPipe"))
 }
 
-fn submit(engine: &Engine, case: muster_core::test_case::TestCase) -> Submitted {
+fn submit(engine: &Engine, case: TestCase) -> Submitted {
     let (name, scheduler) = (case.name.clone(), case.place.partition.scheduler);
     Submitted { case: (*name).clone(), scheduler, result: engine.submit(case) }
 }

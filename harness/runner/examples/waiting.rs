@@ -17,6 +17,7 @@ use muster_runner::{
     engine::{Engine, EngineConfig, ExecPolicy},
     fake::FakeScheduler,
     places::Places,
+    runtime,
     turn::{Turn, Work},
 };
 use serde_json::{Value, json};
@@ -102,8 +103,11 @@ fn status(key: &str) -> String {
         .map_or_else(String::new, |rest| rest.trim_matches([':', ' ', '\t']).to_owned())
 }
 
-#[tokio::main]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    runtime::build()?.block_on(measure())
+}
+
+async fn measure() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
     let cases = arguments.next().transpose()?.unwrap_or(10_000);
     let max_jobs = arguments.next().transpose()?.unwrap_or(cases);
@@ -114,7 +118,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let schedulers: BTreeMap<String, Arc<dyn muster_core::scheduler::Scheduler>> =
         BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::new()) as _)]);
     let session = session();
-    let places = Places::open(&folder.join("stage"), &folder.join("output"), &session.id)?;
+    let places = Places::open(&folder.join("stage"), &folder.join("output"))?;
     let config = EngineConfig { session, places, lease: None, schedulers, events, policy: ExecPolicy::Async, maxfail: None };
     let engine = Engine::begin(config).await?;
 

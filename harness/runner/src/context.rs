@@ -15,14 +15,9 @@ use std::{
 };
 use tokio::{
     sync::{Semaphore, mpsc::UnboundedSender},
-    task::{JoinError, spawn_blocking},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
-
-/// Threads that touch files for cases, at most: without a bound, thousands of cases that begin together would start
-/// as many threads as the runtime allows.
-const DISK_THREADS: usize = 8;
 
 /// Something that was created, or may have been, and is not cleaned up yet.
 #[derive(Debug, Clone)]
@@ -46,7 +41,6 @@ pub(crate) struct Context {
     events: UnboundedSender<Event>,
     why: OnceLock<String>,
     in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
-    disk: Semaphore,
     judges: Semaphore,
 }
 
@@ -61,7 +55,6 @@ impl Context {
             events,
             why: OnceLock::new(),
             in_flight: Mutex::default(),
-            disk: Semaphore::new(DISK_THREADS),
             judges: Semaphore::new(available_parallelism().map_or(1, Into::into)),
         }
     }
@@ -94,12 +87,6 @@ impl Context {
     /// Why the session ends, or will be said to.
     pub(crate) fn why_cancelled(&self) -> String {
         self.why.get().cloned().unwrap_or_else(|| "the session was cancelled".to_owned())
-    }
-
-    /// Runs what blocks for a moment on a file system.
-    pub(crate) async fn on_disk<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-        let _permit = self.disk.acquire().await;
-        spawn_blocking(work).await
     }
 
     /// A permit to judge: as many texts at once as there are processors.

@@ -85,8 +85,8 @@ pub(crate) async fn judged(
 }
 
 /// Puts together the log of a case that is not judged.
-pub(crate) async fn unjudged(context: &Context, record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
-    let text = context.on_disk(move || spool.assemble(&exits).map(|stdout| Text::of(&stdout)));
+pub(crate) async fn unjudged(record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
+    let text = spawn_blocking(move || spool.assemble(&exits).map(|stdout| Text::of(&stdout)));
     match text.await {
         Ok(Ok(text)) => {
             record.has_log = true;

@@ -19,6 +19,7 @@ mod map;
 pub mod places;
 mod record;
 mod run_case;
+pub mod runtime;
 pub mod signals;
 mod spool;
 mod tail;

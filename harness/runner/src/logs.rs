@@ -15,7 +15,7 @@ use muster_core::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
-    task::JoinHandle,
+    task::{JoinHandle, spawn_blocking},
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -105,7 +105,7 @@ impl Collect {
                 };
                 let Some(batch) = batch else { return spool };
                 let (good, broken) = split(batch);
-                spool = self.write(spool, good).await;
+                spool = Self::write(spool, good).await;
                 if !announced && let Some(path) = spool.growing() {
                     announced = true;
                     self.context.emit(Event::Log { case: Arc::clone(&self.case), path });
@@ -131,12 +131,12 @@ impl Collect {
     }
 
     /// Bytes are written on a blocking thread; everything else is bookkeeping.
-    async fn write(&self, mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
+    async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
         if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. })) {
             spool.take_all(chunks);
             return spool;
         }
-        let written = self.context.on_disk(move || {
+        let written = spawn_blocking(move || {
             spool.take_all(chunks);
             spool
         });

@@ -1,22 +1,28 @@
 //! Where a session's files are: a stage folder for each attempt, an output folder for what passed.
 //!
 //! ```text
-//! {stage}/{system}/{partition}/{environ}/{check}_{hash16}/    rfm_job.sh, rfm_job.out, pods.json, what the job left
-//! {output}/{system}/{partition}/{environ}/{check}_{hash16}/   the first three of them, moved there after a pass
-//! {stage}/.sessions/{session}                                 locked while the session lives
+//! {stage}/{system}/{partition}/{environ}/{check}_{hash16}/    what Muster wrote (`KEPT`) and what the job left
+//! {output}/{system}/{partition}/{environ}/{check}_{hash16}/   the same folder after a pass, without what the job left
+//! {stage}/.lock                                               held by the first session that lives on this root
 //! ```
-//! A case that runs again replaces its old folder, unless that belongs to another session that still lives: then
-//! it gets one of its own. Nothing outside the stage root is ever removed, and no symbolic link is followed to it.
+//! A case that runs again replaces its old folder. A session that finds another at work on the same root puts each
+//! identifier behind its folders' names instead, so that neither removes what the other still uses. Nothing outside the
+//! stage root is ever removed, and no symbolic link is followed to it.
+//!
+//! A pass costs one rename and no removal: some file systems (ext4 for five seconds) search past every inode that was just
+//! removed whenever one is created, and a thousand short cases would pay for each other.
 //!
 //! All functions here block; the engine calls them on blocking threads.
 
 use crate::spool;
 use muster_core::{
-    case::{CaseName, Identifier, SessionId},
-    error::chain,
+    case::{CaseName, Identifier},
     script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
 };
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, unlinkat};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 use std::{
     fs::{self, File},
     io,
@@ -25,9 +31,10 @@ use std::{
 
 /// The name of the list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";
-/// Names the session that a stage folder belongs to.
-const OWNER: &str = ".rfm_session";
-const SESSIONS: &str = ".sessions";
+/// What a pass keeps.
+const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
+/// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
+const LOCK: &str = ".lock";
 
 /// A failed operation on a session's folders.
 #[derive(Debug, thiserror::Error)]
@@ -58,14 +65,6 @@ pub enum PlacesError {
         /// The root.
         root: PathBuf,
     },
-    /// Another session took the folder in this very moment.
-    #[error("{} is in use by session {session}", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-        /// Whose it is.
-        session: String,
-    },
     /// A result could not be moved to the output folder.
     #[error("move {} to {}", from.display(), to.display())]
     Keep {
@@ -79,15 +78,15 @@ pub enum PlacesError {
     },
 }
 
-/// The folders of one session, and the lock that says that it lives.
+/// The folders of one session.
 #[derive(Debug)]
 pub struct Places {
     stage: PathBuf,
     output: PathBuf,
-    session: SessionId,
-    lock: PathBuf,
-    /// Locked as long as it is open; the lock dies with the process, however that ends.
-    _held: File,
+    /// Nobody else was at work on this stage root when the session began.
+    is_first: bool,
+    /// Locked, by the first, as long as it is open; the lock dies with the process, however that ends.
+    _lock: File,
 }
 
 /// What tells one attempt's folder from another's.
@@ -102,24 +101,28 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl Places {
-    /// Creates both roots and takes the session's lock.
+    /// Creates both roots and tries to be the first.
     ///
     /// # Errors
     /// When a root cannot be created or written.
-    pub fn open(stage: &Path, output: &Path, session: &SessionId) -> Result<Self, PlacesError> {
+    pub fn open(stage: &Path, output: &Path) -> Result<Self, PlacesError> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (stage, output) = (absolute(stage), absolute(output));
-        let sessions = stage.join(SESSIONS);
-        for path in [&sessions, &output] {
+        for path in [&stage, &output] {
             fs::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
         }
-        let lock = sessions.join(component(&session.0));
-        let held = File::create(&lock).map_err(|source| PlacesError::Create { path: lock.clone(), source })?;
-        if let Err(error) = flock(&held, FlockOperation::NonBlockingLockExclusive) {
-            // A file system without locks: other sessions will then take this one for dead, and their own for theirs.
-            tracing::warn!(path = %lock.display(), error = %error, "cannot lock the stage folders of this session");
-        }
-        Ok(Self { stage, output, session: session.clone(), lock, _held: held })
+        let path = stage.join(LOCK);
+        let lock = File::create(&path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
+        let is_first = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => true,
+            Err(Errno::WOULDBLOCK) => false,
+            // A file system without locks: two sessions at once would replace each other's folders.
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "cannot lock the stage folders: run one session at a time here");
+                true
+            }
+        };
+        Ok(Self { stage, output, is_first, _lock: lock })
     }
 
     /// The root of the stage folders, absolute.
@@ -138,29 +141,23 @@ impl Places {
         if attempt.number > 1 {
             leaf = format!("{leaf}.{}", attempt.number);
         }
-        let path = self.stage.join(place(attempt.case)).join(&leaf);
-        match self.live_owner(&path) {
-            Some(_) => path.with_file_name(format!("{leaf}.{}", attempt.identifier)),
-            None => path,
+        if !self.is_first {
+            leaf = format!("{leaf}.{}", attempt.identifier);
         }
+        self.stage.join(place(attempt.case)).join(leaf)
     }
 
     /// Makes an attempt's folder, empty, in the place of the same case's last one.
     pub(crate) fn create(&self, path: &Path) -> Result<(), PlacesError> {
-        let failed = |source| PlacesError::Create { path: path.to_owned(), source };
-        match fs::create_dir(path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path).map_err(failed)?,
+        let created = match fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if let Some(session) = self.live_owner(path) {
-                    return Err(PlacesError::InUse { path: path.to_owned(), session });
-                }
                 self.remove(path)?;
-                fs::create_dir(path).map_err(failed)?;
+                fs::create_dir(path)
             }
-            Err(error) => return Err(failed(error)),
-        }
-        fs::write(path.join(OWNER), &self.session.0).map_err(failed)
+            created => created,
+        };
+        created.map_err(|source| PlacesError::Create { path: path.to_owned(), source })
     }
 
     /// Takes the folder of an attempt that a process now gone has begun in this session. What runs keeps its files, and its
@@ -179,38 +176,27 @@ impl Places {
         Ok(())
     }
 
-    /// Moves script, stdout and sections of a passed attempt to its output folder and removes the stage folder. Says
-    /// where they are now.
+    /// Makes the stage folder of a passed attempt its output folder, without what the job left. Says where that is.
     pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
         let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
-        fs::create_dir(&output)
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => Ok(()),
-                _ => fs::create_dir_all(&output),
-            })
-            .map_err(|source| PlacesError::Create { path: output.clone(), source })?;
-        for name in [SCRIPT_FILE, LOG_FILE, SECTIONS] {
-            let (from, to) = (stage.join(name), output.join(name));
-            rename(&from, &to).map_err(|source| PlacesError::Keep { from, to, source })?;
+        prune(stage).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
+        if fs::rename(stage, &output).is_ok() {
+            return Ok(output);
         }
-        self.drop_stage(stage)?;
+        fs::create_dir_all(&output).map_err(|source| PlacesError::Create { path: output.clone(), source })?;
+        // An empty folder gives way. Else it passed before, or the output is on another file system.
+        if fs::rename(stage, &output).is_err() {
+            for name in KEPT {
+                let (from, to) = (stage.join(name), output.join(name));
+                move_file(&from, &to).map_err(|source| PlacesError::Keep { from, to, source })?;
+            }
+            self.remove(stage)?;
+        }
         Ok(output)
     }
 
-    /// Removes a stage folder that this session made. Most hold nothing any more but what is named here.
-    pub(crate) fn drop_stage(&self, stage: &Path) -> Result<(), PlacesError> {
-        // Not through a link, should the job have put one in the place of its folder.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if let Ok(folder) = open(stage, flags, Mode::empty()) {
-            for name in [OWNER, EXIT_FILE] {
-                let _ = unlinkat(&folder, name, AtFlags::empty());
-            }
-        }
-        fs::remove_dir(stage).or_else(|_| self.remove(stage))
-    }
-
     /// Removes a stage folder with all that is in it.
-    fn remove(&self, path: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), PlacesError> {
         let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
         let outside = || PlacesError::Outside { path: path.to_owned(), root: self.stage.clone() };
         let parent = path.parent().ok_or_else(outside)?;
@@ -222,24 +208,6 @@ impl Places {
         }
         // A link in the place of the folder itself is removed, not followed.
         fs::remove_dir_all(path).map_err(failed)
-    }
-
-    /// The other session that a folder belongs to, if that still lives.
-    fn live_owner(&self, path: &Path) -> Option<String> {
-        let owner = fs::read_to_string(path.join(OWNER)).ok()?;
-        if owner == self.session.0 {
-            return None;
-        }
-        let file = File::open(self.stage.join(SESSIONS).join(component(&owner))).ok()?;
-        flock(&file, FlockOperation::NonBlockingLockShared).is_err().then_some(owner)
-    }
-}
-
-impl Drop for Places {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.lock) {
-            tracing::debug!(error = chain(&error), "the session's lock file stays behind");
-        }
     }
 }
 
@@ -255,8 +223,25 @@ fn component(name: &str) -> String {
     if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
 }
 
+/// Removes what the job left in its folder.
+fn prune(stage: &Path) -> io::Result<()> {
+    // Should the job have put a link in the place of its folder, what that leads to is not ours.
+    if !fs::symlink_metadata(stage)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    for entry in fs::read_dir(stage)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            _ if KEPT.iter().any(|kept| entry.file_name() == *kept) => {}
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
+}
+
 /// Renames a file, to another file system too; a source that is not there is no error.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
@@ -264,5 +249,97 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
             fs::remove_file(from)
         }
         renamed => renamed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn name() -> CaseName {
+        let part = |text: &str| text.to_owned();
+        CaseName {
+            display: part("case"),
+            check: part("case"),
+            hash: part("01234567"),
+            system: part("s"),
+            partition: part("p"),
+            environ: part("e"),
+        }
+    }
+
+    /// A folder, and the two roots in it.
+    fn roots() -> (TempDir, PathBuf, PathBuf) {
+        let folder = TempDir::new().unwrap();
+        let (stage, output) = (folder.path().join("stage"), folder.path().join("output"));
+        (folder, stage, output)
+    }
+
+    fn identifier() -> Identifier {
+        Identifier::parse("kqzvwxyz").unwrap()
+    }
+
+    #[test]
+    fn a_session_beside_another_has_folders_of_its_own() {
+        let (_folder, stage, output) = roots();
+        let (case, identifier) = (name(), identifier());
+        let leaf = |places: &Places, number| {
+            let attempt = Attempt { case: &case, folder: "case_1", number, identifier: &identifier };
+            places.stage_of(attempt).strip_prefix(stage.join("s/p/e")).unwrap().display().to_string()
+        };
+        let first = Places::open(&stage, &output).unwrap();
+        let second = Places::open(&stage, &output).unwrap();
+        assert_eq!([leaf(&first, 1), leaf(&first, 2)], ["case_1", "case_1.2"]);
+        assert_eq!([leaf(&second, 1), leaf(&second, 2)], ["case_1.kqzvwxyz", "case_1.2.kqzvwxyz"]);
+        drop(first);
+        assert_eq!(leaf(&Places::open(&stage, &output).unwrap(), 1), "case_1");
+    }
+
+    #[test]
+    fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
+        let (_folder, stage, output) = roots();
+        let places = Places::open(&stage, &output).unwrap();
+        let (case, identifier) = (name(), identifier());
+        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+        let path = places.stage_of(attempt);
+        for round in ["first", "again"] {
+            places.create(&path).unwrap();
+            fs::create_dir_all(path.join("deep/er")).unwrap();
+            for file in KEPT.iter().chain(&["core.1", ".hidden", "deep/er/data"]) {
+                fs::write(path.join(file), round).unwrap();
+            }
+            let kept = places.keep(&path, attempt).unwrap();
+            assert_eq!(kept, output.join("s/p/e/case_1"));
+            let mut found: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            found.sort();
+            assert_eq!(found, [SECTIONS, EXIT_FILE, LOG_FILE, SCRIPT_FILE], "{round}");
+            assert!(KEPT.iter().all(|file| fs::read_to_string(kept.join(file)).unwrap() == round), "{round}");
+            assert!(!path.exists(), "{round}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_folder_is_not_followed() {
+        let (folder, stage, output) = roots();
+        let places = Places::open(&stage, &output).unwrap();
+        let (case, identifier) = (name(), identifier());
+        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+        let path = places.stage_of(attempt);
+        let precious = folder.path().join("precious");
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "keep me").unwrap();
+        places.create(&path).unwrap();
+        fs::remove_dir(&path).unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        assert!(matches!(places.keep(&path, attempt), Err(PlacesError::Remove { .. })));
+        assert!(precious.join("file").exists() && !output.join("s").exists());
+    }
+
+    #[test]
+    fn a_name_cannot_lead_out_of_a_root() {
+        for (name, safe) in [("../../escape", "_.._.._escape"), ("", "_"), (".", "_."), ("a/b\n", "a_b_")] {
+            assert_eq!(component(name), safe, "{name:?}");
+        }
     }
 }

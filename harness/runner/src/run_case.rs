@@ -36,6 +36,7 @@ use muster_core::{
 };
 use muster_store::Intent;
 use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc};
+use tokio::task::spawn_blocking;
 
 /// A planned case: what is needed to run and to judge it, and no more, for it may wait for hours.
 struct Ready {
@@ -111,7 +112,7 @@ async fn prepare(
         let (name, attempt) = (Arc::clone(&record.name), record.attempt);
         move || plan(&context, &*scheduler, (&name, attempt), fresh, identifier)
     };
-    let planned = context.on_disk(work).await.unwrap_or_else(|lost| {
+    let planned = spawn_blocking(work).await.unwrap_or_else(|lost| {
         let why = lost.try_into_panic().map(|panic| panic_message(&*panic).to_owned());
         Err(End::infra(Phase::Plan, format!("planning panicked: {}", why.unwrap_or_default())))
     });
@@ -183,7 +184,7 @@ async fn take_up(
         Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
     }
     let (shared, stage) = (Arc::clone(context), job.stage.clone());
-    let taken = context.on_disk(move || shared.places.take_up(&stage, launched)).await;
+    let taken = spawn_blocking(move || shared.places.take_up(&stage, launched)).await;
     let taken = taken.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
     taken.map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
     Ok(Ready { folder, job, rules: Arc::new(rules), limits, launched })
@@ -217,7 +218,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
         }
         Over::Stopped(end, spool) => {
             let exits = record.exits.clone();
-            Box::pin(unjudged(context, record, spool, exits)).await;
+            Box::pin(unjudged(record, spool, exits)).await;
             end
         }
     };
@@ -226,7 +227,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     if end.outcome == Outcome::Abort && !record.has_log {
         // It never ran: there is nothing to look at.
         let (shared, stage) = (Arc::clone(context), stage.clone());
-        if let Ok(Ok(())) = context.on_disk(move || shared.places.drop_stage(&stage)).await {
+        if let Ok(Ok(())) = spawn_blocking(move || shared.places.remove(&stage)).await {
             record.folder = None;
         }
     }

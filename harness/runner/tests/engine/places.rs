@@ -1,8 +1,7 @@
 //! Stage and output folders.
 
-use crate::support::{Bench, places, session};
-use muster_core::{case::SessionId, result::Outcome};
-use muster_runner::places::Places;
+use crate::support::Bench;
+use muster_core::result::Outcome;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
@@ -62,30 +61,4 @@ async fn a_symbolic_link_in_the_way_never_leads_outside_the_stage() {
     assert_eq!(result.outcome.to_string(), "error{infra}");
     insta::assert_snapshot!(bench.relative(result.cause.as_deref().unwrap_or_default()), @"remove /stage/test/p/default/case_0123456789abcdef: it is not within the stage root /stage");
     assert!(precious.join("case_0123456789abcdef/file").exists());
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_session_that_lives_keeps_its_folder() {
-    let bench = Bench::new().await;
-    let other = places(bench.folder.path(), &session("other"));
-    fs::create_dir_all(stage(&bench)).expect("a folder");
-    fs::write(stage(&bench).join(".rfm_session"), "other").expect("an owner");
-    let result = bench.play(fails()).await;
-    let identifier = result.identifier.as_ref().expect("planned");
-    let own = stage(&bench).with_file_name(format!("case_0123456789abcdef.{identifier}"));
-    assert_eq!(result.folder.as_deref(), Some(own.as_path()));
-    drop(other);
-    // Dead now: its folder is taken.
-    assert_eq!(bench.play(fails()).await.folder.as_deref(), Some(stage(&bench).as_path()));
-}
-
-#[test]
-fn names_cannot_lead_out_of_a_root() {
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let root = |name: &str| folder.path().join(name);
-    let places = Places::open(&root("stage"), &root("output"), &SessionId("../../escape".into())).expect("folders");
-    assert!(places.stage_root().is_absolute());
-    let locks: Vec<_> =
-        fs::read_dir(root("stage/.sessions")).expect("locks").map(|lock| lock.expect("a lock").file_name()).collect();
-    assert_eq!(locks, ["_.._.._escape"]);
 }

@@ -43,9 +43,9 @@ pub(crate) struct Options {
     pub(crate) fake: FakeScheduler,
 }
 
-pub(crate) fn session(id: &str) -> Session {
+pub(crate) fn session() -> Session {
     Session {
-        id: SessionId(id.to_owned()),
+        id: SessionId("s1".to_owned()),
         started: Timestamp(0),
         ended: None,
         command: vec!["muster".into()],
@@ -59,8 +59,8 @@ pub(crate) fn session(id: &str) -> Session {
     }
 }
 
-pub(crate) fn places(folder: &Path, session: &Session) -> Places {
-    Places::open(&folder.join("stage"), &folder.join("output"), &session.id).expect("folders")
+pub(crate) fn places(folder: &Path) -> Places {
+    Places::open(&folder.join("stage"), &folder.join("output")).expect("folders")
 }
 
 impl Bench {
@@ -73,10 +73,10 @@ impl Bench {
         let Options { policy, maxfail, lease, scheduler, fake } = options;
         let folder = TempDir::new().expect("a folder");
         let (sender, events) = unbounded_channel();
-        let session = session("s1");
+        let session = session();
         let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
         let engine = Engine::begin(EngineConfig {
-            places: places(folder.path(), &session),
+            places: places(folder.path()),
             session,
             lease,
             schedulers: ["p", "q"].map(|name| (name.to_owned(), Arc::clone(&scheduler))).into(),
