@@ -49,6 +49,15 @@ fn a_place_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn results_that_go_where_nobody_looks_are_announced() {
+    let sandbox = Sandbox::with_check(GOOD);
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r", "-n", "n=1"]);
+    let ended = sandbox.ended(&command.env_remove("XDG_STATE_HOME").env_remove("HOME").output().expect("runs"));
+    assert_snapshot!(ended.stderr, @"note: neither HOME nor XDG_STATE_HOME is set: results go to ./muster/results.db; choose a place with --db");
+    assert!(sandbox.path("muster/results.db").exists());
+}
+
+#[test]
 fn the_newest_run_report_has_a_name_of_its_own() {
     let sandbox = Sandbox::with_check(GOOD);
     let newest = || {

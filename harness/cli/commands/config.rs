@@ -12,6 +12,9 @@ use muster_core::{
     yaml::Node,
 };
 
+/// Wider columns of values would move the sources out of sight.
+const WIDEST_VALUE: usize = 60;
+
 /// Prints all settings.
 pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
@@ -91,11 +94,37 @@ fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
-/// Aligned columns under a title.
+/// Aligned columns under a title. A value that is wider than its column has its source below it.
 fn table(title: &str, rows: &[Setting]) -> String {
     let width = |field: fn(&Setting) -> &String| rows.iter().map(|row| field(row).chars().count()).max().unwrap_or(0);
-    let (names, values) = (width(|row| &row.name), width(|row| &row.value).min(60));
-    let line =
-        |row: &Setting| format!("  {:<names$}  {:<values$}  {}", row.name, row.value, row.source).trim_end().to_owned() + "\n";
+    let (names, values) = (width(|row| &row.name), width(|row| &row.value).min(WIDEST_VALUE));
+    let line = |row: &Setting| {
+        let Setting { name, value, source } = row;
+        if value.chars().count() > values && !source.is_empty() {
+            format!("  {name:<names$}  {value}\n  {:<names$}  {:<values$}  {source}\n", "", "")
+        } else {
+            format!("  {name:<names$}  {value:<values$}  {source}").trim_end().to_owned() + "\n"
+        }
+    };
     format!("{title}\n{}\n", rows.iter().map(line).collect::<Vec<_>>().concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_does_not_break_the_columns() {
+        let row =
+            |name: &str, value: &str, source: &str| Setting { name: name.into(), value: value.into(), source: source.into() };
+        let long = "/a/path/".repeat(9);
+        let rows = [row("prefix", ".", "default"), row("db", &long, "flag --db"), row("site files", &long, "")];
+        insta::assert_snapshot!(table("Command line", &rows), @"
+        Command line
+          prefix      .                                                             default
+          db          /a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path/
+                                                                                    flag --db
+          site files  /a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path/
+        ");
+    }
 }

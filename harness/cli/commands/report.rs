@@ -30,9 +30,7 @@ pub struct RunReport {
 impl RunReport {
     /// Makes sure that it can be written: after a night of running is too late to hear that it cannot.
     pub fn prepare(cli: &Cli, places: &Places, session: &Session) -> anyhow::Result<Self> {
-        let default = || places.reports.join("run-{sessionid}.json");
-        let path = cli.output.report_file.clone().unwrap_or_else(default);
-        let path = PathBuf::from(path.to_string_lossy().replace("{sessionid}", &session.id.0));
+        let path = PathBuf::from(places.report_file(cli).to_string_lossy().replace("{sessionid}", &session.id.0));
         let aside = path.with_extension(format!("{}.part", session.id));
         let report = Self { path, aside, has_link: cli.output.report_file.is_none() };
         let flag = if report.has_link { "--prefix" } else { "--report-file" };
