@@ -59,6 +59,9 @@ field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
 # median NAME FILE: of the lines that measure printed, the one whose value of that name is in the middle.
 median() { sed "s/.*\\b$1=\\([^ ]*\\).*/\\1 &/" "$2" | sort -g | cut -d ' ' -f 2- | sed -n "$((($(wc -l <"$2") + 1) / 2))p"; }
 
+# least NAME FILE: the line whose value of that name is the smallest: on a busy machine the one least disturbed.
+least() { sed "s/.*\\b$1=\\([^ ]*\\).*/\\1 &/" "$2" | sort -g | cut -d ' ' -f 2- | sed -n 1p; }
+
 # sqlite_count SQL: one number from the results database.
 sqlite_count() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])' "$MUSTER_DB" "$1"; }
 
