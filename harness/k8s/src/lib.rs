@@ -20,6 +20,8 @@ pub mod manifest;
 pub mod observed;
 pub mod plan;
 pub mod policy;
+pub mod quantity;
+pub mod quota;
 pub mod role;
 pub mod sections;
 pub mod selector;

@@ -1,4 +1,244 @@
-//! What an observation means.
+//! What an observation means: the owner's verdict first, its pods' second.
+//!
+//! ```text
+//! Observed + now -> Pod:    pod                         the pod is its own owner
+//!                   Job:    job     -> owner            conditions Complete, Failed; suspended: kueue
+//!                   others: custom  -> owner            rules > conditions > phases > pods that have settled
+//! ```
+//! Pure: patience is measured against `now`, and `recheck_in` says when the answer may change by time alone. The
+//! machines' clocks differ: a wait never counts from before `Observed::since`, so that one behind ours costs nothing and
+//! one ahead of ours only delays.
 
+mod cause;
+mod custom;
+mod job;
+mod kueue;
+mod owner;
+mod patience;
+mod pod;
+mod taken;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+pub(crate) mod trouble;
+mod waiting;
+
+pub use patience::Patience;
+
+use crate::{
+    handle::Handle,
+    observed::{Assessment, Observed, Seen, SeenPod, Verdict},
+    sections::timestamp,
+};
+use k8s_openapi::jiff;
+use muster_core::{
+    Value,
+    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+    time::Timestamp,
+};
+use owner::{Owner, Pods};
+use pod::{PodState, PodVerdict, Restarts};
+use std::{sync::Arc, time::Duration};
+
+/// What a job is now.
+pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &Patience) -> Assessment {
+    let look = Look { handle, observed, now, patience };
+    let mut recheck_in = None;
+    let verdict = look.verdict(&mut recheck_in);
+    let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
+    let ever = u32::try_from(observed.pods.len()).unwrap_or(u32::MAX);
+    let is_gang = !look.is("", "Pod") && !look.is("batch", "Job");
+    let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
+    let stuck = (waits || incomplete) && look.left(observed.since, patience.stuck_after).is_none();
+    if waits && let Some(left) = look.left(observed.since, patience.stuck_after) {
+        sooner(&mut recheck_in, left);
+    }
+    let recheck_in = recheck_in.filter(|_| !is_final(&verdict));
+    Assessment { verdict, recheck_in, stuck }
+}
+
+fn is_final(verdict: &Verdict) -> bool {
+    !matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
+}
+
+/// Everything that a verdict may look at.
+#[derive(Debug, Clone, Copy)]
+struct Look<'a> {
+    handle: &'a Handle,
+    observed: &'a Observed,
+    now: Timestamp,
+    patience: &'a Patience,
+}
+
+impl<'a> Look<'a> {
+    fn verdict(self, recheck_in: &mut Option<Duration>) -> Verdict {
+        match (self.is("", "Pod"), custom::has_rules(self)) {
+            (true, false) => self.own_pod(recheck_in),
+            (true, true) if self.object().is_none() => self.pod_with_rules(recheck_in),
+            _ => self.owned(recheck_in),
+        }
+    }
+
+    /// A Pod that only its own watch has shown so far, for rules that read `self`.
+    fn pod_with_rules(self, recheck_in: &mut Option<Duration>) -> Verdict {
+        let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
+        let object = Arc::new(serde_json::to_value(seen.pod.as_ref()).unwrap_or_default());
+        let workload = if seen.gone { Seen::Gone(object) } else { Seen::Present(object) };
+        let observed = Observed { workload, ..self.observed.clone() };
+        Look { observed: &observed, ..self }.owned(recheck_in)
+    }
+
+    /// A Pod that is the workload itself.
+    fn own_pod(self, recheck_in: &mut Option<Duration>) -> Verdict {
+        let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
+        let pod = pod::assess(self, &seen, Restarts::Never);
+        if let Some(left) = pod.recheck_in {
+            sooner(recheck_in, left);
+        }
+        let gates =
+            seen.pod.spec.as_ref().is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()));
+        if let Some(verdict) = gates.then(|| self.not_admitted(recheck_in)).flatten() {
+            return verdict;
+        }
+        match pod.state {
+            PodState::Waiting(why) => Verdict::Status(JobStatus::Pending { why }),
+            PodState::Running => {
+                let since = pod.started.unwrap_or(self.observed.since);
+                Verdict::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect() })
+            }
+            PodState::Hopeless(why) => Verdict::Hopeless(why),
+            PodState::Broken(why) => Verdict::Broken(why),
+            PodState::Lost(taken) => {
+                Verdict::Status(JobStatus::Gone { why: taken.why.unwrap_or(Disruption::Deleted), cause: taken.cause })
+            }
+            PodState::Removed => {
+                let cause = format!("Muster deleted pod {} before it ended", pod.name);
+                self.ended_pod(pod, true, Some(cause), None)
+            }
+            PodState::Ended { failed, ref cause, disruption } => {
+                let cause = cause.clone();
+                self.ended_pod(pod, failed, cause, disruption)
+            }
+        }
+    }
+
+    /// Kueue's word on a gated pod, where it is more than "wait".
+    fn not_admitted(self, recheck_in: &mut Option<Duration>) -> Option<Verdict> {
+        match kueue::admission(self, recheck_in)? {
+            kueue::Admission::Waits(_) => None,
+            kueue::Admission::Never(why) => Some(Verdict::Hopeless(why)),
+            kueue::Admission::Stopped(why) | kueue::Admission::Deactivated { cause: why, .. } => Some(Verdict::Broken(why)),
+        }
+    }
+
+    fn ended_pod(self, pod: PodVerdict, failed: bool, cause: Option<String>, disruption: Option<Disruption>) -> Verdict {
+        let mut exits = pod.exits;
+        if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
+            exits.push(SectionExit { section: pod.name, node: pod.node, exit: Exit::Unknown });
+        }
+        let ended = pod.ended.or(pod.started).unwrap_or(self.observed.since);
+        let started = pod.started.unwrap_or(ended);
+        let notes = pod.notes;
+        Verdict::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), exits, disruption, cause, notes }))
+    }
+
+    /// A workload that owns pods, or a Pod with rules of its own.
+    fn owned(self, recheck_in: &mut Option<Duration>) -> Verdict {
+        let pods = Pods::of(self);
+        let Some(object) = self.object() else {
+            return match pods.all.is_empty() {
+                true => Verdict::Status(JobStatus::NotSeen),
+                false => pods.going(self.handle.expected_pods, false, recheck_in),
+            };
+        };
+        let (is_job, by_rules) = (self.is("batch", "Job"), custom::has_rules(self));
+        let owner = if is_job && !by_rules { job::owner(object) } else { custom::owner(self, object) };
+        match owner {
+            Owner::Succeeded { at } => {
+                let expected = if is_job { job::succeeded(object) } else { None };
+                return pods.succeeded(at, expected.filter(|_| object.pointer("/spec/managedBy").is_none()), recheck_in);
+            }
+            Owner::Failed { cause, at, disruptable } => return pods.failed(&cause, at, disruptable, recheck_in),
+            Owner::Says(verdict) => return verdict,
+            Owner::Going => {}
+        }
+        if matches!(self.observed.workload, Seen::Gone(_)) {
+            return pods.vanished();
+        }
+        if let Some(verdict) = job::suspended(self, object, &pods, recheck_in) {
+            return verdict;
+        }
+        if is_job && let Some(verdict) = job::held(self, &pods) {
+            return verdict;
+        }
+        if !is_job && let Some(verdict) = custom::settled(self, &pods, recheck_in) {
+            return verdict;
+        }
+        pods.going(self.handle.expected_pods, !is_job, recheck_in)
+    }
+
+    fn is(self, group: &str, kind: &str) -> bool {
+        self.handle.workload().is_some_and(|object| object.resource.group == group && object.resource.kind == kind)
+    }
+
+    /// The workload as it is, or was last.
+    fn object(self) -> Option<&'a Value> {
+        match &self.observed.workload {
+            Seen::NotYet => None,
+            Seen::Present(object) | Seen::Gone(object) => Some(object),
+        }
+    }
+
+    /// The workload as a pod, from whichever watch has shown it.
+    fn own_seen(self) -> Option<SeenPod> {
+        let name = self.handle.workload().map(|object| object.name.as_str());
+        let mut pods = self.observed.pods.iter().rev();
+        let gone = matches!(self.observed.workload, Seen::Gone(_));
+        let seen = pods.find(|seen| seen.pod.metadata.name.as_deref() == name).cloned().or_else(|| self.as_pod());
+        seen.map(|seen| SeenPod { gone: seen.gone || gone, ..seen })
+    }
+
+    fn as_pod(self) -> Option<SeenPod> {
+        let pod = serde_json::from_value(self.object()?.clone()).ok()?;
+        Some(SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false })
+    }
+
+    /// `Job rfm-x`
+    fn title(self) -> String {
+        self.handle.workload().map_or_else(String::new, |object| format!("{} {}", object.resource.kind, object.name))
+    }
+
+    fn events(self) -> trouble::Events<'a> {
+        trouble::Events::of(&self.observed.trouble)
+    }
+
+    /// What is left of a patience that began then; `None`: nothing.
+    fn left(self, from: Timestamp, patience: Duration) -> Option<Duration> {
+        patience.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
+    }
+}
+
+/// Keeps the shorter time.
+fn sooner(recheck_in: &mut Option<Duration>, left: Duration) {
+    *recheck_in = Some(recheck_in.map_or(left, |known| known.min(left)));
+}
+
+/// An object's conditions.
+fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn is_true(condition: &Value) -> bool {
+    condition.get("status").and_then(Value::as_str) == Some("True")
+}
+
+/// A condition that is True.
+fn condition<'v>(object: &'v Value, kind: &str) -> Option<&'v Value> {
+    conditions(object).find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind) && is_true(condition))
+}
+
+/// A time of the API in an untyped object.
+fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse::<jiff::Timestamp>().ok().map(timestamp)
+}

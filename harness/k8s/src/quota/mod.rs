@@ -1,0 +1,159 @@
+//! Quotas: what the API's refusals say, whether it is ever worth waiting, and who may try next.
+//!
+//! ```text
+//! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> NeverFits | Wait | Misconfigured
+//! pod template -demand-> amounts  -never_fits(pods, hard)-> NeverFits, before anything exists
+//! Line: a later small case does not overtake an earlier big one that waits for the same resource
+//! ```
+//! The sentences are those of the API server's resourcequota admission (`controller.go`). Only the first quota that
+//! refuses is named there, and of it only the resources that do not fit.
+
+mod demand;
+mod line;
+mod message;
+
+pub use demand::{Demand, demand, never_fits};
+pub use line::{Line, SILENT, Turn};
+pub use message::read;
+
+use crate::quantity::Quantity;
+use std::fmt;
+
+/// What a quota said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// `exceeded quota`: these resources of it do not fit now.
+    Exceeded {
+        /// The ResourceQuota.
+        quota: String,
+        /// At least one.
+        shortages: Vec<Shortage>,
+    },
+    /// `failed quota`: the quota demands a request or limit that the pod does not have.
+    MustSpecify {
+        /// The ResourceQuota.
+        quota: String,
+        /// `limits.cpu for: main`
+        what: String,
+    },
+    /// `status unknown for quota`: it has just been created.
+    NotReady {
+        /// The ResourceQuota.
+        quota: String,
+    },
+    /// `insufficient quota to ...`: the cluster allows this only where a quota covers it, and none does.
+    NotCovered {
+        /// `consume: requests.nvidia.com/gpu`
+        what: String,
+    },
+    /// The server took too long to tell.
+    TimedOut,
+}
+
+/// One resource that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    /// As quotas name it: `requests.nvidia.com/gpu`.
+    pub resource: String,
+    /// What was asked for.
+    pub requested: Quantity,
+    /// What others have.
+    pub used: Quantity,
+    /// What there is.
+    pub limited: Quantity,
+}
+
+/// What to do about a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// More than there is at all: an error at once.
+    NeverFits(String),
+    /// The manifest or the cluster's rules: an error at once.
+    Misconfigured(String),
+    /// Others have it.
+    Wait(String),
+}
+
+impl Refusal {
+    /// Whether waiting helps, with the sentence that says so.
+    pub fn decide(&self) -> Decision {
+        match self {
+            Self::Exceeded { quota, shortages } => {
+                match shortages.iter().find(|shortage| shortage.requested > shortage.limited) {
+                    Some(shortage) => {
+                        Decision::NeverFits(too_much(quota, &shortage.resource, shortage.requested, shortage.limited))
+                    }
+                    None => Decision::Wait(self.to_string()),
+                }
+            }
+            Self::MustSpecify { .. } | Self::NotCovered { .. } => Decision::Misconfigured(self.to_string()),
+            Self::NotReady { .. } | Self::TimedOut => Decision::Wait(self.to_string()),
+        }
+    }
+
+    /// The resources that are waited for, as quotas name them.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        let shortages = match self {
+            Self::Exceeded { shortages, .. } => shortages.as_slice(),
+            _ => &[],
+        };
+        shortages.iter().map(|shortage| shortage.resource.as_str())
+    }
+}
+
+/// `quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8`
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exceeded { quota, shortages } => {
+                write!(f, "quota {quota}: ")?;
+                for (index, Shortage { resource, requested, used, limited }) in shortages.iter().enumerate() {
+                    let comma = if index > 0 { "; " } else { "" };
+                    write!(f, "{comma}{resource} requested {requested}, used {used}, limited {limited}")?;
+                }
+                Ok(())
+            }
+            Self::MustSpecify { quota, what } => {
+                write!(f, "quota {quota} demands that the manifest says {what}")
+            }
+            Self::NotReady { quota } => write!(f, "quota {quota} has not been counted yet"),
+            Self::NotCovered { what } => write!(f, "no quota of the namespace covers this: insufficient quota to {what}"),
+            Self::TimedOut => f.write_str("the API server's quota evaluation timed out"),
+        }
+    }
+}
+
+fn too_much(quota: &str, resource: &str, requested: Quantity, limited: Quantity) -> String {
+    format!("{resource} requested {requested}, but quota {quota} has {limited} at all: ask for less, or have the quota raised")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(message: &str) -> String {
+        format!("{:?}", read(message).map(|refusal| refusal.decide()))
+    }
+
+    #[test]
+    fn a_full_quota_is_waited_for_and_a_too_small_one_is_not() {
+        let exceeded = |requested, used, limited| {
+            decide(&format!(
+                "pods \"x\" is forbidden: exceeded quota: compute, requested: limits.memory={requested}, used: \
+                 limits.memory={used}, limited: limits.memory={limited}"
+            ))
+        };
+        insta::assert_snapshot!(exceeded("1Gi", "1536Mi", "2Gi"), @r#"Some(Wait("quota compute: limits.memory requested 1Gi, used 1536Mi, limited 2Gi"))"#);
+        insta::assert_snapshot!(exceeded("4Gi", "0", "2Gi"), @r#"Some(NeverFits("limits.memory requested 4Gi, but quota compute has 2Gi at all: ask for less, or have the quota raised"))"#);
+        insta::assert_snapshot!(exceeded("1Gi", "0", "0.9G"), @r#"Some(NeverFits("limits.memory requested 1Gi, but quota compute has 900M at all: ask for less, or have the quota raised"))"#);
+    }
+
+    #[test]
+    fn every_other_refusal_says_whether_waiting_helps() {
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: failed quota: mem: must specify limits.cpu for: main; limits.memory for: main,side"), @r#"Some(Misconfigured("quota mem demands that the manifest says limits.cpu for: main; limits.memory for: main,side"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: status unknown for quota: compute, resources: pods"), @r#"Some(Wait("quota compute has not been counted yet"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to consume: requests.nvidia.com/gpu"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to consume: requests.nvidia.com/gpu"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to match these scopes: [{PriorityClass In [high]}]"))"#);
+        insta::assert_snapshot!(decide("Internal error occurred: resource quota evaluation timed out"), @r#"Some(Wait("the API server's quota evaluation timed out"))"#);
+    }
+}

@@ -1,0 +1,91 @@
+//! Kueue: why a workload is not admitted, and whether it ever will be.
+//!
+//! Kueue suspends Jobs and gates Pods; its own Workload object says why. Where we may not read that, or have not yet,
+//! the name of the queue is all there is to say.
+
+use super::{Look, cause, sooner};
+use muster_core::Value;
+use std::time::Duration;
+
+/// The label, on older versions the annotation, that puts an object into a queue.
+const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
+/// What Kueue makes of a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Admission {
+    Waits(String),
+    /// The queue will never admit this workload.
+    Never(String),
+    /// The queue does not work.
+    Stopped(String),
+    /// It was admitted, and taken out for good: nobody starts it again.
+    Deactivated {
+        cause: String,
+        own_limit: bool,
+    },
+}
+
+/// The queue that an object stands in.
+pub(super) fn queue(object: &Value) -> Option<&str> {
+    let find = |place: &str| object.pointer(place)?.get(QUEUE)?.as_str();
+    find("/metadata/labels").or_else(|| find("/metadata/annotations")).filter(|queue| !queue.is_empty())
+}
+
+/// What Kueue says; `None` while it has not been asked, or has admitted.
+pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Option<Admission> {
+    let workload = look.observed.trouble.kueue.as_deref()?;
+    let condition = |kind: &str| {
+        let all = workload.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+        all.into_iter().find(|condition| text(condition, "type") == kind)
+    };
+    let is_true = |kind: &str| condition(kind).filter(|condition| text(condition, "status") == "True");
+    let said = |condition: &Value| cause::reason_and(Some(text(condition, "reason")), Some(text(condition, "message")));
+    let evicted = is_true("Evicted");
+    let inactive = workload.pointer("/spec/active") == Some(&Value::Bool(false));
+    if inactive || evicted.is_some_and(|evicted| text(evicted, "reason").starts_with("Deactivated")) {
+        let why = evicted.map_or_else(|| "no reason given".to_owned(), said);
+        let own_limit = why.contains("MaximumExecutionTimeExceeded");
+        return Some(Admission::Deactivated { cause: format!("Kueue has deactivated the workload: {why}"), own_limit });
+    }
+    if is_true("Admitted").is_some() {
+        return None;
+    }
+    let Some(quota) = condition("QuotaReserved").filter(|condition| text(condition, "status") == "False") else {
+        let evicted =
+            evicted.map(|evicted| format!("evicted by Kueue ({}), it starts over when it is admitted again", said(evicted)));
+        return evicted
+            .or_else(|| is_true("QuotaReserved").map(|_| "Kueue has reserved quota and runs its checks".to_owned()))
+            .map(Admission::Waits);
+    };
+    let hopeless = match (text(quota, "reason"), text(quota, "message")) {
+        ("ExceedsMaxQuota" | "NoMatchingFlavor" | "Misconfigured", _) => Admission::Never as fn(String) -> Admission,
+        ("Suspended", _) => Admission::Stopped,
+        (_, message) if message.contains("maximum capacity") || message.contains("doesn't exist") => Admission::Never,
+        (_, message) if message.contains("is inactive") || message.contains("is stopped") => Admission::Stopped,
+        _ => return Some(Admission::Waits(format!("{}waits in Kueue: {}", evicted.map_or("", |_| "evicted, "), said(quota)))),
+    };
+    match look.left(look.observed.since, look.patience.kueue_grace) {
+        Some(left) => {
+            sooner(recheck_in, left);
+            Some(Admission::Waits(format!("waits in Kueue: {}", said(quota))))
+        }
+        None => Some(hopeless(format!("Kueue will not admit the workload: {}", said(quota)))),
+    }
+}
+
+/// Why a gated pod waits, in one fragment.
+pub(super) fn gated(look: Look<'_>, pod: &str) -> String {
+    match admission(look, &mut None) {
+        Some(Admission::Waits(why) | Admission::Never(why) | Admission::Stopped(why)) => format!("pod {pod} {why}"),
+        Some(Admission::Deactivated { cause, .. }) => cause,
+        None => {
+            let queue = look.object().and_then(|object| queue(object).map(str::to_owned));
+            let queue = queue.map_or_else(String::new, |queue| format!(" in queue {queue}"));
+            format!("pod {pod} waits for Kueue{queue}")
+        }
+    }
+}
+
+fn text<'v>(condition: &'v Value, field: &str) -> &'v str {
+    condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}

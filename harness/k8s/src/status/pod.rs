@@ -1,0 +1,390 @@
+//! One pod: waiting, running, ended, taken away, or unable ever to start.
+//!
+//! ```text
+//! phase Succeeded | Failed ----------------> Ended            exits of the deciding containers, cause, disruption
+//! vanished, or its deletion is over --------> Lost             unless the deciding containers had ended: Ended
+//! a container that can never start ---------> Hopeless, Broken (waiting)
+//! deciding containers ended, another runs --> Ended            after the sidecar grace: `held_by`
+//! a deciding container has started ---------> Running
+//! else -------------------------------------> Waiting          (waiting)
+//! ```
+//! Where an owner restarts containers (`Restarts::Owners`) only a container's present state counts; a Pod of its own is
+//! over with the first end of a deciding container.
+
+use super::{
+    Look, cause,
+    cause::Place,
+    taken::{self, Taken},
+    waiting,
+};
+use crate::{
+    observed::SeenPod,
+    sections::{self, ContainerLog, timestamp},
+};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use muster_core::{
+    scheduler::{Disruption, Exit, SectionExit},
+    time::Timestamp,
+};
+use std::time::Duration;
+
+/// What a pod is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PodVerdict {
+    pub(super) name: String,
+    pub(super) node: Option<String>,
+    pub(super) state: PodState,
+    /// How its deciding containers ended, and the init containers that failed.
+    pub(super) exits: Vec<SectionExit>,
+    /// Its first deciding container's start.
+    pub(super) started: Option<Timestamp>,
+    /// The last end that is known.
+    pub(super) ended: Option<Timestamp>,
+    /// The container that keeps the pod running although its deciding ones have ended.
+    pub(super) held_by: Option<String>,
+    /// Times that its containers were started again.
+    pub(super) restarts: u32,
+    /// It is not in the API any more.
+    pub(super) gone: bool,
+    /// Some patience with it will be over then.
+    pub(super) recheck_in: Option<Duration>,
+    /// What is worth knowing even if the case passes.
+    pub(super) notes: Vec<String>,
+}
+
+/// The states of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PodState {
+    Waiting(String),
+    Running,
+    Ended {
+        failed: bool,
+        cause: Option<String>,
+        disruption: Option<Disruption>,
+    },
+    /// Taken away before it ended.
+    Lost(Taken),
+    /// We deleted it before it ended.
+    Removed,
+    Hopeless(String),
+    Broken(String),
+}
+
+/// Who decides whether a container that ended runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Restarts {
+    /// Nobody: the first end counts.
+    Never,
+    /// The pod's owner.
+    Owners,
+}
+
+/// A pod with everything that is looked at.
+pub(super) struct PodLook<'a> {
+    pub(super) look: Look<'a>,
+    pub(super) seen: &'a SeenPod,
+    pub(super) pod: &'a Pod,
+    pub(super) status: &'a PodStatus,
+    pub(super) containers: Vec<ContainerLog>,
+    pub(super) restarts: Restarts,
+}
+
+pub(super) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts) -> PodVerdict {
+    let pod = seen.pod.as_ref();
+    let empty = PodStatus::default();
+    let status = pod.status.as_ref().unwrap_or(&empty);
+    let containers = sections::containers(pod, &look.handle.rules);
+    let this = PodLook { look, seen, pod, status, containers, restarts };
+    let mut verdict = PodVerdict {
+        name: this.name().to_owned(),
+        node: this.node().map(str::to_owned),
+        state: PodState::Running,
+        exits: this.exits(),
+        started: this.started(),
+        ended: this.ended(),
+        held_by: None,
+        restarts: this.statuses().map(|status| u32::try_from(status.restart_count).unwrap_or(0)).sum(),
+        gone: seen.gone,
+        recheck_in: None,
+        notes: Vec::new(),
+    };
+    this.judge(&mut verdict);
+    verdict
+}
+
+impl PodLook<'_> {
+    fn judge(&self, verdict: &mut PodVerdict) {
+        let all_ended = self.primaries().all(|status| self.end_of(status).is_some()) && self.primaries().next().is_some();
+        let phase = self.status.phase.as_deref().unwrap_or_default();
+        if let Some(taken) = taken::not_finished(self).filter(|_| phase == "Succeeded") {
+            verdict.state = PodState::Lost(taken);
+        } else if phase == "Succeeded" {
+            verdict.state = PodState::Ended { failed: false, cause: None, disruption: None };
+        } else if phase == "Failed" {
+            self.failed(verdict);
+        } else if let Some(taken) = taken::lost(self, &mut verdict.recheck_in) {
+            verdict.state = match (all_ended && taken::ended_before(self), self.seen.deleted_by_us) {
+                (true, _) => self.by_exits(None),
+                (false, true) => PodState::Removed,
+                (false, false) => PodState::Lost(taken),
+            };
+        } else if let Some(state) = self.init_failed().or_else(|| waiting::never_starts(self, &mut verdict.recheck_in)) {
+            verdict.state = state;
+        } else if all_ended && self.is_over(verdict) {
+            verdict.state = self.by_exits(None);
+        } else if verdict.started.is_none() {
+            verdict.state = PodState::Waiting(waiting::reason(self, &mut verdict.recheck_in));
+        }
+    }
+
+    /// All deciding containers have ended and the pod's phase does not say so: at once where one was or would be
+    /// started again, else after the grace.
+    fn is_over(&self, verdict: &mut PodVerdict) -> bool {
+        let failed = verdict.exits.iter().any(|exit| exit.exit.status() != Some(0));
+        if self.restarts == Restarts::Never && (verdict.restarts > 0 || (failed && self.policy() != "Never")) {
+            if !failed {
+                verdict.notes.push(format!(
+                    "{} is started again after it has succeeded: its restartPolicy is {}",
+                    self.place(),
+                    self.policy()
+                ));
+            }
+            return true;
+        }
+        if self.restarts == Restarts::Owners && self.policy() != "Never" && failed {
+            return false;
+        }
+        let ended = verdict.ended.unwrap_or(self.look.observed.since);
+        if let Some(left) = self.look.left(ended, self.look.patience.sidecar_grace) {
+            super::sooner(&mut verdict.recheck_in, left);
+            return false;
+        }
+        verdict.held_by = self.statuses().find(|status| is_running(status)).map(|status| status.name.clone());
+        if let Some(container) = &verdict.held_by {
+            verdict.notes.push(format!("container {container} keeps {} running after its work has ended", self.place()));
+        }
+        true
+    }
+
+    /// Phase Failed: refused, taken away, or by itself.
+    fn failed(&self, verdict: &mut PodVerdict) {
+        if let Some(taken) = taken::failed(self) {
+            verdict.state = PodState::Ended { failed: true, cause: Some(taken.cause), disruption: taken.why };
+            return;
+        }
+        if let Some(state) = self.init_failed().or_else(|| waiting::never_started(self)) {
+            verdict.state = match state {
+                // The next attempt may get another node.
+                PodState::Broken(cause) if self.restarts == Restarts::Owners => {
+                    PodState::Ended { failed: true, cause: Some(cause), disruption: None }
+                }
+                state => state,
+            };
+            return;
+        }
+        if self.restarts == Restarts::Never && self.all_fine(verdict) {
+            let others = self.statuses().filter_map(|status| Some((status, terminated(status)?)));
+            for (status, end) in others.filter(|(_, end)| end.exit_code != 0) {
+                verdict.notes.push(format!(
+                    "container {} of {} exited with {}, which does not count",
+                    status.name,
+                    self.place(),
+                    end.exit_code
+                ));
+            }
+        }
+        verdict.state = self.by_exits(Some(self.status));
+        if let PodState::Ended { failed, .. } = &mut verdict.state
+            && self.restarts == Restarts::Owners
+        {
+            *failed = true;
+        }
+    }
+
+    fn all_fine(&self, verdict: &PodVerdict) -> bool {
+        self.primaries().next().is_some() && verdict.exits.iter().all(|exit| exit.exit == Exit::Code(0))
+    }
+
+    /// By what the deciding containers say, and the pod itself where it failed for a reason of its own.
+    fn by_exits(&self, pod: Option<&PodStatus>) -> PodState {
+        let mut failing = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
+        let failing = failing.find(|(_, end)| end.exit_code != 0 || end.reason.as_deref() == Some("ContainerStatusUnknown"));
+        let reason = pod.filter(|pod| pod.reason.is_some() || pod.message.is_some());
+        let none_ended = self.primaries().all(|status| self.end_of(status).is_none());
+        let cause = match (failing, reason) {
+            (Some((status, end)), _) => self.end_cause(status, end),
+            (None, Some(pod)) => Some(format!(
+                "{} failed{}",
+                self.place(),
+                cause::said(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
+            )),
+            (None, None) if pod.is_some() && none_ended => Some(format!("{} failed and does not say why", self.place())),
+            (None, None) => None,
+        };
+        let failed = failing.is_some() || (pod.is_some() && (reason.is_some() || none_ended));
+        let unknown = failing.is_some_and(|(_, end)| exit(end) == Exit::Unknown);
+        PodState::Ended { failed, cause, disruption: unknown.then_some(Disruption::Node) }
+    }
+
+    /// Why a container ended as it did, where its status alone does not say it.
+    fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
+        let container = format!("container {} of {}", status.name, self.place());
+        match end.reason.as_deref() {
+            Some("OOMKilled") if end.exit_code > 128 => Some(self.out_of_memory(&container, &status.name)),
+            Some("OOMKilled") => Some(self.out_of_memory(&format!("a process of {container}"), &status.name)),
+            Some("ContainerStatusUnknown") => {
+                Some(format!("{container} was lost with its node's state: nobody knows how it ended"))
+            }
+            _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
+            _ => match end.message.as_deref().map(cause::quote).filter(|said| !said.is_empty()) {
+                Some(said) => Some(format!("{container} says: {said}")),
+                None if status.restart_count > 0 => {
+                    Some(format!("{container} crashed and is started again (restartPolicy {}); its end counts", self.policy()))
+                }
+                None => None,
+            },
+        }
+    }
+
+    fn out_of_memory(&self, container: &str, name: &str) -> String {
+        let spec = self.pod.spec.as_ref();
+        let all = spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
+        let limits =
+            all.filter(|container| container.name == name).find_map(|container| container.resources.as_ref()?.limits.as_ref());
+        match limits.and_then(|limits| limits.get("memory")) {
+            Some(limit) => {
+                format!("{container} was killed for its memory (OOMKilled): it used more than its limit of {}", limit.0)
+            }
+            None => format!("{container} was killed for its memory (OOMKilled): it has no limit, so the node had no more"),
+        }
+    }
+
+    fn killed(&self, container: &str, code: i32) -> String {
+        let event = self.look.events().newest_of_pod(self.name(), &["Unhealthy", "Killing"]);
+        match event {
+            Some(event) => format!("{container} was killed (status {code}){}", cause::said(event.message.as_deref())),
+            None => format!("{container} was killed (status {code}), and not for its memory as far as the kubelet saw"),
+        }
+    }
+
+    /// An init container failed for good.
+    fn init_failed(&self) -> Option<PodState> {
+        let (status, end) = self.failed_inits().next()?;
+        let why = self.end_cause(status, end).unwrap_or_else(|| format!("it exited with {}", end.exit_code));
+        let cause = format!("init container {} of {} failed, so nothing else was started: {why}", status.name, self.place());
+        Some(PodState::Ended { failed: true, cause: Some(cause), disruption: None })
+    }
+
+    /// Init containers that ended badly and are not started again.
+    fn failed_inits(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
+        let for_good =
+            self.status.phase.as_deref() == Some("Failed") || self.restarts == Restarts::Never || self.policy() == "Never";
+        let inits = self.status.init_container_statuses.iter().flatten().filter(move |_| for_good);
+        let logged = inits.filter(|status| self.containers.iter().any(|known| known.name == status.name && known.logged()));
+        logged.filter_map(|status| Some((status, self.end_of(status)?))).filter(|(_, end)| end.exit_code != 0)
+    }
+
+    pub(super) fn exits(&self) -> Vec<SectionExit> {
+        let ends = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
+        self.failed_inits()
+            .chain(ends)
+            .map(|(status, end)| SectionExit {
+                section: sections::title(self.pod, &status.name, self.look.handle),
+                node: self.node().map(str::to_owned),
+                exit: exit(end),
+            })
+            .collect()
+    }
+
+    /// The end of a container that counts.
+    pub(super) fn end_of<'s>(&self, status: &'s ContainerStatus) -> Option<&'s ContainerStateTerminated> {
+        let earlier = || status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+        match self.restarts {
+            Restarts::Owners => terminated(status),
+            Restarts::Never if status.restart_count > 0 => earlier().or_else(|| terminated(status)),
+            Restarts::Never => terminated(status),
+        }
+    }
+
+    pub(super) fn started(&self) -> Option<Timestamp> {
+        let state_starts = |state: Option<&k8s_openapi::api::core::v1::ContainerState>| {
+            let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
+            let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
+            // A container that could not be started is said to have started in 1970.
+            running.or(ended).map(|time| timestamp(time.0)).filter(|time| time.0 > 0)
+        };
+        let starts =
+            self.primaries().flat_map(|status| [state_starts(status.state.as_ref()), state_starts(status.last_state.as_ref())]);
+        starts.flatten().min()
+    }
+
+    fn ended(&self) -> Option<Timestamp> {
+        let ends =
+            self.statuses().chain(self.status.init_container_statuses.iter().flatten()).filter_map(|status| self.end_of(status));
+        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| timestamp(time.0)).filter(|time| time.0 > 0);
+        let last = if self.is_terminal() { ends.max() } else { self.last_deciding_end() };
+        let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| timestamp(time.0));
+        let changed = || {
+            let conditions = self.status.conditions.iter().flatten();
+            conditions.filter_map(|condition| condition.last_transition_time.as_ref()).map(|time| timestamp(time.0)).max()
+        };
+        last.or_else(deleted).or_else(|| changed().filter(|_| self.is_terminal()))
+    }
+
+    fn last_deciding_end(&self) -> Option<Timestamp> {
+        let deciding = self.primaries().filter_map(|status| self.end_of(status));
+        let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
+        ends.map(|time| timestamp(time.0)).filter(|time| time.0 > 0).max()
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.pod.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn node(&self) -> Option<&str> {
+        self.pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { pod: self.name(), node: self.node() }
+    }
+
+    pub(super) fn policy(&self) -> &str {
+        self.pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()).unwrap_or("Always")
+    }
+
+    /// Main containers, in the order of their status.
+    pub(super) fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.status.container_statuses.iter().flatten()
+    }
+
+    pub(super) fn primaries(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.statuses().filter(|status| self.containers.iter().any(|known| known.primary && known.name == status.name))
+    }
+
+    pub(super) fn condition(&self, kind: &str) -> Option<&k8s_openapi::api::core::v1::PodCondition> {
+        self.status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
+    }
+}
+
+pub(super) fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.terminated.as_ref()
+}
+
+fn is_running(status: &ContainerStatus) -> bool {
+    status.state.as_ref().is_some_and(|state| state.running.is_some())
+}
+
+/// A status above 128 is a signal only where the kubelet says so: a program may exit with 137 by itself.
+fn exit(end: &ContainerStateTerminated) -> Exit {
+    match (end.reason.as_deref(), end.signal) {
+        (Some("ContainerStatusUnknown"), _) => Exit::Unknown,
+        (_, Some(signal)) if signal > 0 => Exit::Signal(signal),
+        (Some("OOMKilled"), _) if end.exit_code > 128 => Exit::Signal(end.exit_code - 128),
+        _ => Exit::Code(end.exit_code),
+    }
+}

@@ -1,0 +1,371 @@
+//! Jobs: their conditions, whatever their pods look like.
+
+use super::says;
+use crate::status::testing::Scene;
+
+fn container(state: &str, restarts: u32) -> String {
+    format!("containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: {restarts}, state: {state}}}]")
+}
+
+fn ended(phase: &str, code: u32) -> String {
+    let state = format!("{{terminated: {{exitCode: {code}, startedAt: '@3', finishedAt: '@9'}}}}");
+    format!("status: {{phase: {phase}, {}}}", container(&state, 0))
+}
+
+fn good() -> String {
+    ended("Succeeded", 0)
+}
+
+fn running() -> String {
+    format!("status: {{phase: Running, {}}}", container("{running: {startedAt: '@3'}}", 0))
+}
+
+/// A Job with this condition since @10.
+fn job(kind: &str, reason: &str, more: &str) -> Scene {
+    Scene::job(&format!(
+        "status: {{conditions: [{{type: {kind}, status: 'True', reason: {reason}, message: said so, lastTransitionTime: '@10'}}]}}\n{more}"
+    ))
+    .at(30)
+}
+
+fn complete() -> Scene {
+    job("Complete", "CompletionsReached", "")
+}
+
+// Success.
+
+#[test]
+fn a_complete_job_shows_the_exits_of_its_pods() {
+    says!(complete().pod("x-1", &good()).pod("x-0", &good()), @"ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(0)");
+}
+
+#[test]
+fn a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
+    says!(complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &good()), @"
+    ended @3-@9: x-b@n1 Code(0)
+    note: 1 failed attempt before: pod x-a on n1 exited with 1
+    ");
+    let two = complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &ended("Failed", 2)).pod("x-c", &good());
+    says!(two, @"
+    ended @3-@9: x-c@n1 Code(0)
+    note: 2 failed attempts before: pod x-a on n1 exited with 1, pod x-b on n1 exited with 2
+    ");
+    let state = "{terminated: {exitCode: 0, startedAt: '@3', finishedAt: '@9'}}";
+    let restarted = format!("{{spec: {{restartPolicy: OnFailure}}, status: {{phase: Succeeded, {}}}}}", container(state, 2));
+    says!(complete().pod("x-a", &restarted), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 2 failed attempts before: pod x-a was restarted 2 times
+    ");
+}
+
+#[test]
+fn the_pods_of_a_complete_job_are_waited_for_a_moment() {
+    let scene = || {
+        Scene::job("status: {succeeded: 2, completionTime: '@10', conditions: [{type: Complete, status: 'True', lastTransitionTime: '@10'}]}").pod("x-a", &good())
+    };
+    says!(scene().at(11), @r#"
+    running since @3 on ["n1"]
+    again in 4s
+    "#);
+    says!(scene().pod("x-b", &good()).at(11), @"ended @3-@9: x-a@n1 Code(0), x-b@n1 Code(0)");
+    says!(scene().at(16), @"ended @3-@9: x-a@n1 Code(0)");
+    says!(scene().object_gone().at(11), @"ended @3-@9: x-a@n1 Code(0)");
+}
+
+#[test]
+fn a_clock_far_ahead_of_ours_holds_nothing_up() {
+    let scene = |seconds: u32| {
+        Scene::job(&format!(
+            "status: {{succeeded: 1, completionTime: '@{seconds}', conditions: [{{type: Complete, status: 'True'}}]}}"
+        ))
+        .pod("x-a", &running())
+    };
+    says!(scene(12).at(11), @r#"
+    running since @3 on ["n1"]
+    again in 5s
+    "#);
+    says!(scene(600).at(11), @"
+    ended @3-@600: 
+    note: Job x succeeded, but no pod of it was seen to succeed
+    ");
+}
+
+#[test]
+fn pods_that_vanish_before_success_are_a_note() {
+    says!(complete().pod("x-a", &running()).gone(), @"
+    ended @3-@10: 
+    note: Job x succeeded, but no pod of it was seen to succeed
+    note: 1 pod vanished before the end was seen: x-a
+    ");
+    says!(complete().pod("x-a", &running()).gone().pod("x-b", &good()), @"ended @3-@9: x-b@n1 Code(0)");
+}
+
+#[test]
+fn pods_that_linger_after_a_success_policy_do_not_matter() {
+    says!(job("Complete", "SuccessPolicy", "").pod("x-a", &good()).pod("x-b", &running()), @"ended @3-@9: x-a@n1 Code(0)");
+}
+
+#[test]
+fn no_pod_seen_is_no_success() {
+    says!(complete(), @"
+    ended @10-@10: x@? Unknown
+    cause: Job x says that it has succeeded, but no pod of it was ever seen
+    ");
+}
+
+#[test]
+fn a_job_without_pods_to_run_succeeds_with_a_note() {
+    says!(job("Complete", "CompletionsReached", "spec: {completions: 0}"), @"
+    ended @10-@10: 
+    note: Job x has no pods to run
+    ");
+}
+
+#[test]
+fn a_job_managed_elsewhere_succeeds_without_logs() {
+    says!(job("Complete", "CompletionsReached", "spec: {managedBy: kueue.x-k8s.io/multikueue}"), @"
+    ended @10-@10: 
+    note: Job x is managed by kueue.x-k8s.io/multikueue, which runs its pods elsewhere: their logs are not available
+    ");
+}
+
+// Failure.
+
+#[test]
+fn every_reason_of_failure_has_its_sentence() {
+    let failed = |reason: &str, more: &str| job("Failed", reason, more).pod("x-a", &ended("Failed", 1));
+    says!(failed("BackoffLimitExceeded", "spec: {backoffLimit: 0}"), @"
+    ended @3-@9: x-a@n1 Code(1)
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows
+    ");
+    says!(failed("PodFailurePolicy", ""), @"
+    ended @3-@9: x-a@n1 Code(1)
+    cause: Job x failed: its podFailurePolicy ended it: said so
+    ");
+    let indexes = |reason: &str, more: &str| {
+        Scene::job(&format!(
+            "{{status: {{conditions: [{{type: Failed, status: 'True', reason: {reason}}}], failedIndexes: '1,3', completedIndexes: 0-2}}{more}}}"
+        ))
+    };
+    says!(indexes("FailedIndexes", ""), @"
+    ended @0-@0: x@? Unknown
+    cause: Job x failed: not every index succeeded (indexes 1,3 failed, 0-2 completed)
+    ");
+    says!(indexes("MaxFailedIndexesExceeded", ", spec: {maxFailedIndexes: 1}"), @"
+    ended @0-@0: x@? Unknown
+    cause: Job x failed: more indexes failed than its maxFailedIndexes of 1 allows (indexes 1,3 failed, 0-2 completed)
+    ");
+    says!(job("Failed", "SomethingNew", ""), @"
+    ended @10-@10: x@? Unknown
+    cause: Job x failed: SomethingNew: said so
+    ");
+}
+
+#[test]
+fn a_deadline_fails_a_job_whose_exits_look_fine() {
+    let failed = || job("Failed", "DeadlineExceeded", "spec: {activeDeadlineSeconds: 20}");
+    says!(failed().pod("x-a", &good()), @"
+    ended @3-@9: x-a@n1 Code(0), x@? Unknown
+    cause: Job x failed: it ran longer than its activeDeadlineSeconds of 20 s
+    ");
+    says!(failed().pod("x-a", &running()).gone(), @"
+    ended @3-@10: x@? Unknown
+    cause: Job x failed: it ran longer than its activeDeadlineSeconds of 20 s
+    ");
+}
+
+#[test]
+fn a_job_whose_pods_were_all_taken_away_is_disrupted() {
+    let preempted = "status: {phase: Failed, conditions: [{type: DisruptionTarget, status: 'True', lastTransitionTime: '@8', reason: PreemptionByScheduler}], containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 143, startedAt: '@3', finishedAt: '@9'}}}]}";
+    let failed = || job("Failed", "BackoffLimitExceeded", "spec: {backoffLimit: 0}").pod("x-a", preempted);
+    says!(failed(), @"
+    ended @3-@9: x-a@n1 Code(143)
+    disrupted: Preempted
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; pod x-a on n1 was preempted by a pod of higher priority
+    ");
+    says!(failed().pod("x-b", &ended("Failed", 1)), @"
+    ended @3-@9: x-a@n1 Code(143), x-b@n1 Code(1)
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows
+    ");
+}
+
+#[test]
+fn a_refused_pod_disrupts_its_job() {
+    let refused = "status: {phase: Failed, reason: UnexpectedAdmissionError, message: 'Allocate failed'}";
+    says!(job("Failed", "BackoffLimitExceeded", "spec: {backoffLimit: 0}").pod("x-a", refused), @"
+    ended @10-@10: x@? Unknown
+    disrupted: Node
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; n1 refused pod x-a (UnexpectedAdmissionError): Allocate failed
+    ");
+}
+
+// On the way.
+
+#[test]
+fn interim_conditions_are_not_the_end() {
+    says!(job("SuccessCriteriaMet", "CompletionsReached", "").pod("x-a", &running()), @r#"running since @3 on ["n1"]"#);
+    says!(job("FailureTarget", "BackoffLimitExceeded", "").pod("x-a", &running()), @r#"running since @3 on ["n1"]"#);
+    says!(Scene::job("status: {conditions: [{type: Complete, status: 'False'}, {type: Failed, status: Unknown}]}").pod("x-a", &running()), @r#"running since @3 on ["n1"]"#);
+}
+
+#[test]
+fn a_job_between_two_attempts_runs() {
+    let next = "{spec: {nodeName: null}, status: {phase: Pending, startTime: null}}";
+    says!(Scene::job("{}").pod("x-a", &ended("Failed", 1)).pod("x-b", next), @r#"
+    running since @3 on ["n1"]
+    again in 25s
+    "#);
+}
+
+#[test]
+fn a_job_that_restarts_its_containers_decides_itself_when_it_is_over() {
+    let looping = "{spec: {restartPolicy: OnFailure}, status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 4, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, startedAt: '@3', finishedAt: '@9'}}}]}}";
+    says!(Scene::job("{}").pod("x-a", looping).at(60), @r#"running since @3 on ["n1"]"#);
+}
+
+#[test]
+fn a_job_whose_pods_can_never_start_is_hopeless() {
+    let bad = "status: {phase: Pending, containerStatuses: [{name: main, image: 'Bad:::', imageID: '', ready: false, restartCount: 0, state: {waiting: {reason: InvalidImageName}}}]}";
+    says!(Scene::job("{}").pod("x-a", bad), @"hopeless: container main of pod x-a on n1 has no valid image name: `Bad:::`");
+}
+
+#[test]
+fn a_node_that_cannot_start_a_container_costs_a_job_an_attempt_only() {
+    let broken = "status: {phase: Failed, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 128, reason: StartError, message: 'nvml error', startedAt: '1970-01-01T00:00:00Z', finishedAt: '@4'}}}]}";
+    says!(Scene::job("{}").pod("x-a", broken), @"
+    pending: Job x has not started another pod yet: container main of pod x-a on n1 cannot be started: nvml error
+    again in 5s
+    ");
+    says!(complete().pod("x-a", broken).pod("x-b", &good()), @"
+    ended @3-@9: x-b@n1 Code(0)
+    note: 1 failed attempt before: pod x-a on n1 exited with 128
+    ");
+}
+
+#[test]
+fn a_job_whose_pods_are_held_by_sidecars_ends() {
+    let held = "{metadata: {annotations: {kubectl.kubernetes.io/default-container: main}}, spec: {containers: [{name: main}, {name: istio-proxy}]}, status: {phase: Running, containerStatuses: [{name: istio-proxy, image: i, imageID: '', ready: true, restartCount: 0, state: {running: {startedAt: '@3'}}}, {name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 0, startedAt: '@4', finishedAt: '@9'}}}]}}";
+    says!(Scene::job("{}").expecting(1).pod("x-a", held).at(20), @r#"
+    running since @4 on ["n1"]
+    again in 19s
+    "#);
+    says!(Scene::job("{}").expecting(1).pod("x-a", held).at(40), @"
+    ended @4-@9: x-a/main@n1 Code(0)
+    note: container istio-proxy keeps pod x-a on n1 running after its work has ended
+    ");
+    says!(Scene::job("{}").expecting(3).pod("x-a", held).at(40), @"
+    ended @4-@9: x-a/main@n1 Code(0), x@? Unknown
+    cause: container istio-proxy keeps pod x-a running after its work has ended, so Job x never goes on: make it a native sidecar
+    ");
+}
+
+#[test]
+fn a_deleted_job_is_gone_unless_it_was_complete() {
+    says!(Scene::job("{}").pod("x-a", &running()).gone().object_gone(), @"gone (Deleted): Job x was deleted by somebody else before it ended");
+    says!(Scene::job("{}").pod("x-a", &running()).gone().by_us().object_gone(), @"
+    ended @3-@3: x@? Unknown
+    cause: Muster deleted Job x before it ended
+    ");
+    says!(complete().pod("x-a", &good()).gone().object_gone(), @"ended @3-@9: x-a@n1 Code(0)");
+}
+
+// No pods.
+
+#[test]
+fn a_job_without_pods_says_so() {
+    says!(Scene::job("{}"), @"
+    pending: Job x has no pod yet
+    again in 5s
+    ");
+    says!(Scene::job("{}").at(20), @"
+    pending: Job x has no pod yet
+    stuck
+    ");
+}
+
+#[test]
+fn a_refusal_of_a_jobs_pods_is_read_from_its_events() {
+    let refused = |message: &str| Scene::job("{}").at(60).event("Job x", "FailedCreate", message);
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=6, limited: requests.nvidia.com/gpu=8"), @"
+    pending: quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8
+    stuck
+    ");
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=16, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=8"), @"hopeless: requests.nvidia.com/gpu requested 16, but quota compute has 8 at all: ask for less, or have the quota raised");
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: failed quota: compute: must specify limits.cpu for: main"), @"hopeless: quota compute demands that the manifest says limits.cpu for: main");
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: violates PodSecurity \"restricted:latest\": privileged (container \"main\" must not set securityContext.privileged=true)"), @r#"hopeless: the namespace's Pod Security level refuses the pods: pods "x-abcde" is forbidden: violates PodSecurity "restricted:latest": privileged (container "main" must not set securityContext.privileged=true)"#);
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"), @r#"hopeless: the namespace's LimitRange refuses the pods: pods "x-abcde" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"#);
+    says!(refused("Error creating: admission webhook \"policy.example.org\" denied the request: no latest tags"), @r#"hopeless: an admission webhook refuses the pods: admission webhook "policy.example.org" denied the request: no latest tags"#);
+    says!(refused("Error creating: Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: context deadline exceeded"), @r#"
+    pending: an admission webhook does not answer: Internal error occurred: failed calling webhook "policy.example.org": failed to call webhook: context deadline exceeded
+    stuck
+    "#);
+    says!(refused("Error creating: pods \"x-\" is forbidden: error looking up service account ns/runner: serviceaccount \"runner\" not found"), @r#"hopeless: the pods name what does not exist: pods "x-" is forbidden: error looking up service account ns/runner: serviceaccount "runner" not found"#);
+    says!(refused("Error creating: pods \"x-\" is forbidden: no PriorityClass with name urgent was found"), @r#"hopeless: the pods name what does not exist: pods "x-" is forbidden: no PriorityClass with name urgent was found"#);
+    says!(refused("Error creating: Pod \"x-abcde\" is invalid: spec.containers[0].image: Required value"), @r#"hopeless: the API server refuses the pods as invalid: Pod "x-abcde" is invalid: spec.containers[0].image: Required value"#);
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: unable to create new content in namespace ns because it is being terminated"), @r#"broken: the namespace is being deleted: pods "x-abcde" is forbidden: unable to create new content in namespace ns because it is being terminated"#);
+    says!(refused("Error creating: etcdserver: leader changed"), @"
+    pending: its pods cannot be created: etcdserver: leader changed
+    stuck
+    ");
+}
+
+#[test]
+fn a_service_account_may_still_be_created() {
+    let message = "Error creating: pods \"x-\" is forbidden: error looking up service account ns/runner: serviceaccount \"runner\" not found";
+    says!(Scene::job("{}").at(20).event("Job x", "FailedCreate", message), @r#"
+    pending: the pods name what does not exist: pods "x-" is forbidden: error looking up service account ns/runner: serviceaccount "runner" not found
+    stuck
+    again in 10s
+    "#);
+}
+
+#[test]
+fn an_old_refusal_does_not_count_once_there_are_pods() {
+    let message = "Error creating: pods \"x-abcde\" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=8, limited: pods=8";
+    says!(Scene::job("{}").expecting(3).pod("x-a", &running()).event("Job x", "FailedCreate", message), @r#"running since @3 on ["n1"]"#);
+}
+
+#[test]
+fn what_may_not_be_seen_is_said() {
+    let mut scene = Scene::job("{}").at(20);
+    scene.observed.trouble.denied = vec!["list events".into()];
+    says!(scene, @"
+    pending: Job x has no pod yet, and why cannot be seen without the right to list events
+    stuck
+    ");
+}
+
+// Suspended.
+
+#[test]
+fn a_suspended_job_that_nobody_will_resume_is_hopeless() {
+    let mut scene = Scene::job("spec: {suspend: true}");
+    scene.handle.objects[0].manifest = serde_json::json!({"spec": {"suspend": true}});
+    says!(scene, @"hopeless: Job x has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nobody will ever start it: remove the one or add the other");
+}
+
+#[test]
+fn a_job_that_the_cluster_suspends_wants_a_queue() {
+    says!(Scene::job("spec: {suspend: true}"), @"
+    pending: Job x was suspended when it was created
+    again in 5s
+    ");
+    says!(Scene::job("spec: {suspend: true}").at(31), @"hopeless: Job x was suspended when it was created and stands in no queue: the cluster wants a label kueue.x-k8s.io/queue-name");
+}
+
+#[test]
+fn a_job_that_somebody_suspends_is_evicted() {
+    says!(Scene::job("spec: {suspend: true}").pod("x-a", &running()).gone(), @"
+    ended @3-@3: x@? Unknown
+    disrupted: Evicted
+    cause: Job x was suspended by somebody else while it ran
+    ");
+}
+
+#[test]
+fn a_job_suspended_for_its_manager_waits() {
+    says!(Scene::job("spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue}"), @"
+    pending: Job x is suspended
+    again in 5s
+    ");
+}
