@@ -13,6 +13,7 @@
 
 pub mod client;
 pub mod contexts;
+pub mod diagnosis;
 pub mod handle;
 pub mod kind;
 pub mod logs;

@@ -1,0 +1,424 @@
+//! What is kept of a workload that did not pass, and the commands with which somebody looks further.
+//!
+//! Nothing secret is in it: values of variables that are called like a secret are masked, and so is the data of
+//! Secrets. What the server only keeps for itself (`managedFields`, the last applied configuration) is left out.
+//!
+//! Not here: fetching anything, and writing the files.
+
+use crate::{
+    handle::{ClusterPlace, Handle, LABEL},
+    observed::{Observed, Seen, SeenPod},
+    sections::timestamp,
+    status::trouble,
+};
+use k8s_openapi::{api::core::v1::Event, jiff};
+use muster_core::{Value, time::Timestamp};
+use std::{fmt::Write, sync::Arc};
+
+/// What stands where something was left out.
+const MASK: &str = "***";
+
+/// The files of the diagnosis, with their names: `owner.yaml`, `pods.yaml`, `nodes.txt`, `events.txt`; those that would
+/// be empty are not there.
+pub fn files(handle: &Handle, observed: &Observed) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let is_own_pod = handle.workload().is_some_and(|own| own.resource.group.is_empty() && own.resource.kind == "Pod");
+    if let (Seen::Present(owner) | Seen::Gone(owner), false) = (&observed.workload, is_own_pod && !observed.pods.is_empty()) {
+        files.push(("owner.yaml".to_owned(), yaml(&redacted(owner))));
+    }
+    if !observed.pods.is_empty() {
+        files.push(("pods.yaml".to_owned(), pods(&observed.pods)));
+        files.push(("nodes.txt".to_owned(), nodes(&observed.pods)));
+    }
+    if !observed.trouble.events.is_empty() || !observed.trouble.denied.is_empty() {
+        files.push(("events.txt".to_owned(), events(observed)));
+    }
+    files
+}
+
+/// The commands that show more of what is still there.
+pub fn look(handle: &Handle, observed: &Observed) -> Vec<String> {
+    const MANY: usize = 3;
+    let Some(workload) = handle.workload() else { return Vec::new() };
+    let resource = workload.resource.for_kubectl();
+    let mut commands = vec![kubectl(&handle.place, &["describe", &resource, &workload.name])];
+    let is_pod = workload.resource.group.is_empty() && workload.resource.kind == "Pod";
+    let id = workload.manifest.pointer("/metadata/labels").and_then(|labels| labels.get(LABEL)?.as_str());
+    if let (Some(id), false) = (id, is_pod) {
+        commands.push(kubectl(&handle.place, &["get", "pods", "-o", "wide", "-l", &format!("{LABEL}={id}")]));
+    }
+    let mut there: Vec<_> = observed.pods.iter().filter(|seen| !seen.gone).collect();
+    // Those that failed first, each group as it is.
+    there.sort_by_key(|seen| phase(seen) != "Failed");
+    for seen in there.into_iter().take(MANY) {
+        let name = seen.pod.metadata.name.as_deref().unwrap_or_default();
+        if !is_pod {
+            commands.push(kubectl(&handle.place, &["describe", "pods", name]));
+        }
+        commands.push(kubectl(&handle.place, &["logs", name, "--all-containers", "--prefix"]));
+    }
+    commands
+}
+
+/// The command that removes what was kept.
+pub fn delete(handle: &Handle) -> Vec<String> {
+    let any_created = handle.objects.iter().any(|object| object.uid.is_some());
+    // Who uses something goes before it.
+    let objects = handle.objects.iter().rev().filter(|object| object.uid.is_some() || !any_created);
+    let names: Vec<_> = objects.map(|object| format!("{}/{}", object.resource.for_kubectl(), object.name)).collect();
+    let words: Vec<_> = ["delete", "--ignore-not-found"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    if names.is_empty() { Vec::new() } else { vec![kubectl(&handle.place, &words)] }
+}
+
+/// A call of kubectl in this place, as a shell reads it.
+pub fn kubectl(place: &ClusterPlace, words: &[&str]) -> String {
+    let context = place.context.as_deref().map(|context| ["--context", context]);
+    let place = ["-n", &place.namespace];
+    let all = ["kubectl"].into_iter().chain(context.into_iter().flatten()).chain(place).chain(words.iter().copied());
+    all.map(shell_word).collect::<Vec<_>>().join(" ")
+}
+
+/// An object without secrets and without what only the server needs.
+pub fn redacted(object: &Value) -> Value {
+    let mut object = object.clone();
+    redact(&mut object);
+    object
+}
+
+fn redact(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(map) => {
+            map.remove("managedFields");
+            if let Some(annotations) = map.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+            }
+            if map.get("kind").and_then(Value::as_str) == Some("Secret") {
+                for field in ["data", "stringData"] {
+                    let data = map.get_mut(field).and_then(Value::as_object_mut);
+                    data.into_iter().flat_map(|data| data.iter_mut()).for_each(|(_, value)| *value = MASK.into());
+                }
+            }
+            let is_secret = map.get("name").and_then(Value::as_str).is_some_and(names_a_secret);
+            if let Some(value) = map.get_mut("value").filter(|value| is_secret && value.is_string()) {
+                *value = MASK.into();
+            }
+            map.values_mut().for_each(redact);
+        }
+        _ => {}
+    }
+}
+
+fn names_a_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["pass", "secret", "token", "key", "cred"].iter().any(|word| name.contains(word))
+}
+
+fn pods(pods: &[SeenPod]) -> String {
+    let mut text = String::new();
+    for seen in pods {
+        let state = match (seen.gone, seen.deleted_by_us) {
+            (true, true) => " # deleted by Muster; as it was last",
+            (true, false) => " # vanished; as it was last",
+            (false, true) => " # being deleted by Muster",
+            (false, false) => "",
+        };
+        let pod = serde_json::to_value(seen.pod.as_ref()).unwrap_or_default();
+        let _ = write!(text, "---{state}\n{}", yaml(&redacted(&pod)));
+    }
+    text
+}
+
+/// Where each pod ran, and which of its conditions do not hold: the node's own are not ours to read.
+fn nodes(pods: &[SeenPod]) -> String {
+    let mut rows = vec![["NODE", "POD", "PHASE", "NOT TRUE"].map(str::to_owned)];
+    for seen in pods {
+        let node = seen.pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("-");
+        let status = seen.pod.status.as_ref();
+        let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
+        let missing = conditions.filter(|condition| condition.status != "True").map(|condition| {
+            let reason = condition.reason.as_deref().map_or_else(String::new, |reason| format!("({reason})"));
+            format!("{}{reason}", condition.type_)
+        });
+        let missing = missing.collect::<Vec<_>>().join(",");
+        let missing = if missing.is_empty() { "-".to_owned() } else { missing };
+        let phase = format!("{}{}", phase(seen), if seen.gone { " (gone)" } else { "" });
+        rows.push([node.to_owned(), seen.pod.metadata.name.clone().unwrap_or_default(), phase, missing]);
+    }
+    rows[1..].sort();
+    table(&rows)
+}
+
+/// As kubectl lists events, oldest first, with the time instead of an age.
+fn events(observed: &Observed) -> String {
+    let mut rows = vec![["LAST SEEN", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"].map(str::to_owned)];
+    rows.extend(observed.trouble.events.iter().map(row));
+    let mut text = if rows.len() > 1 { table(&rows) } else { String::new() };
+    for right in &observed.trouble.denied {
+        let _ = writeln!(text, "# not seen for want of the right to {right}");
+    }
+    text
+}
+
+fn row(event: &Arc<Event>) -> [String; 6] {
+    let about = &event.involved_object;
+    let kind = about.kind.as_deref().unwrap_or_default().to_lowercase();
+    [
+        trouble::last(event).map_or_else(|| "-".to_owned(), shown),
+        one_line(event.type_.as_deref().unwrap_or("-")),
+        one_line(trouble::reason(event)),
+        one_line(&format!("{kind}/{}", about.name.as_deref().unwrap_or_default())),
+        trouble::times(event).to_string(),
+        one_line(trouble::message(event)),
+    ]
+}
+
+/// Text of the cluster is data: nothing in it may act on a terminal.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    text
+}
+
+fn phase(seen: &SeenPod) -> &str {
+    seen.pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("-")
+}
+
+fn shown(time: Timestamp) -> String {
+    let time = jiff::Timestamp::from_microsecond(time.0).ok().filter(|time| timestamp(*time).0 > 0);
+    time.map_or_else(|| "-".to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+fn yaml(value: &Value) -> String {
+    serde_yaml::to_string(value).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        handle::{Object, Resource},
+        status::testing::{Scene, yaml as value},
+    };
+
+    #[test]
+    fn nothing_secret_and_nothing_of_the_servers_is_kept() {
+        let object = value(
+            "
+kind: Deployment
+metadata:
+  name: x
+  managedFields: [{manager: muster}]
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}', note: kept}
+spec:
+  template:
+    spec:
+      imagePullSecrets: [{name: pull-secret}]
+      containers:
+        - name: main
+          env:
+            - {name: DB_PASSWORD, value: hunter2}
+            - {name: AwsAccessKeyId, value: AKIA}
+            - {name: GITHUB_TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}
+            - {name: MY_CREDS, value: x}
+            - {name: THREADS, value: '8'}
+items:
+  - {kind: Secret, data: {a: aHVudGVyMg==}, stringData: {b: hunter2}}
+  - {kind: ConfigMap, data: {a: shown}}",
+        );
+        insta::assert_snapshot!(yaml(&redacted(&object)), @"
+        kind: Deployment
+        metadata:
+          name: x
+          annotations:
+            note: kept
+        spec:
+          template:
+            spec:
+              imagePullSecrets:
+              - name: pull-secret
+              containers:
+              - name: main
+                env:
+                - name: DB_PASSWORD
+                  value: '***'
+                - name: AwsAccessKeyId
+                  value: '***'
+                - name: GITHUB_TOKEN
+                  valueFrom:
+                    secretKeyRef:
+                      name: s
+                      key: k
+                - name: MY_CREDS
+                  value: '***'
+                - name: THREADS
+                  value: '8'
+        items:
+        - kind: Secret
+          data:
+            a: '***'
+          stringData:
+            b: '***'
+        - kind: ConfigMap
+          data:
+            a: shown
+        ");
+    }
+
+    fn scene() -> Scene {
+        Scene::job("{metadata: {labels: {rfm: aotugiob}}, status: {failed: 1}}")
+            .pod("x-b", "status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}")
+            .pod("x-a", "{spec: {nodeName: n2}, status: {phase: Failed, conditions: [{type: Ready, status: 'False', reason: PodFailed}]}}")
+            .pod("x-c", "status: {phase: Running}")
+            .gone()
+            .event("Job x", "FailedCreate", "Error creating: \u{1b}[31mred\nlines")
+            .event("Pod x-a", "Pulling", "Pulling image \"i\"")
+    }
+
+    #[test]
+    fn the_diagnosis_is_owner_pods_nodes_and_events() {
+        let mut scene = scene();
+        scene.observed.trouble.denied = vec!["get workloads.kueue.x-k8s.io".into()];
+        let files = files(&scene.handle, &scene.observed);
+        let text: Vec<_> = files.iter().map(|(name, text)| format!("== {name}\n{text}")).collect();
+        insta::assert_snapshot!(text.concat(), @r#"
+        == owner.yaml
+        apiVersion: batch/v1
+        kind: Job
+        metadata:
+          name: x
+          uid: u
+          labels:
+            rfm: aotugiob
+        spec: {}
+        status:
+          failed: 1
+        == pods.yaml
+        ---
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          creationTimestamp: 2026-01-01T10:00:00Z
+          name: x-b
+          uid: u
+        spec:
+          containers:
+          - name: main
+          nodeName: n1
+          restartPolicy: Never
+        status:
+          conditions:
+          - status: 'True'
+            type: Ready
+          phase: Running
+          startTime: 2026-01-01T10:00:01Z
+        ---
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          creationTimestamp: 2026-01-01T10:00:00Z
+          name: x-a
+          uid: u
+        spec:
+          containers:
+          - name: main
+          nodeName: n2
+          restartPolicy: Never
+        status:
+          conditions:
+          - reason: PodFailed
+            status: 'False'
+            type: Ready
+          phase: Failed
+          startTime: 2026-01-01T10:00:01Z
+        --- # vanished; as it was last
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          creationTimestamp: 2026-01-01T10:00:00Z
+          name: x-c
+          uid: u
+        spec:
+          containers:
+          - name: main
+          nodeName: n1
+          restartPolicy: Never
+        status:
+          phase: Running
+          startTime: 2026-01-01T10:00:01Z
+        == nodes.txt
+        NODE  POD  PHASE           NOT TRUE
+        n1    x-b  Running         -
+        n1    x-c  Running (gone)  -
+        n2    x-a  Failed          Ready(PodFailed)
+        == events.txt
+        LAST SEEN             TYPE     REASON        OBJECT   COUNT  MESSAGE
+        2026-01-01T10:00:04Z  Warning  FailedCreate  job/x    1      Error creating:  [31mred lines
+        2026-01-01T10:00:04Z  Normal   Pulling       pod/x-a  1      Pulling image "i"
+        # not seen for want of the right to get workloads.kueue.x-k8s.io
+        "#);
+    }
+
+    #[test]
+    fn what_is_empty_is_no_file() {
+        let scene = Scene::of("Pod");
+        assert!(files(&scene.handle, &scene.observed).is_empty());
+        let scene = Scene::own_pod("status: {phase: Failed}").object("{}");
+        let names: Vec<_> = files(&scene.handle, &scene.observed).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["pods.yaml", "nodes.txt"], "the pod is its own owner");
+    }
+
+    #[test]
+    fn the_commands_are_exact() {
+        let Scene { mut handle, observed, .. } = scene();
+        handle.objects[0].resource.plural = Some("jobs".into());
+        handle.objects[0].manifest = value("{metadata: {labels: {rfm: aotugiob}}}");
+        handle.objects[0].uid = Some("u".into());
+        let config = Object {
+            resource: Resource { plural: Some("configmaps".into()), ..Resource::of("v1", "ConfigMap") },
+            name: "x-data".into(),
+            manifest: Value::Null,
+            uid: Some("v".into()),
+        };
+        handle.objects.insert(0, config);
+        handle.workload = 1;
+        insta::assert_snapshot!(look(&handle, &observed).join("\n"), @"
+        kubectl --context eidf -n ns describe jobs.batch x
+        kubectl --context eidf -n ns get pods -o wide -l rfm=aotugiob
+        kubectl --context eidf -n ns describe pods x-a
+        kubectl --context eidf -n ns logs x-a --all-containers --prefix
+        kubectl --context eidf -n ns describe pods x-b
+        kubectl --context eidf -n ns logs x-b --all-containers --prefix
+        ");
+        insta::assert_snapshot!(delete(&handle).join("\n"), @"kubectl --context eidf -n ns delete --ignore-not-found jobs.batch/x configmaps/x-data");
+        handle.objects[0].uid = None;
+        insta::assert_snapshot!(delete(&handle).join("\n"), @"kubectl --context eidf -n ns delete --ignore-not-found jobs.batch/x");
+        let pod = Scene::own_pod("status: {phase: Failed}");
+        insta::assert_snapshot!(look(&pod.handle, &pod.observed).join("\n"), @"
+        kubectl --context eidf -n ns describe pod x
+        kubectl --context eidf -n ns logs x --all-containers --prefix
+        ");
+    }
+
+    #[test]
+    fn a_shell_reads_the_words_as_they_are() {
+        let place = ClusterPlace { context: Some("it's $HOME".into()), namespace: "n s".into() };
+        insta::assert_snapshot!(kubectl(&place, &["get", "", "a/b"]), @r#"kubectl --context 'it'\''s $HOME' -n 'n s' get '' a/b"#);
+        let place = ClusterPlace { context: None, namespace: "ns".into() };
+        insta::assert_snapshot!(kubectl(&place, &["get", "pods"]), @"kubectl -n ns get pods");
+    }
+}
