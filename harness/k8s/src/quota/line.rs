@@ -14,7 +14,7 @@ use muster_core::{case::Identifier, time::Timestamp};
 use std::{collections::BTreeSet, time::Duration};
 
 /// Whoever has not tried for so long has left.
-pub const SILENT: Duration = Duration::from_secs(120);
+pub const SILENT: Duration = Duration::from_mins(2);
 
 /// Who waits in one namespace, first come first.
 #[derive(Debug, Clone, Default)]

@@ -24,21 +24,21 @@ use std::fmt;
 pub enum Refusal {
     /// `exceeded quota`: these resources of it do not fit now.
     Exceeded {
-        /// The ResourceQuota.
+        /// The quota.
         quota: String,
         /// At least one.
         shortages: Vec<Shortage>,
     },
     /// `failed quota`: the quota demands a request or limit that the pod does not have.
     MustSpecify {
-        /// The ResourceQuota.
+        /// The quota.
         quota: String,
         /// `limits.cpu for: main`
         what: String,
     },
     /// `status unknown for quota`: it has just been created.
     NotReady {
-        /// The ResourceQuota.
+        /// The quota.
         quota: String,
     },
     /// `insufficient quota to ...`: the cluster allows this only where a quota covers it, and none does.

@@ -5,7 +5,7 @@
 //! ```
 
 use super::{
-    Look, cause,
+    Look, cause, conditions,
     owner::{Owner, Pods},
     pod::PodState,
     sooner,
@@ -53,7 +53,7 @@ pub(super) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
         (Ok(succeeded), Ok(failed)) => (succeeded, failed),
         (Err(why), _) | (_, Err(why)) => return Owner::Says(Verdict::Hopeless(why)),
     };
-    let at = None;
+    let at = conditions(object).filter_map(|condition| condition.get("lastTransitionTime").and_then(super::time)).max();
     match (succeeded, failed) {
         (Some(true), _) => Owner::Succeeded { at },
         (_, Some(true)) => {
@@ -74,8 +74,7 @@ pub(super) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
 fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
     let wrong = |error: muster_core::expr::ExprError| {
         let hint = error.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
-        let has = if error.message.contains("has(") { "" } else { "; guard what may be missing with has()" };
-        format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}{has}", look.title(), error.message)
+        format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}", look.title(), error.message)
     };
     let expr = Expr::compile(rule, Arithmetic::Exact).map_err(wrong)?;
     let mut scope = Scope::new();
@@ -83,7 +82,7 @@ fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<b
     if expr.names().iter().any(|name| name == "pods") {
         scope.set("pods", pods(look));
     }
-    scope.set("conditions", conditions(object));
+    scope.set("conditions", true_conditions(object));
     expr.eval_bool(&scope).map_err(wrong)
 }
 
@@ -97,8 +96,8 @@ fn pods(look: Look<'_>) -> Value {
     Value::Array(all.collect())
 }
 
-fn conditions(object: &Value) -> Value {
-    let all = super::conditions(object).filter(|condition| super::is_true(condition));
+fn true_conditions(object: &Value) -> Value {
+    let all = conditions(object).filter(|condition| super::is_true(condition));
     Value::Array(all.filter_map(|condition| condition.get("type").cloned()).collect())
 }
 
@@ -144,10 +143,7 @@ fn by_phase(object: &Value, name: &str) -> Owner {
             disruptable: true,
         };
     }
-    match phases.iter().any(|phase| is(phase, &GOOD_PHASES)) {
-        true => Owner::Succeeded { at: None },
-        false => Owner::Going,
-    }
+    if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: None } } else { Owner::Going }
 }
 
 /// Nobody says how it ended: all pods have, and none has come or gone for a while.

@@ -147,10 +147,10 @@ impl<'a> Look<'a> {
     fn owned(self, recheck_in: &mut Option<Duration>) -> Verdict {
         let pods = Pods::of(self);
         let Some(object) = self.object() else {
-            return match pods.all.is_empty() {
-                true => Verdict::Status(JobStatus::NotSeen),
-                false => pods.going(self.handle.expected_pods, false, recheck_in),
-            };
+            if pods.all.is_empty() {
+                return Verdict::Status(JobStatus::NotSeen);
+            }
+            return pods.going(self.handle.expected_pods, false, recheck_in);
         };
         let (is_job, by_rules) = (self.is("batch", "Job"), custom::has_rules(self));
         let owner = if is_job && !by_rules { job::owner(object) } else { custom::owner(self, object) };

@@ -68,16 +68,16 @@ impl<'a> Pods<'a> {
             self.all.iter().filter(|pod| pod.gone && !matches!(pod.state, PodState::Ended { .. } | PodState::Removed)).collect();
         let mut missing = None;
         if self.all.is_empty() {
-            match self.no_pods() {
-                Some(note) => notes.push(note),
-                None => {
-                    let name = self.look.title();
-                    missing = Some(format!("{name} says that it has succeeded, but no pod of it was ever seen"));
-                    exits.push(self.unknown());
-                }
+            if let Some(note) = self.no_pods() {
+                notes.push(note);
+            } else {
+                let name = self.look.title();
+                missing = Some(format!("{name} says that it has succeeded, but no pod of it was ever seen"));
+                exits.push(self.unknown());
             }
-        } else if ended == 0 {
-            notes.push(format!("{} succeeded, but no pod of it was seen to succeed", self.look.title()));
+        } else if ended < awaited {
+            let missed = cause::count(awaited - ended, "pod");
+            notes.push(format!("{missed} of {} succeeded without being seen to", self.look.title()));
         }
         if !vanished.is_empty() && ended < awaited.max(1) {
             let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));
@@ -100,7 +100,11 @@ impl<'a> Pods<'a> {
             return self.going_on();
         }
         let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-        let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        let mut failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        if failures.is_empty() && disruptable && self.look.is("batch", "Job") {
+            // A Job that no pod of its own failed: its count of failures went up because pods were deleted.
+            failures.extend(self.all.iter().filter_map(deleted));
+        }
         let disruption = failures.first().and_then(|(_, why)| *why).filter(|_| disruptable);
         let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
         let cause = match first_cause(&failures, disruption) {
@@ -325,12 +329,23 @@ impl<'a> Pods<'a> {
 /// The first failure that counts: where the workload was not disrupted, a pod that was is not why it failed.
 fn first_cause<'p>(failures: &[(Option<&'p str>, Option<Disruption>)], disruption: Option<Disruption>) -> Option<&'p str> {
     let counts = failures.iter().filter(|(_, why)| disruption.is_some() || why.is_none());
-    counts.filter_map(|(cause, _)| *cause).next()
+    counts.into_iter().find_map(|(cause, _)| *cause)
 }
 
-/// Why a pod failed and who took it, if it did either.
+/// A pod that somebody deleted before it ended.
+fn deleted(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
+    let why = Some(Disruption::Deleted);
+    match &pod.state {
+        PodState::Ended { failed: true, cause, disruption } if *disruption == why => Some((cause.as_deref(), why)),
+        PodState::Lost(taken) if taken.why == why => Some((Some(&taken.cause), why)),
+        _ => None,
+    }
+}
+
+/// Why a pod failed and who took it, if it did either. Who deleted a pod is not known, and mostly it is its owner.
 pub(super) fn failure(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
     match &pod.state {
+        PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,
         PodState::Ended { failed: true, cause, disruption } => Some((cause.as_deref(), *disruption)),
         PodState::Lost(taken) if taken.why.is_some_and(|why| why != Disruption::Deleted) => Some((Some(&taken.cause), taken.why)),
         PodState::Hopeless(why) | PodState::Broken(why) => Some((Some(why), None)),

@@ -238,9 +238,12 @@ impl PodLook<'_> {
             _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
             _ => match end.message.as_deref().map(cause::quote).filter(|said| !said.is_empty()) {
                 Some(said) => Some(format!("{container} says: {said}")),
-                None if status.restart_count > 0 => {
-                    Some(format!("{container} crashed and is started again (restartPolicy {}); its end counts", self.policy()))
-                }
+                None if status.restart_count > 0 => Some(match self.restarts {
+                    Restarts::Owners => format!("{container} crashed after {}", cause::count(Self::restarted(status), "restart")),
+                    Restarts::Never => {
+                        format!("{container} crashed and is started again (restartPolicy {}); its end counts", self.policy())
+                    }
+                }),
                 None => None,
             },
         }
@@ -300,9 +303,10 @@ impl PodLook<'_> {
     pub(super) fn end_of<'s>(&self, status: &'s ContainerStatus) -> Option<&'s ContainerStateTerminated> {
         let earlier = || status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
         match self.restarts {
-            Restarts::Owners => terminated(status),
             Restarts::Never if status.restart_count > 0 => earlier().or_else(|| terminated(status)),
-            Restarts::Never => terminated(status),
+            // Nothing starts it again in a pod that goes: a Job deletes the pod whose container failed too often.
+            Restarts::Owners if status.restart_count > 0 && self.goes() => terminated(status).or_else(earlier),
+            Restarts::Never | Restarts::Owners => terminated(status),
         }
     }
 
@@ -335,6 +339,14 @@ impl PodLook<'_> {
         let deciding = self.primaries().filter_map(|status| self.end_of(status));
         let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
         ends.map(|time| timestamp(time.0)).filter(|time| time.0 > 0).max()
+    }
+
+    fn restarted(status: &ContainerStatus) -> usize {
+        usize::try_from(status.restart_count).unwrap_or(0)
+    }
+
+    fn goes(&self) -> bool {
+        self.seen.gone || self.pod.metadata.deletion_timestamp.is_some()
     }
 
     pub(super) fn is_terminal(&self) -> bool {

@@ -161,7 +161,7 @@ impl Scene {
             Verdict::Status(JobStatus::NotSeen) => lines.push("not seen".into()),
             Verdict::Status(JobStatus::Pending { why }) => lines.push(format!("pending: {why}")),
             Verdict::Status(JobStatus::Running { since, nodes }) => {
-                lines.push(format!("running since @{} on {nodes:?}", seconds(since)))
+                lines.push(format!("running since @{} on {nodes:?}", seconds(since)));
             }
             Verdict::Status(JobStatus::Gone { why, cause }) => lines.push(format!("gone ({why:?}): {cause}")),
             Verdict::Status(JobStatus::Ended(ending)) => {

@@ -66,9 +66,11 @@ fn stopped(
                 let what = format!("could not be pulled for {}", cause::seconds(patience.registry_limit));
                 return after(patience.registry_limit, PodState::Broken(sentence(&what)));
             }
-            match pull_failures(this) >= patience.image_pull_failures {
-                true => hopeless(sentence("cannot be pulled")),
-                false => after(patience.image_pull_limit, PodState::Hopeless(sentence("cannot be pulled"))),
+            let hopeless = PodState::Hopeless(sentence("cannot be pulled"));
+            if pull_failures(this) < patience.image_pull_failures {
+                after(patience.image_pull_limit, hopeless)
+            } else {
+                Some(hopeless)
             }
         }
         "CreateContainerConfigError" => {
@@ -109,10 +111,7 @@ fn not_startable(container: &str, said: &str) -> PodState {
         "no command specified",
     ];
     let sentence = format!("{container} cannot be started{said}");
-    match MANIFEST.iter().any(|words| said.contains(words)) {
-        true => PodState::Hopeless(sentence),
-        false => PodState::Broken(sentence),
-    }
+    if MANIFEST.iter().any(|words| said.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
 }
 
 /// A volume of what does not exist. Only events say so.
@@ -210,19 +209,13 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
         };
     }
     let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| timestamp(time.0)).unwrap_or_default();
-    match this.look.left(created.max(this.look.observed.since), this.look.patience.scheduler_silent) {
-        Some(left) => {
-            sooner(recheck_in, left);
-            format!("pod {name} waits for the scheduler")
-        }
-        None => {
-            let scheduler = this.pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
-            format!(
-                "no scheduler has looked at pod {name} for {}: does {scheduler} run?",
-                cause::seconds(this.look.patience.scheduler_silent)
-            )
-        }
+    let silent = this.look.patience.scheduler_silent;
+    if let Some(left) = this.look.left(created.max(this.look.observed.since), silent) {
+        sooner(recheck_in, left);
+        return format!("pod {name} waits for the scheduler");
     }
+    let scheduler = this.pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
+    format!("no scheduler has looked at pod {name} for {}: does {scheduler} run?", cause::seconds(silent))
 }
 
 /// When the kubelet took the pod over, but not before we began to watch: the clocks may differ.

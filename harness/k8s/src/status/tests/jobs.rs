@@ -68,8 +68,14 @@ fn the_pods_of_a_complete_job_are_waited_for_a_moment() {
     again in 4s
     "#);
     says!(scene().pod("x-b", &good()).at(11), @"ended @3-@9: x-a@n1 Code(0), x-b@n1 Code(0)");
-    says!(scene().at(16), @"ended @3-@9: x-a@n1 Code(0)");
-    says!(scene().object_gone().at(11), @"ended @3-@9: x-a@n1 Code(0)");
+    says!(scene().at(16), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 1 pod of Job x succeeded without being seen to
+    ");
+    says!(scene().object_gone().at(11), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 1 pod of Job x succeeded without being seen to
+    ");
 }
 
 #[test]
@@ -86,7 +92,7 @@ fn a_clock_far_ahead_of_ours_holds_nothing_up() {
     "#);
     says!(scene(600).at(11), @"
     ended @3-@600: 
-    note: Job x succeeded, but no pod of it was seen to succeed
+    note: 1 pod of Job x succeeded without being seen to
     ");
 }
 
@@ -94,7 +100,6 @@ fn a_clock_far_ahead_of_ours_holds_nothing_up() {
 fn pods_that_vanish_before_success_are_a_note() {
     says!(complete().pod("x-a", &running()).gone(), @"
     ended @3-@10: 
-    note: Job x succeeded, but no pod of it was seen to succeed
     note: 1 pod vanished before the end was seen: x-a
     ");
     says!(complete().pod("x-a", &running()).gone().pod("x-b", &good()), @"ended @3-@9: x-b@n1 Code(0)");
@@ -186,6 +191,37 @@ fn a_job_whose_pods_were_all_taken_away_is_disrupted() {
     says!(failed().pod("x-b", &ended("Failed", 1)), @"
     ended @3-@9: x-a@n1 Code(143), x-b@n1 Code(1)
     cause: Job x failed: more pods failed than its backoffLimit of 0 allows
+    ");
+}
+
+#[test]
+fn a_job_whose_pod_somebody_deletes_is_disrupted_and_what_the_job_deletes_itself_is_not() {
+    let terminating = |phase: &str, state: &str, restarts: u32| {
+        format!(
+            "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, spec: {{restartPolicy: OnFailure}}, status: {{phase: {phase}, {}}}}}",
+            container(state, restarts)
+        )
+    };
+    let killed = terminating("Failed", "{terminated: {exitCode: 143, startedAt: '@3', finishedAt: '@9'}}", 0);
+    let failed = |reason: &str| job("Failed", reason, "spec: {backoffLimit: 0, activeDeadlineSeconds: 9}");
+    says!(failed("BackoffLimitExceeded").pod("x-a", &killed), @"
+    ended @3-@9: x-a@n1 Code(143)
+    disrupted: Deleted
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; pod x-a on n1 was deleted by somebody else
+    ");
+    says!(failed("BackoffLimitExceeded").pod("x-a", &killed).pod("x-b", &ended("Failed", 1)), @"
+    ended @3-@9: x-a@n1 Code(143), x-b@n1 Code(1)
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows
+    ");
+    says!(failed("DeadlineExceeded").pod("x-a", &killed), @"
+    ended @3-@9: x-a@n1 Code(143)
+    cause: Job x failed: it ran longer than its activeDeadlineSeconds of 9 s
+    ");
+    let looping =
+        "{waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, startedAt: '@3', finishedAt: '@4'}}";
+    says!(failed("BackoffLimitExceeded").pod("x-a", &terminating("Running", looping, 3)).gone(), @"
+    ended @3-@4: x-a@n1 Code(1)
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; container main of pod x-a on n1 crashed after 3 restarts
     ");
 }
 

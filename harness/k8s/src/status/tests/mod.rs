@@ -1,6 +1,8 @@
 //! One row of the research's tables a test: status snippets in, the sentence out.
 
+mod custom;
 mod jobs;
+mod kueue;
 mod pods;
 
 /// What a scene says.
