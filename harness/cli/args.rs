@@ -56,6 +56,12 @@ pub enum Command {
         #[command(subcommand)]
         what: ResultsCommand,
     },
+    /// Go on with a session whose harness is gone: take over what runs, run the rest, report it all
+    Attach {
+        /// The session, or an unambiguous beginning of it; `latest` for the newest that was interrupted
+        #[arg(default_value = "latest")]
+        session: String,
+    },
     /// End and remove what dead sessions left behind
     Sweep {
         /// Only say what would be removed

@@ -50,6 +50,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Results { what: ResultsCommand::Show { session, json } }) => {
             commands::results::show(cli, session, *json, terminal)
         }
+        Some(Command::Attach { session }) => commands::attach::attach(cli, session, terminal),
         Some(Command::Sweep { dry_run }) => commands::sweep::sweep(cli, *dry_run, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),

@@ -1,6 +1,6 @@
 //! Which scheduler serves which partition.
 
-use muster_core::{scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
+use muster_core::{case::SessionId, scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
 use muster_runner::{fake::FakeScheduler, local::LocalScheduler};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,26 +14,38 @@ pub struct NotYet {
     kind: SchedulerKind,
 }
 
-/// A scheduler for every partition of the selected cases; partitions of one machine share one.
+/// The partitions of cases, each with its scheduler.
+pub fn partitions(cases: &[TestCase]) -> impl Iterator<Item = (String, SchedulerKind)> {
+    cases.iter().map(|case| (case.place.partition.name.clone(), case.place.partition.scheduler))
+}
+
+/// Whether nothing of a job is left when the harness is gone.
+pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
+    kind == SchedulerKind::Fake
+}
+
+/// A scheduler for every partition; partitions of one machine share one.
 ///
 /// # Errors
 /// The first partition that cannot be served.
-pub fn schedulers(cases: &[TestCase]) -> Result<BTreeMap<String, Arc<dyn Scheduler>>, NotYet> {
+pub fn schedulers(
+    partitions: impl Iterator<Item = (String, SchedulerKind)>,
+    _session: &SessionId,
+) -> Result<BTreeMap<String, Arc<dyn Scheduler>>, NotYet> {
     let mut schedulers: BTreeMap<String, Arc<dyn Scheduler>> = BTreeMap::new();
     let mut local: Option<Arc<dyn Scheduler>> = None;
-    for case in cases {
-        let partition = &case.place.partition;
-        if schedulers.contains_key(&partition.name) {
+    for (partition, kind) in partitions {
+        if schedulers.contains_key(&partition) {
             continue;
         }
-        let scheduler: Arc<dyn Scheduler> = match partition.scheduler {
+        let scheduler: Arc<dyn Scheduler> = match kind {
             SchedulerKind::Local => local.get_or_insert_with(|| Arc::new(local_scheduler())).clone(),
             SchedulerKind::Fake => Arc::new(FakeScheduler::default()),
             kind @ (SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2) => {
-                return Err(NotYet { partition: case.name.system_partition(), kind });
+                return Err(NotYet { partition, kind });
             }
         };
-        schedulers.insert(partition.name.clone(), scheduler);
+        schedulers.insert(partition, scheduler);
     }
     Ok(schedulers)
 }

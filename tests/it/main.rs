@@ -2,6 +2,7 @@
 
 mod sandbox;
 
+mod attach;
 mod files;
 mod guide;
 mod listing;

@@ -1,5 +1,6 @@
 //! What the program does: one room an action or command. Each returns the exit code.
 
+pub mod attach;
 pub mod config;
 pub mod daemons;
 pub mod dry_run;

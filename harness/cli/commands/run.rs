@@ -23,7 +23,7 @@ use muster_core::{
     case::SessionId,
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
     result::{CaseResult, Session},
-    test_case::TestCase,
+    scheduler::Scheduler,
 };
 use muster_report::progress;
 use muster_runner::{
@@ -34,11 +34,12 @@ use muster_runner::{
     places, runtime,
     signals::Signals,
     trials::{self, Submitted},
+    turn::Turn,
 };
-use muster_store::{Store, StoreError};
+use muster_store::{Owner, Store, StoreError};
 use std::{
     any::Any,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
     sync::Arc,
@@ -58,11 +59,38 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     if selection.cases.is_empty() {
         return Ok(list::told_if_empty(&selection, terminal));
     }
-    let schedulers = wire::schedulers(&selection.cases)?;
-    let places = Places::of(cli);
     let session = session(&selection, command_line)?;
-    let runtime = runtime::build().context("start the runtime")?;
+    let course = Course {
+        heir_of: None,
+        before: Vec::new(),
+        schedulers: wire::schedulers(wire::partitions(&selection.cases), &session.id)?,
+        num_checks: num_checks(&selection),
+        turns: selection.cases.into_iter().map(Turn::from).collect(),
+        session,
+    };
+    self::course(cli, &runtime::build().context("start the runtime")?, course, terminal)
+}
 
+/// A session that is about to run, from its beginning or from where a process that is gone has left it.
+pub(super) struct Course {
+    /// Who began it, where, and how.
+    pub(super) session: Session,
+    /// The dead process that held it.
+    pub(super) heir_of: Option<Owner>,
+    /// Results that are there already.
+    pub(super) before: Vec<Arc<CaseResult>>,
+    /// Who launches in which partition.
+    pub(super) schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    /// Tests: checks with their parameters, without their places.
+    pub(super) num_checks: u32,
+    /// What is to be done.
+    pub(super) turns: Vec<Turn>,
+}
+
+/// Runs a session to its end and reports it.
+pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) -> anyhow::Result<u8> {
+    let Course { session, heir_of, before, schedulers, num_checks, turns } = course;
+    let places = Places::of(cli);
     let folders = places::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?;
     let file = RunReport::prepare(cli, &places, &session)?;
@@ -72,7 +100,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     }
     let header = progress::Header {
         session: &session,
-        num_checks: num_checks(&selection),
+        num_checks,
         stage: &places.stage.to_string_lossy(),
         output: &places.output.to_string_lossy(),
         database: &places.database.to_string_lossy(),
@@ -84,7 +112,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let config = EngineConfig {
         session,
         places: folders,
-        lease: Some(Lease { store, owner: owner::this_owner(), heir_of: None }),
+        lease: Some(Lease { store, owner: owner::this_owner(), heir_of }),
         schedulers,
         events,
         policy: match cli.run.exec_policy {
@@ -93,16 +121,16 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
         },
         maxfail: cli.run.maxfail,
     };
-    let (session, results) = conduct(&runtime, config, selection.cases, cli, terminal, || view.watch(receiver))?;
+    let (session, results) = conduct(runtime, config, turns, cli, terminal, || view.watch(receiver))?;
     runtime.block_on(daemons::end(&session.id, &results, terminal));
-    report::report(cli, &file, &session, &results, terminal)
+    report::report(cli, &file, &session, &[before, results].concat(), terminal)
 }
 
 /// From the first launch until everything is over and stored, and everything that happened is shown.
 fn conduct(
     runtime: &Runtime,
     config: EngineConfig,
-    cases: Vec<TestCase>,
+    turns: Vec<Turn>,
     cli: &Cli,
     terminal: Terminal,
     watch: impl FnOnce() -> JoinHandle<()>,
@@ -115,7 +143,7 @@ fn conduct(
     let supervisor = runtime.spawn(async move { leave_at_once(&supervised.await, terminal) });
     let watching = watch();
 
-    let submitted: Vec<Submitted> = cases.into_iter().map(|case| submit(&engine, case)).collect();
+    let submitted: Vec<Submitted> = turns.into_iter().map(|turn| submit(&engine, turn)).collect();
     run_trials(&arguments(cli, submitted.len()), submitted);
     let results = runtime.block_on(engine.finish());
     let ended = runtime.block_on(async {
@@ -156,9 +184,9 @@ fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
     panic.downcast_ref::<String>().is_some_and(|text| text.contains("BrokenPipe"))
 }
 
-fn submit(engine: &Engine, case: TestCase) -> Submitted {
-    let (name, scheduler) = (case.name.clone(), case.place.partition.scheduler);
-    Submitted { case: (*name).clone(), scheduler, result: engine.submit(case) }
+fn submit(engine: &Engine, turn: Turn) -> Submitted {
+    let (name, scheduler) = (turn.name.clone(), turn.scheduler);
+    Submitted { case: (*name).clone(), scheduler, result: engine.submit(turn) }
 }
 
 /// A person reads our lines; a tool that asked for a format reads libtest's.

@@ -4,11 +4,11 @@
 //!            NotNow, infra                     next_step: Wait
 //!              +-----+                            +-----+
 //!              v     |                            v     |
-//! run --> launch ----+--> Launched --> follow: wait ----+--> Judge --------------> drain --> Over::Ended
+//!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> Over::Ended
 //!            |                           |                    |
 //!            | error, limit, cancel      |                    | limit, cancel, gone, error
 //!            v                           |                    v
-//!      Over::Nothing                     +---------> Stop --> drain -------------> Over::Stopped
+//!           End                          +---------> Stop --> drain -------------> Over::Stopped
 //! ```
 //! Whichever way it ends, `cleanup` follows, unless no launch was begun.
 
@@ -73,14 +73,12 @@ pub(crate) struct Flight<'a> {
     said: Option<String>,
     /// A launch was begun, whatever became of it.
     asked: bool,
-    /// It was launched before this flight began.
-    launched: bool,
     /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
     airborne: bool,
     /// The compute has ended, and only the objects are left.
     stopped: bool,
     /// How to look at them.
-    kept: Leftovers,
+    kept: Box<Leftovers>,
 }
 
 impl<'a> Flight<'a> {
@@ -101,10 +99,9 @@ impl<'a> Flight<'a> {
             clocks,
             said: None,
             asked: false,
-            launched: false,
             airborne: false,
             stopped: false,
-            kept: Leftovers::default(),
+            kept: Box::default(),
         }
     }
 
@@ -116,18 +113,12 @@ impl<'a> Flight<'a> {
 
     /// Another process has launched it.
     pub(crate) fn already_launched(&mut self) {
-        self.launched = true;
         self.clocks = Clocks::of_another_process();
         self.take_off();
     }
 
-    /// From the launch until nothing runs and the log is on disk.
+    /// From its launch until nothing runs and the log is on disk.
     pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
-        if !self.launched
-            && let Err(end) = Box::pin(self.launch(record)).await
-        {
-            return Over::Nothing(end);
-        }
         let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
         let followed = self.follow(record).await;
         if let Err(end) = &followed {
@@ -147,7 +138,7 @@ impl<'a> Flight<'a> {
     }
 
     /// Launches, as often as it takes and the clock for waiting allows.
-    async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
+    pub(crate) async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
         let mut retries = 0;
         loop {
             if self.context.cancel.is_cancelled() {
@@ -272,7 +263,7 @@ impl<'a> Flight<'a> {
         match self.cleaned(Disposition::Stop).await {
             Ok(leftovers) if leftovers.items.is_empty() => {
                 self.stopped = true;
-                self.kept = leftovers;
+                *self.kept = leftovers;
             }
             // The cleanup that follows tries again, and names what is left.
             Ok(_) => {}
@@ -298,15 +289,15 @@ impl<'a> Flight<'a> {
         if self.airborne && !(self.stopped && how == Disposition::Stop) {
             self.context.phase(&self.case, Phase::Cleanup, None);
             match self.cleaned(how).await {
-                Ok(leftovers) => self.kept = leftovers,
+                Ok(leftovers) => *self.kept = leftovers,
                 Err(cause) => {
-                    self.kept = Leftovers::default();
+                    *self.kept = Leftovers::default();
                     record.warnings.push(format!("cleanup failed: {cause}"));
                     record.leftovers.push(self.whatever_is_marked());
                 }
             }
         }
-        let Leftovers { items, look, delete } = std::mem::take(&mut self.kept);
+        let Leftovers { items, look, delete } = std::mem::take(&mut *self.kept);
         record.leftovers.extend(items);
         record.look.extend(look);
         record.delete.extend(delete);

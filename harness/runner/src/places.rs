@@ -14,9 +14,10 @@
 //!
 //! All functions here block; the engine calls them on blocking threads.
 
-use crate::spool;
+use crate::spool::{self, Spool};
 use muster_core::{
     case::{CaseName, Identifier},
+    scheduler::Ending,
     script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
 };
 use rustix::{
@@ -160,11 +161,20 @@ impl Places {
         created.map_err(|source| PlacesError::Create { path: path.to_owned(), source })
     }
 
-    /// Takes the folder of an attempt that a process now gone has begun in this session. What runs keeps its files, and its
-    /// log is collected from the start; what will be launched anew finds the folder empty.
-    pub(crate) fn take_up(&self, path: &Path, launched: bool) -> Result<(), PlacesError> {
-        if !launched || !path.is_dir() {
-            return self.create(path);
+    /// Takes the folder of an attempt that a process now gone has launched. What was put together is judged again; else what
+    /// there is of the log is dropped, to be collected from the start.
+    pub(crate) fn take_up(&self, path: &Path, attempt: Attempt<'_>) -> Result<Option<(Spool, Ending)>, PlacesError> {
+        let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
+        if !path.is_dir() && Spool::reopened(&output, attempt.identifier).is_some() {
+            let kept = |source| PlacesError::Keep { from: output.clone(), to: path.to_owned(), source };
+            fs::rename(&output, path).map_err(kept)?;
+        }
+        if !path.is_dir() {
+            self.create(path)?;
+        }
+        let whole = Spool::reopened(path, attempt.identifier);
+        if whole.is_some() {
+            return Ok(whole);
         }
         let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
         for entry in fs::read_dir(path).map_err(failed)? {
@@ -173,7 +183,7 @@ impl Places {
                 fs::remove_file(entry.path()).map_err(failed)?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Makes the stage folder of a passed attempt its output folder, without what the job left. Says where that is.

@@ -17,8 +17,9 @@ use crate::{
     flight::{Flight, Over},
     journal::{self, Step},
     judging::{Home, judged, unjudged},
-    places::Attempt,
+    places::{Attempt, PlacesError},
     record::{End, Record},
+    spool::Spool,
     turn::{Begun, Render, Turn, Work},
 };
 use futures_util::FutureExt;
@@ -29,7 +30,7 @@ use muster_core::{
     pipeline::cleanup_after,
     result::{About, CaseResult, Outcome, Phase},
     rules::Rules,
-    scheduler::{Disposition, Job, Scheduler},
+    scheduler::{Disposition, Ending, Job, JobStatus, Scheduler},
     script::LOG_FILE,
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
@@ -44,8 +45,18 @@ struct Ready {
     job: Arc<Job>,
     rules: Arc<Rules>,
     limits: Limits,
-    /// It is out there already.
-    launched: bool,
+    /// How far it has come.
+    stands: Stands,
+}
+
+/// Where a case stands before its flight.
+enum Stands {
+    /// Nothing was launched.
+    OnTheGround,
+    /// A process that is gone has launched it.
+    InTheAir,
+    /// And had put its log together, with how it ended.
+    Landed(Box<(Spool, Ending)>),
 }
 
 /// A case of which nothing exists yet.
@@ -162,7 +173,7 @@ fn plan(
     let job = scheduler.plan(&workload).map_err(mistakes)?;
     context.places.create(&facts.stage).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
     let (job, rules) = (Arc::new(job), Arc::new(rules));
-    Ok((Ready { folder, job, rules, limits: workload.limits, launched: false }, about))
+    Ok((Ready { folder, job, rules, limits: workload.limits, stands: Stands::OnTheGround }, about))
 }
 
 /// Goes on with what a process that is gone had begun. What was launched is followed from where it is now; of what may
@@ -183,11 +194,21 @@ async fn take_up(
         let lost = InFlight { case: Arc::clone(&record.name), job: Arc::clone(&job) };
         Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
     }
-    let (shared, stage) = (Arc::clone(context), job.stage.clone());
-    let taken = spawn_blocking(move || shared.places.take_up(&stage, launched)).await;
-    let taken = taken.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
-    taken.map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
-    Ok(Ready { folder, job, rules: Arc::new(rules), limits, launched })
+    let work = {
+        let (context, job, name) = (Arc::clone(context), Arc::clone(&job), Arc::clone(&record.name));
+        let (folder, number) = (folder.clone(), record.attempt);
+        move || {
+            if !launched {
+                return context.places.create(&job.stage).map(|()| Stands::OnTheGround);
+            }
+            let attempt = Attempt { case: &name, folder: &folder, number, identifier: &job.identifier };
+            let whole = context.places.take_up(&job.stage, attempt)?;
+            Ok(whole.map_or(Stands::InTheAir, |whole| Stands::Landed(Box::new(whole))))
+        }
+    };
+    let taken = spawn_blocking(work).await.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
+    let stands = taken.map_err(|error: PlacesError| End::infra(Phase::Plan, chain(&error)))?;
+    Ok(Ready { folder, job, rules: Arc::new(rules), limits, stands })
 }
 
 /// All mistakes in one sentence.
@@ -201,16 +222,14 @@ fn sentence(mistakes: &[Diagnostic]) -> String {
 
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
-    let Ready { folder, job, rules, limits, launched } = ready;
-    let (stage, identifier) = (job.stage.clone(), job.identifier.clone());
+    let Ready { folder, job, rules, limits, stands } = ready;
+    let planned = Arc::clone(&job);
     let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
-    if launched {
-        flight.already_launched();
-    }
-    let end = match flight.run(record).await {
+    let end = match flown(&mut flight, stands, record).await {
         Over::Nothing(end) => end,
         Over::Ended(ending, spool) => {
-            let (name, number, stage) = (Arc::clone(&record.name), record.attempt, stage.clone());
+            let (name, number) = (Arc::clone(&record.name), record.attempt);
+            let (identifier, stage) = (planned.identifier.clone(), planned.stage.clone());
             let home = Home { name, folder, number, identifier, stage };
             let end = Box::pin(judged(context, record, rules, (ending, spool), limits.judge, home)).await;
             journal::reached(Step::Judged);
@@ -226,13 +245,32 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     journal::reached(Step::CleanedUp);
     if end.outcome == Outcome::Abort && !record.has_log {
         // It never ran: there is nothing to look at.
-        let (shared, stage) = (Arc::clone(context), stage.clone());
+        let (shared, stage) = (Arc::clone(context), planned.stage.clone());
         if let Ok(Ok(())) = spawn_blocking(move || shared.places.remove(&stage)).await {
             record.folder = None;
         }
     }
-    point_to(&stage, record);
+    point_to(&planned.stage, record);
     end
+}
+
+/// From where it stands until nothing of it runs.
+async fn flown(flight: &mut Flight<'_>, stands: Stands, record: &mut Record) -> Over {
+    match stands {
+        Stands::OnTheGround => {
+            if let Err(end) = Box::pin(flight.launch(record)).await {
+                return Over::Nothing(end);
+            }
+        }
+        Stands::InTheAir => flight.already_launched(),
+        Stands::Landed(whole) => {
+            flight.already_launched();
+            let (spool, ending) = *whole;
+            record.saw(&JobStatus::Ended(ending.clone()));
+            return Over::Ended(ending, spool);
+        }
+    }
+    flight.run(record).await
 }
 
 /// Says how to look at what is in the stage folder, and how to be rid of it.

@@ -11,7 +11,7 @@
 use crate::{map::text_of, places::SECTIONS};
 use muster_core::{
     case::Identifier,
-    scheduler::{Chunk, LogMark, LogMarks, SectionExit},
+    scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
     script::LOG_FILE,
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
@@ -76,6 +76,37 @@ impl Spool {
     /// An empty one. Nothing is created before there is something to write.
     pub(crate) fn new(stage: PathBuf, identifier: Identifier) -> Self {
         Self { stage, identifier, sections: Vec::new(), by_title: Vec::new(), open: None }
+    }
+
+    /// The log that a process now gone had put together, and how its sections ended; `None`: it did not get so far.
+    pub(crate) fn reopened(stage: &Path, identifier: &Identifier) -> Option<(Self, Ending)> {
+        let sections: Vec<Section> = serde_json::from_slice(&fs::read(stage.join(SECTIONS)).ok()?).ok()?;
+        let stdout = stage.join(LOG_FILE);
+        let mut first = vec![0; first_line(identifier).len()];
+        File::open(&stdout).ok()?.read_exact(&mut first).ok()?;
+        if sections.is_empty() || first != first_line(identifier).as_bytes() {
+            return None;
+        }
+        let exit = |section: &Section| {
+            let (section, node) = (section.origin.title(), section.origin.node.clone());
+            move |exit| SectionExit { section, node, exit }
+        };
+        let exits = sections.iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;
+        let started = sections.iter().filter_map(|section| section.first).min().unwrap_or_default();
+        let ended = sections.iter().filter_map(|section| section.last).max().unwrap_or(started);
+        let mut spool = Self::new(stage.to_owned(), identifier.clone());
+        for section in sections {
+            let title = section.origin.title();
+            let source = Source::Part { path: stdout.clone(), start: section.offset, len: section.bytes };
+            let index = match spool.find(&title) {
+                Ok(index) => index,
+                Err(place) => spool.insert(place, title, section.origin),
+            };
+            let spooled = &mut spool.sections[index];
+            (spooled.source, spooled.gaps, spooled.ended) = (source, section.gaps, true);
+            (spooled.first, spooled.last) = (section.first, section.last);
+        }
+        Some((spool, Ending { started, ended, exits, disruption: None, cause: None, notes: Vec::new() }))
     }
 
     /// How far each section is on disk.
