@@ -68,6 +68,12 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Prepare a Kubernetes cluster for the selected checks
+    K8s {
+        /// What of it.
+        #[command(subcommand)]
+        what: K8sCommand,
+    },
     /// Measure this machine with a built-in kernel, as the shipped checks do
     Kernel {
         /// Which.
@@ -81,6 +87,27 @@ pub enum Command {
 pub enum ConfigCommand {
     /// Print every setting with its value and its source
     Show,
+}
+
+/// `muster k8s ...`
+#[derive(Debug, Clone, Subcommand)]
+pub enum K8sCommand {
+    /// Print the least rights that the selected checks need, as a Role and its binding
+    Role(RoleArgs),
+}
+
+/// `muster k8s role ...`
+#[derive(Debug, Clone, Args)]
+pub struct RoleArgs {
+    /// The service account that gets the role
+    #[arg(long, value_name = "NAME", default_value = "muster")]
+    pub service_account: String,
+    /// The namespace, in place of the one that the cases would run in
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// Leave out the rights that only serve to say why a case waits
+    #[arg(long)]
+    pub required_only: bool,
 }
 
 /// `muster results ...`
@@ -123,9 +150,28 @@ pub struct Action {
     /// List the tags of the selected cases
     #[arg(long, help_heading = "Actions")]
     pub list_tags: bool,
-    /// Print what would be launched, and launch nothing
-    #[arg(long, help_heading = "Actions")]
-    pub dry_run: bool,
+    /// Print what would be launched, and launch nothing; `server` asks the API server what it would say to it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "client|server",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "client",
+        hide_possible_values = true,
+        help_heading = "Actions"
+    )]
+    pub dry_run: Option<DryRun>,
+}
+
+/// Who looks at what would be launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Nobody but us.
+    #[value(alias("1"), alias("true"), alias("yes"))]
+    Client,
+    /// The API server, which creates nothing.
+    Server,
 }
 
 impl Action {

@@ -12,7 +12,7 @@ pub mod terminal;
 pub mod view;
 pub mod wire;
 
-use args::{Cli, Command, ConfigCommand, Parsed, ResultsCommand};
+use args::{Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use muster_core::pipeline::EXIT_USAGE;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
@@ -52,9 +52,10 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         }
         Some(Command::Attach { session }) => commands::attach::attach(cli, session, terminal),
         Some(Command::Sweep { dry_run }) => commands::sweep::sweep(cli, *dry_run, terminal),
+        Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),
-        None if cli.action.dry_run => commands::dry_run::dry_run(cli, terminal),
+        None if let Some(how) = cli.action.dry_run => commands::dry_run::dry_run(cli, how, terminal),
         None if cli.action.any_listing() => commands::list::list(cli, terminal),
         None => anyhow::bail!("nothing to do: say -r to run, -l to list, or `muster --help`"),
     }

@@ -5,6 +5,7 @@ mod sandbox;
 mod attach;
 mod files;
 mod guide;
+mod k8s;
 mod listing;
 mod mistakes;
 mod readme;

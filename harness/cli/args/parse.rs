@@ -109,6 +109,7 @@ fn command() -> clap::Command {
     all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db"]))
         .mut_subcommand("results", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["db", "nocolor"]))
+        .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
         .mut_subcommand("kernel", keep(&[]))
 }
 

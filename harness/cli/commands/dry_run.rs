@@ -1,44 +1,54 @@
 //! `--dry-run`: what would be launched, in full, and nothing launched.
 
 use crate::{
-    args::Cli,
-    commands::list,
+    args::{Cli, DryRun},
+    commands::{k8s, list},
     selection::{self, Depth},
     terminal::Terminal,
 };
 use muster_core::{
     Value,
+    diagnostic::Diagnostic,
     pipeline::EXIT_USAGE,
     test_case::{LaunchFacts, Rendered, TestCase},
     time::format_duration,
     workload::Program,
     yaml,
 };
+use muster_k8s::{contexts::Contexts, plan::Plan};
 use std::fmt::Write;
 
 /// Prints every selected case's script or objects.
-pub fn dry_run(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8> {
+    if how == DryRun::Server {
+        anyhow::bail!("--dry-run=server cannot ask an API server yet: `--dry-run` alone prints what would be sent");
+    }
     let selection = selection::select(cli, Depth::Every, terminal.live)?;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
     let facts = LaunchFacts::rehearsal();
-    let mut text = String::new();
+    let contexts = if selection.cases.iter().any(k8s::is_on_kubernetes) { k8s::contexts()? } else { Contexts::unknown() };
+    let (mut text, mut mistakes) = (String::new(), Vec::new());
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
         if let Ok(rendered) = case.render(&facts) {
-            text += &shown(case, &rendered);
+            match shown(case, &rendered, &contexts) {
+                Ok(shown) => text += &shown,
+                Err(found) => k8s::add_new(&mut mistakes, found),
+            }
         }
     }
     terminal.print(&text);
-    Ok(list::told_if_empty(&selection, terminal))
+    terminal.diagnostics(&mistakes, &selection.sources);
+    Ok(if mistakes.is_empty() { list::told_if_empty(&selection, terminal) } else { EXIT_USAGE })
 }
 
-fn shown(case: &TestCase, rendered: &Rendered) -> String {
+fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<String, Vec<Diagnostic>> {
     let mut text = format!("# {} /{}\n", case.name, case.name.hash);
     if let Some(reason) = &rendered.skip {
-        return text + &format!("# skipped: {reason}\n\n");
+        return Ok(text + &format!("# skipped: {reason}\n\n"));
     }
     let workload = &rendered.workload;
     let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
@@ -50,22 +60,40 @@ fn shown(case: &TestCase, rendered: &Rendered) -> String {
         limit(workload.limits.run),
         limit(workload.limits.pending),
     );
-    text + &program(&workload.program) + "\n"
+    text += &if k8s::is_on_kubernetes(case) {
+        planned(&k8s::planned(case, workload, contexts)?, contexts)
+    } else {
+        program(&workload.program)
+    };
+    Ok(text + "\n")
+}
+
+/// The objects as they would be sent.
+fn planned(plan: &Plan, contexts: &Contexts) -> String {
+    let place = &plan.handle.place;
+    let context = match &place.context {
+        Some(context) => format!("context {context}"),
+        None if contexts.unknown => "no kubeconfig, so the context is not known".to_owned(),
+        None => "in-cluster".to_owned(),
+    };
+    let pods = plan.handle.expected_pods.map_or_else(|| "?".to_owned(), |pods| pods.to_string());
+    let mut text = format!("# {context}, namespace {}, {pods} pod(s)\n", place.namespace);
+    for note in &plan.notes {
+        let _ = writeln!(text, "# {note}");
+    }
+    text + &plan.handle.objects.iter().map(|object| document(&object.manifest)).collect::<String>()
 }
 
 fn program(program: &Program) -> String {
-    let documents =
-        |values: &[Value]| values.iter().map(|value| format!("---\n{}", yaml::to_text(value))).collect::<Vec<_>>().concat();
     match program {
         Program::Script { text, .. } => text.clone(),
-        Program::Objects { manifest, patch: None, .. } => documents(manifest),
-        Program::Objects { manifest, patch: Some(patch), .. } => {
-            format!("{}# k8s_patch, laid over it:\n{}", documents(manifest), documents(std::slice::from_ref(patch)))
-        }
+        Program::Objects { manifest, .. } => manifest.iter().map(document).collect(),
         Program::Container { image, script, .. } => format!("# in a Pod of {image}\n{script}"),
-        Program::Instances { config, script } => {
-            format!("{}# on every instance:\n{script}", documents(std::slice::from_ref(config)))
-        }
-        Program::Play(play) => documents(std::slice::from_ref(play)),
+        Program::Instances { config, script } => format!("{}# on every instance:\n{script}", document(config)),
+        Program::Play(play) => document(play),
     }
+}
+
+fn document(value: &Value) -> String {
+    format!("---\n{}", yaml::to_text(value))
 }

@@ -4,6 +4,7 @@ pub mod attach;
 pub mod config;
 pub mod daemons;
 pub mod dry_run;
+pub mod k8s;
 pub mod kernel;
 pub mod list;
 pub mod report;

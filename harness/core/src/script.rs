@@ -52,6 +52,8 @@ pub struct Script<'a> {
     pub command: Option<&'a [String]>,
     /// The check's commands after the executable, verbatim.
     pub postrun_cmds: &'a [String],
+    /// It runs in a container: whose exit status is known, and whose folder may not be written to.
+    pub in_container: bool,
 }
 
 /// Why there is no script.
@@ -109,7 +111,11 @@ impl Script<'_> {
             }
             text.push_str("rfm_post=$?\nexit \"$((rfm_status ? rfm_status : rfm_post))\"\n");
         }
-        text.push_str(TAIL);
+        text.push_str(")\nrfm_status=$?\n");
+        if !self.in_container {
+            text.push_str("echo \"$rfm_status\" > rfm_job.exit\n");
+        }
+        text.push_str("exit \"$rfm_status\"\n");
         Ok(text)
     }
 
@@ -147,7 +153,6 @@ impl Script<'_> {
 }
 
 const HEAD: &str = "#!/bin/sh\ntrap : TERM INT HUP\n(\ntrap - TERM INT HUP\n";
-const TAIL: &str = ")\nrfm_status=$?\necho \"$rfm_status\" > rfm_job.exit\nexit \"$rfm_status\"\n";
 
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
@@ -249,7 +254,10 @@ mod tests {
             executable_opts: &owned(&["-n", "$OMP_NUM_THREADS", "> bench.csv"]),
             command: None,
             postrun_cmds: &owned(&["cat bench.csv", "rm -f core.*"]),
+            in_container: false,
         };
+        let contained = Script { in_container: true, ..script }.render().unwrap();
+        assert_eq!(contained, script.render().unwrap().replace("echo \"$rfm_status\" > rfm_job.exit\n", ""));
         insta::assert_snapshot!(script.render().unwrap(), @r#"
         #!/bin/sh
         trap : TERM INT HUP

@@ -31,6 +31,10 @@ partitions:
     devices: [{ type: gpu, arch: sm_80, num_devices: 8 }]
   - { name: cpu, scheduler: local, environs: [gnu] }
   - { name: k, scheduler: k8s, environs: [gnu] }
+  - name: ipu
+    scheduler: ipu
+    environs: [gnu]
+    sched_options: { labels: { team: hpc, queue: q }, policy: { max_pods: 4 }, k8s_workloads: [{ match: { kind: A } }] }
 environments:
   - { name: gnu, features: [mpi], env_vars: { FROM_ENVIRON: "3" } }
   - { name: cray }
@@ -207,6 +211,61 @@ fn limits_come_from_the_check_else_from_the_partition() {
 fn scheduler_options_of_the_check_lie_over_those_of_the_partition() {
     let options = only(&check(&format!("{PLAIN}\nsched_options: {{ depth: 2 }}\nnamespace: mine"))).workload.sched_options;
     assert_eq!(options, serde_json::json!({ "queue": "fast", "depth": 2, "namespace": "mine" }));
+}
+
+/// A check on a Kubernetes partition.
+fn on_k8s(place: &str, rest: &str) -> String {
+    format!("name: c\nvalid_systems: ['eidf:{place}']\n{rest}\nsanity: []")
+}
+
+#[test]
+fn maps_of_scheduler_options_merge_and_rules_of_kinds_are_added_to_the_sites() {
+    let text = on_k8s(
+        "ipu",
+        "image: i\ncommand: [a]\nsched_options: { labels: { team: null, mine: 1 }, k8s_workloads: [{ match: { kind: B } }] }",
+    );
+    let options = only(&text).workload.sched_options;
+    assert_eq!(
+        options,
+        serde_json::json!({
+            "labels": { "team": null, "queue": "q", "mine": 1 },
+            "policy": { "max_pods": 4 },
+            "k8s_workloads": [{ "match": { "kind": "A" } }, { "match": { "kind": "B" } }],
+        })
+    );
+}
+
+#[test]
+fn a_sites_policy_is_not_for_a_check_to_change() {
+    let mistakes = mistakes(&on_k8s("ipu", "image: i\ncommand: [a]\nsched_options: { policy: { max_pods: 9 } }"));
+    assert_eq!(mistakes, ["`policy` is the site's: a check cannot set it"]);
+}
+
+#[test]
+fn on_an_ipu_partition_an_ipujob_is_the_workload_unless_the_check_says_otherwise() {
+    let resource = |place: &str, rest: &str| {
+        let options = only(&on_k8s(place, rest)).workload.sched_options;
+        options.get("k8s_resource").and_then(|resource| resource.as_str().map(str::to_owned))
+    };
+    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }").as_deref(), Some("ipujob"));
+    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }\nk8s_resource: pod").as_deref(), Some("pod"));
+    assert_eq!(resource("ipu", "k8s_config: { kind: Pod }"), None);
+    assert_eq!(resource("k", "k8s_config: { kind: IPUJob }"), None);
+}
+
+#[test]
+fn a_command_in_an_image_needs_a_shell_only_with_commands_around_it() {
+    let program = |rest: &str| match only(&on_k8s("k", &format!("image: i\n{rest}"))).workload.program {
+        Program::Container { command, script, patch, .. } => (command, script, patch),
+        other => panic!("{other:?}"),
+    };
+    let (command, script, patch) = program("command: [echo, a b]\nk8s_patch: { spec: { nodeName: n } }");
+    assert_eq!(command, Some(vec!["echo".to_owned(), "a b".to_owned()]));
+    assert_eq!(patch, Some(serde_json::json!({ "spec": { "nodeName": "n" } })));
+    assert!(!script.contains("rfm_job.exit"), "{script}");
+    let (command, script, patch) = program("command: [echo, a b]\nprerun_cmds: [pre]");
+    assert_eq!((command, patch), (None, None));
+    assert!(script.contains("pre\n'echo' 'a b'\n"), "{script}");
 }
 
 #[test]

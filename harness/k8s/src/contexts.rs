@@ -3,7 +3,7 @@
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
 use crate::handle::ClusterPlace;
-use kube::config::Kubeconfig;
+use kube::config::{Kubeconfig, KubeconfigError};
 use muster_core::diagnostic::nearest;
 use std::{
     collections::BTreeMap,
@@ -54,14 +54,13 @@ pub enum ContextError {
         /// Those there are, the nearest first.
         known: String,
     },
-    /// A kubeconfig that is none.
-    #[error("read the kubeconfig {path}")]
+    /// A kubeconfig that is none. Its parser's own words are not passed on: they quote the lines, tokens and all.
+    #[error("the kubeconfig {path} cannot be read: {why}")]
     Kubeconfig {
         /// Which file.
         path: PathBuf,
         /// Why.
-        #[source]
-        cause: Box<kube::config::KubeconfigError>,
+        why: String,
     },
 }
 
@@ -149,14 +148,31 @@ pub fn kubeconfig() -> Result<Option<Kubeconfig>, ContextError> {
 fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ContextError> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
-        let failed = |cause| ContextError::Kubeconfig { path: path.clone(), cause: Box::new(cause) };
+        let failed = |error: KubeconfigError| ContextError::Kubeconfig { path: path.clone(), why: why(&error) };
         let config = match Kubeconfig::read_from(path) {
-            Err(kube::config::KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => continue,
             config => config.map_err(failed)?,
         };
         merged = Some(merged.unwrap_or_default().merge(config).map_err(failed)?);
     }
     Ok(merged)
+}
+
+/// Why a kubeconfig cannot be read, without anything of its content.
+fn why(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, _) => error.to_string(),
+        KubeconfigError::Parse(error) => {
+            let text = error.to_string();
+            let mut words = text.split_whitespace().skip_while(|word| *word != "line").skip(1);
+            let line = words.next().and_then(|word| word.parse::<usize>().ok());
+            line.map_or_else(
+                || "it is no kubeconfig".to_owned(),
+                |line| format!("line {line} is not what a kubeconfig says there"),
+            )
+        }
+        _ => "its files contradict each other, or it is no kubeconfig".to_owned(),
+    }
 }
 
 fn paths() -> Vec<PathBuf> {
@@ -253,7 +269,8 @@ mod tests {
         assert_eq!(contexts.current.as_deref(), Some("b"));
         assert!(merged(&[missing]).expect("no error").is_none());
         let broken = merged(&[write("broken", "contexts: 3")]).expect_err("no kubeconfig");
-        assert!(broken.to_string().ends_with("/broken"), "{broken}");
+        let said = "/broken cannot be read: line 1 is not what a kubeconfig says there";
+        assert!(broken.to_string().ends_with(said), "{broken}");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use muster_core::Value;
 use serde_json::json;
 
+/// As long as a local job has. The shell as the container's first process hears no TERM, and nothing would be gained by more.
+const GRACE_SECONDS: u32 = 2;
+
 /// What it is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts<'a> {
@@ -32,7 +35,12 @@ pub(super) fn pod(check: &str, parts: &Parts<'_>) -> Value {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": { "generateName": format!("{}-", name_of(check)) },
-        "spec": { "restartPolicy": "Never", "automountServiceAccountToken": false, "containers": [container] },
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": GRACE_SECONDS,
+            "containers": [container],
+        },
     })
 }
 

@@ -1,0 +1,111 @@
+//! `muster k8s`: what the selected checks need of a cluster, and how their plans are made for looking at.
+
+use crate::{
+    args::{Cli, RoleArgs},
+    commands::list,
+    selection::{self, Depth, Selection},
+    terminal::Terminal,
+};
+use muster_core::{
+    diagnostic::Diagnostic,
+    pipeline::EXIT_USAGE,
+    site::SchedulerKind,
+    test_case::{LaunchFacts, TestCase},
+    workload::Workload,
+    yaml,
+};
+use muster_k8s::{
+    contexts::{ContextError, Contexts},
+    handle::Handle,
+    plan::{self, Plan},
+    role,
+};
+use std::collections::BTreeSet;
+
+/// Prints the least Roles with which the selected cases run.
+pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let selection = selection::select(cli, Depth::Every, terminal.live)?;
+    terminal.diagnostics(&selection.diagnostics, &selection.sources);
+    if selection.has_errors() {
+        return Ok(EXIT_USAGE);
+    }
+    let (mut handles, mistakes) = handles(&selection, &contexts()?);
+    terminal.diagnostics(&mistakes, &selection.sources);
+    if !mistakes.is_empty() {
+        return Ok(EXIT_USAGE);
+    }
+    if handles.is_empty() && !selection.cases.is_empty() {
+        anyhow::bail!("none of the {} selected case(s) runs on Kubernetes: choose a system with --system", selection.cases.len());
+    }
+    if let Some(namespace) = &args.namespace {
+        for handle in &mut handles {
+            handle.place.namespace.clone_from(namespace);
+        }
+    }
+    terminal.print(&text(&handles, args));
+    Ok(list::told_if_empty(&selection, terminal))
+}
+
+fn text(handles: &[Handle], args: &RoleArgs) -> String {
+    let mut text = format!(
+        "# The least rights with which the {} selected case(s) run, made by `muster k8s role`: for `kubectl apply -f -`.\n",
+        handles.len()
+    );
+    let roles = if args.required_only {
+        role::required(handles)
+    } else {
+        text += "# Events, resourcequotas and workloads are read to say why a case waits; `--required-only` leaves them out.\n";
+        role::role(handles)
+    };
+    let namespaces: BTreeSet<&str> = handles.iter().map(|handle| handle.place.namespace.as_str()).collect();
+    let bindings = namespaces.into_iter().map(|namespace| role::binding(namespace, &args.service_account));
+    text.extend(roles.into_iter().chain(bindings).map(|object| format!("---\n{}", yaml::to_text(&object))));
+    text
+}
+
+/// The plans of the selection's cases on Kubernetes, and every reason why there is none.
+fn handles(selection: &Selection, contexts: &Contexts) -> (Vec<Handle>, Vec<Diagnostic>) {
+    let (mut handles, mut mistakes) = (Vec::new(), Vec::new());
+    let facts = LaunchFacts::rehearsal();
+    for case in selection.cases.iter().filter(|case| is_on_kubernetes(case)) {
+        // Every case was rendered once already, when it was selected.
+        let Some(rendered) = case.render(&facts).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
+        match planned(case, &rendered.workload, contexts) {
+            Ok(plan) => handles.push(plan.handle),
+            Err(found) => add_new(&mut mistakes, found),
+        }
+    }
+    (handles, mistakes)
+}
+
+/// Whether a case needs a cluster.
+pub fn is_on_kubernetes(case: &TestCase) -> bool {
+    matches!(case.place.partition.scheduler, SchedulerKind::K8s | SchedulerKind::Ipu)
+}
+
+/// The contexts to plan with. Where there is no cluster at all everything goes, for nothing is launched.
+///
+/// # Errors
+/// A kubeconfig that cannot be read.
+pub fn contexts() -> Result<Contexts, ContextError> {
+    let contexts = Contexts::load()?;
+    Ok(if contexts.is_empty() { Contexts::unknown() } else { contexts })
+}
+
+/// A case's plan; its mistakes are the check's.
+///
+/// # Errors
+/// Every reason why it cannot run there.
+pub fn planned(case: &TestCase, workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagnostic>> {
+    let place = |mistake: Diagnostic| Diagnostic { span: mistake.span.or(Some(case.check.span)), ..mistake };
+    plan::explained(workload, contexts).map_err(|mistakes| mistakes.into_iter().map(place).collect())
+}
+
+/// Adds what was not told before: the cases of one check make the same mistakes.
+pub fn add_new(told: &mut Vec<Diagnostic>, found: Vec<Diagnostic>) {
+    for mistake in found {
+        if !told.contains(&mistake) {
+            told.push(mistake);
+        }
+    }
+}

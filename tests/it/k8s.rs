@@ -1,0 +1,177 @@
+//! Checks for Kubernetes without a cluster: `--dry-run`, `muster k8s role`, and what they say of mistakes.
+
+use crate::sandbox::{Ended, Sandbox};
+use std::path::Path;
+
+const SITE: &str = "
+name: site
+partitions:
+  - name: gpu
+    scheduler: k8s
+    sched_options:
+      context: cluster
+      labels: { kueue.x-k8s.io/queue-name: queue }
+      policy: { deny: [hostPath, privileged], max_pods: 8 }
+";
+
+const KUBECONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: other
+contexts:
+  - { name: cluster, context: { cluster: c, user: u, namespace: bench } }
+  - { name: other, context: { cluster: c, user: u } }
+users: [{ name: u, user: { token: very-secret } }]
+clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:1' } }]
+";
+
+const IMAGE: &str = r#"
+name: in-image
+valid_systems: ["site:gpu"]
+time_limit: 10m
+max_pending_time: 1h
+image: rfm.test/busybox:1
+executable: echo $$ "${{ identifier }}"
+env_vars: { LEVEL: 2 }
+sanity: []
+"#;
+
+fn sandbox(check: &str) -> Sandbox {
+    let sandbox = Sandbox::with_check(check);
+    sandbox.write("site.yaml", SITE).write("kubeconfig", KUBECONFIG);
+    sandbox
+}
+
+/// Runs the binary with the kubeconfig of that name.
+fn with_kubeconfig(sandbox: &Sandbox, kubeconfig: &str, args: &[&str]) -> Ended {
+    let mut command = sandbox.command(args);
+    command.env("KUBECONFIG", sandbox.path(kubeconfig)).env_remove("KUBERNETES_SERVICE_HOST");
+    sandbox.ended(&command.output().expect("the binary runs"))
+}
+
+fn dry_run(sandbox: &Sandbox, kubeconfig: &str) -> Ended {
+    with_kubeconfig(sandbox, kubeconfig, &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run"])
+}
+
+#[test]
+fn a_dry_run_prints_the_objects_as_they_would_be_sent() {
+    let ended = dry_run(&sandbox(IMAGE), "kubeconfig");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.stdout);
+}
+
+#[test]
+fn a_dry_run_works_without_any_kubeconfig_and_says_so() {
+    let ended = dry_run(&sandbox(IMAGE), "missing");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let third = ended.stdout.lines().nth(2);
+    assert_eq!(third, Some("# context cluster, namespace default, 1 pod(s)"), "{}", ended.stdout);
+    let anywhere = sandbox(IMAGE);
+    anywhere.write("site.yaml", &SITE.replace("      context: cluster\n", ""));
+    let ended = dry_run(&anywhere, "missing");
+    let third = ended.stdout.lines().nth(2);
+    assert_eq!(third, Some("# no kubeconfig, so the context is not known, namespace default, 1 pod(s)"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_cannot_run_there_is_told_once_with_its_place() {
+    let check = r#"
+name: root
+valid_systems: ["site:gpu"]
+parameters: { n: [1, 2] }
+k8s_config:
+  apiVersion: v1
+  kind: Pod
+  metadata: { generateName: root- }
+  spec:
+    restartPolicy: Never
+    volumes: [{ name: node, hostPath: { path: / } }]
+    containers: [{ name: main, image: "rfm.test/busybox:${{ n }}" }]
+sanity: []
+---
+name: elsewhere
+valid_systems: ["site:gpu"]
+context: clutser
+image: rfm.test/busybox:1
+command: ["true"]
+sanity: []
+"#;
+    let ended = dry_run(&sandbox(check), "kubeconfig");
+    assert_eq!(ended.code, Some(2));
+    insta::assert_snapshot!(ended.stderr);
+}
+
+#[test]
+fn asking_the_server_is_refused_in_a_sentence_until_it_can_be_asked() {
+    let sandbox = sandbox(IMAGE);
+    let ended = with_kubeconfig(&sandbox, "kubeconfig", &["-c", "check.yaml", "-C", "site.yaml", "--dry-run=server"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(
+        ended.stderr.trim_end(),
+        "error: --dry-run=server cannot ask an API server yet: `--dry-run` alone prints what would be sent"
+    );
+}
+
+#[test]
+fn the_least_role_is_made_from_the_selected_checks() {
+    let sandbox = sandbox(IMAGE);
+    let role = |more: &[&str]| {
+        let args = [&["k8s", "role", "-c", "check.yaml", "-C", "site.yaml", "--system", "site"], more].concat();
+        with_kubeconfig(&sandbox, "kubeconfig", &args)
+    };
+    let ended = role(&[]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.stdout);
+    let named = role(&["--namespace", "mine", "--service-account", "runner", "--required-only"]).stdout;
+    assert!(named.contains("namespace: mine\n") && named.contains("name: runner\n"), "{named}");
+    assert!(!named.contains("bench") && !named.contains("resourcequotas"), "{named}");
+    let nothing = with_kubeconfig(&sandbox, "kubeconfig", &["k8s", "role", "-c", "check.yaml", "--system", "local"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
+}
+
+#[test]
+fn nothing_secret_of_a_kubeconfig_is_printed() {
+    let sandbox = sandbox(IMAGE);
+    for args in [&["--dry-run"][..], &["-vvv", "--dry-run"], &["-l"]] {
+        let args = [&["-c", "check.yaml", "-C", "site.yaml", "--system", "site"], args].concat();
+        let ended = with_kubeconfig(&sandbox, "kubeconfig", &args);
+        assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("very-secret"));
+    }
+    sandbox.write("kubeconfig", "users: [{ name: u, user: { token: very-secret } }]\ncontexts: 3");
+    let ended = dry_run(&sandbox, "kubeconfig");
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("kubeconfig cannot be read: line 2 is not") && !ended.stderr.contains("very-secret"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a3_the_shipped_checks_plan_and_their_manifests_stay_as_they_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifests = ["checks/nbody/pod.yaml", "checks/nbody/job.yaml", "checks/ipu/ipujob.yaml"].map(|path| root.join(path));
+    let texts = || manifests.each_ref().map(|path| std::fs::read_to_string(path).expect("a manifest"));
+    let before = texts();
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["-c", "checks/nbody", "-c", "checks/ipu", "--system", "eidf", "--dry-run"]);
+    command.current_dir(root).env("KUBECONFIG", sandbox.path("missing")).env_remove("KUBERNETES_SERVICE_HOST");
+    let ended = sandbox.ended(&command.output().expect("the binary runs"));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let names: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+    let expected = [
+        "rfm-mnist-training-1-aaaaaaaa",
+        "rfm-mnist-training-2-aaaaaaaa",
+        "rfm-mnist-training-3-aaaaaaaa",
+        "rfm-cuda-test-podaaaaaaaa",
+        "rfm-cuda-test-podaaaaaaaa",
+        "rfm-jobtest-aaaaaaaa",
+    ];
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    let mut wanted = expected.to_vec();
+    wanted.sort_unstable();
+    assert_eq!(sorted, wanted);
+    assert!(!ended.stdout.contains("rfm-rfm-"));
+    assert_eq!(texts(), before);
+}
