@@ -14,6 +14,9 @@ use muster_core::{
 };
 use std::time::Duration;
 
+/// Who runs a Job that does not say who shall.
+pub(super) const CONTROLLER: &str = "kubernetes.io/job-controller";
+
 /// What the Job says of itself.
 pub(super) fn owner(job: &Value) -> Owner {
     let at = |condition: &Value| condition.get("lastTransitionTime").and_then(super::time);
@@ -46,6 +49,14 @@ pub(super) fn succeeded(job: &Value) -> Option<u32> {
     job.pointer("/status/succeeded").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok())
 }
 
+/// Another controller runs it on another cluster: there will be no pods here.
+pub(super) fn runs_elsewhere(job: &Value) -> Option<JobStatus> {
+    let manager = job.pointer("/spec/managedBy").and_then(Value::as_str)?;
+    let since = job.pointer("/status/startTime").and_then(super::time)?;
+    let active = job.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);
+    (manager != CONTROLLER && active).then(|| JobStatus::Running { since, nodes: Vec::new() })
+}
+
 /// Suspended: by Kueue, by a manifest that nobody will ever resume, or by somebody while it ran.
 pub(super) fn suspended(look: Look<'_>, object: &Value, pods: &Pods<'_>, recheck_in: &mut Option<Duration>) -> Option<Verdict> {
     let is_suspended = |object: &Value| object.pointer("/spec/suspend") == Some(&Value::Bool(true));
@@ -66,7 +77,7 @@ pub(super) fn suspended(look: Look<'_>, object: &Value, pods: &Pods<'_>, recheck
     let name = look.title();
     let queue = kueue::queue(object);
     if let Some(queue) = queue {
-        return pending(format!("{name} is suspended until Kueue admits it from queue {queue}"));
+        return pending(format!("{name} is suspended {}", kueue::queued(look, Some(queue))));
     }
     if object.pointer("/spec/managedBy").is_some() {
         return pending(format!("{name} is suspended"));

@@ -73,16 +73,26 @@ pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Op
     }
 }
 
+/// What is known of the queue without Kueue's Workload: its name, and what Kueue's events say.
+pub(super) fn queued(look: Look<'_>, queue: Option<&str>) -> String {
+    let queue = queue.map_or_else(String::new, |queue| format!(" from queue {queue}"));
+    let event = look.events().newest_of_owners(&["Pending", "QuotaReserved", "AdmissionCheckUpdated", "EvictedDueToPreempted"]);
+    let said = match event {
+        Some(event) => cause::said(event.message.as_deref()),
+        None if !look.observed.trouble.denied.is_empty() => {
+            format!(" (why cannot be seen without the right to {})", look.observed.trouble.denied.join(", "))
+        }
+        None => String::new(),
+    };
+    format!("until Kueue admits it{queue}{said}")
+}
+
 /// Why a gated pod waits, in one fragment.
 pub(super) fn gated(look: Look<'_>, pod: &str) -> String {
     match admission(look, &mut None) {
         Some(Admission::Waits(why) | Admission::Never(why) | Admission::Stopped(why)) => format!("pod {pod} {why}"),
         Some(Admission::Deactivated { cause, .. }) => cause,
-        None => {
-            let queue = look.object().and_then(|object| queue(object).map(str::to_owned));
-            let queue = queue.map_or_else(String::new, |queue| format!(" in queue {queue}"));
-            format!("pod {pod} waits for Kueue{queue}")
-        }
+        None => format!("pod {pod} waits {}", queued(look, look.object().and_then(queue))),
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod cause;
 mod custom;
+mod ends;
 mod job;
 mod kueue;
 mod owner;
@@ -168,6 +169,12 @@ impl<'a> Look<'a> {
         }
         if let Some(verdict) = job::suspended(self, object, &pods, recheck_in) {
             return verdict;
+        }
+        if is_job
+            && pods.all.is_empty()
+            && let Some(status) = job::runs_elsewhere(object)
+        {
+            return Verdict::Status(status);
         }
         if is_job && let Some(verdict) = job::held(self, &pods) {
             return verdict;

@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    Look, Patience, cause,
+    Look, Patience, cause, job,
     pod::{self, PodState, PodVerdict, Restarts},
     sooner,
     trouble::Blocked,
@@ -258,7 +258,7 @@ impl<'a> Pods<'a> {
         let object = self.look.object()?;
         let spec = object.get("spec")?;
         let manager = spec.get("managedBy").and_then(muster_core::Value::as_str);
-        if let Some(manager) = manager.filter(|manager| *manager != "kubernetes.io/job-controller") {
+        if let Some(manager) = manager.filter(|manager| *manager != job::CONTROLLER) {
             return Some(format!(
                 "{} is managed by {manager}, which runs its pods elsewhere: their logs are not available",
                 self.look.title()

@@ -14,12 +14,13 @@
 use super::{
     Look, cause,
     cause::Place,
+    ends::{exit, is_running, terminated},
     taken::{self, Taken},
     waiting,
 };
 use crate::{
     observed::SeenPod,
-    sections::{self, ContainerLog, timestamp},
+    sections::{self, ContainerLog},
 };
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use muster_core::{
@@ -226,50 +227,6 @@ impl PodLook<'_> {
         PodState::Ended { failed, cause, disruption: unknown.then_some(Disruption::Node) }
     }
 
-    /// Why a container ended as it did, where its status alone does not say it.
-    fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
-        let container = format!("container {} of {}", status.name, self.place());
-        match end.reason.as_deref() {
-            Some("OOMKilled") if end.exit_code > 128 => Some(self.out_of_memory(&container, &status.name)),
-            Some("OOMKilled") => Some(self.out_of_memory(&format!("a process of {container}"), &status.name)),
-            Some("ContainerStatusUnknown") => {
-                Some(format!("{container} was lost with its node's state: nobody knows how it ended"))
-            }
-            _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
-            _ => match end.message.as_deref().map(cause::quote).filter(|said| !said.is_empty()) {
-                Some(said) => Some(format!("{container} says: {said}")),
-                None if status.restart_count > 0 => Some(match self.restarts {
-                    Restarts::Owners => format!("{container} crashed after {}", cause::count(Self::restarted(status), "restart")),
-                    Restarts::Never => {
-                        format!("{container} crashed and is started again (restartPolicy {}); its end counts", self.policy())
-                    }
-                }),
-                None => None,
-            },
-        }
-    }
-
-    fn out_of_memory(&self, container: &str, name: &str) -> String {
-        let spec = self.pod.spec.as_ref();
-        let all = spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
-        let limits =
-            all.filter(|container| container.name == name).find_map(|container| container.resources.as_ref()?.limits.as_ref());
-        match limits.and_then(|limits| limits.get("memory")) {
-            Some(limit) => {
-                format!("{container} was killed for its memory (OOMKilled): it used more than its limit of {}", limit.0)
-            }
-            None => format!("{container} was killed for its memory (OOMKilled): it has no limit, so the node had no more"),
-        }
-    }
-
-    fn killed(&self, container: &str, code: i32) -> String {
-        let event = self.look.events().newest_of_pod(self.name(), &["Unhealthy", "Killing"]);
-        match event {
-            Some(event) => format!("{container} was killed (status {code}){}", cause::said(event.message.as_deref())),
-            None => format!("{container} was killed (status {code}), and not for its memory as far as the kubelet saw"),
-        }
-    }
-
     /// An init container failed for good.
     fn init_failed(&self) -> Option<PodState> {
         let (status, end) = self.failed_inits().next()?;
@@ -279,7 +236,7 @@ impl PodLook<'_> {
     }
 
     /// Init containers that ended badly and are not started again.
-    fn failed_inits(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
+    pub(super) fn failed_inits(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
         let for_good =
             self.status.phase.as_deref() == Some("Failed") || self.restarts == Restarts::Never || self.policy() == "Never";
         let inits = self.status.init_container_statuses.iter().flatten().filter(move |_| for_good);
@@ -289,14 +246,15 @@ impl PodLook<'_> {
 
     pub(super) fn exits(&self) -> Vec<SectionExit> {
         let ends = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
-        self.failed_inits()
-            .chain(ends)
-            .map(|(status, end)| SectionExit {
-                section: sections::title(self.pod, &status.name, self.look.handle),
-                node: self.node().map(str::to_owned),
-                exit: exit(end),
-            })
-            .collect()
+        let mut ends: Vec<_> = self.failed_inits().chain(ends).collect();
+        // As their sections stand in the stdout.
+        ends.sort_by_key(|(status, _)| &status.name);
+        let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| SectionExit {
+            section: sections::title(self.pod, &status.name, self.look.handle),
+            node: self.node().map(str::to_owned),
+            exit: exit(end),
+        };
+        ends.into_iter().map(exit).collect()
     }
 
     /// The end of a container that counts.
@@ -308,41 +266,6 @@ impl PodLook<'_> {
             Restarts::Owners if status.restart_count > 0 && self.goes() => terminated(status).or_else(earlier),
             Restarts::Never | Restarts::Owners => terminated(status),
         }
-    }
-
-    pub(super) fn started(&self) -> Option<Timestamp> {
-        let state_starts = |state: Option<&k8s_openapi::api::core::v1::ContainerState>| {
-            let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
-            let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
-            // A container that could not be started is said to have started in 1970.
-            running.or(ended).map(|time| timestamp(time.0)).filter(|time| time.0 > 0)
-        };
-        let starts =
-            self.primaries().flat_map(|status| [state_starts(status.state.as_ref()), state_starts(status.last_state.as_ref())]);
-        starts.flatten().min()
-    }
-
-    fn ended(&self) -> Option<Timestamp> {
-        let ends =
-            self.statuses().chain(self.status.init_container_statuses.iter().flatten()).filter_map(|status| self.end_of(status));
-        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| timestamp(time.0)).filter(|time| time.0 > 0);
-        let last = if self.is_terminal() { ends.max() } else { self.last_deciding_end() };
-        let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| timestamp(time.0));
-        let changed = || {
-            let conditions = self.status.conditions.iter().flatten();
-            conditions.filter_map(|condition| condition.last_transition_time.as_ref()).map(|time| timestamp(time.0)).max()
-        };
-        last.or_else(deleted).or_else(|| changed().filter(|_| self.is_terminal()))
-    }
-
-    fn last_deciding_end(&self) -> Option<Timestamp> {
-        let deciding = self.primaries().filter_map(|status| self.end_of(status));
-        let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
-        ends.map(|time| timestamp(time.0)).filter(|time| time.0 > 0).max()
-    }
-
-    fn restarted(status: &ContainerStatus) -> usize {
-        usize::try_from(status.restart_count).unwrap_or(0)
     }
 
     fn goes(&self) -> bool {
@@ -380,23 +303,5 @@ impl PodLook<'_> {
 
     pub(super) fn condition(&self, kind: &str) -> Option<&k8s_openapi::api::core::v1::PodCondition> {
         self.status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
-    }
-}
-
-pub(super) fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
-    status.state.as_ref()?.terminated.as_ref()
-}
-
-fn is_running(status: &ContainerStatus) -> bool {
-    status.state.as_ref().is_some_and(|state| state.running.is_some())
-}
-
-/// A status above 128 is a signal only where the kubelet says so: a program may exit with 137 by itself.
-fn exit(end: &ContainerStateTerminated) -> Exit {
-    match (end.reason.as_deref(), end.signal) {
-        (Some("ContainerStatusUnknown"), _) => Exit::Unknown,
-        (_, Some(signal)) if signal > 0 => Exit::Signal(signal),
-        (Some("OOMKilled"), _) if end.exit_code > 128 => Exit::Signal(end.exit_code - 128),
-        _ => Exit::Code(end.exit_code),
     }
 }

@@ -1,10 +1,6 @@
 //! Who took a pod away: preempted, evicted, its node lost, refused by the kubelet, deleted.
 
-use super::{
-    cause,
-    pod::{PodLook, terminated},
-    sooner,
-};
+use super::{cause, ends::terminated, pod::PodLook, sooner};
 use crate::sections::timestamp;
 use k8s_openapi::api::core::v1::PodCondition;
 use muster_core::{scheduler::Disruption, time::Timestamp};
@@ -79,7 +75,7 @@ pub(super) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Opt
     let ours = || Taken { why: None, cause: format!("Muster deleted {}", this.place()) };
     let mut taken = taken().unwrap_or_else(ours);
     let finalizers = this.pod.metadata.finalizers.as_deref().unwrap_or_default();
-    if this.look.left(due, patience).is_none() {
+    if !all_stopped {
         let held = match finalizers {
             [] => "its node has not confirmed its end".to_owned(),
             held => format!("it is held by the finalizers {}", held.join(", ")),

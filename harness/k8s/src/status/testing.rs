@@ -44,10 +44,11 @@ pub(crate) fn handle(kind: &str) -> Handle {
 }
 
 /// A job as observed, described in YAML. `@5` in it is five seconds after it was created.
+#[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) handle: Handle,
     pub(crate) observed: Observed,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 const BASE: &str = "

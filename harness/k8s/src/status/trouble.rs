@@ -37,6 +37,13 @@ impl<'a> Events<'a> {
         self.of_pod(name).rev().find(|event| reasons.contains(&reason(event)))
     }
 
+    /// The newest event about anything that is not a pod, with one of these reasons.
+    pub(super) fn newest_of_owners(self, reasons: &[&str]) -> Option<&'a Event> {
+        let owners =
+            self.0.iter().map(AsRef::as_ref).rev().filter(|event: &&Event| event.involved_object.kind.as_deref() != Some("Pod"));
+        owners.into_iter().find(|event| reasons.contains(&reason(event)))
+    }
+
     /// The newest warning about anything that is not a pod.
     pub(super) fn newest_warning_of_owners(self) -> Option<&'a Event> {
         let mut owners = self.0.iter().map(AsRef::as_ref).rev();

@@ -1,8 +1,10 @@
 //! A pod whose deciding containers have not started: what it waits for, and whether that can ever come.
 
 use super::{
-    cause, kueue,
-    pod::{PodLook, PodState, terminated},
+    cause,
+    ends::terminated,
+    kueue,
+    pod::{PodLook, PodState},
     sooner, trouble,
 };
 use crate::sections::timestamp;

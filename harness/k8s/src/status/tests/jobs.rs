@@ -40,7 +40,7 @@ fn a_complete_job_shows_the_exits_of_its_pods() {
 }
 
 #[test]
-fn a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
+fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
     says!(complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &good()), @"
     ended @3-@9: x-b@n1 Code(0)
     note: 1 failed attempt before: pod x-a on n1 exited with 1
@@ -131,6 +131,18 @@ fn a_job_managed_elsewhere_succeeds_without_logs() {
     says!(job("Complete", "CompletionsReached", "spec: {managedBy: kueue.x-k8s.io/multikueue}"), @"
     ended @10-@10: 
     note: Job x is managed by kueue.x-k8s.io/multikueue, which runs its pods elsewhere: their logs are not available
+    ");
+}
+
+#[test]
+fn a_job_that_runs_elsewhere_runs() {
+    let scene = |active: u32| {
+        Scene::job(&format!("{{spec: {{managedBy: kueue.x-k8s.io/multikueue}}, status: {{active: {active}, startTime: '@7'}}}}"))
+    };
+    says!(scene(2).at(20), @"running since @7 on []");
+    says!(scene(0).at(20), @"
+    pending: Job x has no pod yet
+    stuck
     ");
 }
 

@@ -25,6 +25,20 @@ fn a_suspended_job_names_its_queue() {
 }
 
 #[test]
+fn without_the_right_to_read_workloads_the_events_say_why() {
+    let mut scene = job();
+    scene.observed.trouble.denied = vec!["get workloads.kueue.x-k8s.io".into()];
+    says!(scene, @"
+    pending: Job x is suspended until Kueue admits it from queue q (why cannot be seen without the right to get workloads.kueue.x-k8s.io)
+    stuck
+    ");
+    says!(scene.event("Job x", "Pending", "couldn't assign flavors: insufficient unused quota"), @"
+    pending: Job x is suspended until Kueue admits it from queue q: couldn't assign flavors: insufficient unused quota
+    stuck
+    ");
+}
+
+#[test]
 fn every_reason_to_wait_is_shown() {
     for reason in [
         "WaitingForQuota",
@@ -109,7 +123,7 @@ fn a_deactivated_workload_does_not_come_back() {
 fn a_gated_pod_says_what_kueue_says() {
     let pod = || Scene::own_pod(GATED).object("metadata: {labels: {kueue.x-k8s.io/queue-name: q}}").at(30);
     says!(pod(), @"
-    pending: pod x waits for Kueue in queue q
+    pending: pod x waits until Kueue admits it from queue q
     stuck
     ");
     says!(refused(pod(), "WaitingForQuota", "full"), @"

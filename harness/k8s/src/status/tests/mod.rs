@@ -4,6 +4,7 @@ mod custom;
 mod jobs;
 mod kueue;
 mod pods;
+mod whole;
 
 /// What a scene says.
 macro_rules! says {

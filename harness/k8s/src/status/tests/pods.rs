@@ -130,7 +130,7 @@ fn a_gated_pod_says_whose_gate_it_is() {
     again in 5s
     ");
     says!(gated("kueue.x-k8s.io/admission"), @"
-    pending: pod x waits for Kueue
+    pending: pod x waits until Kueue admits it
     again in 5s
     ");
 }
@@ -193,6 +193,15 @@ fn a_registry_that_does_not_answer_is_waited_for_longer() {
     again in 471s
     ");
     says!(scene().at(602), @"broken: image reg/i:1 of container main of pod x on n1 could not be pulled for 600 s: dial tcp 10.0.0.1:443: i/o timeout");
+}
+
+#[test]
+fn every_way_in_which_an_image_cannot_be_had_is_known() {
+    for reason in ["ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"] {
+        let says = waiting(reason, "no signature").at(130).says();
+        assert!(says.contains("image reg/i:1 of container main of pod x on n1 cannot be pulled"), "{reason}: {says}");
+    }
+    says!(waiting("SignatureValidationFailed", "no signature").at(130), @"hopeless: image reg/i:1 of container main of pod x on n1 cannot be pulled: no signature");
 }
 
 #[test]
