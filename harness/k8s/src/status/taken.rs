@@ -109,7 +109,9 @@ fn condition(this: &PodLook<'_>) -> Option<Taken> {
     let said = |condition: &PodCondition| cause::said(condition.message.as_deref());
     let place = this.place();
     if let Some(kueue) = this.condition("TerminationTarget").filter(is_true) {
-        return Some(Taken { why: Some(Disruption::Evicted), cause: format!("Kueue stopped {place}{}", said(kueue)) });
+        let is_preempted = kueue.message.as_deref().is_some_and(|message| message.contains("Preempted"));
+        let why = if is_preempted { Disruption::Preempted } else { Disruption::Evicted };
+        return Some(Taken { why: Some(why), cause: format!("Kueue stopped {place}{}", said(kueue)) });
     }
     let condition = this.condition("DisruptionTarget").filter(is_true)?;
     let said = said(condition);

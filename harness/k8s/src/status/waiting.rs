@@ -2,9 +2,9 @@
 
 use super::{
     cause,
-    ends::terminated,
+    ends::{is_running, terminated},
     kueue,
-    pod::{PodLook, PodState},
+    pod::{PodLook, PodState, Restarts},
     sooner, trouble,
 };
 use crate::sections::timestamp;
@@ -92,9 +92,18 @@ fn stopped(
 /// A container that the runtime could not start: it has an exit status, but none of a program of the check.
 pub(super) fn never_started(this: &PodLook<'_>) -> Option<PodState> {
     let inits = this.status.init_container_statuses.iter().flatten();
-    let all = inits.chain(this.primaries());
-    let last = |status: &'_ ContainerStatus| this.end_of(status).cloned().or_else(|| terminated(status).cloned());
-    all.filter_map(|status| Some((status, last(status)?)))
+    let earlier = |status: &'_ ContainerStatus| status.last_state.as_ref()?.terminated.clone();
+    let last = |status: &'_ ContainerStatus| terminated(status).cloned().or_else(|| earlier(status));
+    // Where a container is started again, only after some failures.
+    let counts = |status: &&ContainerStatus| {
+        let is_tried_again = this.restarts == Restarts::Owners && this.policy() != "Never";
+        !is_tried_again || u32::try_from(status.restart_count).unwrap_or(0) >= this.look.patience.start_failures
+    };
+    inits
+        .chain(this.primaries())
+        .filter(counts)
+        .filter(|status| !is_running(status))
+        .filter_map(|status| Some((status, last(status)?)))
         .find(|(_, end)| matches!(end.reason.as_deref(), Some("StartError" | "ContainerCannotRun")))
         .map(|(status, end)| {
             let container = format!("container {} of {}", status.name, this.place());

@@ -291,6 +291,22 @@ fn a_node_that_cannot_start_a_container_costs_a_job_an_attempt_only() {
 }
 
 #[test]
+fn a_container_that_its_job_starts_again_may_fail_to_start_three_times() {
+    let looping = |restarts: u32| {
+        let state = "{waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 128, reason: StartError, message: 'nvml error', startedAt: '1970-01-01T00:00:00Z', finishedAt: '@4'}}";
+        Scene::job("{}").pod(
+            "x-a",
+            &format!("{{spec: {{restartPolicy: OnFailure}}, status: {{phase: Running, {}}}}}", container(state, restarts)),
+        )
+    };
+    says!(looping(2), @"
+    pending: container main of pod x-a on n1 crashed and is started again later
+    again in 5s
+    ");
+    says!(looping(3), @"broken: container main of pod x-a on n1 cannot be started: nvml error");
+}
+
+#[test]
 fn a_job_whose_pods_are_held_by_sidecars_ends() {
     let held = "{metadata: {annotations: {kubectl.kubernetes.io/default-container: main}}, spec: {containers: [{name: main}, {name: istio-proxy}]}, status: {phase: Running, containerStatuses: [{name: istio-proxy, image: i, imageID: '', ready: true, restartCount: 0, state: {running: {startedAt: '@3'}}}, {name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 0, startedAt: '@4', finishedAt: '@9'}}}]}}";
     says!(Scene::job("{}").expecting(1).pod("x-a", held).at(20), @r#"

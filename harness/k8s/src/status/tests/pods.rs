@@ -507,11 +507,14 @@ fn a_lost_node_is_told_from_a_deletion() {
 }
 
 #[test]
-fn kueue_stopping_a_pod_is_an_eviction() {
-    let scene = Scene::own_pod(
-        "{metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}, status: {phase: Running, conditions: [{type: TerminationTarget, status: 'True', reason: WorkloadEvictedDueToPreempted, message: Preempted to accommodate a workload}], containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {running: {startedAt: '@3'}}}]}}",
-    );
-    says!(scene.gone(), @"gone (Evicted): Kueue stopped pod x on n1: Preempted to accommodate a workload");
+fn kueue_stopping_a_pod_is_a_preemption_or_an_eviction() {
+    let stopped = |message: &str| {
+        Scene::own_pod(&format!(
+            "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, status: {{phase: Running, conditions: [{{type: TerminationTarget, status: 'True', reason: StoppedByKueue, message: {message}}}], containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{running: {{startedAt: '@3'}}}}}}]}}}}"
+        ))
+    };
+    says!(stopped("Preempted to accommodate a higher priority Workload").gone(), @"gone (Preempted): Kueue stopped pod x on n1: Preempted to accommodate a higher priority Workload");
+    says!(stopped("Exceeded the PodsReady timeout default/group").gone(), @"gone (Evicted): Kueue stopped pod x on n1: Exceeded the PodsReady timeout default/group");
 }
 
 // Several containers.
