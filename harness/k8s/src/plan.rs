@@ -76,7 +76,8 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
     let expected_pods = manifest::pod_count(&documents[main].value, &rules).map_err(|mistake| vec![mistake])?;
 
     let (objects, main) = in_order_of_creation(documents, main, &kinds);
-    let violations = options.policy.violations(Subject { place: &place, objects: &objects, pods: expected_pods });
+    let pods = all_pods(&objects, main, expected_pods);
+    let violations = options.policy.violations(Subject { place: &place, objects: &objects, pods });
     if !violations.is_empty() {
         return Err(violations);
     }
@@ -187,6 +188,13 @@ fn narrow_services(documents: &mut [Document], id: &str) {
             manifest::set(&mut service.value, &format!("spec.selector.{LABEL}"), id.into());
         }
     }
+}
+
+/// The pods of the workload and of what stands beside it.
+fn all_pods(objects: &[Object], main: usize, of_workload: Option<u32>) -> u32 {
+    let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
+    let counts = beside.flat_map(|(_, object)| manifest::pod_templates(&object.manifest)).map(|(_, count)| count);
+    counts.fold(of_workload.unwrap_or(0), u32::saturating_add)
 }
 
 /// Helpers first, the workload last: what it refers to is there when it starts.

@@ -64,8 +64,8 @@ pub struct Subject<'a> {
     pub place: &'a ClusterPlace,
     /// What would be created.
     pub objects: &'a [Object],
-    /// How many pods that would be.
-    pub pods: Option<u32>,
+    /// How many pods that would be, as far as is known.
+    pub pods: u32,
 }
 
 impl Policy {
@@ -81,10 +81,8 @@ impl Policy {
                 found.push(refused(&format!("the {what} `{name}`")).hint(one_of(allowed)));
             }
         }
-        if let (Some(max), Some(pods)) = (self.max_pods, pods)
-            && pods > max
-        {
-            found.push(refused(&format!("{pods} pods in one case")).hint(format!("ask for {max} at most")));
+        if let Some(max) = self.max_pods.filter(|max| pods > *max) {
+            found.push(refused(&format!("{pods} pod(s) in one case")).hint(format!("ask for {max} at most")));
         }
         for object in objects {
             self.object(object, objects, &mut found);
@@ -174,7 +172,7 @@ mod tests {
     fn told(policy: Value, objects: &[Object], pods: u32) -> String {
         let policy: Policy = serde_json::from_value(policy).expect("a policy");
         let place = ClusterPlace { context: None, namespace: "bench".to_owned() };
-        let found = policy.violations(Subject { place: &place, objects, pods: Some(pods) });
+        let found = policy.violations(Subject { place: &place, objects, pods });
         let lines = found.iter().map(|found| format!("{}: {}", found.message, found.hint.as_deref().unwrap_or("")));
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -210,6 +210,90 @@ mod tests {
         assert_eq!(names.len(), table.len(), "one entry a kind");
     }
 
+    /// What the rules of a kind say: `Some(true)` it has succeeded, `Some(false)` it has failed, `None` neither.
+    fn verdict(api_version: &str, kind: &str, object: Value, pods: Value, conditions: &[&str]) -> Option<bool> {
+        let rules = Kinds::known().rules(&resource(api_version, kind));
+        let mut scope = muster_core::expr::Scope::new();
+        scope.set("self", object);
+        scope.set("pods", pods);
+        scope.set("conditions", json!(conditions));
+        let holds = |rule: Option<String>| {
+            let rule = Expr::compile(&rule.expect("a rule"), Arithmetic::Exact).expect("it compiles");
+            rule.eval_bool(&scope)
+                .unwrap_or_else(|error| panic!("{kind}: {} at {:?}", error.message, rule.text().get(error.at.clone())))
+        };
+        let (succeeded, failed) = (holds(rules.succeeded), holds(rules.failed));
+        assert!(!(succeeded && failed), "{kind} has both succeeded and failed");
+        (succeeded || failed).then_some(succeeded)
+    }
+
+    #[test]
+    fn the_shipped_rules_tell_how_each_kind_ended_and_bear_with_a_missing_status() {
+        let rows = [
+            ("jobset.x-k8s.io/v1alpha2", "JobSet", "Completed", "Failed"),
+            ("kubeflow.org/v1", "PyTorchJob", "Succeeded", "Failed"),
+            ("kubeflow.org/v1", "TFJob", "Succeeded", "Failed"),
+            ("kubeflow.org/v1", "JAXJob", "Succeeded", "Failed"),
+            ("kubeflow.org/v2beta1", "MPIJob", "Succeeded", "Failed"),
+            ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Complete", "Failed"),
+        ];
+        for (api_version, kind, good, bad) in rows {
+            let of = |conditions: &[&str]| verdict(api_version, kind, json!({}), json!([]), conditions);
+            assert_eq!((of(&[]), of(&["Created", good]), of(&["Created", bad])), (None, Some(true), Some(false)), "{kind}");
+        }
+        let rows = [
+            (
+                "ray.io/v1",
+                "RayJob",
+                json!({ "jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED" }),
+                json!({ "jobDeploymentStatus": "Failed" }),
+            ),
+            (
+                "batch.volcano.sh/v1alpha1",
+                "Job",
+                json!({ "state": { "phase": "Completed" } }),
+                json!({ "state": { "phase": "Aborted" } }),
+            ),
+            (
+                "sparkoperator.k8s.io/v1beta2",
+                "SparkApplication",
+                json!({ "applicationState": { "state": "COMPLETED" } }),
+                json!({ "applicationState": { "state": "SUBMISSION_FAILED" } }),
+            ),
+            ("argoproj.io/v1alpha1", "Workflow", json!({ "phase": "Succeeded" }), json!({ "phase": "Error" })),
+            ("workload.codeflare.dev/v1beta2", "AppWrapper", json!({ "phase": "Succeeded" }), json!({ "phase": "Failed" })),
+        ];
+        for (api_version, kind, good, bad) in rows {
+            let of = |object: Value| verdict(api_version, kind, object, json!([]), &[]);
+            let with = |status: Value| json!({ "status": status });
+            assert_eq!((of(json!({})), of(with(json!({})))), (None, None), "{kind}");
+            assert_eq!((of(with(good)), of(with(bad))), (Some(true), Some(false)), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_leader_worker_set_ends_as_its_leaders_did() {
+        let pod = |index: &str, state: Value| json!({ "metadata": { "labels": { "leaderworkerset.sigs.k8s.io/worker-index": index } }, "status": { "containerStatuses": [state] } });
+        let ended = |exit: i64| json!({ "state": { "terminated": { "exitCode": exit } } });
+        let restarted = |exit: i64| json!({ "state": { "running": {} }, "lastState": { "terminated": { "exitCode": exit } } });
+        let running = || json!({ "state": { "running": {} } });
+        let rows = [
+            (json!([]), None),
+            (json!([{ "metadata": {} }]), None),
+            (json!([pod("0", running()), pod("1", ended(1))]), None),
+            (json!([pod("0", ended(0)), pod("1", running())]), Some(true)),
+            (json!([pod("0", restarted(0))]), Some(true)),
+            (json!([pod("0", ended(0)), pod("0", running())]), None),
+            (json!([pod("0", ended(3))]), Some(false)),
+            (json!([pod("0", restarted(137))]), Some(false)),
+            (json!([pod("0", ended(0)), pod("0", ended(3))]), Some(false)),
+        ];
+        for (pods, expected) in rows {
+            let verdict = verdict("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", json!({}), pods.clone(), &[]);
+            assert_eq!(verdict, expected, "{pods}");
+        }
+    }
+
     #[test]
     fn a_kind_of_another_group_is_another_kind() {
         let kinds = Kinds::known();

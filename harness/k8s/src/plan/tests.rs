@@ -1,4 +1,4 @@
-//! Whole plans: the acceptance of the original system, and what it got wrong.
+//! Whole plans: the acceptance of the original system, and what it got wrong. Longer than other files, so that its rows stand together.
 
 use super::*;
 use crate::contexts::Contexts;
