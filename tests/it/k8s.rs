@@ -130,6 +130,33 @@ fn the_least_role_is_made_from_the_selected_checks() {
 }
 
 #[test]
+fn a5_namespace_and_context_of_the_command_line_reach_the_plan_and_config_show_says_who_won() {
+    let sandbox = sandbox(IMAGE);
+    let third = |more: &[&str]| {
+        let args = [&["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run"], more].concat();
+        with_kubeconfig(&sandbox, "kubeconfig", &args).stdout.lines().nth(2).unwrap_or_default().to_owned()
+    };
+    assert_eq!(third(&[]), "# context cluster, namespace bench, 1 pod(s)");
+    assert_eq!(third(&["-S", "namespace=mine"]), "# context cluster, namespace mine, 1 pod(s)");
+    assert_eq!(third(&["-S", "context=other"]), "# context other, namespace default, 1 pod(s)");
+    let rows = |kubeconfig: &str, site: &str| {
+        sandbox.write("site.yaml", site);
+        let args = ["config", "show", "-C", "site.yaml", "--system", "site"];
+        let shown = with_kubeconfig(&sandbox, kubeconfig, &args).stdout;
+        let rows = shown.lines().filter(|line| ["  context ", "  namespace "].iter().any(|name| line.starts_with(name)));
+        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let open = SITE.replace("      context: cluster\n", "");
+    let named = SITE.replace("context: cluster", "namespace: mine");
+    assert_eq!(rows("kubeconfig", SITE), ["context cluster site.yaml:6:5", "namespace bench the context's"]);
+    assert_eq!(rows("kubeconfig", &open), ["context other the kubeconfig's current context", "namespace default default"]);
+    assert_eq!(rows("kubeconfig", &named), ["context other the kubeconfig's current context", "namespace mine site.yaml:6:5"]);
+    assert_eq!(rows("missing", &open), ["context - no kubeconfig", "namespace default default"]);
+    let unknown = rows("kubeconfig", &SITE.replace("context: cluster", "context: clutser"));
+    assert_eq!(unknown, ["context clutser no context `clutser` in the kubeconfig; known: cluster, other"]);
+}
+
+#[test]
 fn nothing_secret_of_a_kubeconfig_is_printed() {
     let sandbox = sandbox(IMAGE);
     for args in [&["--dry-run"][..], &["-vvv", "--dry-run"], &["-l"]] {

@@ -2,6 +2,7 @@
 
 use crate::{
     args::Parsed,
+    commands::k8s,
     selection::{self, Site},
     settings::{self, Setting},
     terminal::Terminal,
@@ -30,8 +31,13 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];
     text += &table("Site", &own);
+    let contexts = k8s::contexts();
     for partition in &site.system.partitions {
-        text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &of_partition(&site, partition));
+        let mut rows = of_partition(&site, partition);
+        if k8s::is_kubernetes(partition.scheduler) {
+            rows.extend(k8s::settings(partition, &contexts, &site.source(partition, "sched_options")));
+        }
+        text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &rows);
     }
     terminal.print(&text);
     Ok(0)

@@ -4,12 +4,14 @@ use crate::{
     args::{Cli, RoleArgs},
     commands::list,
     selection::{self, Depth, Selection},
+    settings::Setting,
     terminal::Terminal,
 };
 use muster_core::{
+    Value,
     diagnostic::Diagnostic,
     pipeline::EXIT_USAGE,
-    site::SchedulerKind,
+    site::{Partition, SchedulerKind},
     test_case::{LaunchFacts, TestCase},
     workload::Workload,
     yaml,
@@ -80,7 +82,44 @@ fn handles(selection: &Selection, contexts: &Contexts) -> (Vec<Handle>, Vec<Diag
 
 /// Whether a case needs a cluster.
 pub fn is_on_kubernetes(case: &TestCase) -> bool {
-    matches!(case.place.partition.scheduler, SchedulerKind::K8s | SchedulerKind::Ipu)
+    is_kubernetes(case.place.partition.scheduler)
+}
+
+/// Whether a scheduler is Kubernetes.
+pub fn is_kubernetes(scheduler: SchedulerKind) -> bool {
+    matches!(scheduler, SchedulerKind::K8s | SchedulerKind::Ipu)
+}
+
+/// Where checks on a partition run that do not say so themselves, and who does: its options, written at `site`, else the cluster's.
+pub fn settings(partition: &Partition, contexts: &Result<Contexts, ContextError>, site: &str) -> Vec<Setting> {
+    let option = |key: &str| partition.sched_options.get(key).and_then(Value::as_str);
+    let (context, namespace) = (option("context"), option("namespace"));
+    let setting =
+        |name: &str, value: &str, source: &str| Setting { name: name.into(), value: value.into(), source: source.into() };
+    let found = contexts.as_ref().map_err(ToString::to_string);
+    let place = found.and_then(|contexts| {
+        let place = contexts.place(context, namespace).map_err(|error| error.to_string())?;
+        Ok((contexts, place))
+    });
+    let (contexts, place) = match place {
+        Ok(place) => place,
+        Err(why) => return vec![setting("context", context.unwrap_or("-"), &why)],
+    };
+    let of_context = place.context.as_ref().and_then(|context| contexts.named.get(context)).is_some_and(Option::is_some);
+    let context_source = match (&place.context, context) {
+        (_, Some(_)) => site,
+        (Some(_), None) => "the kubeconfig's current context",
+        (None, None) if contexts.unknown => "no kubeconfig",
+        (None, None) => "the pod's service account",
+    };
+    let namespace_source = match namespace {
+        Some(_) => site,
+        None if of_context => "the context's",
+        None if place.context.is_none() && contexts.in_cluster.is_some() => "the pod's service account",
+        None => "default",
+    };
+    let name = place.context.as_deref().unwrap_or(if contexts.unknown { "-" } else { "in-cluster" });
+    vec![setting("context", name, context_source), setting("namespace", &place.namespace, namespace_source)]
 }
 
 /// The contexts to plan with. Where there is no cluster at all everything goes, for nothing is launched.
