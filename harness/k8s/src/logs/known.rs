@@ -19,7 +19,7 @@ const SKEW: i64 = 100_000_000;
 const READ_AGAIN: u64 = 9 << 20;
 
 /// What was passed on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Known {
     /// How many bytes.
     pub bytes: u64,
@@ -78,26 +78,21 @@ const AFTER_GAP: Verdict = Verdict { known: 0, lost: true };
 impl Known {
     /// From where another process stopped: so many bytes, the last line of this moment (µs).
     pub(super) fn up_to(bytes: u64, last: Option<i64>) -> Self {
-        let mut known = Self {
-            bytes,
-            window: Vec::new(),
-            newest: None,
-            last: None,
-            since: i64::MIN,
-            floor: i64::MIN,
-            backwards: false,
-            cut: None,
-            replay: Replay::Live,
-        };
         match last {
-            Some(last) if bytes >= READ_AGAIN => {
-                known.replay = Replay::Until(last);
-                known.floor = second(last.saturating_mul(1_000));
-            }
-            _ if bytes > 0 => known.replay = Replay::Bytes { left: bytes, last, taken_over: true },
-            _ => {}
+            Some(last) if bytes >= READ_AGAIN => Self::after(bytes, last),
+            _ if bytes > 0 => Self::new(bytes, i64::MIN, Replay::Bytes { left: bytes, last, taken_over: true }),
+            _ => Self::new(0, i64::MIN, Replay::Live),
         }
-        known
+    }
+
+    /// From where another process stopped, by time alone.
+    pub(super) fn after(bytes: u64, last: i64) -> Self {
+        Self::new(bytes, second(last.saturating_mul(1_000)), Replay::Until(last))
+    }
+
+    fn new(bytes: u64, floor: i64, replay: Replay) -> Self {
+        let (window, since) = (Vec::new(), i64::MIN);
+        Self { bytes, window, newest: None, last: None, since, floor, backwards: false, cut: None, replay }
     }
 
     /// The second since which the server is asked; `None`: from the first byte.

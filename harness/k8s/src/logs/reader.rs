@@ -24,7 +24,7 @@ const NOTES: usize = 4;
 const NOTE: usize = 300;
 
 /// The state of one log.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Reader {
     known: Known,
     line: Line,
@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 /// What is new.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fed {
     /// Bytes of the log, in order.
     pub bytes: Vec<u8>,
@@ -47,7 +47,7 @@ pub struct Fed {
 }
 
 /// The line that is being received.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Line {
     /// This is all of it so far, time included.
     Held(Vec<u8>),
@@ -57,7 +57,7 @@ enum Line {
     Text,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Long {
     at: i64,
     hash: Hash,
@@ -76,13 +76,16 @@ impl Default for Reader {
 impl Reader {
     /// Goes on where another process stopped: so many bytes are safe, the last line of them is of this moment.
     pub fn resume(bytes: u64, last: Option<Timestamp>) -> Self {
-        Self {
-            known: Known::up_to(bytes, last.map(|last| last.0)),
-            line: Line::Held(Vec::new()),
-            fed: Fed::default(),
-            notes: Vec::new(),
-            received: 0,
-        }
+        Self::with(Known::up_to(bytes, last.map(|last| last.0)))
+    }
+
+    /// As `resume`, where some of the bytes are an earlier life's: only the time tells what is known.
+    pub fn after(bytes: u64, last: Timestamp) -> Self {
+        Self::with(Known::after(bytes, last.0))
+    }
+
+    fn with(known: Known) -> Self {
+        Self { known, line: Line::Held(Vec::new()), fed: Fed::default(), notes: Vec::new(), received: 0 }
     }
 
     /// Takes a piece of a reply, cut anywhere.
@@ -146,6 +149,12 @@ impl Reader {
     /// Texts of the node that came in place of a log: `unable to retrieve container logs for ...`. They are taken away.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// The texts, if this is the end of a reply: its last line may be one.
+    pub fn notes_at_the_end(mut self) -> Vec<String> {
+        self.finish();
+        self.notes
     }
 
     /// A part of a line without a newline, or with it at its end.

@@ -1,0 +1,171 @@
+//! All logs of a job: a section for every container as soon as it has one, until the job is over and all have ended.
+//!
+//! ```text
+//! Observed -(a container has begun)-> Section --chunks--> one stream of chunks
+//!     '----(the job is over, and everything has ended)--> its end
+//! ```
+//! Everything runs within the stream that is returned: dropping it ends every request.
+
+use super::{
+    life::{self, Life},
+    pace::Pace,
+    reader::Reader,
+    section::{Section, Shared},
+};
+use crate::{
+    client::Cluster,
+    handle::Handle,
+    observed::{Assessment, Observed, Verdict},
+    sections::{containers, origin},
+    status::{Patience, assess},
+};
+use futures_util::{StreamExt, stream, stream::FuturesUnordered};
+use jiff::Timestamp as Instant;
+use muster_core::{
+    scheduler::{Chunks, JobStatus, LogMarks},
+    time::Timestamp,
+};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use tokio::{
+    sync::{Mutex, Semaphore, mpsc, watch},
+    time::{Instant as Clock, sleep_until},
+};
+
+/// Streams of one job that are open at once. More containers are read in turns.
+const FOLLOWS: usize = 200;
+/// Chunks that wait to be taken, before no more is read.
+const WAITING: usize = 16;
+
+/// The log of every container, from `from` on. Ends when the job is over and every log has ended.
+pub fn collect(
+    cluster: Arc<Cluster>,
+    handle: Arc<Handle>,
+    observed: watch::Receiver<Arc<Observed>>,
+    from: LogMarks,
+) -> Chunks<'static> {
+    collect_at(Pace::default(), FOLLOWS, cluster, handle, observed, from)
+}
+
+pub(super) fn collect_at(
+    pace: Pace,
+    follows: usize,
+    cluster: Arc<Cluster>,
+    handle: Arc<Handle>,
+    observed: watch::Receiver<Arc<Observed>>,
+    from: LogMarks,
+) -> Chunks<'static> {
+    let (out, chunks) = mpsc::channel(WAITING);
+    let (is_over, over) = watch::channel(false);
+    let (follows, turn) = (Semaphore::new(follows), Mutex::new(()));
+    let shared = Shared { cluster, observed: observed.clone(), over, out, follows, turn, pace };
+    let drive = Drive { shared: Arc::new(shared), handle, from, observed, is_over, begun: BTreeSet::new(), over_since: None };
+    let driver = Some(Box::pin(drive.run()));
+    Box::pin(stream::unfold((driver, chunks), |(mut driver, mut chunks)| async move {
+        loop {
+            let Some(running) = &mut driver else {
+                let chunk = chunks.recv().await?;
+                return Some((chunk, (driver, chunks)));
+            };
+            tokio::select! {
+                biased;
+                chunk = chunks.recv() => return Some((chunk?, (driver, chunks))),
+                () = running => driver = None,
+            }
+        }
+    }))
+}
+
+/// What begins sections and knows when the last one has ended.
+struct Drive {
+    shared: Arc<Shared>,
+    handle: Arc<Handle>,
+    from: LogMarks,
+    observed: watch::Receiver<Arc<Observed>>,
+    is_over: watch::Sender<bool>,
+    /// Uid and container.
+    begun: BTreeSet<(String, String)>,
+    over_since: Option<Clock>,
+}
+
+impl Drive {
+    async fn run(mut self) {
+        let mut sections = FuturesUnordered::new();
+        let mut told = true;
+        loop {
+            let seen = Arc::clone(&self.observed.borrow_and_update());
+            for section in self.new_sections(&seen) {
+                sections.push(section.run());
+            }
+            let (over, recheck_in) = self.is_over(&seen, told);
+            if over && sections.is_empty() && (*self.is_over.borrow() || seen.pods.iter().all(life::over)) {
+                return;
+            }
+            // A pod's end may be seen after its owner's, and what never ends is not waited for.
+            let lag = self.shared.pace.lag;
+            let late = over.then(|| *self.over_since.get_or_insert_with(Clock::now) + lag);
+            if late.is_some_and(|late| late <= Clock::now()) {
+                self.is_over.send_replace(true);
+            }
+            let next = late.filter(|_| !*self.is_over.borrow()).into_iter().chain(recheck_in.map(|by| Clock::now() + by)).min();
+            tokio::select! {
+                changed = self.observed.changed(), if told => told = changed.is_ok(),
+                Some(()) = sections.next() => {}
+                () = sleep_until(next.unwrap_or_else(Clock::now)), if next.is_some() => {}
+                else => return,
+            }
+        }
+    }
+
+    /// Containers that have begun since they were last looked at; the first of all first.
+    fn new_sections(&mut self, seen: &Observed) -> Vec<Section> {
+        let mut new = Vec::new();
+        for pod in &seen.pods {
+            let Some(uid) = &pod.pod.metadata.uid else { continue };
+            for container in containers(&pod.pod, &self.handle.rules).into_iter().filter(crate::sections::ContainerLog::logged) {
+                let identity = (uid.clone(), container.name);
+                // Nothing is left of a pod that was gone before it was read.
+                let begun = life::of(pod, &identity.1).life != Life::NotYet;
+                if !begun || self.begun.contains(&identity) {
+                    continue;
+                }
+                let origin = origin(&pod.pod, &identity.1, &self.handle);
+                let title = origin.title();
+                new.push(Section {
+                    shared: Arc::clone(&self.shared),
+                    mark: self.from.iter().find(|mark| mark.section == title).cloned(),
+                    first: container.primary && origin.role == 0 && origin.index == 0,
+                    pod: origin.name.clone(),
+                    origin,
+                    title,
+                    uid: identity.0.clone(),
+                    container: identity.1.clone(),
+                    reader: Reader::default(),
+                    base: 0,
+                    warned: false,
+                });
+                self.begun.insert(identity);
+            }
+        }
+        new.sort_by(|one, other| (!one.first, one.origin.key()).cmp(&(!other.first, other.origin.key())));
+        new
+    }
+
+    /// Is the job over, and if not, when to look again.
+    fn is_over(&self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
+        let now = Timestamp(Instant::now().as_microsecond());
+        let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
+        let runs = |seen: &crate::observed::SeenPod| !life::over(seen) && self.runs(seen);
+        let over = match verdict {
+            Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => true,
+            // Somebody is about to end it; what runs still has something to say.
+            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(runs),
+            Verdict::Status(_) => false,
+        };
+        (over || !told, recheck_in)
+    }
+
+    fn runs(&self, seen: &crate::observed::SeenPod) -> bool {
+        let all = containers(&seen.pod, &self.handle.rules);
+        all.iter().any(|container| matches!(life::of(seen, &container.name).life, Life::Running(_)))
+    }
+}

@@ -1,0 +1,135 @@
+//! What an observation says of one container: whether there is a log, and whether it can still grow.
+
+use crate::{
+    observed::{Observed, SeenPod},
+    sections::timestamp,
+};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use muster_core::time::Timestamp;
+
+/// The lives of a container are numbered by its restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It has not run yet.
+    NotYet,
+    /// This life goes on.
+    Running(i32),
+    /// This life is over; there may be another.
+    Ended(i32),
+}
+
+/// A container, as last seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub life: Life,
+    /// When this life began.
+    pub started: Option<Timestamp>,
+    /// The container was seen to end; not only its pod to vanish or fail.
+    pub terminated: bool,
+    /// No container of the pod runs again.
+    pub pod_over: bool,
+    /// The pod is not there any more, and its logs with it.
+    pub gone: bool,
+}
+
+const UNSEEN: Look = Look { life: Life::NotYet, started: None, terminated: false, pod_over: true, gone: true };
+
+impl Life {
+    pub(super) fn number(self) -> Option<i32> {
+        match self {
+            Self::NotYet => None,
+            Self::Running(number) | Self::Ended(number) => Some(number),
+        }
+    }
+}
+
+/// The container of the pod with this uid.
+pub(super) fn look(observed: &Observed, uid: &str, container: &str) -> Look {
+    let seen = observed.pods.iter().find(|seen| seen.pod.metadata.uid.as_deref() == Some(uid));
+    seen.map_or(UNSEEN, |seen| of(seen, container))
+}
+
+pub(super) fn of(seen: &SeenPod, container: &str) -> Look {
+    let pod_over = over(seen);
+    let (life, started) = status(&seen.pod, container).map_or((Life::NotYet, None), life);
+    let terminated = matches!(life, Life::Ended(_));
+    // Nobody updates the containers of a pod that was evicted, or whose node is lost.
+    let life = match life {
+        Life::Running(number) if pod_over => Life::Ended(number),
+        life => life,
+    };
+    Look { life, started, terminated, pod_over, gone: seen.gone }
+}
+
+/// Gone, or in its last phase.
+pub(super) fn over(seen: &SeenPod) -> bool {
+    let phase = seen.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    seen.gone || matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
+    let status = pod.status.as_ref()?;
+    let all = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    all.into_iter().find(|status| status.name == container)
+}
+
+fn life(status: &ContainerStatus) -> (Life, Option<Timestamp>) {
+    let number = status.restart_count;
+    let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| timestamp(time.0));
+    let state = status.state.as_ref();
+    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    if let Some(running) = state.and_then(|state| state.running.as_ref()) {
+        return (Life::Running(number), began(&running.started_at));
+    }
+    if let Some(terminated) = state.and_then(|state| state.terminated.as_ref()) {
+        return (Life::Ended(number), began(&terminated.started_at));
+    }
+    // It waits to be started again: until then its last life's log is the current one.
+    match last {
+        Some(last) => (Life::Ended(number), began(&last.started_at)),
+        None => (Life::NotYet, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::testing::pod;
+    use std::sync::Arc;
+
+    fn seen(status: &str, gone: bool) -> SeenPod {
+        let pod = pod(&format!("{{metadata: {{name: p, uid: u}}, spec: {{containers: [{{name: main}}]}}, status: {status}}}"));
+        SeenPod { pod: Arc::new(pod), gone, deleted_by_us: false }
+    }
+
+    #[test]
+    fn a_containers_life_is_read_from_its_status() {
+        let main = |rest: &str| {
+            format!("{{phase: Running, containerStatuses: [{{name: main, image: i, imageID: i, ready: true, {rest}}}]}}")
+        };
+        let rows = [
+            ("{phase: Pending}".to_owned(), Life::NotYet),
+            (main("restartCount: 0, state: {waiting: {reason: ContainerCreating}}"), Life::NotYet),
+            (main("restartCount: 0, state: {running: {}}"), Life::Running(0)),
+            (main("restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Running(2)),
+            (main("restartCount: 0, state: {terminated: {exitCode: 0}}"), Life::Ended(0)),
+            (main("restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Ended(1)),
+        ];
+        for (status, life) in rows {
+            let look = of(&seen(&status, false), "main");
+            assert_eq!((look.life, look.pod_over), (life, false), "{status}");
+            assert_eq!(of(&seen(&status, false), "other").life, Life::NotYet);
+        }
+    }
+
+    #[test]
+    fn a_container_of_a_pod_that_is_over_has_ended_whatever_its_status_says() {
+        let running =
+            "containerStatuses: [{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {running: {}}}]";
+        for (status, gone) in [(format!("{{phase: Failed, {running}}}"), false), (format!("{{phase: Running, {running}}}"), true)]
+        {
+            let look = of(&seen(&status, gone), "main");
+            assert_eq!((look.life, look.terminated, look.pod_over), (Life::Ended(0), false, true), "{status}");
+        }
+    }
+}

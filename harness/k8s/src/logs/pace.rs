@@ -1,0 +1,34 @@
+//! The times of following a log; tests have shorter ones.
+
+use std::time::Duration;
+
+/// How long what is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    /// A running container that says nothing for so long is asked again: old kubelets stall without a word.
+    pub silence: Duration,
+    /// At most so long, for each silence doubles it.
+    pub longest_silence: Duration,
+    /// After a broken stream.
+    pub pause: Duration,
+    /// Each failure doubles it.
+    pub longest_pause: Duration,
+    /// A container's end and the end of its stream reach us on two ways.
+    pub lag: Duration,
+    /// Where there are too many containers to follow, one is read in so long.
+    pub poll: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let (seconds, milliseconds) = (Duration::from_secs, Duration::from_millis);
+        Self {
+            silence: seconds(30),
+            longest_silence: seconds(240),
+            pause: milliseconds(200),
+            longest_pause: seconds(5),
+            lag: seconds(5),
+            poll: seconds(5),
+        }
+    }
+}
