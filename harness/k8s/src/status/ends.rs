@@ -3,9 +3,10 @@
 use super::{
     cause,
     pod::{PodLook, Restarts},
+    trouble,
 };
 use crate::sections::timestamp;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
 use muster_core::{scheduler::Exit, time::Timestamp};
 
 impl PodLook<'_> {
@@ -46,8 +47,11 @@ impl PodLook<'_> {
     }
 
     fn killed(&self, container: &str, code: i32) -> String {
-        let event = self.look.events().newest_of_pod(self.name(), &["Unhealthy", "Killing"]);
-        match event {
+        let events = self.look.events();
+        // A failed readiness probe kills nobody.
+        let is_fatal = |event: &&Event| ["Liveness", "Startup"].iter().any(|probe| trouble::message(event).starts_with(probe));
+        let mut unhealthy = events.of_pod(self.name()).rev().filter(|event| trouble::reason(event) == "Unhealthy");
+        match unhealthy.find(is_fatal).or_else(|| events.newest_of_pod(self.name(), &["Killing"])) {
             Some(event) => format!("{container} was killed (status {code}){}", cause::said(event.message.as_deref())),
             None => format!("{container} was killed (status {code}), and not for its memory as far as the kubelet saw"),
         }

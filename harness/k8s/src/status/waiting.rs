@@ -16,7 +16,7 @@ use std::time::Duration;
 const PULL: [&str; 5] =
     ["ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"];
 /// What a registry, or the runtime for it, says of an image that will not be there in a minute either.
-const NO_SUCH_IMAGE: [&str; 9] = [
+const NO_SUCH_IMAGE: [&str; 10] = [
     "not found",
     "manifest unknown",
     "does not exist",
@@ -25,6 +25,7 @@ const NO_SUCH_IMAGE: [&str; 9] = [
     "authorization failed",
     "403 Forbidden",
     "no match for platform",
+    "no such host",
     "SignatureValidationFailed",
 ];
 
@@ -121,7 +122,10 @@ fn not_startable(container: &str, said: &str) -> PodState {
         "not a directory",
         "no command specified",
     ];
-    let sentence = format!("{container} cannot be started{said}");
+    // Before it stand the runtime's layers, each with its own "failed to".
+    let said = said.split_once("unable to start container process: ").map_or(said, |(_, why)| why).trim_start_matches(": ");
+    let said = if said.is_empty() { "the runtime does not say why" } else { said };
+    let sentence = format!("{container} cannot be started: {said}");
     if MANIFEST.iter().any(|words| said.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
 }
 
@@ -213,7 +217,9 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
         return match (condition.reason.as_deref(), condition.message.as_deref()) {
             (Some("Unschedulable") | None, message) => {
                 // Behind it stands the same again for each way of making room.
-                let message = message.map(|message| message.split(" preemption: ").next().unwrap_or(message));
+                let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
+                let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
+                let message = message.as_deref();
                 format!("pod {name} fits on no node{}", cause::said(message))
             }
             (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),

@@ -96,7 +96,7 @@ fn a_pod_of_an_unknown_phase_has_lost_its_node() {
 #[test]
 fn an_unschedulable_pod_says_what_the_scheduler_says() {
     let scene = Scene::own_pod(
-        "{spec: {nodeName: null}, status: {phase: Pending, startTime: null, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available: 3 No preemption victims found.'}]}}",
+        "{spec: {nodeName: null}, status: {phase: Pending, startTime: null, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/3 nodes are available: 3 No preemption victims found.'}]}}",
     );
     says!(scene.at(60), @"
     pending: pod x fits on no node: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu
@@ -230,6 +230,7 @@ fn a_container_that_cannot_be_created_is_final_after_a_grace() {
 fn a_container_that_cannot_be_started_is_the_manifests_fault_or_the_nodes() {
     says!(waiting("RunContainerError", "exec: \"nbody\": executable file not found in $PATH: unknown"), @r#"hopeless: container main of pod x on n1 cannot be started: exec: "nbody": executable file not found in $PATH: unknown"#);
     says!(waiting("PostStartHookError", "hook failed"), @"broken: container main of pod x on n1 cannot be started: hook failed");
+    says!(waiting("RunContainerError", "failed to create containerd task: OCI runtime create failed: runc create failed: unable to start container process: exec: \"nbody\": permission denied"), @r#"hopeless: container main of pod x on n1 cannot be started: exec: "nbody": permission denied"#);
     let start_error = |message: &str| failed(&format!("exitCode: 128, reason: StartError, message: '{message}'"), "");
     says!(start_error("exec: \"nbody\": executable file not found in $PATH: unknown"), @r#"hopeless: container main of pod x on n1 cannot be started: exec: "nbody": executable file not found in $PATH: unknown"#);
     says!(start_error("nvidia-container-cli: initialization error: nvml error: driver not loaded"), @"broken: container main of pod x on n1 cannot be started: nvidia-container-cli: initialization error: nvml error: driver not loaded");
@@ -334,10 +335,15 @@ fn a_status_above_128_is_a_signal_only_if_the_kubelet_says_so() {
     cause: container main of pod x on n1 was killed (status 137), and not for its memory as far as the kubelet saw
     ");
     says!(failed("exitCode: 139, signal: 11, reason: Error", ""), @"ended @3-@9: x@n1 Signal(11)");
-    let probe = failed("exitCode: 137, reason: Error", "").event("Pod x", "Unhealthy", "Liveness probe failed: timeout");
-    says!(probe.event("Pod x", "Killing", "Container main failed liveness probe, will be restarted"), @"
+    let killed = || failed("exitCode: 137, reason: Error", "").event("Pod x", "Unhealthy", "Readiness probe failed: timeout");
+    says!(killed().event("Pod x", "Killing", "Stopping container main"), @"
     ended @3-@9: x@n1 Code(137)
-    cause: container main of pod x on n1 was killed (status 137): Container main failed liveness probe, will be restarted
+    cause: container main of pod x on n1 was killed (status 137): Stopping container main
+    ");
+    let probe = killed().event("Pod x", "Unhealthy", "Liveness probe failed: timeout");
+    says!(probe.event("Pod x", "Killing", "Stopping container main"), @"
+    ended @3-@9: x@n1 Code(137)
+    cause: container main of pod x on n1 was killed (status 137): Liveness probe failed: timeout
     ");
 }
 
