@@ -1,12 +1,8 @@
 //! From a place to a connection: kubeconfig or ServiceAccount. Tokens, their rotation and credential plugins are kube's.
 
 use super::error::ConnectError;
-use crate::handle::ClusterPlace;
-use kube::{
-    Client, Config,
-    client::AuthError,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use crate::{contexts, handle::ClusterPlace};
+use kube::{Client, Config, client::AuthError, config::KubeConfigOptions};
 use std::error::Error;
 
 const IN_CLUSTER: &str = "in-cluster";
@@ -25,7 +21,7 @@ pub(super) async fn client(place: &ClusterPlace) -> Result<Client, ConnectError>
 }
 
 async fn from_kubeconfig(context: &str) -> Result<Config, ConnectError> {
-    let kubeconfig = Kubeconfig::read().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?;
+    let kubeconfig = contexts::kubeconfig().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?.unwrap_or_default();
     let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
     if !known.iter().any(|name| name == context) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

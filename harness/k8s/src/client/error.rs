@@ -104,7 +104,7 @@ pub enum ApiError {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be read.
-    #[error("cannot read the kubeconfig: {0}")]
+    #[error("{0}")]
     Kubeconfig(String),
     /// It has no such context.
     #[error("context {context} is not in the kubeconfig; known: {known}")]
