@@ -60,7 +60,11 @@ pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Op
     let hopeless = match (text(quota, "reason"), text(quota, "message")) {
         ("ExceedsMaxQuota" | "NoMatchingFlavor" | "Misconfigured", _) => Admission::Never as fn(String) -> Admission,
         ("Suspended", _) => Admission::Stopped,
-        (_, message) if message.contains("maximum capacity") || message.contains("doesn't exist") => Admission::Never,
+        // Each flavor has a clause of its own: one that is only full now is enough to wait for.
+        (_, message) if message.contains("maximum capacity") && !message.contains("insufficient unused quota") => {
+            Admission::Never
+        }
+        (_, message) if message.contains("doesn't exist") => Admission::Never,
         (_, message) if message.contains("is inactive") || message.contains("is stopped") => Admission::Stopped,
         _ => return Some(Admission::Waits(format!("{}waits in Kueue: {}", evicted.map_or("", |_| "evicted, "), said(quota)))),
     };

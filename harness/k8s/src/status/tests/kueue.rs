@@ -67,7 +67,13 @@ fn what_kueue_will_never_admit_is_hopeless_after_a_grace() {
     says!(refused(job(), "NoMatchingFlavor", "no flavor matches"), @"hopeless: Kueue will not admit the workload: NoMatchingFlavor: no flavor matches");
     says!(refused(job(), "Misconfigured", "LocalQueue q doesn't exist"), @"hopeless: Kueue will not admit the workload: Misconfigured: LocalQueue q doesn't exist");
     says!(refused(job(), "Inadmissible", "LocalQueue q doesn't exist"), @"hopeless: Kueue will not admit the workload: Inadmissible: LocalQueue q doesn't exist");
-    says!(refused(job(), "Pending", "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, request > maximum capacity (16 > 8)"), @"hopeless: Kueue will not admit the workload: Pending: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, request > maximum capacity (16 > 8)");
+    let too_much = "insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + current podset request (8) > maximum capacity (4)";
+    says!(refused(job(), "Pending", &format!("couldn't assign flavors to pod set main: {too_much}")), @"hopeless: Kueue will not admit the workload: Pending: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + current podset request (8) > maximum capacity (4)");
+    let other = "insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed";
+    says!(refused(job(), "Pending", &format!("couldn't assign flavors to pod set main: {too_much}, {other}")), @"
+    pending: waits in Kueue: Pending: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + current podset request (8) > maximum capacity (4), insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed
+    stuck
+    ");
 }
 
 #[test]
