@@ -63,11 +63,7 @@ pub enum Command {
         session: String,
     },
     /// End and remove what dead sessions left behind
-    Sweep {
-        /// Only say what would be removed
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Sweep(SweepArgs),
     /// Prepare a Kubernetes cluster for the selected checks
     K8s {
         /// What of it.
@@ -94,6 +90,17 @@ pub enum ConfigCommand {
 pub enum K8sCommand {
     /// Print the least rights that the selected checks need, as a Role and its binding
     Role(RoleArgs),
+}
+
+/// `muster sweep ...`
+#[derive(Debug, Clone, Args)]
+pub struct SweepArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove what was kept to be looked at before its time too
+    #[arg(long)]
+    pub kept: bool,
 }
 
 /// `muster k8s role ...`

@@ -51,7 +51,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
             commands::results::show(cli, session, *json, terminal)
         }
         Some(Command::Attach { session }) => commands::attach::attach(cli, session, terminal),
-        Some(Command::Sweep { dry_run }) => commands::sweep::sweep(cli, *dry_run, terminal),
+        Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),

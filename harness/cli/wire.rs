@@ -1,17 +1,63 @@
 //! Which scheduler serves which partition.
 
 use muster_core::{case::SessionId, scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
+use muster_k8s::{
+    Kubernetes,
+    contexts::{ContextError, Contexts},
+};
 use muster_runner::{fake::FakeScheduler, local::LocalScheduler};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A partition whose scheduler this build cannot drive.
+/// Why a partition cannot be served.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with --system or -n"
-)]
-pub struct NotYet {
-    partition: String,
-    kind: SchedulerKind,
+pub enum WireError {
+    /// This build cannot drive its scheduler.
+    #[error(
+        "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with --system or -n"
+    )]
+    NotYet {
+        /// Its name.
+        partition: String,
+        /// Its scheduler.
+        kind: SchedulerKind,
+    },
+    /// The kubeconfig cannot be used.
+    #[error("partition {partition} runs on Kubernetes, and nobody says where that is")]
+    Contexts {
+        /// Its name.
+        partition: String,
+        /// Why.
+        #[source]
+        cause: ContextError,
+    },
+}
+
+/// The schedulers of a session.
+#[derive(Default)]
+pub struct Wired {
+    /// By partition.
+    pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    kubernetes: Option<Arc<Kubernetes>>,
+}
+
+impl Wired {
+    /// The session is over: nothing holds a place in a cluster any more.
+    pub async fn close(&self) {
+        if let Some(kubernetes) = &self.kubernetes {
+            kubernetes.close().await;
+            tracing::debug!(requests = %kubernetes.requests(), "the clusters were asked");
+        }
+    }
+
+    /// One for all partitions on Kubernetes: they share connections and watches.
+    fn kubernetes(&mut self) -> Result<Arc<Kubernetes>, ContextError> {
+        if let Some(kubernetes) = &self.kubernetes {
+            return Ok(Arc::clone(kubernetes));
+        }
+        let kubernetes = Arc::new(Kubernetes::new(Contexts::load()?));
+        self.kubernetes = Some(Arc::clone(&kubernetes));
+        Ok(kubernetes)
+    }
 }
 
 /// The partitions of cases, each with its scheduler.
@@ -28,26 +74,25 @@ pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
 ///
 /// # Errors
 /// The first partition that cannot be served.
-pub fn schedulers(
-    partitions: impl Iterator<Item = (String, SchedulerKind)>,
-    _session: &SessionId,
-) -> Result<BTreeMap<String, Arc<dyn Scheduler>>, NotYet> {
-    let mut schedulers: BTreeMap<String, Arc<dyn Scheduler>> = BTreeMap::new();
+pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>, _session: &SessionId) -> Result<Wired, WireError> {
+    let mut wired = Wired::default();
     let mut local: Option<Arc<dyn Scheduler>> = None;
     for (partition, kind) in partitions {
-        if schedulers.contains_key(&partition) {
+        if wired.schedulers.contains_key(&partition) {
             continue;
         }
         let scheduler: Arc<dyn Scheduler> = match kind {
             SchedulerKind::Local => local.get_or_insert_with(|| Arc::new(local_scheduler())).clone(),
             SchedulerKind::Fake => Arc::new(FakeScheduler::default()),
-            kind @ (SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2) => {
-                return Err(NotYet { partition, kind });
-            }
+            SchedulerKind::K8s | SchedulerKind::Ipu => match wired.kubernetes() {
+                Ok(kubernetes) => kubernetes,
+                Err(cause) => return Err(WireError::Contexts { partition, cause }),
+            },
+            SchedulerKind::Ec2 => return Err(WireError::NotYet { partition, kind }),
         };
-        schedulers.insert(partition, scheduler);
+        wired.schedulers.insert(partition, scheduler);
     }
-    Ok(schedulers)
+    Ok(wired)
 }
 
 /// Local jobs find this very program as `$MUSTER`: its kernels measure a machine that has nothing else installed.

@@ -16,14 +16,13 @@ use crate::{
     settings::{self, Places},
     terminal::{NoEcho, Terminal},
     view::{self, View},
-    wire,
+    wire::{self, Wired},
 };
 use anyhow::Context;
 use muster_core::{
     case::SessionId,
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
     result::{CaseResult, Session},
-    scheduler::Scheduler,
 };
 use muster_report::progress;
 use muster_runner::{
@@ -39,7 +38,7 @@ use muster_runner::{
 use muster_store::{Owner, Store, StoreError};
 use std::{
     any::Any,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
     sync::Arc,
@@ -63,7 +62,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let course = Course {
         heir_of: None,
         before: Vec::new(),
-        schedulers: wire::schedulers(wire::partitions(&selection.cases), &session.id)?,
+        wired: wire::schedulers(wire::partitions(&selection.cases), &session.id)?,
         num_checks: num_checks(&selection),
         turns: selection.cases.into_iter().map(Turn::from).collect(),
         session,
@@ -80,7 +79,7 @@ pub(super) struct Course {
     /// Results that are there already.
     pub(super) before: Vec<Arc<CaseResult>>,
     /// Who launches in which partition.
-    pub(super) schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    pub(super) wired: Wired,
     /// Tests: checks with their parameters, without their places.
     pub(super) num_checks: u32,
     /// What is to be done.
@@ -89,7 +88,7 @@ pub(super) struct Course {
 
 /// Runs a session to its end and reports it.
 pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) -> anyhow::Result<u8> {
-    let Course { session, heir_of, before, schedulers, num_checks, turns } = course;
+    let Course { session, heir_of, before, wired, num_checks, turns } = course;
     let places = Places::of(cli);
     let folders = places::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?;
@@ -113,7 +112,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         session,
         places: folders,
         lease: Some(Lease { store, owner: owner::this_owner(), heir_of }),
-        schedulers,
+        schedulers: wired.schedulers.clone(),
         events,
         policy: match cli.run.exec_policy {
             args::ExecPolicy::Serial => ExecPolicy::Serial,
@@ -122,6 +121,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         maxfail: cli.run.maxfail,
     };
     let (session, results) = conduct(runtime, config, turns, cli, terminal, || view.watch(receiver))?;
+    runtime.block_on(wired.close());
     runtime.block_on(daemons::end(&session.id, &results, terminal));
     report::report(cli, &file, &session, &[before, results].concat(), terminal)
 }

@@ -94,6 +94,16 @@ impl Resource {
         Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None }
     }
 
+    /// Whether it is a plain pod.
+    pub fn is_pod(&self) -> bool {
+        self.group.is_empty() && self.kind == "Pod"
+    }
+
+    /// Whether it is a Job of Kubernetes itself; others have kinds of that name too.
+    pub fn is_job(&self) -> bool {
+        self.group == "batch" && self.kind == "Job"
+    }
+
     /// `batch/v1`, or `v1` in the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

@@ -11,11 +11,16 @@
 //! `plan` and everything in `status`, `quota` and `kind` are pure. Only `client` speaks HTTP. Nothing here decides about limits,
 //! retries or what to keep: that is `muster_core::pipeline`.
 
+pub mod census;
 pub mod client;
+mod clock;
 pub mod contexts;
 pub mod diagnosis;
+mod end;
 pub mod handle;
 pub mod kind;
+mod launch;
+mod lease;
 pub mod logs;
 pub mod manifest;
 pub mod observed;
@@ -24,6 +29,11 @@ pub mod policy;
 pub mod quantity;
 pub mod quota;
 pub mod role;
+mod scheduler;
 pub mod sections;
 pub mod selector;
 pub mod status;
+mod tenancy;
+pub mod watch;
+
+pub use scheduler::Kubernetes;

@@ -34,6 +34,16 @@ pub enum Seen {
     Gone(Arc<Value>),
 }
 
+impl Seen {
+    /// The object, as it is or was.
+    pub fn object(&self) -> Option<&Arc<Value>> {
+        match self {
+            Self::NotYet => None,
+            Self::Present(object) | Self::Gone(object) => Some(object),
+        }
+    }
+}
+
 /// A pod of the job.
 #[derive(Debug, Clone)]
 pub struct SeenPod {

@@ -10,7 +10,10 @@ use super::{
 use crate::handle::Resource;
 use http::Method;
 use muster_core::{Value, diagnostic::nearest};
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
 
 /// What one group and version has.
 pub(super) type Served = Arc<Vec<ServedKind>>;
@@ -24,14 +27,12 @@ pub(super) struct ServedKind {
 }
 
 impl Cluster {
-    /// The resource with its plural: from the table, else from the server, which is asked once.
+    /// The resource with its plural: of every server's own kinds from the table, else from the server, which is asked once. A
+    /// plural that is there already is no proof that the server has such a kind.
     ///
     /// # Errors
     /// [`ApiError::UnknownKind`] with what is near, [`ApiError::ClusterScoped`], or why the server could not be asked.
     pub async fn resolve(&self, resource: &Resource) -> Result<Resource, ApiError> {
-        if resource.plural.is_some() {
-            return Ok(resource.clone());
-        }
         let with = |plural: &str| Resource { plural: Some(plural.to_owned()), ..resource.clone() };
         if let Some(plural) = path::built_in_plural(resource) {
             return Ok(with(plural));
@@ -70,6 +71,15 @@ impl Cluster {
             Err(error) if error.why() == Why::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The groups that the server has, each in the version that it prefers.
+    pub async fn groups(&self) -> Result<BTreeMap<String, String>, ApiError> {
+        let resource = Resource { group: String::new(), version: String::new(), kind: "APIGroupList".into(), plural: None };
+        let list = self.discover(&resource, "/apis".to_owned()).await?;
+        let group =
+            |group: &Value| Some((group["name"].as_str()?.to_owned(), group["preferredVersion"]["version"].as_str()?.to_owned()));
+        Ok(list["groups"].as_array().into_iter().flatten().filter_map(group).collect())
     }
 
     async fn versions_of(&self, resource: &Resource) -> String {

@@ -16,6 +16,8 @@ pub mod error;
 mod path;
 mod send;
 mod streams;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use send::jittered;
 
@@ -88,6 +90,27 @@ pub struct Deletion {
     pub uid: Option<String>,
     /// How long its processes may take; `None`: as its manifest says.
     pub grace_seconds: Option<u32>,
+}
+
+/// What a deletion has come to so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// It was not there.
+    Absent,
+    /// It is gone.
+    Done,
+    /// It ends: its processes have their grace, its dependents or finalizers come first. That it is gone has to be seen.
+    Begun,
+}
+
+impl Deleted {
+    /// The server answers with a `Status` or with the object. What has no finalizers and no grace left is not stored any more.
+    fn of(answer: &Value) -> Self {
+        let metadata = &answer["metadata"];
+        let is_held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        let has_grace = metadata.get("deletionTimestamp").is_some() && metadata["deletionGracePeriodSeconds"] != 0;
+        if answer["kind"] == "Status" || !(is_held || has_grace) { Self::Done } else { Self::Begun }
+    }
 }
 
 /// Some objects of a kind, all from one moment.
@@ -207,11 +230,11 @@ impl Cluster {
         self.send(&call).await?.json(&call)
     }
 
-    /// Asks for an object's deletion; `false`: it was gone already. That it is gone then has to be seen.
+    /// Asks for an object's deletion.
     ///
     /// # Errors
     /// `Conflict` when another object has its name now.
-    pub async fn delete(&self, resource: &Resource, name: &str, how: &Deletion) -> Result<bool, ApiError> {
+    pub async fn delete(&self, resource: &Resource, name: &str, how: &Deletion) -> Result<Deleted, ApiError> {
         let (mut call, _) = self.call(RequestKind::Delete, "delete", Method::DELETE, resource, Some(name)).await?;
         let propagation = match how.propagation {
             Propagation::Foreground => "Foreground",
@@ -226,8 +249,8 @@ impl Cluster {
         }
         call.body = Some((JSON, options.to_string().into_bytes()));
         match self.send(&call).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_gone() => Ok(false),
+            Ok(answer) => Ok(Deleted::of(&answer.json(&call)?)),
+            Err(error) if error.is_gone() => Ok(Deleted::Absent),
             Err(error) => Err(error),
         }
     }
@@ -256,6 +279,94 @@ impl Cluster {
             if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(warning.clone()) {
                 tracing::warn!(request = %call.asked, warning, "the API server warns");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{testing::Reply, *};
+
+    fn pod() -> Resource {
+        Resource::of("v1", "Pod")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_tried_again_when_the_server_says() {
+        let mut times = 0;
+        let (cluster, requests) = testing::cluster(move |_, _| {
+            times += 1;
+            match times {
+                1 => Reply::refusal(429, "TooManyRequests", "busy").header("Retry-After", "5"),
+                2 => Reply::refusal(500, "InternalError", "etcdserver: leader changed"),
+                _ => Reply::json(&json!({"metadata": {"name": "x"}})),
+            }
+        });
+        let began = tokio::time::Instant::now();
+        cluster.get(&pod(), "x").await.unwrap();
+        assert_eq!((requests.paths().len(), cluster.requests().of(RequestKind::Get)), (3, 3));
+        assert!(began.elapsed() >= std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stays_away_is_given_up_within_the_time_of_a_launch() {
+        let (cluster, _) = testing::cluster(|_, _| Reply::refusal(503, "ServiceUnavailable", "down"));
+        let began = tokio::time::Instant::now();
+        let error = cluster.create(&pod(), &json!({}), false).await.unwrap_err();
+        assert_eq!(error.why(), error::Why::Transient);
+        assert!(began.elapsed() <= std::time::Duration::from_secs(40), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_list_is_read_page_by_page() {
+        let (cluster, requests) = testing::cluster(|line, _| {
+            let (next, item) = if line.contains("continue=more") { ("", 2) } else { ("more", 1) };
+            Reply::json(&json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": [item]}))
+        });
+        let listed = cluster.list(&pod(), Selection { labels: Some("rfm=x"), fields: None }).await.unwrap();
+        assert_eq!(listed, Listed { items: vec![json!(1), json!(2)], version: "9".into() });
+        let expected = [
+            "GET /api/v1/namespaces/n/pods?labelSelector=rfm%3Dx&limit=500",
+            "GET /api/v1/namespaces/n/pods?labelSelector=rfm%3Dx&limit=500&continue=more",
+        ];
+        assert_eq!(requests.full(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_in_the_table_is_asked_for_once() {
+        let (cluster, requests) = testing::cluster(|line, _| match line {
+            "GET /apis/graphcore.ai/v1alpha1" => {
+                Reply::json(&json!({"resources": [{"name": "ipujobs", "kind": "IPUJob", "namespaced": true}]}))
+            }
+            "GET /apis/graphcore.ai" => Reply::json(&json!({"versions": [{"groupVersion": "graphcore.ai/v1alpha1"}]})),
+            "GET /apis/graphcore.ai/v2" => Reply::refusal(404, "NotFound", "the server could not find the requested resource"),
+            _ => Reply::json(&json!({})),
+        });
+        let resource = Resource::of("graphcore.ai/v1alpha1", "IPUJob");
+        cluster.get(&resource, "x").await.unwrap();
+        cluster.get(&resource, "x").await.unwrap();
+        let wrong = cluster.get(&Resource::of("graphcore.ai/v1alpha1", "IpuJob"), "x").await.unwrap_err();
+        let version = cluster.get(&Resource::of("graphcore.ai/v2", "IPUJob"), "x").await.unwrap_err();
+        insta::assert_snapshot!(wrong, @"the API server of namespace n does not know IpuJob (graphcore.ai/v1alpha1): did you mean IPUJob?");
+        insta::assert_snapshot!(version, @"the API server of namespace n does not know IPUJob (graphcore.ai/v2): it serves graphcore.ai/v1alpha1");
+        assert_eq!(cluster.requests().of(RequestKind::Discovery), 3, "{:?}", requests.paths());
+    }
+
+    #[test]
+    fn a_deletion_is_done_when_nothing_holds_the_object() {
+        let ends = "2026-01-01T00:00:00Z";
+        let rows = [
+            (json!({"kind": "Status", "status": "Success"}), Deleted::Done),
+            (json!({"kind": "Pod", "metadata": {"name": "x"}}), Deleted::Done),
+            (json!({"kind": "Pod", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 0}}), Deleted::Done),
+            (json!({"kind": "Pod", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 30}}), Deleted::Begun),
+            (
+                json!({"kind": "Job", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 0, "finalizers": ["foregroundDeletion"]}}),
+                Deleted::Begun,
+            ),
+        ];
+        for (answer, expected) in rows {
+            assert_eq!(Deleted::of(&answer), expected, "{answer}");
         }
     }
 }

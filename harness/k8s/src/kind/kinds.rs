@@ -113,6 +113,12 @@ impl Kinds {
         self.kinds.iter().map(|(_, kind)| kind).find(|kind| kind.is(&resource.group, &resource.kind))
     }
 
+    /// Group and kind of everything in the table that a namespace can hold.
+    pub fn namespaced(&self) -> impl Iterator<Item = (&str, &str)> {
+        let kinds = self.kinds.iter().map(|(_, kind)| kind).filter(|kind| !kind.cluster_scoped);
+        kinds.map(|kind| (kind.matches.group.as_str(), kind.matches.kind.as_str()))
+    }
+
     /// The rules of a resource; the generic ones if nothing is known of it.
     pub fn rules(&self, resource: &Resource) -> WorkloadRules {
         // What was laid over the table was read once already, when it was.

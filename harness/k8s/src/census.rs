@@ -1,0 +1,219 @@
+//! Everything that carries our label, whose session it is, and whether that session lives.
+//!
+//! ```text
+//! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
+//!     without those that others have made of ours -by label rfm-> Found: a Job that `cleanup` understands
+//! Leases of the place -> the sessions' lives
+//! ```
+//! What may not be listed is skipped with a note. Not decided here: what is swept. A session without a Lease may be one that was
+//! not allowed to have any.
+
+use crate::{
+    client::{
+        Cluster, Selection,
+        error::{ApiError, Why},
+        rfc3339,
+    },
+    handle::{CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, Object, Resource, SESSION_LABEL},
+    kind::Kinds,
+    lease,
+};
+use muster_core::{
+    Value,
+    case::{Identifier, SessionId},
+    error::SchedulerError,
+    scheduler::{Job, Scope},
+    site::SchedulerKind,
+    time::Timestamp,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Census {
+    /// One for each attempt of a case, in no order.
+    pub found: Vec<Found>,
+    /// What may not be listed, one sentence each.
+    pub notes: Vec<String>,
+    /// Places that could not be looked at, and why.
+    pub blind: Vec<(ClusterPlace, SchedulerError)>,
+    /// Sessions with a Lease, by place: whether it is alive.
+    pub sessions: BTreeMap<(ClusterPlace, SessionId), bool>,
+}
+
+/// What is left of one attempt of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Enough to delete it: its objects with their uids.
+    pub job: Job,
+    /// Where.
+    pub place: ClusterPlace,
+    /// The Lease of its session: alive, expired; `None`: there is none.
+    pub lease: Option<bool>,
+    /// Stopped and kept to be looked at, until then.
+    pub kept: Option<Kept>,
+}
+
+/// Until when something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Until this time.
+    Until(Timestamp),
+    /// Nobody wrote down until when.
+    Unknown,
+}
+
+impl Kept {
+    /// It may go.
+    pub fn is_over(self, now: Timestamp) -> bool {
+        matches!(self, Self::Until(expires) if expires <= now)
+    }
+}
+
+impl Census {
+    /// Looks at one place.
+    pub(crate) async fn take(&mut self, cluster: &Cluster, more: &BTreeSet<Resource>, scope: &Scope) -> Result<(), ApiError> {
+        let place = cluster.place();
+        let sessions = lease::sessions(cluster).await?;
+        let selector = match &scope.session {
+            Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
+            None => LABEL.to_owned(),
+        };
+        let mut jobs: BTreeMap<Identifier, Vec<Object>> = BTreeMap::new();
+        for resource in kinds(cluster, more).await? {
+            match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
+                Ok(listed) => {
+                    for (identifier, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
+                        jobs.entry(identifier).or_default().push(object);
+                    }
+                }
+                Err(error) if error.why() == Why::NotAllowed => {
+                    self.notes.push(format!(
+                        "{} in {place} were not looked at: the right to list them is missing",
+                        resource.for_kubectl()
+                    ));
+                }
+                // Its group is there, and it is not: another version of the operator.
+                Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
+                Err(error) if error.is_gone() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for (identifier, objects) in jobs {
+            self.found.push(found(place, identifier, objects, &sessions));
+        }
+        self.sessions.extend(sessions.into_iter().map(|(session, lives)| ((place.clone(), session), lives)));
+        Ok(())
+    }
+}
+
+/// The kinds to look for: those of the table whose group the server has, and those that known jobs are made of.
+async fn kinds(cluster: &Cluster, more: &BTreeSet<Resource>) -> Result<BTreeSet<Resource>, ApiError> {
+    let groups = cluster.groups().await?;
+    let mut kinds = BTreeSet::new();
+    let known = Kinds::known().namespaced().filter_map(|(group, kind)| {
+        let version = if group.is_empty() { "v1" } else { groups.get(group)? };
+        Some(Resource { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None })
+    });
+    for resource in known.chain(more.iter().cloned()) {
+        match cluster.resolve(&resource).await {
+            Ok(resource) => {
+                kinds.insert(resource);
+            }
+            Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kinds)
+}
+
+/// An object that we have created: not one that a controller has made of it, which goes with it.
+fn ours(resource: &Resource, item: Value) -> Option<(Identifier, Object)> {
+    let metadata = &item["metadata"];
+    let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    if owners.any(|owner| owner["controller"] == true) {
+        return None;
+    }
+    let identifier = Identifier::parse(metadata["labels"][LABEL].as_str()?)?;
+    let (name, uid) = (metadata["name"].as_str()?.to_owned(), metadata["uid"].as_str().map(str::to_owned));
+    Some((identifier, Object { resource: resource.clone(), name, manifest: item, uid }))
+}
+
+/// A job as `cleanup` understands it.
+fn found(place: &ClusterPlace, identifier: Identifier, mut objects: Vec<Object>, sessions: &BTreeMap<SessionId, bool>) -> Found {
+    let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
+    objects.sort_by_key(|object| !is_helper(object));
+    let workload = objects.len().saturating_sub(1);
+    let of_any = |kind: &str, key: &str| {
+        let mut texts = objects.iter().rev().filter_map(|object| object.manifest["metadata"][kind][key].as_str());
+        texts.next().map(str::to_owned)
+    };
+    let session = SessionId(of_any("labels", SESSION_LABEL).unwrap_or_default());
+    let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    let kept =
+        of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, |time| Kept::Until(Timestamp(time.as_microsecond()))));
+    let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
+    let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
+    let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
+    let lease = sessions.get(&session).copied();
+    let handle = Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0 };
+    let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
+    Found {
+        job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() },
+        place: place.clone(),
+        lease,
+        kept,
+    }
+}
+
+impl Found {
+    /// One line for people: the case, what of it is there, whose it is, until when it is kept.
+    pub fn line(&self) -> String {
+        let handle = Handle::of(&self.job).ok();
+        let objects = handle.iter().flat_map(|handle| &handle.objects);
+        let objects: Vec<String> = objects.map(|object| format!("{} {}", object.resource.for_kubectl(), object.name)).collect();
+        let kept = match self.kept {
+            None => String::new(),
+            Some(Kept::Unknown) => ", kept".to_owned(),
+            Some(Kept::Until(time)) => format!(", kept until {}", rfc3339(time).unwrap_or_default()),
+        };
+        let Job { case, identifier, session, .. } = &self.job;
+        format!("{case} ({identifier}, session {session}): {} in {}{kept}", objects.join(", "), self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn resource(api_version: &str, kind: &str, plural: &str) -> Resource {
+        Resource { plural: Some(plural.into()), ..Resource::of(api_version, kind) }
+    }
+
+    #[test]
+    fn what_is_found_is_a_job_with_its_session_and_its_time() {
+        let place = ClusterPlace { context: Some("eidf".into()), namespace: "n".into() };
+        let labels = json!({"rfm": "abcdefgh", "rfm-session": "s1", "rfm-kept": "true"});
+        let job = json!({"metadata": {"name": "rfm-x-abcdefgh", "uid": "1", "labels": labels,
+            "annotations": {"rfm/case": "nbody @eidf:gpu+default", "rfm/expires": "2026-01-02T00:00:00Z"}}});
+        let config = json!({"metadata": {"name": "rfm-c-abcdefgh", "uid": "2", "labels": labels}});
+        let child = json!({"metadata": {"name": "p", "labels": labels, "ownerReferences": [{"controller": true}]}});
+        let (jobs, configs) = (resource("batch/v1", "Job", "jobs"), resource("v1", "ConfigMap", "configmaps"));
+        assert_eq!(ours(&resource("v1", "Pod", "pods"), child), None);
+        let (identifier, job) = ours(&jobs, job).unwrap();
+        let (_, config) = ours(&configs, config).unwrap();
+        let sessions = BTreeMap::from([(SessionId("s1".into()), false)]);
+        let found = found(&place, identifier, vec![job, config], &sessions);
+        let handle = Handle::of(&found.job).unwrap();
+        assert_eq!((handle.workload().map(|object| object.name.as_str()), found.lease), (Some("rfm-x-abcdefgh"), Some(false)));
+        insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");
+        let day = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_microsecond());
+        let kept = found.kept.unwrap();
+        assert!(kept.is_over(day("2026-01-02T00:00:00Z")) && !kept.is_over(day("2026-01-01T23:59:59Z")));
+        assert!(!Kept::Unknown.is_over(day("2126-01-01T00:00:00Z")));
+    }
+}

@@ -1,0 +1,121 @@
+//! One session's use of one place: its connection, its watches, its line in front of the quotas, its Lease.
+
+use crate::{
+    client::{
+        Cluster, Selection,
+        error::{ApiError, Why},
+    },
+    clock,
+    handle::{Handle, Resource},
+    lease::Lease,
+    quota::{Demand, Line, Refusal, Turn},
+    watch::Watch,
+};
+use muster_core::{
+    Value,
+    case::{Identifier, SessionId},
+    scheduler::Job,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// Quotas change seldom: their list is good for so long.
+const QUOTAS_LIVE: Duration = Duration::from_secs(10);
+/// Who waits for room asks again after a tenth of the time that it has waited, within these bounds.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+
+/// What the jobs of a session in a place have in common.
+pub(crate) struct Tenancy {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) watch: Watch,
+    pub(crate) lease: Lease,
+    queue: Mutex<Queue>,
+    quotas: Mutex<Option<(Instant, Quotas)>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    line: Line,
+    /// Since when who waits, and as what people know it.
+    waiting: BTreeMap<Identifier, (Instant, String)>,
+}
+
+/// The quotas of the namespace.
+#[derive(Debug, Clone)]
+pub(crate) enum Quotas {
+    /// These.
+    Known(Arc<Vec<Value>>),
+    /// We may not ask.
+    Hidden,
+}
+
+impl Tenancy {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId) -> Self {
+        Self {
+            watch: Watch::new(Arc::clone(&cluster), session.clone()),
+            lease: Lease::new(Arc::clone(&cluster), session),
+            cluster,
+            queue: Mutex::default(),
+            quotas: Mutex::default(),
+        }
+    }
+
+    /// Its jobs are watched from here on, by whoever has launched them.
+    pub(crate) fn observe(&self, job: &Job, handle: &Handle) -> tokio::sync::watch::Receiver<Arc<crate::observed::Observed>> {
+        self.watch.observe(&job.identifier, handle, clock::now())
+    }
+
+    /// Who stands before a job in the line for what it wants, and for which resource.
+    pub(crate) fn behind(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match queue.line.may_try(&job.identifier, wants, clock::now()) {
+            Turn::Try => None,
+            Turn::Behind(who, resource) => {
+                let name = queue.waiting.get(&who).map_or_else(|| who.to_string(), |(_, case)| case.clone());
+                Some((name, resource))
+            }
+        }
+    }
+
+    /// A job was refused for want of room.
+    pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.line.refused(&job.identifier, refusal, clock::now());
+        queue.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
+    }
+
+    /// It has its room, or does not want it any more.
+    pub(crate) fn leave_line(&self, identifier: &Identifier) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.line.leave(identifier);
+        queue.waiting.remove(identifier);
+    }
+
+    /// When a job that waits for room asks again.
+    pub(crate) fn retry_after(&self, identifier: &Identifier) -> Duration {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = queue.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());
+        (waited / 10).clamp(SHORTEST_WAIT, LONGEST_WAIT)
+    }
+
+    /// The quotas, asked for once in a while.
+    pub(crate) async fn quotas(&self) -> Result<Quotas, ApiError> {
+        if let Some((at, quotas)) = &*self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+            && at.elapsed() < QUOTAS_LIVE
+        {
+            return Ok(quotas.clone());
+        }
+        let quotas = match self.cluster.list(&Resource::of("v1", "ResourceQuota"), Selection::default()).await {
+            Ok(listed) => Quotas::Known(Arc::new(listed.items)),
+            Err(error) if error.why() == Why::NotAllowed => Quotas::Hidden,
+            Err(error) => return Err(error),
+        };
+        *self.quotas.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), quotas.clone()));
+        Ok(quotas)
+    }
+}

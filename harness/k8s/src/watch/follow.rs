@@ -1,0 +1,251 @@
+//! One watch that never ends: list, watch from there, list again when the server has forgotten.
+//!
+//! ```text
+//!        +---------------- Expired (410), resync ----------------+
+//!        v                                                       |
+//! list --+--> watch --- ends by its time, breaks --> watch again-'
+//!  '- fails: Health::down, pause with jitter, again
+//! ```
+//! Objects that a list does not have any more are told as vanished: a watch that was away cannot have said so.
+
+use super::health::Health;
+use crate::{
+    client::{
+        Cluster, Listed, Selection, WatchEvent,
+        error::{ApiError, Why},
+        jittered,
+    },
+    handle::Resource,
+};
+use futures_util::StreamExt;
+use muster_core::Value;
+use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
+
+/// A watch says nothing for so long only if its connection is dead: it ends by itself before that.
+const SILENT: Duration = Duration::from_secs(310);
+/// The same once the server has sent a bookmark, of which there is about one a minute.
+const SILENT_WITH_BOOKMARKS: Duration = Duration::from_secs(150);
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Source {
+    pub(crate) resource: Resource,
+    /// `None`: all of the namespace.
+    pub(super) selector: Option<String>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// It is like this now.
+    Applied(Value),
+    /// It is gone, and was like this last.
+    Deleted(Value),
+    /// The object with this uid is gone.
+    Vanished(String),
+    /// All that there is was told.
+    Listed,
+}
+
+/// Who is told.
+pub(super) trait Sink: Send + Sync {
+    fn take(&self, change: Change) -> impl Future<Output = ()> + Send;
+}
+
+/// Watches until it is dropped.
+pub(super) async fn follow(cluster: Arc<Cluster>, source: Source, resync: Arc<Notify>, health: Health, sink: impl Sink) {
+    let mut watching = Watching { cluster, source, health, sink, known: BTreeSet::new(), version: String::new() };
+    loop {
+        if !watching.list().await {
+            continue;
+        }
+        tokio::select! {
+            () = resync.notified() => {}
+            () = watching.watch_on() => {}
+        }
+    }
+}
+
+struct Watching<S> {
+    cluster: Arc<Cluster>,
+    source: Source,
+    health: Health,
+    sink: S,
+    /// Every uid that was told and not yet taken back.
+    known: BTreeSet<String>,
+    version: String,
+}
+
+impl<S: Sink> Watching<S> {
+    async fn list(&mut self) -> bool {
+        let began = Instant::now();
+        let which = Selection { labels: self.source.selector.as_deref(), fields: None };
+        match self.cluster.list(&self.source.resource, which).await {
+            Ok(Listed { items, version }) => {
+                self.health.up(&self.source);
+                self.version = version;
+                let listed: BTreeSet<String> = items.iter().filter_map(uid).collect();
+                let gone: Vec<String> = self.known.difference(&listed).cloned().collect();
+                for uid in gone {
+                    self.sink.take(Change::Vanished(uid)).await;
+                }
+                self.known = listed;
+                for item in items {
+                    self.sink.take(Change::Applied(item)).await;
+                }
+                self.sink.take(Change::Listed).await;
+                true
+            }
+            Err(error) => {
+                self.health.down(&self.source, began, &error);
+                sleep(jittered(if error.why() == Why::Transient { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
+                false
+            }
+        }
+    }
+
+    /// Returns when everything has to be listed again.
+    async fn watch_on(&mut self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let began = Instant::now();
+            match self.watch_once().await {
+                Ok(()) => {}
+                Err(error) if error.why() == Why::Expired => return,
+                Err(error) => {
+                    tracing::debug!(%error, "a watch broke");
+                    self.health.down(&self.source, began, &error);
+                }
+            }
+            if began.elapsed() > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+                continue;
+            }
+            // Not at once, and not all together: a server that ends watches at once is about to go.
+            sleep(jittered(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn watch_once(&mut self) -> Result<(), ApiError> {
+        let Source { resource, selector } = &self.source;
+        let mut events = self.cluster.watch(resource, selector.as_deref(), &self.version).await?;
+        self.health.up(&self.source);
+        let mut silent = SILENT;
+        while let Ok(Some(event)) = timeout(silent, events.next()).await {
+            match event? {
+                WatchEvent::Bookmark(version) => {
+                    self.version = version;
+                    silent = SILENT_WITH_BOOKMARKS;
+                }
+                WatchEvent::Applied(object) => {
+                    self.remember(&object);
+                    self.known.extend(uid(&object));
+                    self.sink.take(Change::Applied(object)).await;
+                }
+                WatchEvent::Deleted(object) => {
+                    self.remember(&object);
+                    uid(&object).map(|uid| self.known.remove(&uid));
+                    self.sink.take(Change::Deleted(object)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, object: &Value) {
+        if let Some(version) = object["metadata"]["resourceVersion"].as_str() {
+            version.clone_into(&mut self.version);
+        }
+    }
+}
+
+fn uid(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{self, Reply};
+    use serde_json::json;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Default)]
+    struct Told(Arc<Mutex<Vec<String>>>);
+
+    impl Sink for Told {
+        async fn take(&self, change: Change) {
+            let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            self.0.lock().unwrap().push(match &change {
+                Change::Applied(object) => format!("{} is there", name(object)),
+                Change::Deleted(object) => format!("{} is deleted", name(object)),
+                Change::Vanished(uid) => format!("{uid} has vanished"),
+                Change::Listed => "listed".to_owned(),
+            });
+        }
+    }
+
+    fn pod(name: &str, version: &str) -> Value {
+        json!({"metadata": {"name": name, "uid": format!("uid-{name}"), "resourceVersion": version}})
+    }
+
+    fn event(kind: &str, object: &Value) -> Value {
+        json!({"type": kind, "object": object})
+    }
+
+    /// Follows a server until it is asked for a fourth watch.
+    async fn told(mut answer: impl FnMut(bool, usize) -> Reply + Send + 'static) -> (Vec<String>, Vec<String>) {
+        let (mut lists, mut watches) = (0, 0);
+        let (cluster, requests) = testing::cluster(move |line, _| {
+            let is_watch = line.contains("watch=true");
+            let count = if is_watch { &mut watches } else { &mut lists };
+            *count += 1;
+            if is_watch && *count == 4 { Reply::events(&[], true) } else { answer(is_watch, *count) }
+        });
+        let source = Source { resource: Resource::of("v1", "Pod"), selector: Some("rfm-session=s".into()) };
+        let told = Told::default();
+        let following = follow(cluster, source, Arc::default(), Health::new(), told.clone());
+        let _ = timeout(Duration::from_mins(1), following).await;
+        let lines = told.0.lock().unwrap().clone();
+        let version = |line: &String| line.split("resourceVersion=").nth(1).unwrap_or("list").to_owned();
+        (lines, requests.full().iter().map(version).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_goes_on_where_the_last_one_ended() {
+        let (told, versions) = told(|is_watch, count| match (is_watch, count) {
+            (false, _) => Reply::list("1", &[pod("a", "1")]),
+            (true, 1) => Reply::events(&[event("ADDED", &pod("b", "2")), event("MODIFIED", &pod("a", "3"))], false),
+            (true, 2) => Reply::events(&[event("BOOKMARK", &json!({"metadata": {"resourceVersion": "7"}}))], false),
+            _ => Reply::events(&[event("DELETED", &pod("a", "8"))], false),
+        })
+        .await;
+        assert_eq!(told, ["a is there", "listed", "b is there", "a is there", "a is deleted"]);
+        assert_eq!(versions, ["list", "1", "3", "7", "8"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_vanished_while_the_server_had_forgotten_us_is_told() {
+        let (told, versions) = told(|is_watch, count| match (is_watch, count) {
+            (false, 1) => Reply::list("1", &[pod("a", "1"), pod("b", "1")]),
+            (false, _) => Reply::list("9", &[pod("b", "5")]),
+            (true, 1) => {
+                Reply::events(&[event("ERROR", &json!({"code": 410, "reason": "Expired", "message": "too old"}))], false)
+            }
+            (true, 2) => Reply::refusal(410, "Expired", "too old"),
+            _ => Reply::refusal(503, "ServiceUnavailable", "restarting"),
+        })
+        .await;
+        let expected =
+            ["a is there", "b is there", "listed", "uid-a has vanished", "b is there", "listed", "b is there", "listed"];
+        assert_eq!(told, expected);
+        assert_eq!(versions, ["list", "1", "list", "9", "list", "9", "9"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! What the watches know of one job: events in, `Observed` out. No I/O.
+
+use crate::{
+    handle::{Handle, LABEL},
+    observed::{Observed, Seen, SeenPod, Trouble},
+};
+use k8s_openapi::api::core::v1::Pod;
+use muster_core::{Value, time::Timestamp};
+use serde::Deserialize;
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::watch, time::Instant};
+
+/// `Trouble` is fetched at most so often, and less often while it stays the same.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
+const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(1);
+
+/// A job that somebody watches.
+pub(super) struct Tracked {
+    sender: watch::Sender<Arc<Observed>>,
+    /// Name of the workload.
+    pub(super) name: String,
+    /// An operator makes Jobs or the like of it, and those make the pods.
+    pub(super) is_composed: bool,
+    pub(super) is_pod: bool,
+    /// Its launch was answered, by whoever launched it: if a list does not have it, it is gone.
+    pub(super) manifest: Option<Arc<Value>>,
+    deleted_by_us: bool,
+    trouble_due: Instant,
+    trouble_pause: Duration,
+}
+
+impl Tracked {
+    pub(super) fn new(handle: &Handle, since: Timestamp, is_adopted: bool) -> Self {
+        let observed = Observed { since, ..Observed::default() };
+        let workload = handle.workload();
+        Self {
+            sender: watch::Sender::new(Arc::new(observed)),
+            name: workload.map(|object| object.name.clone()).unwrap_or_default(),
+            is_composed: workload.is_some_and(|object| !object.resource.is_pod() && !object.resource.is_job()),
+            is_pod: workload.is_some_and(|object| object.resource.is_pod()),
+            manifest: workload.filter(|_| is_adopted).map(|object| Arc::new(object.manifest.clone())),
+            deleted_by_us: false,
+            trouble_due: Instant::now(),
+            trouble_pause: TROUBLE_PAUSE,
+        }
+    }
+
+    pub(super) fn receiver(&self) -> watch::Receiver<Arc<Observed>> {
+        self.sender.subscribe()
+    }
+
+    pub(super) fn observed(&self) -> Arc<Observed> {
+        Arc::clone(&self.sender.borrow())
+    }
+
+    /// From now on, whatever vanishes has vanished because we wanted it.
+    pub(super) fn deleted_by_us(&mut self) {
+        self.deleted_by_us = true;
+        self.change(|observed| {
+            for pod in observed.pods.iter_mut().filter(|pod| !pod.gone) {
+                pod.deleted_by_us = true;
+            }
+        });
+    }
+
+    /// The workload is, or was last, like this.
+    pub(super) fn workload(&self, object: Value, gone: bool) {
+        let object = Arc::new(object);
+        self.change(|observed| observed.workload = if gone { Seen::Gone(object) } else { Seen::Present(object) });
+    }
+
+    /// A pod is, or was last, like this. A line that is no pod is not ours to understand.
+    pub(super) fn pod(&self, object: Value, gone: bool) {
+        let pod = match Pod::deserialize(&object) {
+            Ok(pod) => pod,
+            Err(error) => return tracing::warn!(%error, "a pod cannot be read"),
+        };
+        if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
+            self.workload(object, gone);
+        }
+        let deleted_by_us = self.deleted_by_us;
+        self.change(|observed| put(&mut observed.pods, pod, gone, deleted_by_us));
+    }
+
+    /// It has this uid and is not there any more.
+    pub(super) fn vanished(&self, uid: &str) {
+        let observed = self.observed();
+        if let Seen::Present(object) = &observed.workload
+            && object["metadata"]["uid"] == uid
+        {
+            let object = Arc::clone(object);
+            self.change(|observed| observed.workload = Seen::Gone(object));
+        }
+        if observed.pods.iter().any(|pod| !pod.gone && pod.pod.metadata.uid.as_deref() == Some(uid)) {
+            let ours = self.deleted_by_us;
+            self.change(|observed| {
+                for pod in observed.pods.iter_mut().filter(|pod| pod.pod.metadata.uid.as_deref() == Some(uid)) {
+                    pod.gone = true;
+                    pod.deleted_by_us |= ours;
+                }
+            });
+        }
+    }
+
+    /// Everything was listed after this job was taken over.
+    pub(super) fn listed(&mut self) {
+        if let Some(manifest) = self.manifest.take()
+            && matches!(self.sender.borrow().workload, Seen::NotYet)
+        {
+            self.change(|observed| observed.workload = Seen::Gone(manifest));
+        }
+    }
+
+    /// When `Trouble` may be fetched again; `None`: now, and the next one not so soon.
+    pub(super) fn trouble_turn(&mut self, now: Instant) -> Option<Instant> {
+        if now < self.trouble_due {
+            return Some(self.trouble_due);
+        }
+        self.trouble_due = now + self.trouble_pause;
+        None
+    }
+
+    pub(super) fn trouble(&mut self, trouble: Trouble) {
+        let news = {
+            let known = &self.sender.borrow().trouble;
+            known.events != trouble.events || known.kueue != trouble.kueue || known.denied != trouble.denied
+        };
+        self.trouble_pause = if news { TROUBLE_PAUSE } else { (self.trouble_pause * 2).min(TROUBLE_PAUSE_LONGEST) };
+        self.trouble_due = Instant::now() + self.trouble_pause;
+        self.change(|observed| observed.trouble = trouble);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Observed)) {
+        self.sender.send_modify(|observed| change(Arc::make_mut(observed)));
+    }
+}
+
+/// Replaces a pod, or puts it behind those that are older.
+fn put(pods: &mut Vec<SeenPod>, pod: Pod, gone: bool, deleted_by_us: bool) {
+    let pod = Arc::new(pod);
+    if let Some(known) = pods.iter_mut().find(|known| known.pod.metadata.uid == pod.metadata.uid) {
+        known.pod = pod;
+        known.gone |= gone;
+        known.deleted_by_us |= deleted_by_us;
+        return;
+    }
+    let age = |pod: &Pod| (pod.metadata.creation_timestamp.as_ref().map(|time| time.0), pod.metadata.name.clone());
+    let place = pods.partition_point(|known| age(&known.pod) <= age(&pod));
+    pods.insert(place, SeenPod { pod, gone, deleted_by_us });
+}
+
+/// Which job an object belongs to, by its label.
+pub(super) fn owner(object: &Value) -> Option<&str> {
+    object["metadata"]["labels"][LABEL].as_str()
+}
+
+/// Leaves out what nobody reads and what is long.
+pub(super) fn trimmed(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.shift_remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.shift_remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::{ClusterPlace, Object, Resource};
+    use serde_json::json;
+
+    fn handle(api_version: &str, kind: &str) -> Handle {
+        let resource = Resource::of(api_version, kind);
+        let object = Object { resource, name: "rfm-x".into(), manifest: json!({"kind": kind}), uid: Some("w".into()) };
+        Handle {
+            place: ClusterPlace { context: None, namespace: "n".into() },
+            objects: vec![object],
+            workload: 0,
+            expected_pods: None,
+            rules: crate::kind::WorkloadRules::default(),
+            keep_seconds: 0,
+        }
+    }
+
+    fn pod(name: &str, uid: &str, second: u8) -> Value {
+        json!({"metadata": {"name": name, "uid": uid, "creationTimestamp": format!("2026-01-01T00:00:0{second}Z")}})
+    }
+
+    fn names(tracked: &Tracked) -> Vec<(String, bool, bool)> {
+        let observed = tracked.observed();
+        let one = |pod: &SeenPod| (pod.pod.metadata.name.clone().unwrap_or_default(), pod.gone, pod.deleted_by_us);
+        observed.pods.iter().map(one).collect()
+    }
+
+    #[test]
+    fn pods_are_kept_oldest_first_and_stay_when_they_are_gone() {
+        let tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        tracked.pod(pod("b", "2", 2), false);
+        tracked.pod(pod("a", "1", 1), false);
+        tracked.pod(pod("b", "2", 2), true);
+        tracked.vanished("1");
+        tracked.vanished("unknown");
+        assert_eq!(names(&tracked), [("a".into(), true, false), ("b".into(), true, false)]);
+    }
+
+    #[test]
+    fn a_pod_is_its_own_workload() {
+        let tracked = Tracked::new(&handle("v1", "Pod"), Timestamp(0), false);
+        assert!(matches!(tracked.observed().workload, Seen::NotYet));
+        tracked.pod(pod("rfm-x", "1", 1), false);
+        assert!(matches!(tracked.observed().workload, Seen::Present(_)));
+        tracked.vanished("1");
+        assert!(matches!(tracked.observed().workload, Seen::Gone(_)));
+    }
+
+    #[test]
+    fn what_we_delete_is_told_from_what_others_delete() {
+        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        tracked.pod(pod("a", "1", 1), true);
+        tracked.pod(pod("b", "2", 2), false);
+        tracked.deleted_by_us();
+        tracked.vanished("2");
+        assert_eq!(names(&tracked), [("a".into(), true, false), ("b".into(), true, true)]);
+    }
+
+    #[test]
+    fn a_job_that_was_taken_over_and_is_not_listed_is_gone() {
+        let mut adopted = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), true);
+        let mut fresh = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        adopted.listed();
+        fresh.listed();
+        assert!(matches!(adopted.observed().workload, Seen::Gone(_)));
+        assert!(matches!(fresh.observed().workload, Seen::NotYet));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trouble_that_stays_the_same_is_asked_for_less_often() {
+        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let mut pauses = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(tracked.trouble_turn(Instant::now()), None);
+            tracked.trouble(Trouble::default());
+            let due = tracked.trouble_turn(Instant::now()).unwrap();
+            pauses.push((due - Instant::now()).as_secs());
+            tokio::time::sleep_until(due).await;
+        }
+        assert_eq!(pauses, [20, 40, 60, 60, 60]);
+    }
+
+    #[test]
+    fn long_fields_that_nobody_reads_are_left_out() {
+        let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": "long", "a": "b"});
+        let object = json!({"metadata": {"name": "x", "managedFields": [1], "annotations": annotations}});
+        assert_eq!(trimmed(object), json!({"metadata": {"name": "x", "annotations": {"a": "b"}}}));
+    }
+}

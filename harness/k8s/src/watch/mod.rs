@@ -1,0 +1,252 @@
+//! One watch for all jobs of a session in a place, however many there are: pods by the session's label, and each kind of workload.
+//!
+//! ```text
+//! register(job) ---------> Tracked (a level: Arc<Observed>) ---changed---> wait, logs, end
+//!                              ^
+//! follow(pods, rfm-session)  --+-- by label rfm
+//! follow(kind, rfm-session)  --+
+//! follow(pods, rule's selector | pods owned by the workload): only where our label does not reach the pods
+//! trouble(job): events and Kueue's word, asked for while nothing moves
+//! ```
+//! Not done here: judging. `status` says what an `Observed` means.
+
+mod follow;
+mod health;
+mod job;
+mod owners;
+mod trouble;
+
+pub(crate) use health::Downs;
+
+use crate::{
+    client::Cluster,
+    handle::{Handle, LABEL, Resource, SESSION_LABEL},
+    observed::Observed,
+};
+use follow::{Change, Sink, Source, follow};
+use health::Health;
+use job::{Tracked, owner, trimmed};
+use muster_core::{
+    Value,
+    case::{Identifier, SessionId},
+    time::Timestamp,
+};
+use owners::Owners;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::Instant,
+};
+
+/// The watches of one session in one place.
+pub struct Watch {
+    cluster: Arc<Cluster>,
+    session: SessionId,
+    jobs: Jobs,
+    health: Health,
+    shared: Mutex<BTreeMap<Source, Running>>,
+    /// For jobs whose pods do not carry our label.
+    extra: Mutex<BTreeMap<Identifier, Running>>,
+}
+
+#[derive(Clone, Default)]
+struct Jobs(Arc<Mutex<BTreeMap<Identifier, Tracked>>>);
+
+impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Identifier, Tracked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch, ended when this is dropped.
+struct Running {
+    task: JoinHandle<()>,
+    resync: Arc<Notify>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Watch {
+    /// Nothing is asked before the first job is registered.
+    pub fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
+        let (jobs, health) = (Jobs::default(), Health::new());
+        Self { cluster, session, jobs, health, shared: Mutex::default(), extra: Mutex::default() }
+    }
+
+    /// Watches a job that is about to be created: nothing of it can have been missed.
+    pub fn register(&self, identifier: &Identifier, handle: &Handle, now: Timestamp) -> watch::Receiver<Arc<Observed>> {
+        self.tracked(identifier, handle, now, false)
+    }
+
+    /// Watches a job that may exist since long ago, unless it is watched already.
+    pub fn observe(&self, identifier: &Identifier, handle: &Handle, now: Timestamp) -> watch::Receiver<Arc<Observed>> {
+        let was_launched = handle.workload().is_some_and(|object| object.uid.is_some());
+        self.tracked(identifier, handle, now, was_launched)
+    }
+
+    fn tracked(
+        &self,
+        identifier: &Identifier,
+        handle: &Handle,
+        now: Timestamp,
+        is_adopted: bool,
+    ) -> watch::Receiver<Arc<Observed>> {
+        let (receiver, is_new) = {
+            let mut jobs = self.jobs.lock();
+            let is_new = !jobs.contains_key(identifier);
+            let tracked = jobs.entry(identifier.clone()).or_insert_with(|| Tracked::new(handle, now, is_adopted));
+            (tracked.receiver(), is_new)
+        };
+        if is_new {
+            let pod = Resource::of("v1", "Pod");
+            let workload = handle.workload().map(|object| object.resource.clone());
+            self.share(pod, is_adopted);
+            if let Some(resource) = workload.filter(|resource| !resource.is_pod()) {
+                self.share(resource, is_adopted);
+            }
+        }
+        receiver
+    }
+
+    /// Starts the shared watch of a kind; one that runs tells everything again if `anew`.
+    fn share(&self, resource: Resource, anew: bool) {
+        let source = Source { resource, selector: Some(format!("{SESSION_LABEL}={}", self.session)) };
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match shared.get(&source) {
+            Some(running) if anew => running.resync.notify_one(),
+            Some(_) => {}
+            None => {
+                let sink = ByLabel { jobs: self.jobs.clone(), is_pods: source.resource.is_pod() };
+                let running = self.start(source.clone(), sink);
+                shared.insert(source, running);
+            }
+        }
+    }
+
+    fn start(&self, source: Source, sink: impl Sink + 'static) -> Running {
+        let resync = Arc::new(Notify::new());
+        let following = follow(Arc::clone(&self.cluster), source, Arc::clone(&resync), self.health.clone(), sink);
+        Running { task: tokio::spawn(following), resync }
+    }
+
+    /// Finds pods that do not carry our label: by the kind's selector, else by whom they belong to. Asked again, it does nothing.
+    pub(crate) fn find_unlabelled(&self, identifier: &Identifier, handle: &Handle) {
+        let Some(workload) = handle.workload().filter(|object| !object.resource.is_pod()) else { return };
+        let mut extra = self.extra.lock().unwrap_or_else(PoisonError::into_inner);
+        if extra.contains_key(identifier) {
+            return;
+        }
+        tracing::debug!(%identifier, kind = workload.resource.kind, "its pods do not carry our label: another watch");
+        let selector = handle.rules.pods.selector.as_ref().map(|selector| selector.replace("{name}", &workload.name));
+        let owners = selector.is_none().then(|| Owners::new(Arc::clone(&self.cluster)));
+        let sink = OfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners };
+        let running = self.start(Source { resource: Resource::of("v1", "Pod"), selector }, sink);
+        extra.insert(identifier.clone(), running);
+    }
+
+    /// Nobody wants to know of it any more.
+    pub(crate) fn forget(&self, identifier: &Identifier) {
+        self.jobs.lock().remove(identifier);
+        self.extra.lock().unwrap_or_else(PoisonError::into_inner).remove(identifier);
+    }
+
+    /// What vanishes of it from now on has not been taken by others.
+    pub(crate) fn deleted_by_us(&self, identifier: &Identifier) {
+        if let Some(tracked) = self.jobs.lock().get_mut(identifier) {
+            tracked.deleted_by_us();
+        }
+    }
+
+    /// Which watches see nothing.
+    pub(crate) fn health(&self) -> watch::Receiver<Downs> {
+        self.health.receiver()
+    }
+
+    /// Asks why a job does not move and puts it into its `Observed`; `Some`: not before then.
+    pub(crate) async fn trouble(&self, identifier: &Identifier) -> Option<Instant> {
+        let (observed, is_composed) = {
+            let mut jobs = self.jobs.lock();
+            let tracked = jobs.get_mut(identifier)?;
+            if let Some(due) = tracked.trouble_turn(Instant::now()) {
+                return Some(due);
+            }
+            (tracked.observed(), tracked.is_composed)
+        };
+        let trouble = trouble::ask(&self.cluster, identifier, &observed, is_composed).await;
+        let mut jobs = self.jobs.lock();
+        let tracked = jobs.get_mut(identifier)?;
+        tracked.trouble(trouble);
+        tracked.trouble_turn(Instant::now())
+    }
+}
+
+/// Objects that carry our labels.
+struct ByLabel {
+    jobs: Jobs,
+    is_pods: bool,
+}
+
+impl Sink for ByLabel {
+    async fn take(&self, change: Change) {
+        let mut jobs = self.jobs.lock();
+        let (object, gone) = match change {
+            Change::Applied(object) => (object, false),
+            Change::Deleted(object) => (object, true),
+            Change::Vanished(uid) => return jobs.values().for_each(|job| job.vanished(&uid)),
+            Change::Listed => return jobs.values_mut().filter(|job| job.is_pod == self.is_pods).for_each(Tracked::listed),
+        };
+        let Some(job) = owner(&object).and_then(Identifier::parse).and_then(|id| jobs.get(&id)) else { return };
+        if self.is_pods {
+            job.pod(trimmed(object), gone);
+        } else if object["metadata"]["name"] == *job.name {
+            job.workload(trimmed(object), gone);
+        }
+    }
+}
+
+/// Pods that belong to one job although they do not say so.
+struct OfJob {
+    jobs: Jobs,
+    identifier: Identifier,
+    /// `None`: the selector has found the right ones.
+    owners: Option<Owners>,
+}
+
+impl Sink for OfJob {
+    async fn take(&self, change: Change) {
+        let (object, gone) = match change {
+            Change::Applied(object) => (object, false),
+            Change::Deleted(object) => (object, true),
+            Change::Vanished(uid) => {
+                return self.jobs.lock().get(&self.identifier).into_iter().for_each(|job| job.vanished(&uid));
+            }
+            Change::Listed => return,
+        };
+        // One with our label comes by the shared watch, or is another job's.
+        if object["metadata"]["labels"].get(LABEL).is_some() {
+            return;
+        }
+        if let Some(owners) = &self.owners {
+            let root = self.jobs.lock().get(&self.identifier).and_then(|job| uid_of_workload(&job.observed()));
+            let Some(root) = root else { return };
+            if !owners.lead_to(&object, &root).await {
+                return;
+            }
+        }
+        if let Some(job) = self.jobs.lock().get(&self.identifier) {
+            job.pod(trimmed(object), gone);
+        }
+    }
+}
+
+fn uid_of_workload(observed: &Observed) -> Option<String> {
+    observed.workload.object().and_then(|object: &Arc<Value>| object["metadata"]["uid"].as_str()).map(str::to_owned)
+}

@@ -1,0 +1,83 @@
+//! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
+
+use crate::{client::Cluster, handle::Resource};
+use muster_core::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// No chain of controllers that makes sense is longer.
+const LONGEST: usize = 6;
+
+/// A controller, as a dependent names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Controller {
+    resource: Resource,
+    name: String,
+    uid: String,
+}
+
+/// Who owns whom, as far as it was asked.
+pub(super) struct Owners {
+    cluster: Arc<Cluster>,
+    /// By uid: its own controller, if it has one.
+    known: Mutex<BTreeMap<String, Option<Controller>>>,
+}
+
+impl Owners {
+    pub(super) fn new(cluster: Arc<Cluster>) -> Self {
+        Self { cluster, known: Mutex::default() }
+    }
+
+    /// Whether the controllers of `object` end at, or pass, the object with the uid `root`.
+    pub(super) async fn lead_to(&self, object: &Value, root: &str) -> bool {
+        let mut next = controller(object);
+        for _ in 0..LONGEST {
+            match next {
+                Some(controller) if controller.uid == root => return true,
+                Some(controller) => next = self.above(&controller).await,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// What cannot be read is taken to belong to nobody: another right would be needed, and a pod too many is worse than none.
+    async fn above(&self, below: &Controller) -> Option<Controller> {
+        if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&below.uid) {
+            return known.clone();
+        }
+        let above = match self.cluster.get(&below.resource, &below.name).await {
+            Ok(object) => controller(&object),
+            Err(error) => {
+                tracing::debug!(%error, "an owner cannot be read");
+                None
+            }
+        };
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(below.uid.clone(), above.clone());
+        above
+    }
+}
+
+fn controller(object: &Value) -> Option<Controller> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true).or_else(|| owners.first())?;
+    let text = |key: &str| owner[key].as_str();
+    let resource = Resource::of(text("apiVersion")?, text("kind")?);
+    Some(Controller { resource, name: text("name")?.to_owned(), uid: text("uid")?.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_controller_is_taken_before_other_owners() {
+        let owner = |kind: &str, controller: bool| json!({"apiVersion": "batch/v1", "kind": kind, "name": "x", "uid": kind, "controller": controller});
+        let pod = json!({"metadata": {"ownerReferences": [owner("Other", false), owner("Job", true)]}});
+        assert_eq!(controller(&pod).map(|owner| owner.uid), Some("Job".into()));
+        assert_eq!(controller(&json!({"metadata": {}})), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! What is asked for only while a job does not move: events, and what Kueue says of it.
+
+use crate::{
+    client::{
+        Cluster, Selection,
+        error::{ApiError, Why},
+    },
+    clock,
+    handle::{LABEL, Resource},
+    observed::{Observed, SeenPod, Trouble},
+};
+use k8s_openapi::api::core::v1::Event;
+use muster_core::{Value, case::Identifier};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Events of so many pods are asked for, those first that do not run: the others would say the same.
+const PODS: usize = 4;
+/// Events of so many objects between workload and pods.
+const BETWEEN: usize = 4;
+const KUEUE: &str = "kueue.x-k8s.io";
+const KUEUE_LABEL: &str = "kueue.x-k8s.io/job-uid";
+
+/// Asks. What may not be asked is written down in `denied`; what fails otherwise is asked again the next time.
+pub(super) async fn ask(cluster: &Cluster, identifier: &Identifier, observed: &Observed, is_composed: bool) -> Trouble {
+    let mut asking = Asking { cluster, trouble: Trouble { at: Some(clock::now()), ..Trouble::default() } };
+    let workload = observed.workload.object().and_then(|object| uid(object)).map(str::to_owned);
+    let mut uids: Vec<String> = workload.iter().cloned().collect();
+    if is_composed {
+        uids.extend(asking.between(identifier).await);
+    }
+    uids.extend(waiting_pods(observed));
+    uids.dedup();
+    for uid in &uids {
+        if !asking.events(uid).await {
+            break;
+        }
+    }
+    asking
+        .trouble
+        .events
+        .sort_by_key(|event| event.last_timestamp.as_ref().map(|time| time.0).or(event.event_time.as_ref().map(|time| time.0)));
+    if let (Some(uid), true) = (&workload, concerns_kueue(observed)) {
+        asking.trouble.kueue = asking.kueue(uid).await;
+    }
+    asking.trouble
+}
+
+struct Asking<'a> {
+    cluster: &'a Cluster,
+    trouble: Trouble,
+}
+
+impl Asking<'_> {
+    async fn list(&mut self, resource: &Resource, which: Selection<'_>) -> Option<Vec<Value>> {
+        match self.cluster.list(resource, which).await {
+            Ok(listed) => Some(listed.items),
+            Err(error) => {
+                self.denied(&error, resource);
+                None
+            }
+        }
+    }
+
+    fn denied(&mut self, error: &ApiError, resource: &Resource) {
+        let right = format!("list {}", resource.for_kubectl());
+        if error.why() == Why::NotAllowed && !self.trouble.denied.contains(&right) {
+            self.trouble.denied.push(right);
+        }
+    }
+
+    /// The events of one object; `false`: there is no point in asking for others.
+    async fn events(&mut self, uid: &str) -> bool {
+        let resource = Resource { plural: Some("events".into()), ..Resource::of("v1", "Event") };
+        let field = format!("involvedObject.uid={uid}");
+        let Some(items) = self.list(&resource, Selection { labels: None, fields: Some(&field) }).await else { return false };
+        let events = items.into_iter().filter_map(|item| Event::deserialize(item).ok());
+        self.trouble.events.extend(events.map(|mut event| {
+            event.metadata.managed_fields = None;
+            Arc::new(event)
+        }));
+        true
+    }
+
+    /// Jobs that the workload's operator has made, with our label.
+    async fn between(&mut self, identifier: &Identifier) -> Vec<String> {
+        let resource = Resource { plural: Some("jobs".into()), ..Resource::of("batch/v1", "Job") };
+        let label = format!("{LABEL}={identifier}");
+        let items = self.list(&resource, Selection { labels: Some(&label), fields: None }).await;
+        items.into_iter().flatten().filter_map(|item| uid(&item).map(str::to_owned)).take(BETWEEN).collect()
+    }
+
+    /// Kueue's Workload of the object.
+    async fn kueue(&mut self, of: &str) -> Option<Arc<Value>> {
+        let version = self.cluster.preferred_version(KUEUE).await.ok()??;
+        let plural = Some("workloads".to_owned());
+        let resource = Resource { group: KUEUE.to_owned(), version, kind: "Workload".to_owned(), plural };
+        let label = format!("{KUEUE_LABEL}={of}");
+        self.list(&resource, Selection { labels: Some(&label), fields: None }).await?.pop().map(Arc::new)
+    }
+}
+
+/// Pods that do not run yet, newest first.
+fn waiting_pods(observed: &Observed) -> Vec<String> {
+    let phase = |pod: &SeenPod| pod.pod.status.as_ref().and_then(|status| status.phase.clone());
+    let waiting =
+        observed.pods.iter().rev().filter(|pod| !pod.gone && !matches!(phase(pod).as_deref(), Some("Running" | "Succeeded")));
+    waiting.filter_map(|pod| pod.pod.metadata.uid.clone()).take(PODS).collect()
+}
+
+/// It waits in a queue, or is held back by somebody.
+fn concerns_kueue(observed: &Observed) -> bool {
+    let Some(object) = observed.workload.object() else { return false };
+    let metadata = &object["metadata"];
+    let labelled = metadata["labels"].as_object().is_some_and(|labels| labels.keys().any(|key| key.starts_with(KUEUE)));
+    labelled || object["spec"]["suspend"] == true || object["spec"]["schedulingGates"].is_array()
+}
+
+fn uid(object: &Value) -> Option<&str> {
+    object["metadata"]["uid"].as_str()
+}
