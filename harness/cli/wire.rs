@@ -54,7 +54,12 @@ impl Wired {
         if let Some(kubernetes) = &self.kubernetes {
             return Ok(Arc::clone(kubernetes));
         }
-        let kubernetes = Arc::new(Kubernetes::new(Contexts::load()?));
+        let contexts = Contexts::load()?;
+        if contexts.is_empty() {
+            // It says where it has looked.
+            contexts.place(None, None)?;
+        }
+        let kubernetes = Arc::new(Kubernetes::new(contexts));
         self.kubernetes = Some(Arc::clone(&kubernetes));
         Ok(kubernetes)
     }

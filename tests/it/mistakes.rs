@@ -61,14 +61,29 @@ fn bad_usage_is_one_sentence() {
 #[test]
 fn a_system_that_cannot_be_launched_on_yet_says_so_before_anything_runs() {
     let sandbox = Sandbox::new();
+    sandbox.write("check.yaml", "name: pod\nvalid_systems: [k]\nec2_config: {}\nexecutable: a\nsanity: []\n");
+    sandbox.write(
+        "site-config/k.yaml",
+        "name: k\npartitions: [{ name: p, scheduler: ec2, environs: [default] }]\nenvironments: [{ name: default }]\n",
+    );
+    let listed = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-l"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let ended = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-r"]);
+    assert_eq!(ended.code, Some(2));
+    assert_snapshot!(ended.stderr);
+}
+
+#[test]
+fn a_partition_on_kubernetes_without_a_cluster_says_so_before_anything_runs() {
+    let sandbox = Sandbox::new();
     sandbox.write("check.yaml", "name: pod\nvalid_systems: [k]\nimage: busybox\ncommand: [true]\nsanity: []\n");
     sandbox.write(
         "site-config/k.yaml",
         "name: k\npartitions: [{ name: p, scheduler: k8s, environs: [default] }]\nenvironments: [{ name: default }]\n",
     );
-    let listed = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-l"]);
-    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-    let ended = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-r"]);
+    let mut command = sandbox.command(&["-c", "check.yaml", "--system", "k", "-r"]);
+    command.env("KUBECONFIG", "missing").env_remove("KUBERNETES_SERVICE_HOST");
+    let ended = sandbox.ended(&command.output().expect("runs"));
     assert_eq!(ended.code, Some(2));
     assert_snapshot!(ended.stderr);
 }
