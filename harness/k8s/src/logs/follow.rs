@@ -7,7 +7,7 @@
 //! Everything runs within the stream that is returned: dropping it ends every request.
 
 use super::{
-    life::{self, Life},
+    life::{self, Identity, Life},
     pace::Pace,
     reader::Reader,
     section::{Section, Shared},
@@ -15,8 +15,8 @@ use super::{
 use crate::{
     client::Cluster,
     handle::Handle,
-    observed::{Assessment, Observed, Verdict},
-    sections::{containers, origin},
+    observed::{Assessment, Observed, SeenPod, Verdict},
+    sections::{ContainerLog, containers, origin},
     status::{Patience, assess},
 };
 use futures_util::{StreamExt, stream, stream::FuturesUnordered};
@@ -33,6 +33,8 @@ use tokio::{
 
 /// Streams of one job that are open at once. More containers are read in turns.
 const FOLLOWS: usize = 200;
+/// Logs of one job that are read to their end at once.
+const READS: usize = 32;
 /// Chunks that wait to be taken, before no more is read.
 const WAITING: usize = 16;
 
@@ -56,9 +58,18 @@ pub(super) fn collect_at(
 ) -> Chunks<'static> {
     let (out, chunks) = mpsc::channel(WAITING);
     let (is_over, over) = watch::channel(false);
-    let (follows, turn) = (Semaphore::new(follows), Mutex::new(()));
-    let shared = Shared { cluster, observed: observed.clone(), over, out, follows, turn, pace };
-    let drive = Drive { shared: Arc::new(shared), handle, from, observed, is_over, begun: BTreeSet::new(), over_since: None };
+    let (follows, turn, reads) = (Semaphore::new(follows), Mutex::new(()), Semaphore::new(READS));
+    let shared = Shared { cluster, observed: observed.clone(), over, out, follows, turn, reads, pace };
+    let drive = Drive {
+        shared: Arc::new(shared),
+        handle,
+        from,
+        observed,
+        is_over,
+        begun: BTreeSet::new(),
+        all_begun: BTreeSet::new(),
+        over_since: None,
+    };
     let driver = Some(Box::pin(drive.run()));
     Box::pin(stream::unfold((driver, chunks), |(mut driver, mut chunks)| async move {
         loop {
@@ -82,8 +93,9 @@ struct Drive {
     from: LogMarks,
     observed: watch::Receiver<Arc<Observed>>,
     is_over: watch::Sender<bool>,
-    /// Uid and container.
-    begun: BTreeSet<(String, String)>,
+    begun: BTreeSet<Identity>,
+    /// Pods of which every container has.
+    all_begun: BTreeSet<String>,
     over_since: Option<Clock>,
 }
 
@@ -119,42 +131,55 @@ impl Drive {
     /// Containers that have begun since they were last looked at; the first of all first.
     fn new_sections(&mut self, seen: &Observed) -> Vec<Section> {
         let mut new = Vec::new();
-        for pod in &seen.pods {
-            let Some(uid) = &pod.pod.metadata.uid else { continue };
-            for container in containers(&pod.pod, &self.handle.rules).into_iter().filter(crate::sections::ContainerLog::logged) {
-                let identity = (uid.clone(), container.name);
-                // Nothing is left of a pod that was gone before it was read.
-                let begun = life::of(pod, &identity.1).life != Life::NotYet;
-                if !begun || self.begun.contains(&identity) {
-                    continue;
+        for (place, pod) in seen.pods.iter().enumerate() {
+            let Some(uid) = pod.pod.metadata.uid.as_ref().filter(|uid| !self.all_begun.contains(*uid)) else { continue };
+            let mut all = true;
+            for container in containers(&pod.pod, &self.handle.rules).into_iter().filter(ContainerLog::logged) {
+                let identity = Identity { uid: uid.clone(), container: container.name };
+                if life::of(pod, &identity.container).life == Life::NotYet {
+                    all = false;
+                } else if self.begun.insert(identity.clone()) {
+                    new.push(self.section(pod, place, identity, container.primary));
                 }
-                let origin = origin(&pod.pod, &identity.1, &self.handle);
-                let title = origin.title();
-                new.push(Section {
-                    shared: Arc::clone(&self.shared),
-                    mark: self.from.iter().find(|mark| mark.section == title).cloned(),
-                    first: container.primary && origin.role == 0 && origin.index == 0,
-                    pod: origin.name.clone(),
-                    origin,
-                    title,
-                    uid: identity.0.clone(),
-                    container: identity.1.clone(),
-                    reader: Reader::default(),
-                    base: 0,
-                    warned: false,
-                });
-                self.begun.insert(identity);
+            }
+            if all {
+                self.all_begun.insert(uid.clone());
             }
         }
-        new.sort_by(|one, other| (!one.first, one.origin.key()).cmp(&(!other.first, other.origin.key())));
+        if !new.is_empty() {
+            let origins = seen.pods.iter().map(|pod| origin(&pod.pod, "", &self.handle));
+            let first = origins.min_by(|one, other| one.key().cmp(&other.key())).map(|first| first.name);
+            for section in &mut new {
+                section.first &= first.as_ref() == Some(&section.pod);
+            }
+            new.sort_by(|one, other| (!one.first, one.origin.key()).cmp(&(!other.first, other.origin.key())));
+        }
         new
+    }
+
+    fn section(&self, pod: &SeenPod, place: usize, identity: Identity, primary: bool) -> Section {
+        let origin = origin(&pod.pod, &identity.container, &self.handle);
+        let title = origin.title();
+        Section {
+            shared: Arc::clone(&self.shared),
+            mark: self.from.iter().find(|mark| mark.section == title).cloned(),
+            first: primary,
+            pod: origin.name.clone(),
+            origin,
+            title,
+            identity,
+            place,
+            reader: Reader::default(),
+            base: 0,
+            warned: false,
+        }
     }
 
     /// Is the job over, and if not, when to look again.
     fn is_over(&self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
         let now = Timestamp(Instant::now().as_microsecond());
         let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
-        let runs = |seen: &crate::observed::SeenPod| !life::over(seen) && self.runs(seen);
+        let runs = |seen: &SeenPod| !life::over(seen) && self.runs(seen);
         let over = match verdict {
             Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => true,
             // Somebody is about to end it; what runs still has something to say.
@@ -164,7 +189,7 @@ impl Drive {
         (over || !told, recheck_in)
     }
 
-    fn runs(&self, seen: &crate::observed::SeenPod) -> bool {
+    fn runs(&self, seen: &SeenPod) -> bool {
         let all = containers(&seen.pod, &self.handle.rules);
         all.iter().any(|container| matches!(life::of(seen, &container.name).life, Life::Running(_)))
     }

@@ -43,10 +43,18 @@ impl Life {
     }
 }
 
-/// The container of the pod with this uid.
-pub(super) fn look(observed: &Observed, uid: &str, container: &str) -> Look {
-    let seen = observed.pods.iter().find(|seen| seen.pod.metadata.uid.as_deref() == Some(uid));
-    seen.map_or(UNSEEN, |seen| of(seen, container))
+/// Which container of which pod.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    pub uid: String,
+    pub container: String,
+}
+
+/// The container as it is now. `place`: where its pod stood; pods stay where they are, and there may be thousands.
+pub(super) fn look(observed: &Observed, place: usize, identity: &Identity) -> Look {
+    let is_it = |seen: &&SeenPod| seen.pod.metadata.uid.as_ref() == Some(&identity.uid);
+    let seen = observed.pods.get(place).filter(is_it).or_else(|| observed.pods.iter().find(is_it));
+    seen.map_or(UNSEEN, |seen| of(seen, &identity.container))
 }
 
 pub(super) fn of(seen: &SeenPod, container: &str) -> Look {

@@ -13,7 +13,7 @@
 mod last;
 
 use super::{
-    life::{Life, Look, look},
+    life::{Identity, Life, Look, look},
     pace::Pace,
     reader::{Fed, Reader},
 };
@@ -32,10 +32,10 @@ use muster_core::{
     stdout::SectionOrigin,
     time::Timestamp,
 };
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::{Mutex, Semaphore, mpsc, watch},
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 /// The node may have rotated the log: it does so at 10 MiB unless told otherwise.
@@ -52,6 +52,8 @@ pub(super) struct Shared {
     pub follows: Semaphore,
     /// Those without a stream read one after the other.
     pub turn: Mutex<()>,
+    /// Last reads at once: pods that began together end together.
+    pub reads: Semaphore,
     pub pace: Pace,
 }
 
@@ -61,8 +63,9 @@ pub(super) struct Section {
     pub origin: SectionOrigin,
     pub title: String,
     pub pod: String,
-    pub uid: String,
-    pub container: String,
+    pub identity: Identity,
+    /// Where its pod stands in the observation.
+    pub place: usize,
     /// It is followed however many others there are.
     pub first: bool,
     pub mark: Option<LogMark>,
@@ -156,8 +159,10 @@ impl Section {
     }
 
     async fn lost_lives(&mut self) -> Result<(), Closed> {
-        let why =
-            format!("container {} was restarted more than once: the node keeps the log of its last start only", self.container);
+        let why = format!(
+            "container {} was restarted more than once: the node keeps the log of its last start only",
+            self.identity.container
+        );
         self.gap(why).await
     }
 
@@ -210,15 +215,7 @@ impl Section {
             Err(error) => return self.refused(error).await,
         };
         let lag = self.shared.pace.lag;
-        let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
-        let (uid, container) = (self.uid.clone(), self.container.clone());
-        let ended = async {
-            tokio::select! {
-                _ = observed.wait_for(|observed| now(look(observed, &uid, &container), life, false) != Now::Running) => {}
-                _ = over.wait_for(|over| *over) => {}
-            }
-        };
-        let mut ended = pin!(ended);
+        let mut ended = pin!(self.ended(life));
         let mut is_over = false;
         loop {
             let quiet = if is_over { lag } else { silence };
@@ -242,20 +239,24 @@ impl Section {
         }
     }
 
-    /// What is there now, when it is our turn.
+    /// What is there now, when it is our turn; the end does not wait for its turn.
     async fn poll(&mut self, life: i32) -> Result<How, Closed> {
         let shared = Arc::clone(&self.shared);
-        let _turn = shared.turn.lock().await;
-        if self.now(life) != Now::Running {
+        let turn = tokio::select! {
+            biased;
+            () = self.ended(life) => None,
+            turn = shared.turn.lock() => Some(turn),
+        };
+        if turn.is_none() {
             return Ok(How::Polled);
         }
         let query = self.query(false, false);
-        let read = match self.shared.cluster.log(&self.pod, &query).await {
+        let whole = match self.shared.cluster.log(&self.pod, &query).await {
             Ok(stream) => self.read_to_the_end(stream).await?,
             Err(error) => return self.refused(error).await,
         };
-        sleep(shared.pace.poll).await;
-        Ok(if read { How::Polled } else { How::Broke(None) })
+        self.not_running(life, shared.pace.poll).await;
+        Ok(if whole { How::Polled } else { How::Broke(None) })
     }
 
     /// `false`: it broke off.
@@ -275,7 +276,7 @@ impl Section {
     fn query(&mut self, follow: bool, previous: bool) -> LogQuery {
         self.reader.disconnect();
         let since = self.reader.resume_since().map(|second| Timestamp(second.saturating_mul(1_000_000)));
-        LogQuery { container: self.container.clone(), follow, since, previous, limit_bytes: None }
+        LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }
     }
 
     async fn refused(&mut self, error: ApiError) -> Result<How, Closed> {
@@ -334,7 +335,7 @@ impl Section {
     }
 
     fn look(&self) -> Look {
-        look(&self.shared.observed.borrow(), &self.uid, &self.container)
+        look(&self.shared.observed.borrow(), self.place, &self.identity)
     }
 
     fn now(&self, life: i32) -> Now {
@@ -343,21 +344,27 @@ impl Section {
 
     /// Until this life does not run any more, but no longer than this.
     async fn not_running(&self, life: i32, limit: Duration) {
+        // Either is a reason to look again.
+        let _ = timeout(limit, self.ended(life)).await;
+    }
+
+    /// Until this life does not run any more, or is not waited for.
+    fn ended(&self, life: i32) -> impl Future<Output = ()> + Send + use<> {
         let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
-        let changed = async {
+        let (identity, place) = (self.identity.clone(), self.place);
+        async move {
             tokio::select! {
-                _ = observed.wait_for(|observed| now(look(observed, &self.uid, &self.container), life, false) != Now::Running) => {}
+                _ = observed.wait_for(|observed| now(look(observed, place, &identity), life, false) != Now::Running) => {}
                 _ = over.wait_for(|over| *over) => {}
             }
-        };
-        let _ = timeout(limit, changed).await;
+        }
     }
 
     /// The life after this one; `None`: there will be none.
     async fn next_life(&self, life: i32) -> Option<i32> {
         let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
-        let next = |observed: &Observed| look(observed, &self.uid, &self.container).life.number().filter(|next| *next > life);
-        let decided = |observed: &Arc<Observed>| look(observed, &self.uid, &self.container).pod_over || next(observed).is_some();
+        let next = |observed: &Observed| look(observed, self.place, &self.identity).life.number().filter(|next| *next > life);
+        let decided = |observed: &Arc<Observed>| look(observed, self.place, &self.identity).pod_over || next(observed).is_some();
         tokio::select! {
             biased;
             seen = observed.wait_for(decided) => seen.ok().and_then(|seen| next(&seen)),

@@ -334,6 +334,8 @@ async fn more_containers_than_streams_are_read_in_turns() {
     assert_eq!(collected.texts.len(), 12);
     assert!(collected.texts.values().all(|text| text == lines(20).as_bytes()));
     assert_eq!((collected.ended.len(), collected.gaps), (12, vec![]));
+    let followed = scene.api.requests().iter().filter(|request| request.has("follow=true")).count();
+    assert!(followed < 12 && scene.log_requests() > 12 + followed, "{followed} followed");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::{Closed, Now, Section, never};
 use crate::{client::jittered, logs::reader::Reader};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
 /// So often the last read is tried.
@@ -28,6 +28,9 @@ impl Section {
             }
             // Texts of earlier replies do not speak of this one.
             self.reader.take_notes();
+            let shared = Arc::clone(&self.shared);
+            // The semaphore is never closed: without a permit it would only be less polite.
+            let read_permit = shared.reads.acquire().await.ok();
             let query = self.query(false, now == Now::Previous);
             match self.shared.cluster.log(&self.pod, &query).await {
                 Ok(stream) => {
@@ -48,6 +51,7 @@ impl Section {
                     why = error.message();
                 }
             }
+            drop(read_permit);
             if read < LAST_READS {
                 sleep(jittered(pause).max(at_least)).await;
                 pause = (pause * 2).min(pace.longest_pause);
