@@ -63,15 +63,6 @@ pub struct Created {
     pub warnings: Vec<String>,
 }
 
-/// How an object is changed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Patch {
-    /// RFC 7386: maps merge, null deletes.
-    Merge(Value),
-    /// RFC 6902: a list of operations.
-    Json(Value),
-}
-
 /// What happens to an object's dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
@@ -213,13 +204,10 @@ impl Cluster {
         }
     }
 
-    /// Changes an object.
-    pub async fn patch(&self, resource: &Resource, name: &str, patch: &Patch) -> Result<Value, ApiError> {
+    /// Changes an object by a merge patch (RFC 7386): maps merge, null deletes.
+    pub async fn patch(&self, resource: &Resource, name: &str, patch: &Value) -> Result<Value, ApiError> {
         let (mut call, _) = self.call(RequestKind::Patch, "patch", Method::PATCH, resource, Some(name)).await?;
-        call.body = Some(match patch {
-            Patch::Merge(patch) => ("application/merge-patch+json", patch.to_string().into_bytes()),
-            Patch::Json(patch) => ("application/json-patch+json", patch.to_string().into_bytes()),
-        });
+        call.body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
         self.send(&call).await?.json(&call)
     }
 

@@ -29,7 +29,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// One call tries for so long; whoever calls decides what follows. Below the limit of a launch.
 const RETRY_LIMIT: Duration = Duration::from_secs(40);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// No answer that we ask for is larger.
 const LARGEST_ANSWER: usize = 64 << 20;
 

@@ -1,0 +1,143 @@
+//! Ends the compute of a job and keeps its objects.
+
+use super::{End, LIMIT, words};
+use crate::{
+    client::{
+        error::{ApiError, Why},
+        rfc3339,
+    },
+    clock, diagnosis,
+    handle::{EXPIRES_ANNOTATION, KEPT_LABEL, Object},
+    kind::Stop,
+    observed::{Observed, Verdict},
+    status::assess,
+};
+use k8s_openapi::api::core::v1::Pod;
+use muster_core::{
+    Value,
+    scheduler::{JobStatus, Leftovers},
+};
+use serde_json::json;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::time::timeout_at;
+
+impl End<'_> {
+    pub(super) async fn stop(mut self) -> Result<Leftovers, ApiError> {
+        let Some(workload) = self.handle.workload().filter(|workload| workload.uid.is_some()).cloned() else {
+            return self.delete().await;
+        };
+        // Events are gone in an hour, and with them the reason.
+        self.tenancy.watch.trouble(&self.job.identifier).await;
+        let is_over = self.is_over();
+        if !is_over && self.must_go() {
+            let files = self.diagnosis();
+            self.keep_files(files).await;
+            return self.delete().await;
+        }
+        let stop = match &self.handle.rules.stop {
+            Stop::Patch(patch) if !is_over => patch.clone(),
+            _ => json!({}),
+        };
+        let was_there = self.mark(&workload, stop).await?;
+        let mut leftovers = Leftovers::default();
+        if was_there && !is_over && !self.stopped().await {
+            leftovers.items.push(format!(
+                "{} in {} still runs {} s after it was told to stop; {}",
+                words::title(&workload.resource, &workload.name),
+                self.handle.place,
+                LIMIT.as_secs(),
+                words::delete_command(&self.handle.place, &workload.resource, &workload.name),
+            ));
+        }
+        for object in self.handle.objects.iter().filter(|object| object.uid.is_some() && object.name != workload.name) {
+            if let Err(error) = self.mark(object, json!({})).await {
+                tracing::debug!(%error, "a helper is not marked as kept");
+            }
+        }
+        self.keep_files(self.diagnosis()).await;
+        if was_there {
+            leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());
+            leftovers.delete = diagnosis::delete(&self.handle);
+        }
+        Ok(leftovers)
+    }
+
+    /// It ended by itself, or is gone.
+    fn is_over(&mut self) -> bool {
+        let observed = Arc::clone(&self.observed.borrow_and_update());
+        let verdict = assess(&self.handle, &observed, clock::now(), self.patience).verdict;
+        matches!(verdict, Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }))
+    }
+
+    /// Nothing but its deletion ends it: its kind knows no other way, or it is a pod that no kubelet has taken, whose deadline
+    /// nobody would enforce while it holds its quota.
+    fn must_go(&self) -> bool {
+        if self.handle.rules.stop == Stop::Delete {
+            return true;
+        }
+        let is_pod = self.handle.workload().is_some_and(|workload| workload.resource.is_pod());
+        let has_begun = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
+        is_pod && !self.observed.borrow().pods.iter().any(|seen| has_begun(&seen.pod))
+    }
+
+    /// Marks an object as kept, and changes what else is asked; `false`: it is gone.
+    async fn mark(&self, object: &Object, mut patch: Value) -> Result<bool, ApiError> {
+        let expires = clock::now().plus(Duration::from_secs(self.handle.keep_seconds));
+        let mut metadata = json!({
+            "labels": {KEPT_LABEL: "true"},
+            "annotations": {EXPIRES_ANNOTATION: rfc3339(expires).unwrap_or_default()},
+        });
+        if let Some(uid) = &object.uid {
+            // Another object of this name is refused with a conflict.
+            metadata["uid"] = json!(uid);
+        }
+        patch["metadata"] = metadata;
+        match self.tenancy.cluster.patch(&object.resource, &object.name, &patch).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_gone() || error.why() == Why::Conflict => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until no pod of it runs.
+    async fn stopped(&mut self) -> bool {
+        loop {
+            if self.is_over() || (!self.observed.borrow().pods.is_empty() && nothing_runs(&self.observed.borrow())) {
+                return true;
+            }
+            match timeout_at(self.by, self.observed.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return false,
+            }
+        }
+    }
+
+    fn diagnosis(&self) -> Vec<(String, String)> {
+        diagnosis::files(&self.handle, &self.observed.borrow().clone())
+    }
+
+    /// What cannot be written is not worth an error: the objects are still there.
+    async fn keep_files(&self, files: Vec<(String, String)>) {
+        let folder = self.job.stage.join("diag");
+        if let Err(error) = write(&folder, &files).await {
+            tracing::warn!(%error, folder = %folder.display(), "the diagnosis cannot be written");
+        }
+    }
+}
+
+/// No pod takes anything any more.
+fn nothing_runs(observed: &Observed) -> bool {
+    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+    observed.pods.iter().all(|seen| seen.gone || matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
+}
+
+async fn write(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    tokio::fs::create_dir_all(folder).await?;
+    for (name, text) in files {
+        tokio::fs::write(folder.join(name), text).await?;
+    }
+    Ok(())
+}
