@@ -6,7 +6,11 @@ use crate::{
     world::{Deletion, World, now, uid},
 };
 use serde_json::{Value, json};
-use std::{sync::Weak, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 use tokio::{sync::mpsc, time::sleep};
 
 /// How long a Job waits whose pods may not be created.
@@ -16,24 +20,31 @@ const RETRY: Duration = Duration::from_millis(300);
 pub(crate) async fn control(world: Weak<World>, mut named: mpsc::UnboundedReceiver<Key>) {
     while let Some(key) = named.recv().await {
         let Some(world) = world.upgrade() else { return };
-        reconcile(&world, &key);
+        // A Job that was named a thousand times meanwhile is looked at once.
+        let mut keys = BTreeSet::from([key]);
+        while let Ok(key) = named.try_recv() {
+            keys.insert(key);
+        }
+        for key in keys {
+            reconcile(&world, &key);
+        }
     }
 }
 
-fn reconcile(world: &std::sync::Arc<World>, key: &Key) {
+fn reconcile(world: &Arc<World>, key: &Key) {
     let (job, pods) = {
         let state = world.state();
         let Some(job) = state.store.get(key).cloned() else { return };
         let own = state.store.dependents(uid(&job)).into_iter().filter(|key| key.is("", "pods"));
-        let pods: Vec<(Key, Value)> =
-            own.filter_map(|key| state.store.get(&key).map(|pod| (key.clone(), (**pod).clone()))).collect();
+        let pods: Vec<(Key, Arc<Value>)> =
+            own.filter_map(|key| state.store.get(&key).map(|pod| (key.clone(), Arc::clone(pod)))).collect();
         (job, pods)
     };
     if !job["metadata"]["deletionTimestamp"].is_null() || ended(&job) {
         return;
     }
     let count = |phase: &str| pods.iter().filter(|(_, pod)| pod["status"]["phase"] == phase).count();
-    let active: Vec<&(Key, Value)> =
+    let active: Vec<&(Key, Arc<Value>)> =
         pods.iter().filter(|(_, pod)| !terminal(pod) && pod["metadata"]["deletionTimestamp"].is_null()).collect();
     let (succeeded, failed) = (count("Succeeded"), count("Failed"));
     let spec = &job["spec"];
@@ -117,7 +128,7 @@ fn indexed(spec: &Value) -> bool {
 }
 
 /// The n-th index that no pod has which lives or succeeded.
-fn free_index(pods: &[(Key, Value)], n: usize) -> usize {
+fn free_index(pods: &[(Key, Arc<Value>)], n: usize) -> usize {
     let index = |pod: &Value| pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"].as_str()?.parse().ok();
     let taken: Vec<usize> =
         pods.iter().filter(|(_, pod)| pod["status"]["phase"] != "Failed").filter_map(|(_, pod)| index(pod)).collect();
@@ -153,7 +164,7 @@ fn pod(job: &Value, index: Option<usize>) -> Value {
 }
 
 /// The only sign of a quota that a Job gives.
-fn failed_create(world: &std::sync::Arc<World>, key: &Key, job: &Value, why: &str) {
+fn failed_create(world: &Arc<World>, key: &Key, job: &Value, why: &str) {
     let involved =
         json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": key.namespace, "name": key.name, "uid": uid(job)});
     let event = json!({"apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "FailedCreate", "count": 1,
