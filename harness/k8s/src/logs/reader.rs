@@ -31,6 +31,8 @@ pub struct Reader {
     fed: Fed,
     notes: Vec<String>,
     received: u64,
+    /// When the first line that ever came was written, in nanoseconds since the epoch.
+    first: Option<i64>,
 }
 
 /// What is new.
@@ -85,7 +87,7 @@ impl Reader {
     }
 
     fn with(known: Known) -> Self {
-        Self { known, line: Line::Held(Vec::new()), fed: Fed::default(), notes: Vec::new(), received: 0 }
+        Self { known, line: Line::Held(Vec::new()), fed: Fed::default(), notes: Vec::new(), received: 0, first: None }
     }
 
     /// Takes a piece of a reply, cut anywhere.
@@ -146,6 +148,11 @@ impl Reader {
         self.received
     }
 
+    /// Does the node's file, of which this is the beginning, begin after a line that it gave us? Then it is another file.
+    pub fn was_rotated(&self, beginning: &[u8]) -> bool {
+        split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
+    }
+
     /// Texts of the node that came in place of a log: `unable to retrieve container logs for ...`. They are taken away.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
@@ -187,6 +194,7 @@ impl Reader {
             return self.begin_long(line, true);
         }
         let Some((at, bytes)) = split(line) else { return self.note(line) };
+        self.first.get_or_insert(at);
         let seen = Seen { at, hash: Hash::of(bytes).value() };
         let verdict = self.known.judge(seen, bytes.len() as u64);
         if verdict.lost {
@@ -204,6 +212,7 @@ impl Reader {
             self.line = if ends { Line::Held(Vec::new()) } else { Line::Text };
             return self.note(held);
         };
+        self.first.get_or_insert(at);
         let (verdict, expected) = self.known.judge_long(at);
         if verdict.lost {
             self.gap();

@@ -1,5 +1,7 @@
 //! Following logs, against an API server that breaks streams on demand.
 
+mod rotation;
+
 use super::{follow::collect_at, pace::Pace};
 use crate::{
     client::Cluster,
@@ -299,23 +301,6 @@ async fn what_the_node_says_of_itself_is_no_output() {
     let collected = scene.collect().await;
     assert_eq!(collected.text("x"), "");
     insta::assert_snapshot!(collected.gaps.join("\n"), @"x: the end of the log could not be read: unable to retrieve container logs for containerd://3f2");
-}
-
-#[tokio::test]
-async fn a_rotation_while_the_stream_is_cut_is_a_gap() {
-    let scene = Scene::new().await;
-    scene.pod("run; lines 10; wait 300ms; log after; exit 0");
-    let rotate = async {
-        sleep(Duration::from_millis(150)).await;
-        scene.api.fault(Fault::status("GET", "/log", 500, "InternalError", "no").times(3));
-        scene.api.cut("/log");
-        scene.api.write_log("default", "x", "main", b"lost\n");
-        scene.api.rotate_log("default", "x", "main");
-    };
-    let (collected, ()) = tokio::join!(scene.collect(), rotate);
-    assert_eq!(collected.gaps.len(), 1, "{:?}", collected.gaps);
-    assert!(collected.gaps[0].contains("may be missing: the node rotated the log"), "{:?}", collected.gaps);
-    assert!(collected.text("x").ends_with("after\n"));
 }
 
 #[tokio::test]

@@ -1,14 +1,28 @@
 //! The last read: what a life has left when it is over, and the proof that nothing is missing.
+//!
+//! A stream that is followed leaves out, without a word, what the node rotates away before it is sent. A log that is long enough
+//! for that is asked for its first line once more: another one than at first proves a rotation. Not noticed: a rotation before
+//! the first request, and one of a pod that is gone by its end.
 
 use super::{Closed, Now, Section, never};
-use crate::{client::jittered, logs::reader::Reader};
+use crate::{
+    client::{LogQuery, error::ApiError, jittered},
+    logs::reader::Reader,
+};
+use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// So often the last read is tried.
 const LAST_READS: u32 = 10;
 /// So often it is repeated because it did not say what it should have.
 const INCOMPLETE_READS: u32 = 3;
+/// A log of fewer bytes is not suspected of a rotation.
+const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
+/// Enough for the time of a line.
+const BEGINNING: usize = 64;
+const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \
+                       or print less";
 const DELETED: &str = "the pod was deleted before its log ended";
 
 impl Section {
@@ -40,7 +54,9 @@ impl Section {
                     let notes = self.reader.clone().notes_at_the_end();
                     if complete && notes.is_empty() || read >= INCOMPLETE_READS && whole && (notes.is_empty() || at_eof.is_some())
                     {
-                        return self.finish().await;
+                        let rotated = self.was_rotated(now == Now::Previous).await;
+                        self.finish().await?;
+                        return if rotated { self.gap(ROTATED.to_owned()).await } else { Ok(()) };
                     }
                     why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
                 }
@@ -58,6 +74,42 @@ impl Section {
             }
         }
         self.gap(format!("the end of the log could not be read: {why}")).await
+    }
+
+    /// Is it proven that the node's file is not the one that was read at first?
+    async fn was_rotated(&self, previous: bool) -> bool {
+        if self.reader.received() < ROTATION_IS_POSSIBLE {
+            return false;
+        }
+        let mut pause = self.shared.pace.pause;
+        for _ in 0..INCOMPLETE_READS {
+            match self.beginning(previous).await {
+                Ok(Some(beginning)) => return self.reader.was_rotated(&beginning),
+                Ok(None) => {}
+                Err(error) if error.is_gone() || never(&error) => break,
+                Err(error) => pause = pause.max(error.retry_after().unwrap_or_default()),
+            }
+            sleep(jittered(pause)).await;
+            pause = (pause * 2).min(self.shared.pace.longest_pause);
+        }
+        tracing::warn!(section = self.title, "it cannot be known whether the node has rotated the log");
+        false
+    }
+
+    /// The first bytes of the node's file; `None`: the reply broke off.
+    async fn beginning(&self, previous: bool) -> Result<Option<Vec<u8>>, ApiError> {
+        let limit_bytes = Some(BEGINNING as u64);
+        let query = LogQuery { container: self.identity.container.clone(), previous, limit_bytes, ..LogQuery::default() };
+        let mut stream = self.shared.cluster.log(&self.pod, &query).await?;
+        let mut beginning = Vec::new();
+        while beginning.len() < BEGINNING {
+            match timeout(self.shared.pace.silence, stream.next()).await {
+                Ok(Some(Ok(bytes))) => beginning.extend_from_slice(&bytes),
+                Ok(None) => break,
+                Ok(Some(Err(_))) | Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(beginning))
     }
 
     /// The pod is gone. Its log is whole if it had ended and the container too.
