@@ -7,8 +7,10 @@
 //! Delete:  workload (foreground, by uid), then its helpers --> seen to be gone: by the watch, else by asking
 //!          no uid, for the launch was never answered: whatever of the planned kinds carries rfm=ID
 //! ```
-//! What is gone already is fine. What something holds is named with its finalizers, which are never removed here.
+//! What is gone already is fine. What something holds is named with its finalizers, which are never removed here; what only
+//! a node could end that does not answer is named at once.
 
+mod reach;
 mod stop;
 mod words;
 
@@ -18,7 +20,7 @@ use crate::{
         error::{ApiError, Why},
     },
     handle::{Handle, LABEL, Object, Resource},
-    observed::{Observed, Seen},
+    observed::{Observed, Seen, SeenPod},
     status::Patience,
     tenancy::Tenancy,
 };
@@ -168,11 +170,14 @@ impl End<'_> {
             if going.is_empty() && pods.is_empty() {
                 return Vec::new();
             }
-            if Instant::now() >= self.by {
+            let silent = reach::silent_nodes(observed.pods.iter().filter(|seen| is_left(seen, &self.absent)));
+            // All that is left goes with these pods, if not before.
+            let in_vain = || going.iter().all(|target| target.is_workload || pods.iter().any(|pod| pod.uid == target.uid));
+            if Instant::now() >= self.by || silent.is_some() && in_vain() {
                 going.extend(
                     pods.into_iter().filter(|pod| !going.iter().any(|target| target.name == pod.name)).collect::<Vec<_>>(),
                 );
-                return self.named(&going).await;
+                return self.named(&going, silent.as_deref()).await;
             }
             tokio::select! {
                 changed = self.observed.changed() => if changed.is_err() { sleep_until(look.min(self.by)).await },
@@ -218,7 +223,7 @@ impl End<'_> {
         }
     }
 
-    async fn named(&self, going: &[Target]) -> Vec<String> {
+    async fn named(&self, going: &[Target], silent: Option<&str>) -> Vec<String> {
         let mut lines = Vec::new();
         for target in going {
             let object = match self.there(target).await {
@@ -226,7 +231,7 @@ impl End<'_> {
                 Some(Some(object)) => object,
                 None => Value::Null,
             };
-            lines.push(words::left(&self.handle.place, target, &object));
+            lines.push(words::left(&self.handle.place, target, &object, silent));
         }
         lines
     }
@@ -245,8 +250,7 @@ fn is_seen_gone(target: &Target, observed: &Observed) -> bool {
 }
 
 fn left_pods(observed: &Observed, absent: &BTreeSet<String>) -> Vec<Target> {
-    let is_absent = |pod: &Pod| pod.metadata.uid.as_ref().is_some_and(|uid| absent.contains(uid));
-    let left = observed.pods.iter().filter(|pod| !pod.gone && !is_absent(&pod.pod));
+    let left = observed.pods.iter().filter(|pod| is_left(pod, absent));
     let target = |pod: &Pod| Target {
         resource: Resource { plural: Some("pods".into()), ..Resource::of("v1", "Pod") },
         name: pod.metadata.name.clone().unwrap_or_default(),
@@ -254,6 +258,10 @@ fn left_pods(observed: &Observed, absent: &BTreeSet<String>) -> Vec<Target> {
         is_workload: false,
     };
     left.map(|seen| target(&seen.pod)).collect()
+}
+
+fn is_left(seen: &SeenPod, absent: &BTreeSet<String>) -> bool {
+    !seen.gone && !seen.pod.metadata.uid.as_ref().is_some_and(|uid| absent.contains(uid))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Ends the compute of a job and keeps its objects.
 
-use super::{End, LIMIT, words};
+use super::{End, reach, words};
 use crate::{
     client::{
         error::{ApiError, Why},
@@ -9,7 +9,7 @@ use crate::{
     clock, diagnosis,
     handle::{EXPIRES_ANNOTATION, KEPT_LABEL, Object},
     kind::Stop,
-    observed::{Observed, Verdict},
+    observed::{Observed, SeenPod, Verdict},
     status::assess,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -41,13 +41,8 @@ impl End<'_> {
         let was_there = self.mark(&workload, stop).await?;
         let mut leftovers = Leftovers::default();
         if was_there && !is_over && !self.stopped().await {
-            leftovers.items.push(format!(
-                "{} in {} still runs {} s after it was told to stop; {}",
-                words::title(&workload.resource, &workload.name),
-                self.handle.place,
-                LIMIT.as_secs(),
-                words::delete_command(&self.handle.place, &workload.resource, &workload.name),
-            ));
+            let silent = silent_nodes(&self.observed.borrow());
+            leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
         }
         for object in self.handle.objects.iter().filter(|object| object.uid.is_some() && object.name != workload.name) {
             if let Err(error) = self.mark(object, json!({})).await {
@@ -105,6 +100,9 @@ impl End<'_> {
             if self.is_over() || (!self.observed.borrow().pods.is_empty() && nothing_runs(&self.observed.borrow())) {
                 return true;
             }
+            if silent_nodes(&self.observed.borrow()).is_some() {
+                return false;
+            }
             match timeout_at(self.by, self.observed.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return false,
@@ -127,8 +125,17 @@ impl End<'_> {
 
 /// No pod takes anything any more.
 fn nothing_runs(observed: &Observed) -> bool {
+    running(observed).next().is_none()
+}
+
+/// The nodes of what runs, if none of them answers.
+fn silent_nodes(observed: &Observed) -> Option<String> {
+    reach::silent_nodes(running(observed))
+}
+
+fn running(observed: &Observed) -> impl Iterator<Item = &SeenPod> {
     let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-    observed.pods.iter().all(|seen| seen.gone || matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
+    observed.pods.iter().filter(move |seen| !seen.gone && !matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
 }
 
 async fn write(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {

@@ -136,6 +136,32 @@ async fn what_runs_is_stopped_and_marked_in_one_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_only_a_silent_node_could_end_is_named_at_once() {
+    let mut lost = pod("Running");
+    lost["spec"]["nodeName"] = json!("n1");
+    lost["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    lost["status"]["conditions"] = json!([{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]);
+    // Far from due yet: a status would still call it running.
+    lost["metadata"]["deletionTimestamp"] = json!("2999-01-01T00:00:00Z");
+    for how in [Disposition::Delete, Disposition::Stop] {
+        let begun = Instant::now();
+        let there = lost.clone();
+        let answer = move |line: &str| if line.contains("pods") { Reply::json(&there) } else { gone() };
+        let (leftovers, ..) = ended(handle(Some("u")), how, Some(lost.clone()), answer).await;
+        let items = leftovers.unwrap().items.join("\n");
+        match how {
+            Disposition::Delete => {
+                insta::assert_snapshot!(items, @"pods rfm-x in namespace n is deleted, but goes only when its node n1 answers again or is removed from the cluster; `kubectl -n n delete pods rfm-x`");
+            }
+            Disposition::Stop => {
+                insta::assert_snapshot!(items, @"pods rfm-x in namespace n may still run, for its node n1 does not answer; `kubectl -n n delete pods rfm-x`");
+            }
+        }
+        assert!(begun.elapsed() < FIRST_LOOK, "{how:?} took {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_ended_by_itself_is_kept_and_not_stopped_again() {
     let answer = |_: &str| Reply::json(&json!({}));
     let (leftovers, _, patches, _) = ended(handle(Some("u")), Disposition::Stop, Some(pod("Failed")), answer).await;

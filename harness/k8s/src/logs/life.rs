@@ -3,6 +3,7 @@
 use crate::{
     observed::{Observed, SeenPod},
     sections::timestamp,
+    status::node_is_silent,
 };
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use muster_core::time::Timestamp;
@@ -28,11 +29,20 @@ pub(super) struct Look {
     pub terminated: bool,
     /// No container of the pod runs again.
     pub pod_over: bool,
-    /// The pod is not there any more, and its logs with it.
-    pub gone: bool,
+    pub node: Node,
 }
 
-const UNSEEN: Look = Look { life: Life::NotYet, started: None, terminated: false, pod_over: true, gone: true };
+/// Whether there is anybody to ask for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    Answers,
+    /// It does not answer, and the container was not seen to end: nobody can read on.
+    Silent,
+    /// The pod is not there any more, and its logs with it.
+    Gone,
+}
+
+const UNSEEN: Look = Look { life: Life::NotYet, started: None, terminated: false, pod_over: true, node: Node::Gone };
 
 impl Life {
     pub(super) fn number(self) -> Option<i32> {
@@ -66,7 +76,12 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> Look {
         Life::Running(number) if pod_over => Life::Ended(number),
         life => life,
     };
-    Look { life, started, terminated, pod_over, gone: seen.gone }
+    let node = match seen.gone {
+        true => Node::Gone,
+        false if !terminated && node_is_silent(&seen.pod) => Node::Silent,
+        false => Node::Answers,
+    };
+    Look { life, started, terminated, pod_over, node }
 }
 
 /// Gone, or in its last phase.

@@ -363,6 +363,24 @@ async fn a_container_that_outlives_its_job_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_node_that_does_not_answer_is_not_asked_for_the_end() {
+    let scene = Scene::new().await;
+    let scene = Scene { handle: handle("Job"), ..scene };
+    scene.pod("run; log one; hang");
+    let lose = async {
+        sleep(Duration::from_millis(100)).await;
+        let silent = json!([{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]);
+        scene.api.update("pods", "default", "x", |pod| pod["status"]["conditions"] = silent);
+        let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "uid": "u"}, "spec": {},
+            "status": {"conditions": [{"type": "Failed", "status": "True"}]}});
+        scene.api.insert("default", job).unwrap();
+    };
+    let (collected, ()) = tokio::join!(scene.collect(), lose);
+    assert_eq!((collected.text("x"), scene.log_requests()), ("one\n", 1));
+    insta::assert_snapshot!(collected.gaps.join("\n"), @"x: the end of the log could not be read: the node of the pod does not answer");
+}
+
+#[tokio::test]
 async fn a_pod_that_never_ran_has_no_section() {
     let scene = Scene::new().await;
     scene.pod("waiting ErrImagePull; wait 100ms; fail Evicted too much");

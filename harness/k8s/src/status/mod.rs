@@ -26,6 +26,7 @@ pub(crate) mod trouble;
 mod waiting;
 
 pub use patience::Patience;
+pub(crate) use taken::node_is_silent;
 
 use crate::{
     handle::Handle,

@@ -29,6 +29,8 @@ pub struct Patience {
     pub scheduler_silent: Duration,
     /// Deletion is due and something holds the object.
     pub finalizer: Duration,
+    /// As `finalizer`, where the pod's node is known to be lost.
+    pub lost_node: Duration,
     /// Kueue says that it will never admit.
     pub kueue_grace: Duration,
     /// The owner's end is seen before its pods': two watches.
@@ -51,6 +53,7 @@ impl Default for Patience {
             sidecar_grace: seconds(30),
             scheduler_silent: seconds(30),
             finalizer: seconds(60),
+            lost_node: seconds(20),
             kueue_grace: seconds(10),
             watch_lag: seconds(5),
         }

@@ -2,7 +2,7 @@
 
 use super::{cause, ends::terminated, pod::PodLook, sooner};
 use crate::sections::timestamp;
-use k8s_openapi::api::core::v1::PodCondition;
+use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use muster_core::{scheduler::Disruption, time::Timestamp};
 use std::time::Duration;
 
@@ -53,6 +53,15 @@ pub(super) fn failed(this: &PodLook<'_>) -> Option<Taken> {
     condition(this).or_else(|| deleted(this))
 }
 
+/// The pod's node does not answer. A kubelet says `Ready` whenever it says `ContainersReady` and no gate is closed: one without the
+/// other is the node controller's doing, which takes `Ready` away from all pods of a node that it has not heard of.
+pub(crate) fn node_is_silent(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let is = |kind: &str, status: &str| conditions.iter().any(|condition| condition.type_ == kind && condition.status == status);
+    let gates = pod.spec.as_ref().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
+    gates.is_empty() && is("ContainersReady", "True") && is("Ready", "False")
+}
+
 /// The pod has vanished, or should have by now: who took it. Until then the time to look again.
 pub(super) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<Taken> {
     let taken = || condition(this).or_else(|| deleted(this));
@@ -67,16 +76,25 @@ pub(super) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Opt
     }
     let due = timestamp(this.pod.metadata.deletion_timestamp.as_ref()?.0);
     let all_stopped = this.statuses().next().is_some() && this.statuses().all(|status| terminated(status).is_some());
-    let patience = this.look.patience.finalizer;
+    let silent = node_is_silent(this.pod);
+    let tainted =
+        this.condition("DisruptionTarget").and_then(|condition| condition.reason.as_deref()) == Some("DeletionByTaintManager");
+    let patience = if silent || tainted { this.look.patience.lost_node } else { this.look.patience.finalizer };
     if !all_stopped && let Some(left) = this.look.left(due, patience) {
         sooner(recheck_in, left);
         return None;
     }
     let ours = || Taken { why: None, cause: format!("Muster deleted {}", this.place()) };
-    let mut taken = taken().unwrap_or_else(ours);
+    // Older clusters do not say why they delete the pods of a lost node.
+    let unsaid = || {
+        let cause = format!("the node of {} does not answer, and the pod was deleted", this.place());
+        (silent && !this.seen.deleted_by_us).then_some(Taken { why: Some(Disruption::Node), cause })
+    };
+    let mut taken = condition(this).or_else(unsaid).or_else(|| deleted(this)).unwrap_or_else(ours);
     let finalizers = this.pod.metadata.finalizers.as_deref().unwrap_or_default();
     if !all_stopped {
         let held = match finalizers {
+            _ if silent => "its node does not answer".to_owned(),
             [] => "its node has not confirmed its end".to_owned(),
             held => format!("it is held by the finalizers {}", held.join(", ")),
         };

@@ -7,7 +7,7 @@
 use super::{Closed, Now, Section, never};
 use crate::{
     client::{LogQuery, error::ApiError, jittered},
-    logs::reader::Reader,
+    logs::{life::Node, reader::Reader},
 };
 use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
@@ -23,6 +23,7 @@ const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
 const BEGINNING: usize = 64;
 const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \
                        or print less";
+const SILENT: &str = "the end of the log could not be read: the node of the pod does not answer";
 const DELETED: &str = "the pod was deleted before its log ended";
 
 impl Section {
@@ -37,8 +38,10 @@ impl Section {
         for read in 1..=LAST_READS {
             let mut at_least = Duration::ZERO;
             let look = self.look();
-            if look.gone {
-                return self.vanished(at_eof.filter(|_| look.terminated)).await;
+            match look.node {
+                Node::Answers => {}
+                Node::Silent => return self.gap(SILENT.to_owned()).await,
+                Node::Gone => return self.vanished(at_eof.filter(|_| look.terminated)).await,
             }
             // Texts of earlier replies do not speak of this one.
             self.reader.take_notes();

@@ -504,12 +504,38 @@ fn a_lost_node_is_told_from_a_deletion() {
             "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30{finalizers}}}, status: {{phase: Running, conditions: [{{type: DisruptionTarget, status: 'True', lastTransitionTime: '@8', reason: DeletionByTaintManager, message: 'Taint manager: deleting due to NoExecute taint'}}], containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{running: {{startedAt: '@3'}}}}}}]}}}}"
         ))
     };
-    says!(lost("").at(97), @r#"
+    says!(lost("").at(57), @r#"
     running since @3 on ["n1"]
     again in 1s
     "#);
-    says!(lost("").at(99), @"gone (Node): the node of pod x on n1 was lost or tainted: Taint manager: deleting due to NoExecute taint; it should be gone since 60 s, but its node has not confirmed its end");
-    says!(lost(", finalizers: [kueue.x-k8s.io/managed, batch.kubernetes.io/job-tracking]").at(99), @"gone (Node): the node of pod x on n1 was lost or tainted: Taint manager: deleting due to NoExecute taint; it should be gone since 60 s, but it is held by the finalizers kueue.x-k8s.io/managed, batch.kubernetes.io/job-tracking");
+    says!(lost("").at(59), @"gone (Node): the node of pod x on n1 was lost or tainted: Taint manager: deleting due to NoExecute taint; it should be gone since 20 s, but its node has not confirmed its end");
+    says!(lost(", finalizers: [kueue.x-k8s.io/managed, batch.kubernetes.io/job-tracking]").at(59), @"gone (Node): the node of pod x on n1 was lost or tainted: Taint manager: deleting due to NoExecute taint; it should be gone since 20 s, but it is held by the finalizers kueue.x-k8s.io/managed, batch.kubernetes.io/job-tracking");
+}
+
+#[test]
+fn a_pod_that_is_deleted_on_a_silent_node_is_given_up_soon() {
+    let silent = |more: &str, gates: &str, containers_ready: &str| {
+        Scene::own_pod(&format!(
+            "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30, finalizers: [batch.kubernetes.io/job-tracking]}}, spec: {{readinessGates: [{gates}]}}, status: {{phase: Running, conditions: [{more}{{type: Ready, status: 'False', lastTransitionTime: '@7'}}, {{type: ContainersReady, status: '{containers_ready}', lastTransitionTime: '@3'}}], containerStatuses: [{{name: main, image: i, imageID: '', ready: true, restartCount: 0, state: {{running: {{startedAt: '@3'}}}}}}]}}}}"
+        ))
+    };
+    let tainted = "{type: DisruptionTarget, status: 'True', lastTransitionTime: '@8', reason: DeletionByTaintManager, message: 'Taint manager: deleting due to NoExecute taint'}, ";
+    says!(silent(tainted, "", "True").at(57), @r#"
+    running since @3 on ["n1"]
+    again in 1s
+    "#);
+    says!(silent(tainted, "", "True").at(59), @"gone (Node): the node of pod x on n1 was lost or tainted: Taint manager: deleting due to NoExecute taint; it should be gone since 20 s, but its node does not answer");
+    says!(silent("", "", "True").at(59), @"gone (Node): the node of pod x on n1 does not answer, and the pod was deleted; it should be gone since 20 s, but its node does not answer");
+    says!(silent("", "", "True").by_us().at(59), @"
+    ended @3-@3: x@n1 Unknown
+    cause: Muster deleted pod x before it ended
+    ");
+    let waits_on = |scene: Scene| {
+        let says = scene.at(59).says();
+        assert!(says.starts_with("running since @3") && says.ends_with("again in 39s"), "{says}");
+    };
+    waits_on(silent("", "", "False"));
+    waits_on(silent("", "{conditionType: example.org/warm}", "True"));
 }
 
 #[test]
