@@ -27,7 +27,7 @@ const STEPS: [&str; 13] = [
 fn killed_at(step: &str) -> Option<Sandbox> {
     let sandbox = Sandbox::with_check(CHECK);
     let mut command = sandbox.command(&["-c", "check.yaml", "-r"]);
-    let output = command.env("MUSTER_CRASH_AT", format!("{step}:2")).output().expect("the binary runs");
+    let output = command.env("RFM_CRASH_AT", format!("{step}:2")).output().expect("the binary runs");
     // A local process runs as soon as it is launched: it is never seen waiting.
     (output.status.code().is_none()).then_some(sandbox)
 }

@@ -1,7 +1,7 @@
 //! Says to everybody that a session is alive: a Lease in each place that it uses, renewed while it lives.
 //!
 //! ```text
-//! hold (first launch) -> create -> renew every 30 s ... -> release: deleted
+//! hold (first launch) -> create -> renew every minute ... -> release: deleted
 //!                          '- no right to it: a note, once; the session runs without
 //! ```
 //! A killed session leaves its Lease, which expires: that is how `muster sweep` on another machine knows that it is dead.
@@ -24,9 +24,9 @@ use std::{
 };
 use tokio::{task::JoinHandle, time::sleep};
 
-const RENEW: Duration = Duration::from_secs(30);
+const RENEW: Duration = Duration::from_mins(1);
 /// Who has not renewed for so long is dead: four renewals may fail.
-const LIVES: Duration = Duration::from_secs(150);
+const LIVES: Duration = Duration::from_mins(4);
 
 /// The Lease of one session in one place.
 pub(crate) struct Lease {

@@ -62,7 +62,7 @@ fn rules(handles: &[&Handle], looks_on: bool) -> Vec<Value> {
     let mut rules = vec![
         rule("", &["pods"], &MANAGE),
         rule("", &["pods/log"], &["get"]),
-        rule("coordination.k8s.io", &["leases"], &["create", "get", "update", "delete"]),
+        rule("coordination.k8s.io", &["leases"], &["create", "get", "list", "update", "delete"]),
     ];
     let mut carried: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for object in handles.iter().flat_map(|handle| &handle.objects) {
@@ -142,7 +142,7 @@ mod tests {
         let base = [
             format!("/pods: {all}"),
             "/pods/log: get".to_owned(),
-            "coordination.k8s.io/leases: create,get,update,delete".to_owned(),
+            "coordination.k8s.io/leases: create,get,list,update,delete".to_owned(),
         ];
         let [pods, jobs] = [&roles[0], &roles[1]].map(lines);
         assert_eq!(pods, [&base[..], &["/events,resourcequotas: list".to_owned()]].concat());

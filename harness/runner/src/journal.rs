@@ -1,8 +1,8 @@
 //! The steps of a case's life between which the harness may be killed.
 //!
 //! After each of them the store, the stage folder and the scheduler together say what was done, so that `muster attach` goes on
-//! and `muster sweep` leaves nothing. A debug build proves it: `MUSTER_CRASH_AT=launched` ends the process there as SIGKILL
-//! does, `MUSTER_CRASH_AT=launched:3` when the third case gets there. In a release build this is nothing.
+//! and `muster sweep` leaves nothing. A debug build proves it: `RFM_CRASH_AT=launched` ends the process there as SIGKILL
+//! does, `RFM_CRASH_AT=launched:3` when the third case gets there. In a release build this is nothing.
 
 /// What was just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) fn reached(step: Step) {
         atomic::{AtomicU32, Ordering},
     };
     static CRASH_AT: LazyLock<Option<(String, u32)>> = LazyLock::new(|| {
-        let wanted = std::env::var("MUSTER_CRASH_AT").ok()?;
+        let wanted = std::env::var("RFM_CRASH_AT").ok()?;
         let (step, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
         Some((step.to_owned(), times.parse().ok()?))
     });

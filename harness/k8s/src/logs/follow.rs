@@ -109,7 +109,9 @@ impl Drive {
                 sections.push(section.run());
             }
             let (over, recheck_in) = self.is_over(&seen, told);
-            if over && sections.is_empty() && (*self.is_over.borrow() || seen.pods.iter().all(life::over)) {
+            // A watch that has just begun shows the owner before its pods.
+            let complete = seen.pods.len() >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
+            if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(life::over)) {
                 return;
             }
             // A pod's end may be seen after its owner's, and what never ends is not waited for.
