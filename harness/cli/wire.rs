@@ -1,6 +1,6 @@
 //! Which scheduler serves which partition.
 
-use muster_core::{case::SessionId, scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
+use muster_core::{scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
 use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
@@ -79,7 +79,7 @@ pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
 ///
 /// # Errors
 /// The first partition that cannot be served.
-pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>, _session: &SessionId) -> Result<Wired, WireError> {
+pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> Result<Wired, WireError> {
     let mut wired = Wired::default();
     let mut local: Option<Arc<dyn Scheduler>> = None;
     for (partition, kind) in partitions {

@@ -102,14 +102,12 @@ sanity: []
 }
 
 #[test]
-fn asking_the_server_is_refused_in_a_sentence_until_it_can_be_asked() {
+fn a_server_that_does_not_answer_is_named() {
     let sandbox = sandbox(IMAGE);
     let ended = with_kubeconfig(&sandbox, "kubeconfig", &["-c", "check.yaml", "-C", "site.yaml", "--dry-run=server"]);
     assert_eq!(ended.code, Some(2));
-    assert_eq!(
-        ended.stderr.trim_end(),
-        "error: --dry-run=server cannot ask an API server yet: `--dry-run` alone prints what would be sent"
-    );
+    assert!(ended.stdout.contains("# REFUSED by the API server: "), "{}", ended.stdout);
+    assert_eq!(ended.stderr.trim_end(), "the API server refuses 1 of 1 case(s)");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         selection.cases.into_iter().filter(|case| !begun.contains(&case.name.to_string())).collect()
     };
     let partitions = past.begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
-    let wired = wire::schedulers(partitions.chain(wire::partitions(&rest)), &id)?;
+    let wired = wire::schedulers(partitions.chain(wire::partitions(&rest)))?;
     terminal.note(&format!(
         "session {id}: {} of {} case(s) have ended, {} begun are taken up, {} are begun now",
         past.results.len(),

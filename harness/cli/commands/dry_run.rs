@@ -2,27 +2,25 @@
 
 use crate::{
     args::{Cli, DryRun},
-    commands::{k8s, list},
+    commands::{k8s, list, runtime},
     selection::{self, Depth},
     terminal::Terminal,
 };
 use muster_core::{
     Value,
     diagnostic::Diagnostic,
+    error::chain,
     pipeline::EXIT_USAGE,
     test_case::{LaunchFacts, Rendered, TestCase},
     time::format_duration,
     workload::Program,
     yaml,
 };
-use muster_k8s::{contexts::Contexts, plan::Plan};
+use muster_k8s::{contexts::Contexts, plan::Plan, rehearsal::Rehearsal};
 use std::fmt::Write;
 
 /// Prints every selected case's script or objects.
 pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8> {
-    if how == DryRun::Server {
-        anyhow::bail!("--dry-run=server cannot ask an API server yet: `--dry-run` alone prints what would be sent");
-    }
     let selection = selection::select(cli, Depth::Every, terminal.live)?;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     if selection.has_errors() {
@@ -30,25 +28,53 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     }
     let facts = LaunchFacts::rehearsal();
     let contexts = if selection.cases.iter().any(k8s::is_on_kubernetes) { k8s::contexts()? } else { Contexts::unknown() };
-    let (mut text, mut mistakes) = (String::new(), Vec::new());
+    let mut server = if how == DryRun::Server { Some((runtime()?, Rehearsal::default())) } else { None };
+    let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
         if let Ok(rendered) = case.render(&facts) {
-            match shown(case, &rendered, &contexts) {
-                Ok(shown) => text += &shown,
-                Err(found) => k8s::add_new(&mut mistakes, found),
+            let (shown, plan) = match shown(case, &rendered, &contexts) {
+                Ok(shown) => shown,
+                Err(found) => {
+                    k8s::add_new(&mut mistakes, found);
+                    continue;
+                }
+            };
+            text += &shown;
+            if let (Some((runtime, rehearsal)), Some(plan)) = (&mut server, plan) {
+                match runtime.block_on(rehearsal.ask(&plan.handle)) {
+                    Ok(warnings) => text += &accepted(&warnings),
+                    Err(error) => {
+                        refused += 1;
+                        let _ = writeln!(text, "# REFUSED by the API server: {}", chain(&error));
+                    }
+                }
             }
+            text.push('\n');
         }
     }
     terminal.print(&text);
     terminal.diagnostics(&mistakes, &selection.sources);
-    Ok(if mistakes.is_empty() { list::told_if_empty(&selection, terminal) } else { EXIT_USAGE })
+    if refused > 0 {
+        terminal.note(&format!("the API server refuses {refused} of {} case(s)", selection.cases.len()));
+    }
+    Ok(if mistakes.is_empty() && refused == 0 { list::told_if_empty(&selection, terminal) } else { EXIT_USAGE })
 }
 
-fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<String, Vec<Diagnostic>> {
+/// What the API server made of it.
+fn accepted(warnings: &[String]) -> String {
+    let mut text = "# accepted by the API server\n".to_owned();
+    for warning in warnings {
+        let _ = writeln!(text, "# it warns: {warning}");
+    }
+    text
+}
+
+/// A case's script, or its objects and the plan that they are of.
+fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(String, Option<Plan>), Vec<Diagnostic>> {
     let mut text = format!("# {} /{}\n", case.name, case.name.hash);
     if let Some(reason) = &rendered.skip {
-        return Ok(text + &format!("# skipped: {reason}\n\n"));
+        return Ok((text + &format!("# skipped: {reason}\n"), None));
     }
     let workload = &rendered.workload;
     let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
@@ -60,12 +86,11 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<St
         limit(workload.limits.run),
         limit(workload.limits.pending),
     );
-    text += &if k8s::is_on_kubernetes(case) {
-        planned(&k8s::planned(case, workload, contexts)?, contexts)
-    } else {
-        program(&workload.program)
-    };
-    Ok(text + "\n")
+    if !k8s::is_on_kubernetes(case) {
+        return Ok((text + &program(&workload.program), None));
+    }
+    let plan = k8s::planned(case, workload, contexts)?;
+    Ok((text + &planned(&plan, contexts), Some(plan)))
 }
 
 /// The objects as they would be sent.

@@ -62,7 +62,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     let course = Course {
         heir_of: None,
         before: Vec::new(),
-        wired: wire::schedulers(wire::partitions(&selection.cases), &session.id)?,
+        wired: wire::schedulers(wire::partitions(&selection.cases))?,
         num_checks: num_checks(&selection),
         turns: selection.cases.into_iter().map(Turn::from).collect(),
         session,
