@@ -1,0 +1,156 @@
+//! Custom resources and queues: JobSet, a resource with an operator of its own, Kueue.
+
+use super::{
+    manifest::{check, container, job, pod},
+    place::{Place, eventually, kubectl},
+};
+use std::{
+    process::{Child, Command, Stdio},
+    sync::Once,
+    time::Duration,
+};
+
+pub(crate) fn a_jobset_ends_by_its_own_conditions() {
+    let place = Place::new();
+    let manifest = format!(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{ name: set }}\nspec:\n  replicatedJobs:\n    - name: workers\n      \
+         replicas: 2\n      template:\n        spec:\n          completions: 1\n          template:\n            spec:\n              \
+         restartPolicy: Never\n              containers: [{}]\n",
+        container("echo hello")
+    );
+    let ended = place.check(&check(&manifest, "sanity: [{ found: hello, count: 2 }]")).expect(0);
+    assert_eq!(place.stdout(&ended).matches("hello").count(), 2);
+    assert_eq!(place.left(), [""; 0]);
+}
+
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: ipujobs.graphcore.ai }
+spec:
+  group: graphcore.ai
+  scope: Namespaced
+  names: { kind: IPUJob, plural: ipujobs, singular: ipujob, shortNames: [ij] }
+  versions:
+    - name: v1alpha1
+      served: true
+      storage: true
+      subresources: { status: {} }
+      schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true } }
+";
+
+/// A small operator: for every IPUJob of one namespace it makes `jobInstances` pods of its template, owned by it, and says
+/// in `status` how far they are. A shell loop around kubectl, as simple as one can be.
+const OPERATOR: &str = r#"
+cd "$1"
+while sleep 0.3; do
+  for name in $(kubectl -n "$NS" get ipujobs -o jsonpath='{.items[*].metadata.name}'); do
+    kubectl -n "$NS" get ipujob "$name" -o json > job.json || continue
+    python3 - "$NS" <<'END' > pods.json
+import json, sys
+job = json.load(open("job.json"))
+template = job["spec"]["workers"]["template"]
+items = []
+for i in range(job["spec"]["jobInstances"]):
+    owner = {"apiVersion": job["apiVersion"], "kind": "IPUJob", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"], "controller": True}
+    metadata = {"name": f"{job['metadata']['name']}-worker-{i}", "namespace": sys.argv[1], "ownerReferences": [owner],
+                "labels": template.get("metadata", {}).get("labels", {})}
+    items.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+print(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+END
+    [ -e "made-$name" ] || { kubectl create -f pods.json >/dev/null 2>&1 && touch "made-$name"; }
+  done
+done
+"#;
+
+struct Operator(Child);
+
+impl Operator {
+    fn start(place: &Place) -> Self {
+        static DEFINED: Once = Once::new();
+        DEFINED.call_once(|| {
+            place.write("crd.yaml", CRD);
+            kubectl(&["apply", "-f", &place.path("crd.yaml").to_string_lossy()]);
+            kubectl(&["wait", "--for=condition=established", "--timeout=30s", "crd/ipujobs.graphcore.ai"]);
+        });
+        let mut shell = Command::new("sh");
+        shell.args(["-c", OPERATOR, "operator"]).arg(place.path(".")).env("NS", &place.namespace);
+        Self(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
+    let place = Place::new();
+    let _operator = Operator::start(&place);
+    let manifest = format!(
+        "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ generateName: mnist-training- }}\nspec:\n  jobInstances: 3\n  \
+         ipusPerJobInstance: \"1\"\n  workers:\n    template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",
+        container("echo hello; sleep 1")
+    );
+    let more = "k8s_resource: ipujob\nsanity: [{ found: hello, count: 3 }]";
+    let ended = place.check(&check(&manifest, more)).expect(0);
+    assert_eq!(place.stdout(&ended).matches("-------rfm-mnist-training-").count(), 3);
+    assert_eq!(place.kubectl(&["get", "ipujobs,pods", "-o", "name"]), "");
+}
+
+pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
+    let place = Place::new();
+    let _operator = Operator::start(&place);
+    let manifest = format!(
+        "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ name: bad }}\nspec:\n  jobInstances: 1\n  workers:\n    \
+         template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",
+        container("echo hello; exit 5")
+    );
+    let ended = place.check(&check(&manifest, "")).expect(1);
+    assert!(ended.cause().contains("exit status 5"), "{}", ended.cause());
+}
+
+/// The queue of `tests/cluster` has four GPUs; this holds them all until it is told otherwise.
+fn all_gpus_taken(place: &Place) -> String {
+    let name = format!("blocker-{}", place.namespace);
+    let blocker = job("completions: 1", "sleep 8")
+        .replace("name: crew", &format!("name: {name}, labels: {{ kueue.x-k8s.io/queue-name: eidf095ns-user-queue }}"))
+        .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 4 } }, command:");
+    place.create(&blocker);
+    eventually("the admission of what holds the quota", Duration::from_secs(30), || {
+        place.kubectl(&["get", "job", &name, "-o", "jsonpath={.spec.suspend}"]).trim() == "false"
+    });
+    name
+}
+
+fn waits_in_the_queue(place: &Place, manifest: &str) {
+    let blocker = all_gpus_taken(place);
+    let manifest = manifest
+        .replace("metadata: { name:", "metadata: { labels: { kueue.x-k8s.io/queue-name: eidf095ns-user-queue }, name:")
+        .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 2 } }, command:");
+    let ended = place.check(&check(&manifest, "max_pending_time: 2m\nvalid_systems: ['test:gpu-service']").replacen(
+        "valid_systems: ['*']\n",
+        "",
+        1,
+    ));
+    place.kubectl(&["delete", "job", &blocker]);
+    let ended = ended.expect(0);
+    assert_eq!(ended.outcome(), "pass");
+    assert_eq!(place.left(), [""; 0]);
+}
+
+/// One after the other: they share the queue.
+pub(crate) fn a_queued_pod_and_a_queued_job_wait_for_quota_and_run() {
+    let place = Place::queued();
+    waits_in_the_queue(&place, &pod("echo hello"));
+    waits_in_the_queue(&place, &job("completions: 2\n  parallelism: 1", "echo hello"));
+}
+
+pub(crate) fn a_queue_that_is_not_there_is_named() {
+    let place = Place::new();
+    let manifest =
+        job("completions: 1", "echo hello").replace("name: crew", "name: crew, labels: { kueue.x-k8s.io/queue-name: nowhere }");
+    let ended = place.check(&check(&manifest, "max_pending_time: 30s")).expect(3);
+    assert!(ended.cause().contains("nowhere"), "{}", ended.cause());
+}

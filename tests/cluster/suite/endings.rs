@@ -1,0 +1,86 @@
+//! Signals, crashes, and what is found afterwards.
+
+use super::{
+    manifest::{check, job, pod},
+    place::{Place, eventually},
+};
+use std::{process::Command, time::Duration};
+
+fn kill(signal: &str, pid: u32) {
+    let status = Command::new("kill").args([signal, &pid.to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+pub(crate) fn an_interrupt_deletes_what_runs_and_reports_it() {
+    for manifest in [pod("echo hello; sleep 100"), job("completions: 2\n  parallelism: 2", "echo hello; sleep 100")] {
+        let place = Place::new();
+        place.write("check.yaml", &check(&manifest, "parameters: { n: [1, 2] }"));
+        let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+        let running = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+        eventually("two running pods", Duration::from_secs(40), || running().lines().count() >= 2);
+        kill("-INT", child.id());
+        let ended = place.ended(&child.wait_with_output().expect("its end")).expect(130);
+        assert_eq!(ended.report["totals"]["aborted"], 2, "{}", ended.report["totals"]);
+        assert_eq!(place.left(), [""; 0]);
+    }
+}
+
+pub(crate) fn what_a_killed_session_left_is_swept() {
+    let place = Place::new();
+    place.write("check.yaml", &check(&pod("echo hello; sleep 100"), "parameters: { n: [1, 2] }"));
+    let mut child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    eventually("two pods", Duration::from_secs(40), || place.left().len() == 2);
+    let living = place.muster(&["sweep"]);
+    assert_eq!(place.left().len(), 2, "a living session is not swept: {}", living.stdout);
+    child.kill().expect("kill -9");
+    child.wait().expect("its end");
+    let dry = place.muster(&["sweep", "--dry-run"]);
+    assert!(dry.stdout.contains("rfm-hello"), "{}\n{}", dry.stdout, dry.stderr);
+    assert_eq!(place.left().len(), 2);
+    place.muster(&["sweep"]).expect(0);
+    assert_eq!(place.left(), [""; 0]);
+}
+
+/// The steps of `runner::journal`, in order.
+const STEPS: [&str; 13] = [
+    "planned",
+    "intent-stored",
+    "launch-begun",
+    "launched",
+    "launch-stored",
+    "seen",
+    "running",
+    "ended",
+    "log-drained",
+    "judged",
+    "cleaned-up",
+    "result-stored",
+    "told",
+];
+
+fn killed_at(place: &Place, step: &str) {
+    place.write("check.yaml", &check(&pod("echo hello; sleep 1"), "parameters: { n: [1, 2, 3] }"));
+    let mut command = place.command(&["-c", "check.yaml", "-r"]);
+    let output = command.env("RFM_CRASH_AT", step).output().expect("muster");
+    assert_eq!(output.status.code(), None, "not killed at {step}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+pub(crate) fn after_a_kill_at_any_step_attach_finishes_each_case_once() {
+    for step in STEPS {
+        let place = Place::new();
+        killed_at(&place, step);
+        let ended = place.muster(&["attach", "latest"]).expect(0);
+        assert_eq!(ended.report["totals"]["passed"], 3, "{step}: {}\n{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.report["cases"].as_array().map(Vec::len), Some(3), "{step}");
+        assert_eq!(place.left(), [""; 0], "{step}");
+    }
+}
+
+pub(crate) fn after_a_kill_at_any_step_sweep_leaves_nothing() {
+    for step in STEPS {
+        let place = Place::new();
+        killed_at(&place, step);
+        place.muster(&["sweep"]).expect(0);
+        assert_eq!(place.left(), [""; 0], "{step}");
+    }
+}

@@ -1,0 +1,50 @@
+//! The cluster itself breaks: each test has it for itself.
+
+use super::{
+    manifest::{check, pod},
+    place::{Place, eventually, fault},
+};
+use std::{thread, time::Duration};
+
+pub(crate) fn a_session_outlives_a_restart_of_the_api_server() {
+    let place = Place::new();
+    let line = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo hello $i; sleep 1; done";
+    place.write("check.yaml", &check(&pod(line), "parameters: { n: [1, 2, 3] }\nsanity: [{ found: '^hello \\d+$', count: 12 }]"));
+    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    let running = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+    eventually("three running pods", Duration::from_secs(40), || running().lines().count() == 3);
+    fault(&["apiserver-restart", "2"]);
+    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 3);
+    assert_eq!(place.left(), [""; 0]);
+}
+
+pub(crate) fn a_lost_node_disrupts_its_cases_and_is_named() {
+    let place = Place::new();
+    let tolerations =
+        "tolerations: [{ key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1 }]";
+    let manifest = pod("echo hello; sleep 120").replace("restartPolicy", &format!("{tolerations}\n  restartPolicy"));
+    place.write("check.yaml", &check(&manifest, "time_limit: 2m"));
+    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    let running = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+    eventually("a running pod", Duration::from_secs(40), || !running().is_empty());
+    fault(&["kubelet-stop", "1"]);
+    let output = child.wait_with_output();
+    fault(&["kubelet-cont", "1"]);
+    let ended = place.ended(&output.expect("its end")).expect(3);
+    assert_eq!(ended.outcome(), "disrupted node", "{}", ended.cause());
+    assert!(ended.cause().contains("n1"), "{}", ended.cause());
+    thread::sleep(Duration::from_secs(3));
+}
+
+pub(crate) fn a_log_that_was_rotated_is_whole_or_says_that_it_is_not() {
+    let place = Place::new();
+    let line = "i=0; while [ $i -lt 40000 ]; do echo \"line $i of a log that is longer than a file of the node may be\"; i=$((i+1)); done; sleep 4; echo hello";
+    let ended = place.check(&check(&pod(line), "sanity: [{ found: hello }]"));
+    let lines = place.stdout(&ended).lines().filter(|line| line.starts_with("line ")).count();
+    match ended.outcome().as_str() {
+        "pass" => assert_eq!(lines, 40_000, "a pass although lines are missing"),
+        "invalid logs" => assert!(ended.cause().contains("lost") || ended.cause().contains("rotat"), "{}", ended.cause()),
+        other => panic!("{other}: {}", ended.cause()),
+    }
+}

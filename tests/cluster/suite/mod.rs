@@ -1,0 +1,82 @@
+//! The tests, a room for each kind of trouble, and the table of them all.
+
+mod customs;
+mod endings;
+mod faults;
+mod lives;
+mod manifest;
+mod place;
+mod rights;
+mod troubles;
+
+/// A test on the cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct Test {
+    /// A sentence.
+    pub(crate) name: &'static str,
+    /// Whether it may share the cluster.
+    pub(crate) alone: Alone,
+    /// Panics when it fails.
+    pub(crate) run: fn(),
+}
+
+/// Whether a test breaks the cluster for others.
+#[derive(Clone, Copy)]
+pub(crate) enum Alone {
+    /// Many at once.
+    No,
+    /// It stops components.
+    Yes,
+}
+
+macro_rules! tests {
+    ($($alone:ident $room:ident :: $name:ident),* $(,)?) => {
+        &[$(Test { name: stringify!($name), alone: Alone::$alone, run: $room::$name }),*]
+    };
+}
+
+/// All of them.
+pub(crate) const TESTS: &[Test] = tests![
+    No lives::a_pod_passes_and_nothing_is_left,
+    No lives::a_failed_pod_is_kept_and_the_report_says_how_to_look,
+    No lives::a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices,
+    No lives::the_nbody_job_of_the_source_document_passes_its_references,
+    No lives::a_job_that_passes_after_a_retry_says_so,
+    No lives::every_container_has_its_section_init_containers_too,
+    No lives::documents_that_refer_to_each_other_are_renamed_together,
+    No lives::an_image_and_an_executable_make_a_pod,
+    No lives::a_line_of_a_mebibyte_and_binary_output_arrive_unchanged,
+    No lives::thirty_cases_share_one_watch,
+    No troubles::a_container_out_of_memory_says_so_with_its_limit,
+    No troubles::an_image_that_is_not_there_ends_the_case_in_time,
+    No troubles::an_image_name_that_is_none_ends_the_case_at_once,
+    No troubles::an_image_that_must_not_be_pulled_ends_the_case_at_once,
+    No troubles::a_missing_config_map_ends_the_case_after_a_grace,
+    No troubles::a_pod_that_fits_no_node_waits_no_longer_than_it_may,
+    No troubles::a_job_that_fails_for_good_says_what_its_pods_said,
+    No troubles::a_running_case_ends_at_its_time_limit_and_frees_its_compute,
+    No troubles::a_quota_that_never_fits_ends_the_case_at_once,
+    No troubles::pods_wait_for_quota_and_run_in_turn,
+    No troubles::jobs_wait_for_quota_and_run_in_turn,
+    No troubles::a_pod_that_somebody_deletes_is_disrupted,
+    No troubles::an_evicted_pod_is_disrupted,
+    No troubles::a_preempted_pod_is_disrupted,
+    No troubles::a_namespace_that_is_not_there_is_named,
+    No troubles::a_namespace_that_is_going_away_is_named,
+    No troubles::an_object_that_the_server_refuses_says_which_field,
+    No troubles::the_server_says_beforehand_what_it_would_refuse,
+    No troubles::a_kind_that_the_cluster_does_not_know_is_named,
+    No customs::a_jobset_ends_by_its_own_conditions,
+    No customs::an_ipujob_of_three_instances_ends_when_its_pods_have,
+    No customs::a_failed_instance_of_a_custom_resource_fails_the_case,
+    No customs::a_queued_pod_and_a_queued_job_wait_for_quota_and_run,
+    No customs::a_queue_that_is_not_there_is_named,
+    No endings::an_interrupt_deletes_what_runs_and_reports_it,
+    No endings::what_a_killed_session_left_is_swept,
+    No endings::after_a_kill_at_any_step_attach_finishes_each_case_once,
+    No endings::after_a_kill_at_any_step_sweep_leaves_nothing,
+    No rights::the_printed_role_is_enough_and_each_verb_is_needed,
+    Yes faults::a_session_outlives_a_restart_of_the_api_server,
+    Yes faults::a_lost_node_disrupts_its_cases_and_is_named,
+    No faults::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
+];
