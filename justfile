@@ -13,6 +13,10 @@ check:
 test *args:
     cargo test --workspace {{ args }}
 
+# Only the tests on a real Kubernetes (Linux, root).
+cluster *args:
+    MUSTER_CLUSTER_TESTS=required cargo test --test cluster -- {{ args }}
+
 # The shipped checks, on this machine.
 checks *args:
     cargo run -- -c checks/ -r --performance-report {{ args }}

@@ -74,7 +74,7 @@ fn trial(test: &Test) -> Trial {
 fn in_a_cluster() -> ExitCode {
     let program = env::current_exe().expect("this program's path");
     let mut command = Command::new(script("run"));
-    command.args(["--gpus", "8", "--with", "kueue,jobset", "--"]).arg(program).args(env::args_os().skip(1));
+    command.args(["--nodes", "2", "--gpus", "8", "--with", "kueue,jobset", "--"]).arg(program).args(env::args_os().skip(1));
     match command.stdin(Stdio::null()).status() {
         Ok(status) => ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)),
         Err(error) => {

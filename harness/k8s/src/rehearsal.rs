@@ -22,12 +22,11 @@ impl Rehearsal {
     /// # Errors
     /// The first object that the server refuses, or that it did not answer.
     pub async fn ask(&mut self, handle: &Handle) -> Result<Vec<String>, SchedulerError> {
-        let cluster = match self.clusters.get(&handle.place) {
-            Some(cluster) => Arc::clone(cluster),
-            None => {
-                let cluster = Cluster::connect(&handle.place).await.map_err(|error| ApiError::from(error).classify())?;
-                self.clusters.entry(handle.place.clone()).or_insert(cluster).clone()
-            }
+        let cluster = if let Some(cluster) = self.clusters.get(&handle.place) {
+            Arc::clone(cluster)
+        } else {
+            let cluster = Cluster::connect(&handle.place).await.map_err(|error| ApiError::from(error).classify())?;
+            Arc::clone(self.clusters.entry(handle.place.clone()).or_insert(cluster))
         };
         let mut warnings = Vec::new();
         for object in &handle.objects {

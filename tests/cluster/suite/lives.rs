@@ -17,7 +17,7 @@ pub(crate) fn a_failed_pod_is_kept_and_the_report_says_how_to_look() {
     let place = Place::new();
     let ended = place.check(&check(&pod("echo hello; exit 3"), "")).expect(1);
     assert_eq!(ended.outcome(), "fail workload");
-    assert!(ended.cause().contains("exit status 3") && ended.cause().contains("n1"), "{}", ended.cause());
+    assert!(ended.cause().contains("exit status 3") && ended.cause().contains(" on n"), "{}", ended.cause());
     let left = place.left();
     assert_eq!(left.len(), 1, "{left:?}");
     let name = left[0].trim_start_matches("pod/");
@@ -78,7 +78,7 @@ pub(crate) fn a_job_that_passes_after_a_retry_says_so() {
         .replace("restartPolicy: Never", &format!("restartPolicy: Never\n      {volumes}"));
     let ended = place.check(&check(&manifest, "")).expect(0);
     let warnings = ended.case()["warnings"].to_string();
-    assert!(warnings.contains("failed attempt") && warnings.contains("n1"), "{warnings}");
+    assert!(warnings.contains("failed attempt") && warnings.contains(" on n"), "{warnings}");
     assert!(place.stdout(&ended).contains("first attempt"));
 }
 

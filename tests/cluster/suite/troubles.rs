@@ -19,7 +19,7 @@ pub(crate) fn a_container_out_of_memory_says_so_with_its_limit() {
     let place = Place::new();
     let line = "echo hello; exec tail /dev/zero";
     let manifest = pod(line).replace("command:", "resources: { limits: { memory: 16Mi } }, command:");
-    ends(&place, &check(&manifest, ""), 1, "fail workload", &["OOMKilled", "16Mi", "n1"]);
+    ends(&place, &check(&manifest, ""), 1, "fail workload", &["OOMKilled", "16Mi", " on n"]);
 }
 
 pub(crate) fn an_image_that_is_not_there_ends_the_case_in_time() {
@@ -49,7 +49,7 @@ pub(crate) fn a_missing_config_map_ends_the_case_after_a_grace() {
 pub(crate) fn a_pod_that_fits_no_node_waits_no_longer_than_it_may() {
     let place = Place::new();
     let manifest = pod("echo hello").replace("command:", "resources: { limits: { nvidia.com/gpu: 99 } }, command:");
-    ends(&place, &check(&manifest, "max_pending_time: 5s"), 3, "timeout pending", &["nvidia.com/gpu", "1 Insufficient"]);
+    ends(&place, &check(&manifest, "max_pending_time: 5s"), 3, "timeout pending", &["2 Insufficient nvidia.com/gpu"]);
 }
 
 pub(crate) fn a_job_that_fails_for_good_says_what_its_pods_said() {
@@ -130,11 +130,14 @@ pub(crate) fn an_evicted_pod_is_disrupted() {
 pub(crate) fn a_preempted_pod_is_disrupted() {
     let place = Place::new();
     let class = format!("urgent-{}", place.namespace);
+    let on_one_node =
+        |manifest: String| manifest.replace("restartPolicy", "nodeSelector: { kubernetes.io/hostname: n1 }\n  restartPolicy");
     let manifest = pod("echo hello; sleep 60").replace("command:", "resources: { limits: { graphcore.ai/ipu: 6 } }, command:");
+    let manifest = on_one_node(manifest);
     let ended = meanwhile(&place, &check(&manifest, ""), |_| {
         place.create(&format!(
             "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{ name: {class} }}\nvalue: 1000\n---\n{}",
-            pod("sleep 1")
+            on_one_node(pod("sleep 1"))
                 .replace("name: hello", "name: urgent")
                 .replace("command:", "resources: { limits: { graphcore.ai/ipu: 8 } }, command:")
                 .replace("restartPolicy", &format!("priorityClassName: {class}\n  restartPolicy"))
