@@ -152,7 +152,7 @@ fn places_are_chosen_by_systems_and_environments() {
         all.iter().map(|case| format!("{}+{}", case.name.partition, case.name.environ)).collect::<Vec<_>>().join(" ")
     };
     let rows = [
-        ("valid_systems: ['*']", "gpu+gnu gpu+cray cpu+gnu k+gnu"),
+        ("valid_systems: ['*']", "gpu+gnu gpu+cray cpu+gnu k+gnu ipu+gnu"),
         ("valid_systems: eidf:cpu", "cpu+gnu"),
         ("valid_systems: [+gpu]\nvalid_prog_environs: [cray]", "gpu+cray"),
         ("valid_systems: ['+gpu %cores=64', 'eidf:cpu']\nvalid_prog_environs: [+mpi]", "gpu+gnu cpu+gnu"),
@@ -259,9 +259,9 @@ fn a_command_in_an_image_needs_a_shell_only_with_commands_around_it() {
         Program::Container { command, script, patch, .. } => (command, script, patch),
         other => panic!("{other:?}"),
     };
-    let (command, script, patch) = program("command: [echo, a b]\nk8s_patch: { spec: { nodeName: n } }");
+    let (command, script, patch) = program("command: [echo, a b]\nk8s_patch: { spec: { nodeName: n1 } }");
     assert_eq!(command, Some(vec!["echo".to_owned(), "a b".to_owned()]));
-    assert_eq!(patch, Some(serde_json::json!({ "spec": { "nodeName": "n" } })));
+    assert_eq!(patch, Some(serde_json::json!({ "spec": { "nodeName": "n1" } })));
     assert!(!script.contains("rfm_job.exit"), "{script}");
     let (command, script, patch) = program("command: [echo, a b]\nprerun_cmds: [pre]");
     assert_eq!((command, patch), (None, None));

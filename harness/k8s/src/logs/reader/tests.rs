@@ -326,7 +326,9 @@ proptest! {
         per_second in 1_usize..30,
         cuts in prop::collection::vec((0_usize..3_000, 0_usize..30, 0_usize..30), 1..8),
     ) {
-        let whole = node(lines, per_second);
+        let mut whole = node(lines, per_second);
+        // Two lines of one nanosecond and one text cannot be told apart, should the file end between them.
+        (0..).zip(&mut whole.lines).for_each(|(n, (at, _))| *at += n);
         let (mut reader, mut said) = (Reader::default(), Said::default());
         let (mut written, mut rotated) = (0, 0);
         // What went before the first read cannot be known to be missing: rotation needs 10 MiB, and reading begins with the container.
