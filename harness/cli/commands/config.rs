@@ -34,7 +34,7 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let contexts = k8s::contexts();
     for partition in &site.system.partitions {
         let mut rows = of_partition(&site, partition);
-        if k8s::is_kubernetes(partition.scheduler) {
+        if partition.scheduler.is_kubernetes() {
             rows.extend(k8s::settings(partition, &contexts, &site.source(partition, "sched_options")));
         }
         text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &rows);

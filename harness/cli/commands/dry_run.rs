@@ -27,7 +27,11 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
         return Ok(EXIT_USAGE);
     }
     let facts = LaunchFacts::rehearsal();
-    let contexts = if selection.cases.iter().any(k8s::is_on_kubernetes) { k8s::contexts()? } else { Contexts::unknown() };
+    let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
+        k8s::contexts()?
+    } else {
+        Contexts::unknown()
+    };
     let mut server = if how == DryRun::Server { Some((runtime()?, Rehearsal::default())) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
@@ -86,7 +90,7 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
         limit(workload.limits.run),
         limit(workload.limits.pending),
     );
-    if !k8s::is_on_kubernetes(case) {
+    if !case.place.partition.scheduler.is_kubernetes() {
         return Ok((text + &program(&workload.program), None));
     }
     let plan = k8s::planned(case, workload, contexts)?;

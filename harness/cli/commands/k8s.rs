@@ -11,7 +11,7 @@ use muster_core::{
     Value,
     diagnostic::Diagnostic,
     pipeline::EXIT_USAGE,
-    site::{Partition, SchedulerKind},
+    site::Partition,
     test_case::{LaunchFacts, TestCase},
     workload::Workload,
     yaml,
@@ -69,7 +69,7 @@ fn text(handles: &[Handle], args: &RoleArgs) -> String {
 fn handles(selection: &Selection, contexts: &Contexts) -> (Vec<Handle>, Vec<Diagnostic>) {
     let (mut handles, mut mistakes) = (Vec::new(), Vec::new());
     let facts = LaunchFacts::rehearsal();
-    for case in selection.cases.iter().filter(|case| is_on_kubernetes(case)) {
+    for case in selection.cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes()) {
         // Every case was rendered once already, when it was selected.
         let Some(rendered) = case.render(&facts).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
         match planned(case, &rendered.workload, contexts) {
@@ -78,16 +78,6 @@ fn handles(selection: &Selection, contexts: &Contexts) -> (Vec<Handle>, Vec<Diag
         }
     }
     (handles, mistakes)
-}
-
-/// Whether a case needs a cluster.
-pub fn is_on_kubernetes(case: &TestCase) -> bool {
-    is_kubernetes(case.place.partition.scheduler)
-}
-
-/// Whether a scheduler is Kubernetes.
-pub fn is_kubernetes(scheduler: SchedulerKind) -> bool {
-    matches!(scheduler, SchedulerKind::K8s | SchedulerKind::Ipu)
 }
 
 /// Where checks on a partition run that do not say so themselves, and who does: its options, written at `site`, else the cluster's.

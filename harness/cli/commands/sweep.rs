@@ -8,7 +8,7 @@ use crate::{
     settings::Places,
     terminal::Terminal,
 };
-use clusters::{Clusters, Ended, is_on_kubernetes};
+use clusters::{Clusters, Ended};
 use muster_core::{case::SessionId, error::chain, scheduler::Job, site::SchedulerKind};
 use muster_k8s::census::Found;
 use muster_runner::{
@@ -133,7 +133,7 @@ async fn forget(
     let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {
         SchedulerKind::Local | SchedulerKind::Fake => is_dead(job) && !is_left(job),
-        kind if is_on_kubernetes(kind) => was_deleted(job) || is_absent(job),
+        kind if kind.is_kubernetes() => was_deleted(job) || is_absent(job),
         _ => false,
     };
     let gone: Vec<&Job> = open.iter().map(|open| &open.job).filter(|job| is_gone(job)).collect();

@@ -35,6 +35,7 @@ pub mod script;
 pub mod select;
 pub mod selector;
 pub mod settings;
+pub mod shell;
 pub mod site;
 pub mod site_facts;
 pub mod site_file;

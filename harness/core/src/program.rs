@@ -147,7 +147,7 @@ impl Building<'_> {
             executable_opts: &list(&self.file.executable_opts),
             command: self.file.command.as_deref(),
             postrun_cmds: &list(&self.file.postrun_cmds),
-            in_container: matches!(place.partition.scheduler, SchedulerKind::K8s | SchedulerKind::Ipu),
+            in_container: place.partition.scheduler.is_kubernetes(),
         };
         script.render().map_err(|error| diagnostics.push(Diagnostic::error(self.case.check.span, error.to_string()))).ok()
     }

@@ -42,7 +42,7 @@ impl Phase {
     }
 }
 
-/// How a case ended. See design 5 for the table of meanings and exit codes.
+/// How a case ended. What each counts in the exit code is decided in [`crate::pipeline`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -25,6 +25,7 @@
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
 //! makes the script invalid; the shell says so in the log.
 
+use crate::shell;
 use std::fmt::Write;
 
 /// The script's name in the stage folder.
@@ -127,7 +128,7 @@ impl Script<'_> {
         match (executable, self.command) {
             (Some(_), Some(_)) => Err(ScriptError::TwoPrograms),
             (Some(line), None) => Ok(Some(line)),
-            (None, Some(argv)) => Ok(Some(argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))),
+            (None, Some(argv)) => Ok(Some(argv.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" "))),
             (None, None) => Ok(None),
         }
     }
@@ -159,11 +160,6 @@ fn push_line(text: &mut String, line: &str) {
     if !line.ends_with('\n') {
         text.push('\n');
     }
-}
-
-/// One word for sh that stands for exactly `word`.
-pub fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Reads the content of `rfm_job.exit`; `None` while it is not completely written.

@@ -34,6 +34,11 @@ impl SchedulerKind {
             Self::Fake => "fake",
         }
     }
+
+    /// Whether its jobs are objects of a Kubernetes cluster.
+    pub fn is_kubernetes(self) -> bool {
+        matches!(self, Self::K8s | Self::Ipu)
+    }
 }
 
 impl fmt::Display for SchedulerKind {

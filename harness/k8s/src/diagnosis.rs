@@ -12,7 +12,7 @@ use crate::{
     status::trouble,
 };
 use k8s_openapi::{api::core::v1::Event, jiff};
-use muster_core::{Value, time::Timestamp};
+use muster_core::{Value, shell, time::Timestamp};
 use std::{fmt::Write, sync::Arc};
 
 /// What stands where something was left out.
@@ -75,7 +75,7 @@ pub fn kubectl(place: &ClusterPlace, words: &[&str]) -> String {
     let context = place.context.as_deref().map(|context| ["--context", context]);
     let place = ["-n", &place.namespace];
     let all = ["kubectl"].into_iter().chain(context.into_iter().flatten()).chain(place).chain(words.iter().copied());
-    all.map(shell_word).collect::<Vec<_>>().join(" ")
+    all.map(shell::quote).collect::<Vec<_>>().join(" ")
 }
 
 /// An object without secrets and without what only the server needs.
@@ -200,11 +200,6 @@ fn shown(time: Timestamp) -> String {
 
 fn yaml(value: &Value) -> String {
     serde_yaml::to_string(value).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Commands that a person can paste into a shell.
 
-use muster_core::result::CaseResult;
+use muster_core::{result::CaseResult, shell};
 
 /// What runs one case again: its file, its hash, its place, and before them the options that the site and the check
 /// were found and changed with (`-C`, `-S`, `--prefix`), which only the caller knows.
@@ -13,13 +13,7 @@ pub fn rerun(case: &CaseResult, options: &[String]) -> String {
         words.extend([flag.to_owned(), value.clone()]);
     }
     words.push("-r".to_owned());
-    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word of a POSIX shell that stands for exactly this text.
-pub fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    words.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// `-p` takes a regex: a `+` in an environment's name must not act as one.
@@ -37,23 +31,6 @@ fn literal(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_words_that_need_quotes_get_them() {
-        let rows = [
-            ("checks/stream.check.yaml", "checks/stream.check.yaml"),
-            ("eidf:gpu-service", "eidf:gpu-service"),
-            ("", "''"),
-            ("my checks/a.yaml", "'my checks/a.yaml'"),
-            ("it's", r"'it'\''s'"),
-            ("$(reboot)", "'$(reboot)'"),
-            ("~/x", "'~/x'"),
-            ("a\\b", "'a\\b'"),
-        ];
-        for (word, quoted) in rows {
-            assert_eq!(quote(word), quoted, "{word}");
-        }
-    }
 
     #[test]
     fn the_name_of_an_environment_is_not_a_pattern() {

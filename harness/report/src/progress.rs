@@ -12,6 +12,7 @@ use muster_core::{
     case::CaseName,
     perf::{Measurement, Verdict},
     result::{CaseResult, Outcome, Session},
+    shell,
     time::{Timestamp, format_duration},
 };
 use std::fmt::Write;
@@ -49,7 +50,7 @@ pub fn header(header: &Header<'_>, screen: &Screen) -> String {
 /// Who began which session where, also for sessions of the past.
 pub(crate) fn setup(session: &Session, paint: Paint) -> String {
     let mut text = format!("{}\n", paint.apply(Tone::Strong, "[Muster Setup]"));
-    let command: Vec<_> = session.command.iter().map(|word| crate::command::quote(word)).collect();
+    let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
     row(&mut text, "version", &session.version);
     row(&mut text, "command", &command.join(" "));
     row(&mut text, "launched by", &format!("{}@{}", session.user, session.host));

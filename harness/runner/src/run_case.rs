@@ -32,6 +32,7 @@ use muster_core::{
     rules::Rules,
     scheduler::{Disposition, Ending, Job, JobStatus, Scheduler},
     script::LOG_FILE,
+    shell,
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
 };
@@ -279,16 +280,9 @@ fn point_to(stage: &Path, record: &mut Record) {
         return;
     }
     if record.has_log {
-        record.look.push(format!("less {}", quoted(&stage.join(LOG_FILE))));
+        record.look.push(format!("less {}", shell::quote(&stage.join(LOG_FILE).to_string_lossy())));
     }
-    record.delete.push(format!("rm -r {}", quoted(stage)));
-}
-
-/// A path as a word for a shell.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    record.delete.push(format!("rm -r {}", shell::quote(&stage.to_string_lossy())));
 }
 
 #[cfg(test)]
@@ -307,17 +301,5 @@ mod tests {
         let attempt = size(|(context, scheduler, ready, record): Waiting<'_>| attempt(context, scheduler, ready, record));
         let sizes = [contained, run_case, attempt];
         assert!(sizes.iter().sum::<usize>() <= 3 * 1024, "{sizes:?}");
-    }
-
-    #[test]
-    fn a_path_is_one_word_of_a_shell() {
-        for (path, word) in [
-            ("/stage/eidf/gpu_1", "/stage/eidf/gpu_1"),
-            ("/with space", "'/with space'"),
-            ("/it's", r"'/it'\''s'"),
-            ("/$HOME", "'/$HOME'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), word);
-        }
     }
 }

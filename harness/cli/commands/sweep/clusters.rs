@@ -11,7 +11,6 @@ use muster_core::{
     case::{Identifier, SessionId},
     error::{SchedulerError, chain},
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
-    site::SchedulerKind,
     time::Timestamp,
 };
 use muster_k8s::{
@@ -44,7 +43,7 @@ pub(super) struct Ended {
 
 /// Looks at every place that the database or the system knows; `None`: there is none.
 pub(super) async fn look(cli: &Cli, jobs: &[Job]) -> anyhow::Result<Option<Clusters>> {
-    let jobs: Vec<&Job> = jobs.iter().filter(|job| is_on_kubernetes(job.scheduler)).collect();
+    let jobs: Vec<&Job> = jobs.iter().filter(|job| job.scheduler.is_kubernetes()).collect();
     let options = partitions(cli);
     if jobs.is_empty() && options.is_empty() {
         return Ok(None);
@@ -59,15 +58,11 @@ pub(super) async fn look(cli: &Cli, jobs: &[Job]) -> anyhow::Result<Option<Clust
     Ok(Some(Clusters { kubernetes, census }))
 }
 
-pub(super) fn is_on_kubernetes(kind: SchedulerKind) -> bool {
-    matches!(kind, SchedulerKind::K8s | SchedulerKind::Ipu)
-}
-
 /// Context and namespace of the system's partitions on Kubernetes. A system that cannot be told is no reason not to sweep.
 fn partitions(cli: &Cli) -> BTreeSet<(Option<String>, Option<String>)> {
     let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
     let Ok(site) = site else { return BTreeSet::new() };
-    let on_kubernetes = site.system.partitions.iter().filter(|partition| is_on_kubernetes(partition.scheduler));
+    let on_kubernetes = site.system.partitions.iter().filter(|partition| partition.scheduler.is_kubernetes());
     let text = |options: &muster_core::Value, key: &str| options[key].as_str().map(str::to_owned);
     on_kubernetes
         .map(|partition| (text(&partition.sched_options, "context"), text(&partition.sched_options, "namespace")))
@@ -144,7 +139,7 @@ fn left(answer: Result<Leftovers, SchedulerError>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{Value, case::Identifier};
+    use muster_core::{Value, case::Identifier, site::SchedulerKind};
     use muster_k8s::census::Kept;
 
     fn found(lease: Option<bool>, kept: Option<Kept>) -> Found {

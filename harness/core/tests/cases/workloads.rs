@@ -1,0 +1,121 @@
+//! What a case runs: scripts, manifests, limits, options.
+
+use super::*;
+
+#[test]
+fn the_script_takes_system_partition_environment_and_check_in_this_order() {
+    let rendered = only(&check(
+        "executable: run\nexecutable_opts: [-n, '${{ partition.processor.num_cores }}']\nenv_vars: { MINE: '4' }\nprerun_cmds: [pre]\npostrun_cmds: post\nsanity: []",
+    ));
+    let script = script(&rendered);
+    let order = ["FROM_SYSTEM", "FROM_PARTITION", "FROM_ENVIRON", "MINE", ". /etc/profile", "pre", "run -n 128", "post"];
+    let places: Vec<Option<usize>> = order.iter().map(|piece| script.find(piece)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{script}");
+}
+
+#[test]
+fn limits_come_from_the_check_else_from_the_partition() {
+    let limits = |rest: &str| only(&check(&format!("{PLAIN}\n{rest}"))).workload.limits;
+    let minutes = |minutes| Some(Duration::from_mins(minutes));
+    assert_eq!((limits("").run, limits("").pending), (minutes(30), None));
+    assert_eq!(limits("time_limit: 5m").run, minutes(5));
+    assert_eq!(limits("time_limit: null").run, None);
+    assert_eq!(limits("max_pending_time: 2h").pending, minutes(120));
+    assert_eq!(limits("judge_limit: 60").judge, Duration::from_mins(1));
+}
+
+#[test]
+fn scheduler_options_of_the_check_lie_over_those_of_the_partition() {
+    let options = only(&check(&format!("{PLAIN}\nsched_options: {{ depth: 2 }}\nnamespace: mine"))).workload.sched_options;
+    assert_eq!(options, serde_json::json!({ "queue": "fast", "depth": 2, "namespace": "mine" }));
+}
+
+/// A check on a Kubernetes partition.
+fn on_k8s(place: &str, rest: &str) -> String {
+    format!("name: c\nvalid_systems: ['eidf:{place}']\n{rest}\nsanity: []")
+}
+
+#[test]
+fn maps_of_scheduler_options_merge_and_rules_of_kinds_are_added_to_the_sites() {
+    let text = on_k8s(
+        "ipu",
+        "image: i\ncommand: [a]\nsched_options: { labels: { team: null, mine: 1 }, k8s_workloads: [{ match: { kind: B } }] }",
+    );
+    let options = only(&text).workload.sched_options;
+    assert_eq!(
+        options,
+        serde_json::json!({
+            "labels": { "team": null, "queue": "q", "mine": 1 },
+            "policy": { "max_pods": 4 },
+            "k8s_workloads": [{ "match": { "kind": "A" } }, { "match": { "kind": "B" } }],
+        })
+    );
+}
+
+#[test]
+fn a_sites_policy_is_not_for_a_check_to_change() {
+    let mistakes = mistakes(&on_k8s("ipu", "image: i\ncommand: [a]\nsched_options: { policy: { max_pods: 9 } }"));
+    assert_eq!(mistakes, ["`policy` is the site's: a check cannot set it"]);
+}
+
+#[test]
+fn on_an_ipu_partition_an_ipujob_is_the_workload_unless_the_check_says_otherwise() {
+    let resource = |place: &str, rest: &str| {
+        let options = only(&on_k8s(place, rest)).workload.sched_options;
+        options.get("k8s_resource").and_then(|resource| resource.as_str().map(str::to_owned))
+    };
+    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }").as_deref(), Some("ipujob"));
+    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }\nk8s_resource: pod").as_deref(), Some("pod"));
+    assert_eq!(resource("ipu", "k8s_config: { kind: Pod }"), None);
+    assert_eq!(resource("k", "k8s_config: { kind: IPUJob }"), None);
+}
+
+#[test]
+fn a_command_in_an_image_needs_a_shell_only_with_commands_around_it() {
+    let program = |rest: &str| match only(&on_k8s("k", &format!("image: i\n{rest}"))).workload.program {
+        Program::Container { command, script, patch, .. } => (command, script, patch),
+        other => panic!("{other:?}"),
+    };
+    let (command, script, patch) = program("command: [echo, a b]\nk8s_patch: { spec: { nodeName: n1 } }");
+    assert_eq!(command, Some(vec!["echo".to_owned(), "a b".to_owned()]));
+    assert_eq!(patch, Some(serde_json::json!({ "spec": { "nodeName": "n1" } })));
+    assert!(!script.contains("rfm_job.exit"), "{script}");
+    let (command, script, patch) = program("command: [echo, a b]\nprerun_cmds: [pre]");
+    assert_eq!((command, patch), (None, None));
+    assert!(script.contains("pre\necho 'a b'\n"), "{script}");
+}
+
+#[test]
+fn tasks_are_counted_before_anything_reads_them() {
+    let rendered = only(&check(
+        "executable: run ${{ num_tasks }} ${{ total }}\nvariables: { total: '${{ num_tasks * 2 }}' }\nnum_tasks: ${{ partition.devices.gpu.num_devices }}\nsanity: []",
+    ));
+    assert_eq!(rendered.workload.num_tasks, 8);
+    assert!(script(&rendered).contains("run 8 16"));
+    assert!(
+        mistakes(&check(&format!("{PLAIN}\nnum_tasks: 0")))
+            .iter()
+            .any(|message| message.contains("above 0") || message.contains('0'))
+    );
+}
+
+#[test]
+fn a_check_without_what_its_scheduler_needs_is_a_mistake() {
+    assert!(mistakes(&check("sanity: []"))[0].contains("no `executable` and no `command`, which `local` needs"));
+    let told = mistakes("name: c\nvalid_systems: ['eidf:k']\nexecutable: a\nsanity: []");
+    assert!(told[0].contains("`k8s_config`"), "{told:?}");
+    assert!(mistakes(&check("executable: a"))[0].contains("no `sanity`"));
+}
+
+#[test]
+fn a_manifest_is_filled_in_with_the_case() {
+    let text = "name: c\nvalid_systems: ['eidf:k']\nparameters: { n: [3] }\nk8s_config: job.yaml\nk8s_patch: { spec: { extra: '${{ n + 1 }}' } }\nenv_vars: { A: '${{ n }}' }\nsanity: []";
+    match only(text).workload.program {
+        Program::Objects { manifest, patch, env_vars } => {
+            assert_eq!(manifest, [serde_json::json!({ "kind": "Job", "spec": { "size": 3 } })]);
+            assert_eq!(patch, Some(serde_json::json!({ "spec": { "extra": 4 } })));
+            assert!(env_vars.contains(&("A".to_owned(), "3".to_owned())));
+        }
+        other => panic!("{other:?}"),
+    }
+}
