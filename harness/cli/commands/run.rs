@@ -22,7 +22,7 @@ use anyhow::Context;
 use muster_core::{
     case::SessionId,
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
-    result::{CaseResult, Session},
+    result::{CaseResult, Counting, Session},
 };
 use muster_report::progress;
 use muster_runner::{
@@ -215,6 +215,8 @@ fn session(selection: &Selection, command_line: &[String]) -> anyhow::Result<Ses
         version: env!("CARGO_PKG_VERSION").to_owned(),
         num_cases: u32::try_from(selection.cases.len()).unwrap_or(u32::MAX),
         interrupted: false,
+        counting: Counting::default(),
+        extras: Vec::new(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// Eight lower-case letters that mark everything one attempt of one case creates (label and tag `rfm`).
 ///
@@ -101,12 +101,24 @@ pub struct CaseName {
     pub partition: String,
     /// The environment, `default`.
     pub environ: String,
+    /// What tells this copy of a case from its others in the same session (`--repeat`, `--distribute`): `%.repeat_no=1`.
+    /// It is no part of the case's hash and history. Empty for a case that is there once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hidden: String,
 }
 
 impl CaseName {
     /// `eidf:gpu-service+default`
     pub fn place(&self) -> String {
         format!("{}:{}+{}", self.system, self.partition, self.environ)
+    }
+
+    /// The display, and what is hidden in a history: `nbody %num_bodies=512000 %.repeat_no=1`.
+    pub fn title(&self) -> Cow<'_, str> {
+        if self.hidden.is_empty() {
+            return Cow::Borrowed(&self.display);
+        }
+        Cow::Owned(format!("{} {}", self.display, self.hidden))
     }
 
     /// `eidf:gpu-service`
@@ -117,7 +129,7 @@ impl CaseName {
 
 impl fmt::Display for CaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} @{}", self.display, self.place())
+        write!(f, "{} @{}", self.title(), self.place())
     }
 }
 

@@ -28,6 +28,7 @@ pub mod reference;
 pub mod references;
 pub mod render;
 pub mod result;
+pub mod rounds;
 pub mod rules;
 pub mod sanity;
 pub mod scheduler;

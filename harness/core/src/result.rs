@@ -5,7 +5,7 @@ use crate::{
     perf::Measurement,
     scheduler::{Disruption, SectionExit},
     site::SchedulerKind,
-    time::Timestamp,
+    time::{Date, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, time::Duration};
@@ -205,6 +205,52 @@ pub struct CaseResult {
     pub delete: Vec<String>,
     /// What could not be removed.
     pub leftovers: Vec<String>,
+    /// It is well now, after an attempt of the same session that was not (`--max-retries`).
+    pub flaky: bool,
+    /// Its outcome is reported, and does not count.
+    pub quarantine: Option<Quarantine>,
+    /// The session in which it ran; `None`: in the one whose result it is (`--restore-session`).
+    pub restored_from: Option<SessionId>,
+}
+
+/// Why the outcome of a case does not count, and how long it does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    /// One sentence for people: a ticket.
+    pub reason: String,
+    /// The last day, UTC.
+    pub until: Date,
+}
+
+/// Which attempts of a case count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counting {
+    /// The last one: those before it were retried.
+    #[default]
+    Last,
+    /// All of them: the session was run several times (`--reruns`, `--duration`).
+    Every,
+}
+
+impl Counting {
+    /// The word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Every => "every",
+        }
+    }
+}
+
+/// What to do with a case that the site took away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisruption {
+    /// Leave it at that.
+    Fail,
+    /// Run it again, also without `--max-retries`.
+    Retry,
 }
 
 /// What a check says of itself, and where it runs.
@@ -224,6 +270,9 @@ pub struct About {
     pub scheduler: SchedulerKind,
     /// Tasks asked for.
     pub num_tasks: u32,
+    /// `on_disruption`; `None`: the check says nothing, and it is retried like any failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_disruption: Option<OnDisruption>,
 }
 
 /// When things happened. What never happened is `None`.
@@ -273,4 +322,8 @@ pub struct Session {
     pub num_cases: u32,
     /// Whether a signal ended it early.
     pub interrupted: bool,
+    /// Which attempts of its cases count.
+    pub counting: Counting,
+    /// `--session-extras`, in order.
+    pub extras: Vec<(String, String)>,
 }

@@ -87,6 +87,7 @@ impl TestCase {
             system: place.system.name.clone(),
             partition: place.partition.name.clone(),
             environ: place.environ.name.clone(),
+            hidden: String::new(),
         };
         Self { name: Arc::new(name), check, variant, place, early }
     }
@@ -107,6 +108,7 @@ impl TestCase {
             parameters: settings.map(|setting| (setting.name.to_string(), setting.text.to_string())).collect(),
             scheduler: self.place.partition.scheduler,
             num_tasks: 1,
+            on_disruption: None,
         }
     }
 

@@ -150,6 +150,7 @@ fn workload(stage: PathBuf, script: &str) -> Workload {
             system: "local".into(),
             partition: "default".into(),
             environ: "default".into(),
+            hidden: String::new(),
         },
         stage,
         program: Program::Script { text: script.to_owned(), pass_env: Vec::new() },

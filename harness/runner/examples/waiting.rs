@@ -5,7 +5,7 @@
 
 use muster_core::{
     case::{CaseName, SessionId},
-    result::{About, Outcome, Session},
+    result::{About, Counting, Outcome, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
     site::SchedulerKind,
@@ -37,6 +37,8 @@ fn session() -> Session {
         version: String::new(),
         num_cases: 0,
         interrupted: false,
+        counting: Counting::Last,
+        extras: Vec::new(),
     }
 }
 
@@ -49,6 +51,7 @@ fn about(number: usize) -> About {
         parameters: vec![("number".into(), number.to_string())],
         scheduler: SchedulerKind::Fake,
         num_tasks: 1,
+        on_disruption: None,
     }
 }
 
@@ -60,6 +63,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         system: "example".into(),
         partition: "fake".into(),
         environ: "default".into(),
+        hidden: String::new(),
     });
     let case = Arc::clone(&name);
     Turn {

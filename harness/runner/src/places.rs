@@ -276,6 +276,7 @@ mod tests {
             system: part("s"),
             partition: part("p"),
             environ: part("e"),
+            hidden: String::new(),
         }
     }
 

@@ -141,6 +141,9 @@ impl Record {
             look: self.look,
             delete: self.delete,
             leftovers: self.leftovers,
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
         }
     }
 }

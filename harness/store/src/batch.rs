@@ -299,7 +299,7 @@ mod tests {
 
     fn case(display: &str) -> CaseEntry {
         let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
-        let name = CaseName { display: display.into(), check, hash, system, partition, environ };
+        let name = CaseName { display: display.into(), check, hash, system, partition, environ, hidden: String::new() };
         CaseEntry { key: display.into(), name, about: "{}".into() }
     }
 
@@ -323,6 +323,9 @@ mod tests {
             folder: None,
             detail: "{}".into(),
             measurements: vec![],
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
         }))
     }
 

@@ -12,7 +12,7 @@ use muster_core::{
 use std::sync::Arc;
 
 pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
-    let SessionEntry { session, command, owner: holder } = entry;
+    let SessionEntry { session, command, extras, owner: holder } = entry;
     let statement = statement
         .bind(session.id.0.clone())
         .bind(session.started.0)
@@ -24,7 +24,9 @@ pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
         .bind(session.workdir.to_string_lossy().into_owned())
         .bind(session.version.clone())
         .bind(session.num_cases)
-        .bind(i64::from(session.interrupted));
+        .bind(i64::from(session.interrupted))
+        .bind(session.counting.as_str())
+        .bind(Arc::clone(extras));
     owner(statement, holder)
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn case(statement: Statement, (id, session, entry): &(i64, i64, &Case
         .bind(name.partition.clone())
         .bind(name.environ.clone())
         .bind(Arc::clone(&entry.about))
+        .bind(name.hidden.clone())
 }
 
 pub(crate) fn intent(statement: Statement, (session, case, entry): &(i64, i64, &IntentEntry)) -> Statement {
@@ -93,6 +96,9 @@ pub(crate) fn attempt(statement: Statement, (id, case, entry): &(i64, i64, &Atte
         .bind(times.finished.0)
         .bind(entry.folder.clone())
         .bind(Arc::clone(&entry.detail))
+        .bind(i64::from(entry.flaky))
+        .bind(entry.quarantine.clone())
+        .bind(entry.restored_from.clone())
 }
 
 pub(crate) fn measurement(statement: Statement, (attempt, position, m): &(i64, i64, &Measurement)) -> Statement {

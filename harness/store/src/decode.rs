@@ -26,6 +26,8 @@ pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Owner), Error> {
         version: row.try_get("version")?,
         num_cases: row.try_get("num_cases")?,
         interrupted: row.try_get("interrupted")?,
+        counting: word(row, "counting")?,
+        extras: json(row, "extras")?,
     };
     Ok((row.try_get("number")?, session, owner(row)?))
 }
@@ -66,6 +68,9 @@ pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
         look: detail.look.into_owned(),
         delete: detail.delete.into_owned(),
         leftovers: detail.leftovers.into_owned(),
+        flaky: row.try_get("flaky")?,
+        quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
+        restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
     };
     Ok((row.try_get("id")?, result))
 }
@@ -129,6 +134,7 @@ pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {
         system: row.try_get("system")?,
         partition: row.try_get("partition")?,
         environ: row.try_get("environ")?,
+        hidden: row.try_get("hidden")?,
     })
 }
 

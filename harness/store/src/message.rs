@@ -66,13 +66,15 @@ impl JobKey {
 pub(crate) struct SessionEntry {
     pub(crate) session: Session,
     pub(crate) command: Text,
+    pub(crate) extras: Text,
     pub(crate) owner: Owner,
 }
 
 impl SessionEntry {
     pub(crate) fn of(session: &Session, owner: &Owner) -> Result<Self, StoreError> {
         let command = encode("command line", &session.id, &session.command)?;
-        Ok(Self { session: session.clone(), command, owner: owner.clone() })
+        let extras = encode("session extras", &session.id, &session.extras)?;
+        Ok(Self { session: session.clone(), command, extras, owner: owner.clone() })
     }
 }
 
@@ -138,6 +140,9 @@ pub(crate) struct AttemptEntry {
     pub(crate) folder: Option<Text>,
     pub(crate) detail: Text,
     pub(crate) measurements: Vec<Measurement>,
+    pub(crate) flaky: bool,
+    pub(crate) quarantine: Option<Text>,
+    pub(crate) restored_from: Option<Text>,
 }
 
 impl AttemptEntry {
@@ -161,6 +166,9 @@ impl AttemptEntry {
             look,
             delete,
             leftovers,
+            flaky,
+            quarantine,
+            restored_from,
         } = result;
         let detail = Detail {
             warnings: warnings.into(),
@@ -184,6 +192,9 @@ impl AttemptEntry {
             folder: folder.as_deref().map(lossy),
             detail: encode("result", name, &detail)?,
             measurements: measurements.clone(),
+            flaky: *flaky,
+            quarantine: quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
+            restored_from: restored_from.as_ref().map(|session| session.0.as_str().into()),
         })
     }
 }

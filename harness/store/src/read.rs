@@ -149,7 +149,7 @@ impl Reader {
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
     pub async fn results(&self, session: &SessionId) -> Result<Vec<CaseResult>, StoreError> {
         let attempts = sqlx::query(
-            r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.about
+            r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
             FROM attempt a JOIN "case" c ON c.id = a."case"
             WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#,
         );
@@ -170,7 +170,7 @@ impl Reader {
     /// The attempts of a session that were to be launched and have no result, in the order they began.
     pub async fn unfinished(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
         let query = sqlx::query(
-            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.about
+            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
             FROM job j JOIN "case" c ON c.id = j."case" LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
             WHERE j.session = (SELECT number FROM session WHERE id = $1) AND a.id IS NULL ORDER BY c.id, j.attempt"#,
         );

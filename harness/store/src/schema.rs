@@ -9,8 +9,8 @@ pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
 
 /// The one row that is not written with many others, and whose number is asked back.
 pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended, command, system, user_name, host, \
-    workdir, version, num_cases, interrupted, owner_host, owner_pid, owner_start_time, owner_boot_id) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING number";
+    workdir, version, num_cases, interrupted, counting, extras, owner_host, owner_pid, owner_start_time, owner_boot_id) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING number";
 
 /// Only from the owner that is known to be dead: two who would go on with the same session cannot both.
 pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $6, owner_pid = $7, owner_start_time = $8, \
@@ -90,7 +90,7 @@ impl Statements {
         Self {
             case: ForRows::insert(
                 r#""case""#,
-                &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about"],
+                &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about", "hidden"],
             ),
             intent: ForRows::insert(
                 "job",
@@ -121,6 +121,9 @@ impl Statements {
                     "finished",
                     "folder",
                     "detail",
+                    "flaky",
+                    "quarantine",
+                    "restored_from",
                 ],
             ),
             measurement: ForRows::insert(

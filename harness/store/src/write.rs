@@ -202,7 +202,7 @@ mod tests {
     use crate::Reader;
     use muster_core::{
         error::chain,
-        result::{Outcome, Phase, Times},
+        result::{Counting, Outcome, Phase, Times},
         site::SchedulerKind,
     };
     use tempfile::TempDir;
@@ -219,7 +219,8 @@ mod tests {
         let [system, user, host, version] = ["", "", "", ""].map(str::to_owned);
         let (id, started, command, workdir) = (SessionId("a".into()), Timestamp(1), vec![], PathBuf::new());
         let (ended, num_cases, interrupted) = (None, 1, false);
-        Session { id, started, ended, command, system, user, host, workdir, version, num_cases, interrupted }
+        let (counting, extras) = (Counting::Last, vec![]);
+        Session { id, started, ended, command, system, user, host, workdir, version, num_cases, interrupted, counting, extras }
     }
 
     fn owner() -> Owner {
@@ -231,7 +232,7 @@ mod tests {
         let about = serde_json::json!({"descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [],
             "scheduler": SchedulerKind::Fake, "num_tasks": 1});
         CaseResult {
-            name: CaseName { display: number.to_string(), check, hash, system, partition, environ },
+            name: CaseName { display: number.to_string(), check, hash, system, partition, environ, hidden: String::new() },
             about: serde_json::from_value(about).unwrap(),
             identifier: None,
             attempt: 1,
@@ -248,6 +249,9 @@ mod tests {
             look: vec![],
             delete: vec![],
             leftovers: vec![],
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
         }
     }
 

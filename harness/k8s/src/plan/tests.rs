@@ -31,6 +31,7 @@ fn workload(manifest: Vec<Value>) -> Workload {
             system: "eidf".to_owned(),
             partition: "gpu".to_owned(),
             environ: "default".to_owned(),
+            hidden: String::new(),
         },
         stage: PathBuf::from("stage"),
         program: Program::Objects { manifest, patch: None, env_vars: Vec::new() },

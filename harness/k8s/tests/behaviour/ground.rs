@@ -121,6 +121,7 @@ impl Ground {
                 system: own("test"),
                 partition: own("k8s"),
                 environ: own("default"),
+                hidden: String::new(),
             },
             identifier,
             stage,

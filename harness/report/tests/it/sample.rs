@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},
     perf::{Bounds, Direction, Measurement, Verdict},
-    result::{About, CaseResult, Clock, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
+    result::{About, CaseResult, Clock, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
     scheduler::{Exit, SectionExit},
     site::SchedulerKind,
     time::Timestamp,
@@ -40,6 +40,8 @@ pub(crate) fn session() -> Session {
         version: "0.1.0".into(),
         num_cases: 13,
         interrupted: false,
+        counting: Counting::Last,
+        extras: vec![],
     }
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
             system: "eidf".into(),
             partition: "gpu-service".into(),
             environ: "default".into(),
+            hidden: String::new(),
         },
         about: About {
             descr: String::new(),
@@ -64,6 +67,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
             parameters: parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             scheduler: SchedulerKind::K8s,
             num_tasks: 1,
+            on_disruption: None,
         },
         identifier: Identifier::parse("kqjzmvxa"),
         attempt: 1,
@@ -80,6 +84,9 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
         look: vec![],
         delete: vec![],
         leftovers: vec![],
+        flaky: false,
+        quarantine: None,
+        restored_from: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use muster_core::{
     Value,
     case::{CaseName, SessionId},
-    result::{About, CaseResult, Session},
+    result::{About, CaseResult, Counting, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
@@ -56,6 +56,8 @@ pub(crate) fn session() -> Session {
         version: "0".into(),
         num_cases: 0,
         interrupted: false,
+        counting: Counting::Last,
+        extras: Vec::new(),
     }
 }
 
@@ -165,6 +167,7 @@ impl Case {
             system: "test".into(),
             partition: self.partition.into(),
             environ: "default".into(),
+            hidden: String::new(),
         });
         let about = About {
             descr: String::new(),
@@ -174,6 +177,7 @@ impl Case {
             parameters: Vec::new(),
             scheduler: SchedulerKind::Fake,
             num_tasks: 1,
+            on_disruption: None,
         };
         Turn {
             name: Arc::clone(&name),

@@ -2,12 +2,12 @@
 
 use crate::support::{about, identifier, name, owner, session};
 use muster_core::{
-    case::CaseName,
+    case::{CaseName, SessionId},
     perf::{Bounds, Direction, Measurement, Verdict},
-    result::{About, CaseResult, Clock, Failure, Fault, Invalid, Outcome, Phase, Times},
+    result::{About, CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
     scheduler::{Disruption, Exit, SectionExit},
     site::SchedulerKind,
-    time::Timestamp,
+    time::{Date, Timestamp},
 };
 use muster_store::{Reader, Store};
 use proptest::{
@@ -104,12 +104,13 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 
 fn names() -> impl Strategy<Value = (CaseName, About)> {
     let parameters = vec((any::<String>(), any::<String>()), 0..3);
-    (vec(any::<String>(), 6), texts(), texts(), parameters, any::<u32>()).prop_map(
+    (vec(any::<String>(), 7), texts(), texts(), parameters, any::<u32>()).prop_map(
         |(words, tags, maintainers, parameters, num_tasks)| {
-            let [display, check, environ, partition, descr, file] = <[String; 6]>::try_from(words).unwrap();
-            let name = CaseName { display, check, environ, partition, ..name(0) };
+            let [display, check, environ, partition, hidden, descr, file] = <[String; 7]>::try_from(words).unwrap();
+            let name = CaseName { display, check, environ, partition, hidden, ..name(0) };
             let scheduler = SchedulerKind::ALL[num_tasks as usize % SchedulerKind::ALL.len()];
-            (name, About { descr, file, tags, maintainers, parameters, scheduler, num_tasks })
+            let on_disruption = [None, Some(OnDisruption::Fail), Some(OnDisruption::Retry)][num_tasks as usize % 3];
+            (name, About { descr, file, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
         },
     )
 }
@@ -118,7 +119,10 @@ fn result() -> impl Strategy<Value = CaseResult> {
     let verdict = (option::of(any::<u32>()), any::<u32>(), outcome(), phase(), option::of(any::<String>()));
     let lists = (texts(), texts(), texts(), texts(), texts());
     let rest = (vec(exit(), 0..3), vec(measurement(), 0..4), times(), option::of("[a-zé/]{1,20}"), option::of(any::<String>()));
-    (names(), verdict, lists, rest).prop_map(|(names, verdict, lists, rest)| CaseResult {
+    let quarantine = ("[0-9]{4}-0[1-9]-1[0-9]", any::<String>())
+        .prop_map(|(until, reason)| Quarantine { reason, until: Date::parse(&until).unwrap() });
+    let history = (any::<bool>(), option::of(quarantine), option::of(any::<String>()));
+    (names(), verdict, lists, rest, history).prop_map(|(names, verdict, lists, rest, history)| CaseResult {
         name: names.0,
         about: names.1,
         identifier: verdict.0.map(identifier),
@@ -136,6 +140,9 @@ fn result() -> impl Strategy<Value = CaseResult> {
         times: rest.2,
         folder: rest.3.map(Into::into),
         log_tail: rest.4,
+        flaky: history.0,
+        quarantine: history.1,
+        restored_from: history.2.map(SessionId),
     })
 }
 

@@ -4,7 +4,7 @@ use muster_core::{
     Value,
     case::{CaseName, Identifier, SessionId},
     perf::{Bounds, Direction, Measurement, Verdict},
-    result::{About, CaseResult, Outcome, Phase, Session, Times},
+    result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
     rules::Rules,
     sanity::{Assertion, Claim},
     scheduler::{Exit, Job, SectionExit},
@@ -28,6 +28,8 @@ pub(crate) fn session(id: &str, started: i64) -> Session {
         version: "0.1.0".into(),
         num_cases: 3,
         interrupted: false,
+        counting: Counting::Last,
+        extras: vec![],
     }
 }
 
@@ -54,6 +56,7 @@ pub(crate) fn name(number: u32) -> CaseName {
         system: "eidf".into(),
         partition: "gpu-service".into(),
         environ: "default".into(),
+        hidden: String::new(),
     }
 }
 
@@ -66,6 +69,7 @@ pub(crate) fn about() -> About {
         parameters: vec![("num_bodies".into(), "512000".into())],
         scheduler: SchedulerKind::K8s,
         num_tasks: 3,
+        on_disruption: None,
     }
 }
 
@@ -134,6 +138,9 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         look: vec![],
         delete: vec![],
         leftovers: vec![],
+        flaky: false,
+        quarantine: None,
+        restored_from: None,
     }
 }
 

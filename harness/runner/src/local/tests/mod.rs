@@ -68,6 +68,7 @@ impl Field {
                 system: "generic".into(),
                 partition: "default".into(),
                 environ: "builtin".into(),
+                hidden: String::new(),
             },
             stage,
             program: Program::Script { text, pass_env: pass_env.iter().map(|&name| name.to_owned()).collect() },
