@@ -129,6 +129,7 @@ fn taken_up(row: JobRow, at_once: usize) -> Turn {
         scheduler: job.scheduler,
         max_jobs: at_once,
         attempt,
+        needs: Box::default(),
         about: Arc::new(move || about.clone()),
         work: Work::Begun(Box::new(Begun { job, rules, limits, launched })),
     }

@@ -16,6 +16,8 @@ pub mod diagnostic;
 pub mod error;
 pub mod expr;
 pub mod extends;
+pub mod fixture;
+pub mod graph;
 pub mod judge;
 pub mod load;
 pub mod overrides;

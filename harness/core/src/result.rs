@@ -2,6 +2,7 @@
 
 use crate::{
     case::{CaseName, Identifier, SessionId},
+    fixture::Provides,
     perf::Measurement,
     scheduler::{Disruption, SectionExit},
     site::SchedulerKind,
@@ -211,6 +212,12 @@ pub struct CaseResult {
     pub quarantine: Option<Quarantine>,
     /// The session in which it ran; `None`: in the one whose result it is (`--restore-session`).
     pub restored_from: Option<SessionId>,
+    /// What it has left for the cases that depend on it, if any do.
+    #[serde(default)]
+    pub provides: Option<Box<Provides>>,
+    /// The case that did not pass, for want of which this one was skipped: the first of the chain.
+    #[serde(default)]
+    pub blocked_by: Option<String>,
 }
 
 /// Why the outcome of a case does not count, and how long it does not.

@@ -1,7 +1,7 @@
 //! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
 //! when a session is resumed.
 
-use crate::{Value, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
+use crate::{Value, fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,6 +22,9 @@ pub struct Rules {
     pub facts: BTreeMap<String, Value>,
     /// The reason of an expected failure, if one is expected.
     pub xfail: Option<String>,
+    /// What it leaves for the cases that depend on it, if any do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Box<Offer>>,
 }
 
 /// Nothing is asked for, and references are strict.
@@ -35,6 +38,7 @@ impl Default for Rules {
             require_reference: false,
             facts: BTreeMap::new(),
             xfail: None,
+            offer: None,
         }
     }
 }

@@ -34,6 +34,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
         require_reference: file.require_reference.unwrap_or(false),
         facts,
         xfail: file.xfail.clone(),
+        offer: None,
     })
 }
 

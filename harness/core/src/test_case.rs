@@ -7,6 +7,7 @@ use crate::{
     check::{Check, Early},
     diagnostic::Diagnostic,
     expr::Scope,
+    fixture::Given,
     parameter::Variant,
     render,
     result::About,
@@ -52,6 +53,8 @@ pub struct LaunchFacts {
     pub session: SessionId,
     /// The attempt's folder.
     pub stage: PathBuf,
+    /// What the cases before it have left for it.
+    pub given: Given,
 }
 
 impl LaunchFacts {
@@ -61,6 +64,7 @@ impl LaunchFacts {
             identifier: Identifier::from_letters([0; 8]),
             session: SessionId("rehearsal".to_owned()),
             stage: PathBuf::from("stage"),
+            given: Given::default(),
         }
     }
 }

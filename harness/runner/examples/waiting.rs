@@ -72,6 +72,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         scheduler: SchedulerKind::Fake,
         max_jobs,
         attempt: 1,
+        needs: Box::default(),
         about: Arc::new(move || about(number)),
         work: Work::Fresh(Box::new(move |facts| {
             let play = json!({

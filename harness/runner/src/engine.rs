@@ -5,36 +5,41 @@
 //! holds up only its own partition.
 //!
 //! ```text
-//! submit --> lane (one a partition, or one for all: `serial`) --slot free--> run_case --> store --> Finished
-//!              \ cancelled, or --maxfail reached: Abort -------------------------------> store --> Finished
+//! submit --> order --> lane (one a partition, or one for all: `serial`) --slot free--> run_case --> store --> Finished
+//!              |          \ cancelled, or --maxfail reached: Abort -------------------------------> store --> Finished
+//!              '-- what it depends on did not pass: Skip -----------------------------------------> store --> Finished
 //! ```
+//! The last user of what a case has left tears it down before it gives its slot back.
 
 use crate::{
     clock,
     context::Context,
     event::Event,
-    journal::{self, Step},
+    journal,
+    order::{Blocked, Order, Release, Step, Waiting},
     places::Places,
     record::{End, Record},
+    release,
     run_case::contained,
     turn::Turn,
 };
 use muster_core::{
     error::chain,
+    graph::CaseId,
     result::{CaseResult, Outcome, Phase, Session},
     scheduler::Scheduler,
 };
 use muster_store::{Owner, Store, StoreError};
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::{Notify, mpsc::UnboundedSender, oneshot};
 
 pub use crate::context::InFlight;
 
-/// How many aborted cases are written to the store at once: it commits what has queued.
-const ABORTS_AT_ONCE: usize = 64;
+/// How many cases that never begin are written to the store at once: it commits what has queued.
+const UNBEGUN_AT_ONCE: usize = 64;
 
 /// What a session is made of.
 pub struct EngineConfig {
@@ -93,9 +98,12 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    order: Order,
     lanes: BTreeMap<String, Lane>,
     /// Submitted and not over.
     outstanding: usize,
+    /// What is being torn down.
+    releasing: usize,
     failures: u32,
     /// Why nothing more is begun.
     closed: Option<String>,
@@ -109,11 +117,6 @@ struct Lane {
     waiting: VecDeque<Waiting>,
     running: usize,
     slots: usize,
-}
-
-struct Waiting {
-    turn: Turn,
-    answer: oneshot::Sender<Arc<CaseResult>>,
 }
 
 impl Engine {
@@ -135,19 +138,42 @@ impl Engine {
 
     /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
     pub fn submit(&self, case: impl Into<Turn>) -> oneshot::Receiver<Arc<CaseResult>> {
-        let turn = case.into();
         let (answer, result) = oneshot::channel();
-        let lane = self.shared.lane_of(&turn);
-        {
-            let mut state = self.shared.state();
-            state.outstanding += 1;
-            let slots = if self.shared.policy == ExecPolicy::Serial { 1 } else { turn.max_jobs.max(1) };
-            let entry = state.lanes.entry(lane.clone()).or_default();
-            entry.slots = slots;
-            entry.waiting.push_back(Waiting { turn, answer });
-        }
-        self.shared.pump(&lane);
+        self.take(vec![(case.into(), answer)]);
         result
+    }
+
+    /// Takes many cases at once, in any order: a case waits for what it needs, and what others of them need stays until
+    /// they are over. What a case needs is among them, or was submitted or recalled before. Their results arrive in the
+    /// receivers, in the order of the cases.
+    pub fn submit_all(&self, cases: impl IntoIterator<Item = Turn>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
+        let (batch, results) = cases
+            .into_iter()
+            .map(|turn| {
+                let (answer, result) = oneshot::channel();
+                ((turn, answer), result)
+            })
+            .unzip();
+        self.take(batch);
+        results
+    }
+
+    /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.
+    /// It is not reported again.
+    pub fn recall(&self, result: Arc<CaseResult>) {
+        self.shared.state().order.recall(result);
+    }
+
+    fn take(&self, batch: Vec<(Turn, oneshot::Sender<Arc<CaseResult>>)>) {
+        let steps = {
+            let mut state = self.shared.state();
+            state.outstanding += batch.len();
+            let steps = state.order.submit(batch);
+            state.releasing += releases(&steps);
+            steps
+        };
+        let releases = self.shared.follow(steps);
+        self.shared.release_soon(releases);
     }
 
     /// Ends the session in order: nothing is begun, what runs is stopped, collected and cleaned up.
@@ -175,7 +201,7 @@ impl Engine {
             let idle = self.shared.idle.notified();
             {
                 let state = self.shared.state();
-                if state.outstanding == 0 {
+                if state.is_idle() {
                     return state.results.clone();
                 }
             }
@@ -183,11 +209,15 @@ impl Engine {
         }
     }
 
-    /// Writes down that the session is over, and says how it went. To be called when `finish` has returned.
+    /// Tears down what is left, writes down that the session is over, and says how it went. To be called when `finish` has returned.
     ///
     /// # Errors
     /// When that cannot be stored.
     pub async fn end(&self) -> Result<Session, StoreError> {
+        let rest = self.shared.state().order.rest();
+        for release in rest {
+            release::release(&self.shared.context, &self.shared.schedulers, &release).await;
+        }
         let ended = clock::now();
         let context = &self.shared.context;
         let session = Session { ended: Some(ended), interrupted: self.is_cancelled(), ..context.session.clone() };
@@ -207,6 +237,55 @@ impl Shared {
         match self.policy {
             ExecPolicy::Async => turn.name.partition.clone(),
             ExecPolicy::Serial => String::new(),
+        }
+    }
+
+    /// Does what the order says, but for what is to be torn down.
+    fn follow(self: &Arc<Self>, steps: Vec<Step>) -> Vec<Release> {
+        let (mut lanes, mut skipped, mut releases) = (BTreeSet::new(), Vec::new(), Vec::new());
+        {
+            let mut state = self.state();
+            for step in steps {
+                match step {
+                    Step::Begin(waiting) => {
+                        let lane = self.lane_of(&waiting.turn);
+                        let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.turn.max_jobs.max(1) };
+                        let entry = state.lanes.entry(lane.clone()).or_default();
+                        entry.slots = slots;
+                        entry.waiting.push_back(waiting);
+                        lanes.insert(lane);
+                    }
+                    Step::Skip(waiting, blocked) => skipped.push((waiting, blocked)),
+                    Step::Release(release) => releases.push(release),
+                }
+            }
+        }
+        for lane in lanes {
+            self.pump(&lane);
+        }
+        let skip = |(waiting, Blocked { cause, root }): (Waiting, Blocked)| {
+            (waiting, End::new(Outcome::Skip, Phase::Plan, cause), Some(root))
+        };
+        self.close_unbegun(skipped.into_iter().map(skip).collect());
+        releases
+    }
+
+    /// Tears down on a task of its own.
+    fn release_soon(self: &Arc<Self>, releases: Vec<Release>) {
+        if !releases.is_empty() {
+            let shared = Arc::clone(self);
+            tokio::spawn(async move { shared.release(releases).await });
+        }
+    }
+
+    async fn release(self: &Arc<Self>, releases: Vec<Release>) {
+        for release in releases {
+            release::release(&self.context, &self.schedulers, &release).await;
+            let mut state = self.state();
+            state.releasing -= 1;
+            if state.is_idle() {
+                self.idle.notify_waiters();
+            }
         }
     }
 
@@ -234,40 +313,52 @@ impl Shared {
 
     /// Gives everything that waits its result: not begun.
     fn abort_waiting(self: &Arc<Self>) {
-        let (waiting, why) = {
+        let (waiting, steps, why) = {
             let mut state = self.state();
             let Some(why) = state.closed.clone() else { return };
-            let waiting: Vec<_> = state.lanes.values_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect();
-            (waiting, why)
+            let mut waiting: Vec<_> = state.lanes.values_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect();
+            let (held, steps) = state.order.abort();
+            state.releasing += releases(&steps);
+            waiting.extend(held);
+            (waiting, steps, why)
         };
-        if waiting.is_empty() {
+        // Nothing begins and nothing is skipped any more: only what nobody needs now is left.
+        let releases = self.follow(steps);
+        self.release_soon(releases);
+        let abort = |waiting| (waiting, End::new(Outcome::Abort, Phase::Plan, why.clone()), None);
+        self.close_unbegun(waiting.into_iter().map(abort).collect());
+    }
+
+    /// Gives cases that never begin their results: how they end, and which case they wanted.
+    fn close_unbegun(self: &Arc<Self>, cases: Vec<(Waiting, End, Option<String>)>) {
+        if cases.is_empty() {
             return;
         }
         let shared = Arc::clone(self);
         tokio::spawn(async move {
             use futures_util::StreamExt;
-            let abort = |waiting: Waiting| {
-                let (shared, why) = (&shared, &why);
+            let close = |(waiting, end, blocked_by): (Waiting, End, Option<String>)| {
+                let shared = &shared;
                 async move {
                     let record = Record::new(&waiting.turn, clock::now());
-                    let result = record.close(End::new(Outcome::Abort, Phase::Plan, why.clone()), clock::now());
-                    shared.over(result, waiting.answer).await;
+                    let result = CaseResult { blocked_by, ..record.close(end, clock::now()) };
+                    shared.over(waiting.id, result, waiting.answer).await;
                 }
             };
-            futures_util::stream::iter(waiting).for_each_concurrent(ABORTS_AT_ONCE, abort).await;
+            futures_util::stream::iter(cases).for_each_concurrent(UNBEGUN_AT_ONCE, close).await;
         });
     }
 
     /// One case, from its slot to the next one's.
     async fn turn(self: Arc<Self>, waiting: Waiting, lane: String) {
-        let Waiting { turn, answer } = waiting;
+        let Waiting { id, turn, answer } = waiting;
         let result = if let Some(scheduler) = self.schedulers.get(&turn.name.partition) {
             contained(&self.context, scheduler, turn).await
         } else {
             let cause = format!("partition {} has no scheduler in this session", turn.name.partition);
             Record::new(&turn, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
         };
-        Box::pin(self.over(result, answer)).await;
+        Box::pin(self.over(id, result, answer)).await;
         if let Some(lane) = self.state().lanes.get_mut(&lane) {
             lane.running -= 1;
         }
@@ -275,34 +366,48 @@ impl Shared {
     }
 
     /// A case has its result: on disk first, then to everybody who waits for it.
-    async fn over(self: &Arc<Self>, result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+    async fn over(self: &Arc<Self>, id: CaseId, result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
         let result = Arc::new(result);
         if let Some(store) = &self.context.store
             && let Err(error) = store.finished(&self.context.session.id, &result).await
         {
             self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
         }
-        journal::reached(Step::ResultStored);
+        journal::reached(journal::Step::ResultStored);
         self.context.emit(Event::Finished(Arc::clone(&result)));
         let failed = !result.outcome.is_fine() && result.outcome != Outcome::Abort;
-        let (idle, enough) = {
+        let (idle, enough, steps) = {
             let mut state = self.state();
             state.results.push(Arc::clone(&result));
             state.outstanding -= 1;
             state.failures += u32::from(failed);
-            (state.outstanding == 0, failed && self.maxfail.is_some_and(|limit| state.failures >= limit))
+            let steps = state.order.over(id, &result);
+            state.releasing += releases(&steps);
+            (state.is_idle(), failed && self.maxfail.is_some_and(|limit| state.failures >= limit), steps)
         };
         let _ = answer.send(result);
-        journal::reached(Step::Told);
+        journal::reached(journal::Step::Told);
         if enough {
             let failures = self.maxfail.unwrap_or_default();
             let s = if failures == 1 { "" } else { "s" };
             self.close(format!("after {failures} failure{s} (--maxfail)"));
         }
+        let releases = self.follow(steps);
         if idle {
             self.idle.notify_waiters();
         }
+        self.release(releases).await;
     }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.outstanding == 0 && self.releasing == 0
+    }
+}
+
+fn releases(steps: &[Step]) -> usize {
+    steps.iter().filter(|step| matches!(step, Step::Release(_))).count()
 }
 
 impl Lane {

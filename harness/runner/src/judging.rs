@@ -10,6 +10,7 @@ use crate::{
 use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
+    fixture,
     judge::{Judgement, judge},
     result::{Invalid, Outcome, Phase},
     rules::Rules,
@@ -18,6 +19,7 @@ use muster_core::{
     time::format_duration,
 };
 use std::{
+    collections::BTreeMap,
     io,
     path::PathBuf,
     sync::Arc,
@@ -61,18 +63,22 @@ pub(crate) async fn judged(
     let thread = spawn_blocking(move || {
         let stdout = spool.assemble(&ending.exits)?;
         let begun = Instant::now();
-        let judgement = judge(&rules, &stdout, &ending, &|| begun.elapsed() >= limit);
+        let mut judgement = judge(&rules, &stdout, &ending, &|| begun.elapsed() >= limit);
+        let outputs = outputs(&rules, &stdout, &mut judgement);
         let passed = matches!(judgement.outcome, Outcome::Pass | Outcome::Xfail);
-        let text = if passed { home.kept(&shared, &stdout) } else { Text::of(&stdout) };
-        Ok((judgement, text))
+        let text = if passed { home.kept(&shared, &stdout, rules.offer.is_some()) } else { Text::of(&stdout) };
+        Ok((judgement, text, outputs))
     });
     record.has_log = true;
     match timeout(limit.saturating_add(GRACE), thread).await {
-        Ok(Ok(Ok((judgement, text)))) => {
+        Ok(Ok(Ok((judgement, text, outputs)))) => {
             let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
             record.measurements = measurements;
             record.warnings.extend(warnings);
             text.told(record);
+            if let Some(provides) = &mut record.provides {
+                provides.outputs = outputs;
+            }
             End { outcome, phase, cause }
         }
         Ok(Ok(Err(error))) => no_log(&error),
@@ -97,6 +103,17 @@ pub(crate) async fn unjudged(record: &mut Record, spool: Spool, exits: Vec<Secti
     }
 }
 
+/// What a case that passed leaves for others, read from its stdout. One that does not say what it was to say has not passed.
+fn outputs(rules: &Rules, stdout: &Stdout, judgement: &mut Judgement) -> BTreeMap<String, String> {
+    let Some(offer) = rules.offer.as_ref().filter(|_| judgement.outcome == Outcome::Pass) else { return BTreeMap::new() };
+    fixture::read_outputs(&offer.outputs, stdout).unwrap_or_else(|cause| {
+        judgement.outcome = Outcome::Invalid(Invalid::Metrics);
+        judgement.phase = Phase::Sanity;
+        judgement.cause = Some(cause);
+        BTreeMap::new()
+    })
+}
+
 fn no_log(error: &io::Error) -> End {
     End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, format!("the log could not be put together: {error}"))
 }
@@ -107,8 +124,12 @@ impl Home {
         Attempt { case: name, folder, number: *number, identifier }
     }
 
-    fn kept(&self, context: &Context, stdout: &Stdout) -> Text {
-        Text { nodes: nodes(stdout), tail: None, kept: Some(context.places.keep(&self.stage, self.attempt())) }
+    /// Others may need its stage folder: then that stays as it is until they are over.
+    fn kept(&self, context: &Context, stdout: &Stdout, is_needed: bool) -> Text {
+        let places = &context.places;
+        let kept =
+            if is_needed { places.keep_copy(&self.stage, self.attempt()) } else { places.keep(&self.stage, self.attempt()) };
+        Text { nodes: nodes(stdout), tail: None, kept: Some(kept) }
     }
 }
 

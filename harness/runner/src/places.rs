@@ -66,8 +66,8 @@ pub enum PlacesError {
         /// The root.
         root: PathBuf,
     },
-    /// A result could not be moved to the output folder.
-    #[error("move {} to {}", from.display(), to.display())]
+    /// A result could not be moved, or copied, to the output folder.
+    #[error("keep {} as {}", from.display(), to.display())]
     Keep {
         /// From here.
         from: PathBuf,
@@ -201,6 +201,22 @@ impl Places {
                 move_file(&from, &to).map_err(|source| PlacesError::Keep { from, to, source })?;
             }
             self.remove(stage)?;
+        }
+        Ok(output)
+    }
+
+    /// Copies what Muster wrote of a passed attempt to its output folder; others still need the stage folder. Says where.
+    pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
+        let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
+        fs::create_dir_all(&output).map_err(|source| PlacesError::Create { path: output.clone(), source })?;
+        for name in KEPT {
+            let (from, to) = (stage.join(name), output.join(name));
+            match fs::copy(&from, &to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(PlacesError::Keep { from, to, source: error });
+                }
+                _ => {}
+            }
         }
         Ok(output)
     }

@@ -4,12 +4,18 @@ use crate::turn::Turn;
 use muster_core::{
     case::{CaseName, Identifier},
     error::{Class, SchedulerError, chain},
+    fixture::{Offer, Provides},
     perf::Measurement,
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
+    rules::Rules,
     scheduler::{JobStatus, SectionExit},
     time::Timestamp,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// How a case ends: its outcome, the phase that decided it, and why in one sentence.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +49,14 @@ impl End {
     }
 }
 
+/// What a planned case leaves for others, but for what is read from its stdout.
+pub(crate) fn provided(rules: &Rules, stage: &Path) -> Option<Box<Provides>> {
+    rules.offer.as_ref().map(|offer| {
+        let Offer { values, teardown, .. } = (**offer).clone();
+        Box::new(Provides { stage: stage.to_owned(), values, outputs: BTreeMap::new(), teardown })
+    })
+}
+
 /// What is known so far.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -62,6 +76,7 @@ pub(crate) struct Record {
     pub(crate) look: Vec<String>,
     pub(crate) delete: Vec<String>,
     pub(crate) leftovers: Vec<String>,
+    pub(crate) provides: Option<Box<Provides>>,
 }
 
 impl Record {
@@ -88,6 +103,7 @@ impl Record {
             look: Vec::new(),
             delete: Vec::new(),
             leftovers: Vec::new(),
+            provides: None,
         }
     }
 
@@ -144,6 +160,8 @@ impl Record {
             flaky: false,
             quarantine: None,
             restored_from: None,
+            provides: self.provides,
+            blocked_by: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 use muster_core::{
     case::CaseName,
     diagnostic::Diagnostic,
+    fixture::Need,
     result::About,
     rules::Rules,
     scheduler::Job,
@@ -31,6 +32,8 @@ pub struct Turn {
     pub max_jobs: usize,
     /// 1, 2, ...
     pub attempt: u32,
+    /// The cases that must have passed before. They are submitted before it or with it, or recalled.
+    pub needs: Box<[Need]>,
     /// What is said of it if it never gets as far as being rendered.
     pub about: Describe,
     /// What it is to run.
@@ -66,6 +69,7 @@ impl From<TestCase> for Turn {
             scheduler: case.place.partition.scheduler,
             max_jobs: case.place.partition.max_jobs,
             attempt: 1,
+            needs: Box::default(),
             about: {
                 let case = case.clone();
                 Arc::new(move || case.about())

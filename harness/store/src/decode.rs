@@ -71,6 +71,8 @@ pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
         flaky: row.try_get("flaky")?,
         quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
         restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
+        provides: detail.provides.map(|provides| Box::new(provides.into_owned())),
+        blocked_by: detail.blocked_by.map(Into::into),
     };
     Ok((row.try_get("id")?, result))
 }

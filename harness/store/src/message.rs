@@ -3,6 +3,7 @@
 use crate::{Owner, StoreError};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
+    fixture::Provides,
     perf::Measurement,
     result::{About, CaseResult, Session, Times},
     scheduler::{Job, SectionExit},
@@ -169,6 +170,8 @@ impl AttemptEntry {
             flaky,
             quarantine,
             restored_from,
+            provides,
+            blocked_by,
         } = result;
         let detail = Detail {
             warnings: warnings.into(),
@@ -178,6 +181,8 @@ impl AttemptEntry {
             look: look.into(),
             delete: delete.into(),
             leftovers: leftovers.into(),
+            provides: provides.as_deref().map(Cow::Borrowed),
+            blocked_by: blocked_by.as_deref().map(Into::into),
         };
         Ok(Self {
             session: session.0.as_str().into(),
@@ -209,6 +214,10 @@ pub(crate) struct Detail<'a> {
     pub(crate) look: Cow<'a, [String]>,
     pub(crate) delete: Cow<'a, [String]>,
     pub(crate) leftovers: Cow<'a, [String]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) provides: Option<Cow<'a, Provides>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocked_by: Option<Cow<'a, str>>,
 }
 
 /// A job as JSON.

@@ -252,6 +252,8 @@ mod tests {
             flaky: false,
             quarantine: None,
             restored_from: None,
+            provides: None,
+            blocked_by: None,
         }
     }
 

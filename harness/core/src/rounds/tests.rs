@@ -49,6 +49,8 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
         flaky: false,
         quarantine: None,
         restored_from: None,
+        provides: None,
+        blocked_by: None,
     }
 }
 

@@ -87,6 +87,8 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
         flaky: false,
         quarantine: None,
         restored_from: None,
+        provides: None,
+        blocked_by: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engine as a whole, driven through the fake scheduler.
 
 mod cancel;
+mod depends;
 mod lanes;
 mod local;
 mod logs;

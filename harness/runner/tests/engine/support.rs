@@ -3,6 +3,7 @@
 use muster_core::{
     Value,
     case::{CaseName, SessionId},
+    fixture::{Binding, Need, Offer},
     result::{About, CaseResult, Counting, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
@@ -19,7 +20,12 @@ use muster_runner::{
     places::Places,
     turn::{Turn, Work},
 };
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tempfile::TempDir;
 use tokio::sync::{
     mpsc::{UnboundedReceiver, unbounded_channel},
@@ -134,6 +140,13 @@ pub(crate) struct Case {
     pub(crate) limits: Limits,
     pub(crate) skip: Option<String>,
     pub(crate) mistake: Option<&'static str>,
+    /// Names of cases in the same partition, each bound as a fixture of that name.
+    pub(crate) needs: Vec<Need>,
+    /// What it says for others.
+    pub(crate) outputs: BTreeMap<String, String>,
+    pub(crate) teardown: Option<Value>,
+    /// Where it notes what it was given.
+    pub(crate) notes: Arc<Mutex<Vec<String>>>,
 }
 
 pub(crate) fn case(name: &str, play: Value) -> Case {
@@ -150,7 +163,23 @@ pub(crate) fn case(name: &str, play: Value) -> Case {
         },
         skip: None,
         mistake: None,
+        needs: Vec::new(),
+        outputs: BTreeMap::new(),
+        teardown: None,
+        notes: Arc::default(),
     }
+}
+
+fn named(name: &str, partition: &str) -> Arc<CaseName> {
+    Arc::new(CaseName {
+        display: name.to_owned(),
+        check: name.to_owned(),
+        hash: "01234567".into(),
+        system: "test".into(),
+        partition: partition.into(),
+        environ: "default".into(),
+        hidden: String::new(),
+    })
 }
 
 pub(crate) fn found(pattern: &str) -> Rules {
@@ -159,16 +188,19 @@ pub(crate) fn found(pattern: &str) -> Rules {
 }
 
 impl Case {
+    /// The same, after others of its partition.
+    pub(crate) fn after(mut self, names: &[&str]) -> Self {
+        let need = |name: &&str| Need {
+            case: named(name, self.partition),
+            binding: Binding::Fixture((*name).into()),
+            is_one_of_many: false,
+        };
+        self.needs = names.iter().map(need).collect();
+        self
+    }
+
     pub(crate) fn turn(self) -> Turn {
-        let name = Arc::new(CaseName {
-            display: self.name.clone(),
-            check: self.name.clone(),
-            hash: "01234567".into(),
-            system: "test".into(),
-            partition: self.partition.into(),
-            environ: "default".into(),
-            hidden: String::new(),
-        });
+        let name = named(&self.name, self.partition);
         let about = About {
             descr: String::new(),
             tags: Vec::new(),
@@ -185,6 +217,7 @@ impl Case {
             scheduler: SchedulerKind::Fake,
             max_jobs: self.max_jobs,
             attempt: 1,
+            needs: self.needs.into(),
             about: {
                 let about = about.clone();
                 Arc::new(move || about.clone())
@@ -193,22 +226,28 @@ impl Case {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
                 }
-                Ok(Rendered {
-                    workload: Workload {
-                        identifier: facts.identifier.clone(),
-                        session: facts.session.clone(),
-                        case: (*name).clone(),
-                        stage: facts.stage.clone(),
-                        program: self.program,
-                        num_tasks: 1,
-                        sched_options: Value::Null,
-                        limits: self.limits,
-                        keep_failed: None,
-                    },
-                    rules: self.rules,
-                    about,
-                    skip: self.skip,
-                })
+                let given = &facts.given;
+                if !given.fixtures.is_empty() {
+                    let given = Value::Object(given.fixtures.clone()).to_string();
+                    let note = format!("{}: {}", name.display, given.replace(&facts.stage.display().to_string(), "HERE"));
+                    self.notes.lock().expect("no panic").push(note);
+                }
+                let workload = |program| Workload {
+                    identifier: facts.identifier.clone(),
+                    session: facts.session.clone(),
+                    case: (*name).clone(),
+                    stage: facts.stage.clone(),
+                    program,
+                    num_tasks: 1,
+                    sched_options: Value::Null,
+                    limits: self.limits,
+                    keep_failed: None,
+                };
+                let offer = given.is_needed.then(|| {
+                    let teardown = self.teardown.map(|play| Box::new(workload(Program::Play(play))));
+                    Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs, teardown })
+                });
+                Ok(Rendered { workload: workload(self.program), rules: Rules { offer, ..self.rules }, about, skip: self.skip })
             })),
         }
     }
@@ -216,7 +255,7 @@ impl Case {
 
 /// Submits everything, and waits for it.
 pub(crate) async fn all(bench: &Bench, cases: impl IntoIterator<Item = Case>) -> Vec<Arc<CaseResult>> {
-    let receivers: Vec<oneshot::Receiver<_>> = cases.into_iter().map(|case| bench.engine.submit(case.turn())).collect();
+    let receivers: Vec<oneshot::Receiver<_>> = bench.engine.submit_all(cases.into_iter().map(Case::turn));
     let mut results = Vec::with_capacity(receivers.len());
     for receiver in receivers {
         results.push(receiver.await.expect("a result"));

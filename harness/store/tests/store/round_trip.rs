@@ -3,6 +3,7 @@
 use crate::support::{about, identifier, name, owner, session};
 use muster_core::{
     case::{CaseName, SessionId},
+    fixture::Provides,
     perf::{Bounds, Direction, Measurement, Verdict},
     result::{About, CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
     scheduler::{Disruption, Exit, SectionExit},
@@ -115,6 +116,17 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
     )
 }
 
+fn provided(number: u32) -> Option<Box<Provides>> {
+    (number % 2 == 0).then(|| {
+        Box::new(Provides {
+            stage: format!("/stage/{number}").into(),
+            values: [("n".to_owned(), number.into())].into(),
+            outputs: [("dir".to_owned(), "/scratch".to_owned())].into(),
+            teardown: None,
+        })
+    })
+}
+
 fn result() -> impl Strategy<Value = CaseResult> {
     let verdict = (option::of(any::<u32>()), any::<u32>(), outcome(), phase(), option::of(any::<String>()));
     let lists = (texts(), texts(), texts(), texts(), texts());
@@ -143,6 +155,8 @@ fn result() -> impl Strategy<Value = CaseResult> {
         flaky: history.0,
         quarantine: history.1,
         restored_from: history.2.map(SessionId),
+        provides: provided(verdict.1),
+        blocked_by: (verdict.1 % 3 == 0).then(|| "build ~here @s:p+e".to_owned()),
     })
 }
 

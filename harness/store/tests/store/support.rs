@@ -141,6 +141,8 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         flaky: false,
         quarantine: None,
         restored_from: None,
+        provides: None,
+        blocked_by: None,
     }
 }
 

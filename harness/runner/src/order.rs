@@ -1,0 +1,260 @@
+//! Which case has its turn, and what the others have left for it: a thin shell over `muster_core::graph`.
+//!
+//! A case that must wait for others is held here, outside of all queues: it has no slot until it may begin, so that
+//! `max_jobs: 1` cannot lock a session up.
+//!
+//! ```text
+//! submit --held--> Begin (with what it is given) --> a lane
+//!             \--> Skip  (something it needs did not pass)
+//! over ----------> Release (the last user of something is over)
+//! ```
+
+use crate::turn::{Turn, Work};
+use muster_core::{
+    case::CaseName,
+    fixture::{Given, Need},
+    graph::{self, CaseId, Graph, News, Verdict},
+    result::{CaseResult, Outcome},
+    test_case::LaunchFacts,
+};
+use std::{collections::HashMap, sync::Arc};
+use tokio::sync::oneshot;
+
+/// A submitted case that has not begun.
+pub(crate) struct Waiting {
+    pub(crate) id: CaseId,
+    pub(crate) turn: Turn,
+    pub(crate) answer: oneshot::Sender<Arc<CaseResult>>,
+}
+
+/// What is to be done now.
+pub(crate) enum Step {
+    /// It may begin.
+    Begin(Waiting),
+    /// It never will.
+    Skip(Waiting, Blocked),
+    /// Nobody needs any more what it left.
+    Release(Release),
+}
+
+/// Why a case never begins.
+#[derive(Debug)]
+pub(crate) struct Blocked {
+    /// One sentence.
+    pub(crate) cause: String,
+    /// The case that did not pass, the first of the chain.
+    pub(crate) root: String,
+}
+
+/// What a case has left, to be torn down.
+pub(crate) struct Release {
+    pub(crate) result: Arc<CaseResult>,
+    /// Somebody may want to look at what it left: some user did not pass.
+    pub(crate) wanted: bool,
+}
+
+/// All cases of a session.
+#[derive(Default)]
+pub(crate) struct Order {
+    graph: Graph,
+    entries: Vec<Entry>,
+    /// The last attempt of each.
+    by_name: HashMap<Arc<CaseName>, CaseId>,
+}
+
+struct Entry {
+    name: Arc<CaseName>,
+    needs: Vec<(Need, CaseId)>,
+    held: Option<Box<Waiting>>,
+    result: Option<Arc<CaseResult>>,
+    /// What it left is torn down, or about to be.
+    released: bool,
+}
+
+impl Order {
+    /// Takes cases, in any order. What one needs is among them, or was taken before.
+    pub(crate) fn submit(&mut self, batch: Vec<(Turn, oneshot::Sender<Arc<CaseResult>>)>) -> Vec<Step> {
+        let places: HashMap<Arc<CaseName>, usize> =
+            batch.iter().enumerate().map(|(at, (turn, _))| (Arc::clone(&turn.name), at)).collect();
+        let needs = |turn: &Turn| turn.needs.iter().filter_map(|need| places.get(&need.case).copied()).collect();
+        let needs: Vec<Vec<usize>> = batch.iter().map(|(turn, _)| needs(turn)).collect();
+        let mut batch: Vec<_> = batch.into_iter().map(Some).collect();
+        let mut ids = Vec::with_capacity(batch.len());
+        for at in graph::needs_first(&needs) {
+            if let Some((turn, answer)) = batch[at].take() {
+                ids.push(self.add(turn, answer));
+            }
+        }
+        let news = self.graph.settle(&ids);
+        self.steps(news)
+    }
+
+    /// A case that ended before this session, or in another process.
+    pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
+        let id = self.enter(Arc::new(result.name.clone()), Vec::new());
+        // What was torn down cannot be counted on any more.
+        let gone = result.provides.as_ref().is_some_and(|provides| !provides.stage.is_dir());
+        let verdict = if gone { Verdict::Failed } else { Verdict::of(&result.outcome) };
+        self.entries[id.index()].released = gone;
+        self.entries[id.index()].result = Some(result);
+        self.graph.over(id, verdict);
+    }
+
+    /// A case has its result.
+    pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Step> {
+        self.entries[id.index()].result = Some(Arc::clone(result));
+        let news = self.graph.over(id, Verdict::of(&result.outcome));
+        self.steps(news)
+    }
+
+    /// Nothing more begins: everything that is held.
+    pub(crate) fn abort(&mut self) -> (Vec<Waiting>, Vec<Step>) {
+        let (held, news) = self.graph.abort_held();
+        let held = held.into_iter().filter_map(|id| self.entries[id.index()].held.take()).map(|waiting| *waiting).collect();
+        (held, self.steps(news))
+    }
+
+    /// What is left at the end of the session, latest first: what was built last is torn down first.
+    pub(crate) fn rest(&mut self) -> Vec<Release> {
+        let entries = self.entries.iter_mut().rev();
+        entries.filter_map(|entry| entry.release(true)).collect()
+    }
+
+    fn add(&mut self, mut turn: Turn, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
+        let needs = std::mem::take(&mut turn.needs);
+        let needs = needs.into_iter().map(|need| (self.known(&need.case), need)).map(|(id, need)| (need, id)).collect();
+        let id = self.enter(Arc::clone(&turn.name), needs);
+        self.entries[id.index()].held = Some(Box::new(Waiting { id, turn, answer }));
+        id
+    }
+
+    /// A case by its name; one that nobody has submitted counts as one that did not pass.
+    fn known(&mut self, name: &Arc<CaseName>) -> CaseId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let id = self.enter(Arc::clone(name), Vec::new());
+        self.graph.over(id, Verdict::Failed);
+        id
+    }
+
+    fn enter(&mut self, name: Arc<CaseName>, needs: Vec<(Need, CaseId)>) -> CaseId {
+        let ids: Vec<CaseId> = needs.iter().map(|(_, id)| *id).collect();
+        let id = self.graph.add(&ids);
+        self.by_name.insert(Arc::clone(&name), id);
+        self.entries.push(Entry { name, needs, held: None, result: None, released: false });
+        id
+    }
+
+    fn steps(&mut self, news: Vec<News>) -> Vec<Step> {
+        news.into_iter().filter_map(|news| self.step(news)).collect()
+    }
+
+    fn step(&mut self, news: News) -> Option<Step> {
+        match news {
+            News::Ready(id) => {
+                let mut waiting = *self.entries[id.index()].held.take()?;
+                waiting.turn.work = given_to(self.given(id), waiting.turn.work);
+                Some(Step::Begin(waiting))
+            }
+            News::Blocked { case, by, root } => {
+                let waiting = *self.entries[case.index()].held.take()?;
+                Some(Step::Skip(waiting, self.blocked(by, root)))
+            }
+            // Whoever looks into a failure, or tries again, wants what it was given: until the end of the session.
+            News::Unused { wanted: true, .. } => None,
+            News::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Step::Release),
+        }
+    }
+
+    fn given(&self, id: CaseId) -> Given {
+        let mut given = Given { is_needed: self.graph.is_needed(id), ..Given::default() };
+        for (need, id) in &self.entries[id.index()].needs {
+            let result = self.entries[id.index()].result.as_ref();
+            if let Some(provides) = result.and_then(|result| result.provides.as_ref()) {
+                given.add(need, provides);
+            }
+        }
+        given
+    }
+
+    fn blocked(&self, by: CaseId, root: CaseId) -> Blocked {
+        let (by, root) = (&self.entries[by.index()], &self.entries[root.index()]);
+        let what = match &root.result {
+            None => "is not part of this session".to_owned(),
+            Some(_) if root.released => "is torn down already".to_owned(),
+            Some(result) if result.outcome == Outcome::Skip => {
+                format!("was skipped: {}", result.cause.as_deref().unwrap_or("no cause was given"))
+            }
+            Some(result) => format!("ended as {}", result.outcome),
+        };
+        let cause = if Arc::ptr_eq(&by.name, &root.name) {
+            format!("it depends on {}, which {what}", root.name)
+        } else {
+            format!("it depends on {}, not run because {} {what}", by.name, root.name)
+        };
+        Blocked { cause, root: root.name.to_string() }
+    }
+}
+
+impl Entry {
+    /// What it left, once.
+    fn release(&mut self, wanted: bool) -> Option<Release> {
+        let result = self.result.clone().filter(|result| result.provides.is_some())?;
+        (!std::mem::replace(&mut self.released, true)).then_some(Release { result, wanted })
+    }
+}
+
+/// The same work, that knows what the cases before it have left.
+fn given_to(given: Given, work: Work) -> Work {
+    match work {
+        Work::Fresh(render) if given != Given::default() => {
+            Work::Fresh(Box::new(move |facts| render(&LaunchFacts { given, ..facts.clone() })))
+        }
+        work => work,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::fixture::Provides;
+
+    #[test]
+    fn what_is_left_of_a_case_is_told_once() {
+        let name = CaseName {
+            display: "f".into(),
+            check: "f".into(),
+            hash: "0".into(),
+            system: "s".into(),
+            partition: "p".into(),
+            environ: "e".into(),
+            hidden: String::new(),
+        };
+        let mut order = Order::default();
+        let folder = tempfile::tempdir().expect("a folder");
+        order.recall(Arc::new(left(&name, Provides { stage: folder.path().to_owned(), ..Provides::default() })));
+        assert_eq!(order.rest().len(), 1);
+        assert_eq!(order.rest().len(), 0);
+        let gone = folder.path().join("gone");
+        order.recall(Arc::new(left(&name, Provides { stage: gone, ..Provides::default() })));
+        assert_eq!(order.rest().len(), 0, "it was torn down by somebody else");
+    }
+
+    fn left(name: &CaseName, provides: Provides) -> CaseResult {
+        let about = muster_core::result::About {
+            descr: String::new(),
+            tags: vec![],
+            maintainers: vec![],
+            file: String::new(),
+            parameters: vec![],
+            scheduler: muster_core::site::SchedulerKind::Fake,
+            num_tasks: 1,
+            on_disruption: None,
+        };
+        let mut record = crate::record::Record::of(Arc::new(name.clone()), about, 1, muster_core::time::Timestamp(0));
+        record.provides = Some(Box::new(provides));
+        let end = crate::record::End { outcome: Outcome::Pass, phase: muster_core::result::Phase::Sanity, cause: None };
+        record.close(end, muster_core::time::Timestamp(1))
+    }
+}

@@ -1,0 +1,230 @@
+//! Cases that depend on others.
+
+use crate::support::{Bench, Case, Options, all, case, tally};
+use muster_core::{result::Outcome, scheduler::Scheduler, scheduler::Scope};
+use muster_runner::engine::ExecPolicy;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::sleep;
+
+fn takes(ms: u64) -> Value {
+    json!({ "statuses": [{ "state": "running" }, { "after_ms": ms, "state": "ended" }] })
+}
+
+fn fails(ms: u64) -> Value {
+    json!({ "statuses": [{ "state": "running" }, { "after_ms": ms, "state": "ended", "exit": 1 }] })
+}
+
+fn turns(bench: &mut Bench) -> Vec<String> {
+    let lines = bench.drain();
+    lines.into_iter().filter(|line| line.starts_with("begun") || line.starts_with("finished")).collect()
+}
+
+fn stage(bench: &Bench, name: &str) -> PathBuf {
+    bench.folder.path().join(format!("stage/test/p/default/{name}_0123456789abcdef"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_begins_when_all_that_it_needs_has_passed() {
+    let mut bench = Bench::new().await;
+    let wide = |case: Case| Case { max_jobs: 8, ..case };
+    all(
+        &bench,
+        [
+            wide(case("last", takes(1)).after(&["middle", "slow"])),
+            wide(case("middle", takes(10)).after(&["first"])),
+            wide(case("first", takes(10))),
+            wide(case("slow", takes(100))),
+        ],
+    )
+    .await;
+    // Two that begin at once may be told of in any order.
+    let turns: Vec<_> = turns(&mut bench).into_iter().filter(|line| line != "begun first" && line != "begun slow").collect();
+    insta::assert_snapshot!(turns.join("\n"), @"
+    finished first pass
+    begun middle
+    finished middle pass
+    finished slow pass
+    begun last
+    finished last pass
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_slot_is_enough_for_any_chain() {
+    for policy in [ExecPolicy::Async, ExecPolicy::Serial] {
+        let bench = Bench::with(Options { policy, ..Options::default() }).await;
+        let name = |n: usize| format!("c{n}");
+        let chain = (0..20).rev().map(|n| {
+            let one = case(&name(n), takes(10));
+            if n == 0 { one } else { one.after(&[&name(n - 1)]) }
+        });
+        let results = all(&bench, chain).await;
+        assert_eq!(tally(&results), BTreeMap::from([("pass".to_owned(), 20)]));
+        let ended: Vec<String> = bench.engine.finish().await.iter().map(|result| result.name.display.clone()).collect();
+        assert_eq!(ended, (0..20).map(name).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_depends_on_a_failure_is_skipped_and_says_so() {
+    let mut bench = Bench::new().await;
+    let results = all(
+        &bench,
+        [
+            case("bad", fails(10)),
+            case("user", takes(1)).after(&["bad"]),
+            case("its-user", takes(1)).after(&["user"]),
+            case("other", takes(1)),
+            Case { skip: Some("no GPU here".into()), ..case("left-out", takes(1)) },
+            case("without", takes(1)).after(&["left-out"]),
+            case("lost", takes(1)).after(&["nowhere"]),
+        ],
+    )
+    .await;
+    let told: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let words = [result.cause.as_deref(), result.blocked_by.as_deref()].map(Option::unwrap_or_default);
+            format!("{} {}: {} <{}>", result.name.display, result.outcome, words[0], words[1])
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    bad fail{workload}: exit status 1 <>
+    user skip: it depends on bad @test:p+default, which ended as fail{workload} <bad @test:p+default>
+    its-user skip: it depends on user @test:p+default, not run because bad @test:p+default ended as fail{workload} <bad @test:p+default>
+    other pass:  <>
+    left-out skip: no GPU here <>
+    without skip: it depends on left-out @test:p+default, which was skipped: no GPU here <left-out @test:p+default>
+    lost skip: it depends on nowhere @test:p+default, which is not part of this session <nowhere @test:p+default>
+    ");
+    assert_eq!(bench.fake.created(), 2);
+    assert!(turns(&mut bench).contains(&"finished other pass".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_is_given_what_those_before_it_have_said_and_left() {
+    let bench = Bench::new().await;
+    let says = json!({ "statuses": [{ "state": "running" }, { "state": "ended" }],
+        "logs": [{ "text": "STORAGE=/scratch/1\n" }] });
+    let outputs = BTreeMap::from([("dir".to_owned(), "STORAGE=(.*)".to_owned())]);
+    let notes: Arc<Mutex<Vec<String>>> = Arc::default();
+    let results = all(
+        &bench,
+        [
+            Case { outputs, ..case("storage", says) },
+            Case { notes: Arc::clone(&notes), ..case("user", takes(1)).after(&["storage"]) },
+        ],
+    )
+    .await;
+    assert_eq!(tally(&results), BTreeMap::from([("pass".to_owned(), 2)]), "{results:?}");
+    let note = bench.relative(&notes.lock().unwrap()[0]);
+    insta::assert_snapshot!(note, @r#"user: {"storage":{"stagedir":"/stage/test/p/default/storage_0123456789abcdef","outputs":{"dir":"/scratch/1"}}}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_does_not_say_what_others_need_has_not_passed() {
+    let bench = Bench::new().await;
+    let outputs = BTreeMap::from([("dir".to_owned(), "STORAGE=(.*)".to_owned())]);
+    let storage = Case { outputs, ..case("storage", takes(1)) };
+    let results = all(&bench, [storage, case("user", takes(1)).after(&["storage"])]).await;
+    let told: Vec<_> = results.iter().map(|r| format!("{}: {}", r.outcome, r.cause.as_deref().unwrap_or_default())).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    invalid{metrics}: output `dir` was not found: no match of 'STORAGE=(.*)', which other cases depend on
+    skip: it depends on storage @test:p+default, which ended as invalid{metrics}
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_folder_stays_until_its_last_user_is_over() {
+    let bench = Bench::new().await;
+    let wide = |case: Case| Case { max_jobs: 8, ..case };
+    let results = bench.engine.submit_all(
+        [
+            wide(case("build", takes(10))),
+            wide(case("short", takes(10)).after(&["build"])),
+            wide(case("long", takes(1000)).after(&["build"])),
+        ]
+        .map(Case::turn),
+    );
+    let build = stage(&bench, "build");
+    sleep(Duration::from_millis(500)).await;
+    assert!(build.is_dir());
+    for result in results {
+        assert_eq!(result.await.expect("a result").outcome, Outcome::Pass);
+    }
+    bench.engine.finish().await;
+    assert!(!build.exists());
+    let kept = bench.folder.path().join("output/test/p/default/build_0123456789abcdef/rfm_job.out");
+    assert!(kept.is_file(), "what it wrote is kept as of any that passed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_case_was_given_stays_to_be_looked_at() {
+    let bench = Bench::new().await;
+    all(&bench, [case("build", takes(10)), case("user", fails(10)).after(&["build"])]).await;
+    bench.engine.finish().await;
+    bench.engine.end().await.expect("an end");
+    assert!(stage(&bench, "build").is_dir());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_round_counts_on_what_has_passed() {
+    let mut bench = Bench::new().await;
+    all(&bench, [case("build", takes(10)), case("user", fails(10)).after(&["build"])]).await;
+    let again = all(&bench, [case("user", takes(10)).after(&["build"])]).await;
+    assert_eq!(again[0].outcome, Outcome::Pass);
+    assert_eq!(turns(&mut bench).iter().filter(|line| *line == "begun build").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_of_another_session_is_counted_on_as_long_as_what_it_left_is_there() {
+    let bench = Bench::new().await;
+    let before = all(&bench, [case("build", takes(10)), case("user", fails(10)).after(&["build"])]).await;
+    bench.engine.finish().await;
+    for is_there in [true, false] {
+        if !is_there {
+            std::fs::remove_dir_all(stage(&bench, "build")).unwrap();
+        }
+        let heir = Bench::new().await;
+        heir.engine.recall(Arc::clone(&before[0]));
+        let user = all(&heir, [case("user", takes(10)).after(&["build"])]).await;
+        let expected = if is_there { Outcome::Pass } else { Outcome::Skip };
+        assert_eq!(user[0].outcome, expected, "{:?}", user[0].cause);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_aborts_what_is_held() {
+    let bench = Bench::new().await;
+    let results = bench.engine.submit_all(
+        [case("build", takes(1000)), case("user", takes(1)).after(&["build"]), case("its-user", takes(1)).after(&["user"])]
+            .map(Case::turn),
+    );
+    sleep(Duration::from_millis(100)).await;
+    bench.engine.cancel("Ctrl-C");
+    let mut outcomes = Vec::new();
+    for result in results {
+        outcomes.push(result.await.expect("a result").outcome.to_string());
+    }
+    assert_eq!(outcomes, ["abort"; 3]);
+    assert_eq!(bench.engine.finish().await.len(), 3);
+    assert_eq!(bench.fake.list(&Scope::default()).await.expect("a list").len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_maxfail_what_is_held_is_aborted_too() {
+    let bench = Bench::with(Options { maxfail: Some(1), ..Options::default() }).await;
+    let wide = |case: Case| Case { max_jobs: 8, ..case };
+    let results = all(
+        &bench,
+        [wide(case("slow", takes(1000))), wide(case("bad", fails(10))), wide(case("user", takes(1)).after(&["slow"]))],
+    )
+    .await;
+    assert_eq!(tally(&results), BTreeMap::from([("abort".into(), 1), ("fail{workload}".into(), 1), ("pass".into(), 1)]));
+}
