@@ -2,6 +2,7 @@
 //!
 //! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
 
+mod foreign;
 mod parse;
 
 pub use parse::{Origin, Parsed, parse, unknown_variables, variable};

@@ -1,6 +1,6 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
-use super::Cli;
+use super::{Cli, foreign};
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, parser::ValueSource};
 use std::{collections::BTreeMap, ffi::OsString};
 
@@ -73,7 +73,7 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<
     };
     let matches = match with(&extra) {
         Err(error) if error.use_stderr() && with(&[]).is_ok() => return Err(of_a_variable(&command, &origins, env, error)),
-        matches => matches?,
+        matches => matches.map_err(|error| foreign::explained(&command, error))?,
     };
     Ok(Parsed { cli: Cli::from_arg_matches(&matches)?, origins })
 }

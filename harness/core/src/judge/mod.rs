@@ -80,6 +80,12 @@ fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dy
     conclude::conclude(rules, stdout, exit, &sanity, performance)
 }
 
+/// [`judge`], in blocks of this many bytes: the fuzzer holds the two to each other.
+#[cfg(fuzzing)]
+pub fn judge_in_small_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, block: usize) -> Judgement {
+    judge_in_blocks(rules, stdout, ending, &|| false, block)
+}
+
 const TOO_LONG: &str = "judging took longer than judge_limit";
 
 impl Judgement {

@@ -1,0 +1,106 @@
+//! ReFrame's options that are not ours, and what to use in their place: nobody should have to search for that.
+
+use clap::{
+    Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+/// Option, and what does its work here.
+const INSTEAD: &[(&str, &str)] = &[
+    ("--compress-report", "the report is written as it is: gzip it behind the run"),
+    ("--cpu-only", "write `-E '!(\"gpu\" in tags)'`, or select by tag"),
+    ("--gpu-only", "select by tag: `-t gpu`"),
+    ("--delete-stored-sessions", "results are kept: `muster results list` shows them"),
+    ("--describe-stored-sessions", "write `muster results show SESSION --json`"),
+    ("--describe-stored-testcases", "write `muster results show SESSION --json`"),
+    ("--list-stored-sessions", "write `muster results list`"),
+    ("--list-stored-testcases", "write `muster results show SESSION`"),
+    ("--detect-host-topology", "a `local` partition detects its processor by itself: `muster config show`"),
+    ("--disable-hook", "there are no hooks: `-S CHECK.KEY=VALUE` overrides what an entry of `when` sets"),
+    ("--dont-restage", "every attempt has a stage folder of its own: `--keep-stage-files` keeps it"),
+    ("--save-log-files", "harness messages go to standard error: redirect it"),
+    ("--flex-alloc-nodes", "say in the check how many tasks it needs: `num_tasks`"),
+    ("--flex-alloc-strict", "say in the check how many tasks it needs: `num_tasks`"),
+    ("--job-option", "write `sched_options` in the site file, or in the check with `-S`"),
+    ("-J", "write `sched_options` in the site file, or in the check with `-S`"),
+    ("--launcher", "the check's own command line starts the ranks"),
+    ("--load-module", "write `modules` in the site file or the check"),
+    ("-m", "write `modules` in the site file or the check"),
+    ("--module", "write `modules` in the site file or the check"),
+    ("--module-mappings", "write `modules` in the site file or the check"),
+    ("-M", "write `modules` in the site file or the check"),
+    ("--map-module", "write `modules` in the site file or the check"),
+    ("--module-path", "write it in `prepare_cmds` of the partition: `module use PATH`"),
+    ("--unload-module", "write it in `prepare_cmds` of the partition: `module unload NAME`"),
+    ("-u", "write it in `prepare_cmds` of the partition: `module unload NAME`"),
+    ("--purge-env", "write it in `prepare_cmds` of the partition: `module purge`; jobs inherit only `pass_env`"),
+    ("--non-default-craype", "write it in `prepare_cmds` of the partition"),
+    ("--maintainer", "write `-E '\"NAME\" in maintainers'`"),
+    ("--param-values-delim", "values stand between commas; quote one that holds a comma"),
+    ("--performance-compare", "comparing sessions is not built yet: `muster results show` has their figures"),
+    ("--show-config", "write `muster config show`"),
+    ("--skip-prgenv-check", "set the key instead: `-S 'valid_prog_environs=[\"*\"]'`"),
+    ("--skip-system-check", "set the key instead: `-S 'valid_systems=[\"*\"]'`"),
+    ("--table-format", "write it at the table: `--performance-report=csv`"),
+    ("--table-format-delim", "write `--performance-report=csv` (RFC 4180) and convert that"),
+    ("--term-lhs", "comparing sessions is not built yet"),
+    ("--term-rhs", "comparing sessions is not built yet"),
+    ("--timestamp", "stage and output folders are told apart by session already"),
+    ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
+];
+
+/// The same mistake in our words, if the unknown option is one of ReFrame's.
+pub(super) fn explained(command: &Command, error: clap::Error) -> clap::Error {
+    match unknown(&error).and_then(instead) {
+        Some((option, words)) => {
+            let said = format!("`{option}` is ReFrame's: {words}");
+            command.clone().error(ErrorKind::UnknownArgument, said)
+        }
+        None => error,
+    }
+}
+
+fn unknown(error: &clap::Error) -> Option<&str> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => Some(option),
+        _ => None,
+    }
+}
+
+fn instead(option: &str) -> Option<&'static (&'static str, &'static str)> {
+    let bare = option.split('=').next().unwrap_or(option);
+    INSTEAD.iter().find(|(name, _)| *name == bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::parse, *};
+    use crate::args::Cli;
+    use clap::CommandFactory;
+
+    fn told(argv: &[&str]) -> String {
+        let argv: Vec<_> = std::iter::once("muster").chain(argv.iter().copied()).map(Into::into).collect();
+        parse(&argv, &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_option_of_reframe_is_refused_with_what_to_use_instead() {
+        let first = |argv: &[&str]| told(argv).lines().next().unwrap_or_default().to_owned();
+        insta::assert_snapshot!(first(&["--show-config"]), @"error: `--show-config` is ReFrame's: write `muster config show`");
+        insta::assert_snapshot!(first(&["--module-path=x", "-r"]), @"error: `--module-path` is ReFrame's: write it in `prepare_cmds` of the partition: `module use PATH`");
+        insta::assert_snapshot!(first(&["-r", "-J", "q=1"]), @"error: `-J` is ReFrame's: write `sched_options` in the site file, or in the check with `-S`");
+        assert!(first(&["--nonsense"]).starts_with("error: unexpected argument '--nonsense'"));
+    }
+
+    #[test]
+    fn no_option_of_ours_is_called_foreign() {
+        let command = Cli::command();
+        for (option, _) in INSTEAD {
+            let ours = command.get_arguments().any(|arg| {
+                arg.get_long().is_some_and(|long| format!("--{long}") == *option)
+                    || arg.get_short().is_some_and(|short| format!("-{short}") == *option)
+            });
+            assert!(!ours, "{option}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! A site file: no panic, and every mistake stands within the text.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use muster_core::{
+    decode::{Context, Placeholders},
+    diagnostic::FileId,
+    site_file, yaml,
+};
+
+fuzz_target!(|text: &str| {
+    let parsed = yaml::parse(FileId::default(), text);
+    let mut context = Context::new(Placeholders::Refuse);
+    for document in &parsed.documents {
+        site_file::read(document, &mut context);
+    }
+    for span in parsed.diagnostics.iter().chain(&context.diagnostics).filter_map(|diagnostic| diagnostic.span) {
+        assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} of {} bytes", text.len());
+    }
+});
