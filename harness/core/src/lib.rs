@@ -17,6 +17,7 @@ pub mod error;
 pub mod expr;
 pub mod extends;
 pub mod fixture;
+pub mod format;
 pub mod graph;
 pub mod judge;
 pub mod load;

@@ -1,0 +1,72 @@
+//! One layout for check and site files: indentation, blanks, empty lines. Nothing that means something is touched.
+//!
+//! ```text
+//! text -scan-> lines of tokens, each with its new indentation -lay-> text -compare-> the same tree and comments, or nothing
+//! ```
+//!
+//! Order, quotes, line breaks and the words of comments are the author's. What stands in columns (values, comments at the
+//! ends of lines) still does afterwards. No line is broken or joined.
+
+mod lay;
+mod scan;
+
+use crate::{
+    diagnostic::{Diagnostic, FileId},
+    yaml::{self, Kind, Node},
+};
+
+/// Why a text was not laid out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// It is no YAML that Muster reads.
+    #[error("the file has mistakes")]
+    Mistakes(Vec<Diagnostic>),
+    /// The result would not have meant the same, or not have had the same comments. A fault of the formatter.
+    #[error("the layout of this file is not understood: it is left as it is")]
+    NotUnderstood,
+}
+
+/// Lays a file out.
+///
+/// # Errors
+/// Nothing is laid out that could not be read again as it was.
+pub fn format(file: FileId, text: &str) -> Result<String, FormatError> {
+    let before = yaml::parse(file, text);
+    if !before.diagnostics.is_empty() {
+        return Err(FormatError::Mistakes(before.diagnostics));
+    }
+    let unix = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    let lines = scan::lines(&unix).ok_or(FormatError::NotUnderstood)?;
+    let formatted = lay::lay(lines);
+    let after = yaml::parse(file, &formatted);
+    let is_same = after.diagnostics.is_empty()
+        && before.documents.len() == after.documents.len()
+        && before.documents.iter().zip(&after.documents).all(|(before, after)| same(before, after))
+        && comments(&unix) == comments(&formatted);
+    if is_same { Ok(formatted) } else { Err(FormatError::NotUnderstood) }
+}
+
+/// Whether two trees are the same but for their places.
+fn same(a: &Node, b: &Node) -> bool {
+    let both = |a: &[Node], b: &[Node]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+    match (&*a.kind, &*b.kind) {
+        (Kind::Scalar { text: a, style: c, tag: e }, Kind::Scalar { text: b, style: d, tag: f }) => (a, c, e) == (b, d, f),
+        (Kind::Seq(a), Kind::Seq(b)) => both(a, b),
+        (Kind::Map(a), Kind::Map(b)) => a.len() == b.len() && a.iter().zip(b).all(|((a, c), (b, d))| same(a, b) && same(c, d)),
+        _ => false,
+    }
+}
+
+/// The comments of a text, in order, as the parser sees them.
+fn comments(text: &str) -> Vec<String> {
+    use granit_parser::{Event, Parser, options};
+    let parser = Parser::new_from_str_with_options(text, options! { emit_unresolved_aliases: true, emit_comments: true });
+    let words = parser.map_while(Result::ok).filter_map(|(event, _)| match event {
+        Event::Comment(words, _) => Some(words.trim_end().to_owned()),
+        _ => None,
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests;
