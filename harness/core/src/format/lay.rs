@@ -51,11 +51,10 @@ fn width(text: &str) -> usize {
 fn blanks(before: &Token, after: &Token) -> usize {
     use TokenKind as K;
     match (before.kind, after.kind) {
-        (K::Open, K::Close) => 0,
-        (K::Alias | K::Property, K::BlockColon | K::FlowColon) => 1,
-        (_, K::Comma) | (K::Scalar | K::Close, K::BlockColon | K::FlowColon) => 0,
+        (K::Open, K::Close) | (_, K::Comma) | (K::Scalar | K::Close, K::BlockColon | K::FlowColon) => 0,
         (K::Open, _) => usize::from(before.text == "{"),
         (_, K::Close) => usize::from(after.text == "}"),
+        // An alias or an anchor would swallow a colon.
         _ => 1,
     }
 }

@@ -47,12 +47,18 @@ pub fn format(file: FileId, text: &str) -> Result<String, FormatError> {
 }
 
 /// Whether two trees are the same but for their places.
-fn same(a: &Node, b: &Node) -> bool {
-    let both = |a: &[Node], b: &[Node]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
-    match (&*a.kind, &*b.kind) {
-        (Kind::Scalar { text: a, style: c, tag: e }, Kind::Scalar { text: b, style: d, tag: f }) => (a, c, e) == (b, d, f),
-        (Kind::Seq(a), Kind::Seq(b)) => both(a, b),
-        (Kind::Map(a), Kind::Map(b)) => a.len() == b.len() && a.iter().zip(b).all(|((a, c), (b, d))| same(a, b) && same(c, d)),
+fn same(one: &Node, other: &Node) -> bool {
+    match (&*one.kind, &*other.kind) {
+        (Kind::Scalar { text, style, tag }, Kind::Scalar { text: words, style: quotes, tag: mark }) => {
+            (text, style, tag) == (words, quotes, mark)
+        }
+        (Kind::Seq(items), Kind::Seq(others)) => {
+            items.len() == others.len() && items.iter().zip(others).all(|(item, other)| same(item, other))
+        }
+        (Kind::Map(entries), Kind::Map(others)) => {
+            let is_same = |((key, value), (name, other)): (&(Node, Node), &(Node, Node))| same(key, name) && same(value, other);
+            entries.len() == others.len() && entries.iter().zip(others).all(is_same)
+        }
         _ => false,
     }
 }

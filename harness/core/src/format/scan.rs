@@ -61,9 +61,7 @@ pub(super) enum TokenKind {
 /// A list or mapping whose end has not been read.
 struct Frame {
     is_map: bool,
-    /// With brackets or, as a pair within them, without.
-    flow: bool,
-    has_bracket: bool,
+    shape: Shape,
     /// The old column of its keys or dashes.
     column: usize,
     /// The new one; within brackets: that of the closing bracket, if it begins a line.
@@ -72,6 +70,15 @@ struct Frame {
     wants_key: bool,
     /// A `?` was read for the key that comes next.
     explicit: bool,
+}
+
+/// How a list or mapping is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Block,
+    Bracketed,
+    /// `[a: 1]`: a mapping within brackets that has none of its own.
+    BarePair,
 }
 
 struct Scan<'t> {
@@ -88,8 +95,8 @@ pub(super) fn lines(text: &str) -> Option<Vec<Line>> {
     let mut scan = Scan { text, cursor: 0, frames: vec![], lines: vec![], breaks: 1 };
     let parser = Parser::new_from_str_with_options(text, options! { emit_unresolved_aliases: true, emit_comments: false });
     for step in parser {
-        let (event, span) = step.ok()?;
-        scan.take(&event, span.byte_range().unwrap_or(text.len()..text.len()))?;
+        let (event, place) = step.ok()?;
+        scan.take(&event, place.byte_range().unwrap_or(text.len()..text.len()))?;
     }
     scan.gap(text.len())?;
     Some(scan.lines)
@@ -121,7 +128,7 @@ impl Scan<'_> {
     fn begin(&mut self, start: usize, style: StructureStyle, is_map: bool) -> Option<()> {
         let flow = matches!(style, StructureStyle::Flow);
         // The parser puts a list in the column of its key behind the first dash.
-        let is_value = self.frames.last().is_some_and(|parent| parent.is_map && !parent.flow);
+        let is_value = self.frames.last().is_some_and(|parent| parent.is_map && parent.shape == Shape::Block);
         let dash = find(self.text.get(self.cursor..start)?, &['-']).filter(|_| !flow && !is_map && is_value);
         let start = dash.map_or(start, |dash| self.cursor + dash);
         self.gap(start)?;
@@ -134,22 +141,26 @@ impl Scan<'_> {
         };
         let bracket = self.text[start..].chars().next().filter(|c| flow && matches!(c, '[' | '{'));
         let indent = match self.frames.last() {
-            Some(parent) if flow && parent.is_map && !parent.flow && !begins_line => parent.indent,
+            Some(parent) if flow && parent.is_map && parent.shape == Shape::Block && !begins_line => parent.indent,
             _ => own,
         };
         if let Some(bracket) = bracket {
             self.push(TokenKind::Open, bracket.to_string(), start, own);
             self.cursor = start + 1;
         }
-        let has_bracket = bracket.is_some();
-        self.frames.push(Frame { is_map, flow, has_bracket, column, indent, wants_key: true, explicit: false });
+        let shape = match (flow, bracket) {
+            (false, _) => Shape::Block,
+            (true, Some(_)) => Shape::Bracketed,
+            (true, None) => Shape::BarePair,
+        };
+        self.frames.push(Frame { is_map, shape, column, indent, wants_key: true, explicit: false });
         Some(())
     }
 
     fn end(&mut self, start: usize) -> Option<()> {
         let frame = self.frames.last()?;
-        let (has_bracket, indent) = (frame.has_bracket, frame.indent);
-        if has_bracket {
+        let (shape, indent) = (frame.shape, frame.indent);
+        if shape == Shape::Bracketed {
             let from = self.cursor.max(start);
             let close = self.text.get(from..)?.find([']', '}'])? + from;
             self.gap(close)?;
@@ -174,7 +185,8 @@ impl Scan<'_> {
     fn node_indent(&self) -> usize {
         match self.frames.last() {
             None => 0,
-            Some(frame) if frame.flow => frame.indent + if frame.has_bracket { 2 } else { 0 },
+            Some(frame) if frame.shape == Shape::BarePair => frame.indent,
+            Some(frame) if frame.shape == Shape::Bracketed => frame.indent + 2,
             Some(frame) if frame.is_map && frame.wants_key && !frame.explicit => frame.indent,
             Some(frame) => frame.indent + 2,
         }
@@ -201,7 +213,7 @@ impl Scan<'_> {
     fn scalar(&mut self, kind: TokenKind, end: usize) -> Option<()> {
         let written = self.text.get(self.cursor..end)?.trim_end();
         let indent = self.node_indent();
-        let further = self.frames.last().map_or(2, |frame| frame.indent + if frame.flow && !frame.has_bracket { 0 } else { 2 });
+        let further = self.frames.last().map_or(2, |frame| frame.indent + if frame.shape == Shape::BarePair { 0 } else { 2 });
         let mut lines = written.split('\n');
         let mut text = lines.next()?.to_owned();
         let is_plain = !written.starts_with(['"', '\'']);
@@ -283,7 +295,7 @@ impl Scan<'_> {
             let first = rest.chars().next()?;
             let is_single = rest[first.len_utf8()..].chars().next().or_else(|| self.text[until..].chars().next());
             let is_single = is_single.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}'));
-            let in_flow = self.frames.last().is_some_and(|frame| frame.flow);
+            let in_flow = self.frames.last().is_some_and(|frame| frame.shape != Shape::Block);
             let inner = self.node_indent();
             let outer = self.frames.last().map_or(0, |frame| frame.indent);
             match first {
@@ -337,9 +349,9 @@ impl Scan<'_> {
                 line.comment = Some(Comment { text, column, gap, around: vec![] });
             }
         } else {
-            let block = self.frames.iter().rev().filter(|frame| !frame.flow);
+            let block = self.frames.iter().rev().filter(|frame| frame.shape == Shape::Block);
             let mut around: Vec<_> = block.map(|frame| (frame.column, frame.indent)).collect();
-            if self.frames.last().is_some_and(|frame| frame.flow) {
+            if self.frames.last().is_some_and(|frame| frame.shape != Shape::Block) {
                 around.insert(0, (column, self.node_indent()));
             }
             let after_gap = self.breaks > 1 && !self.lines.is_empty();

@@ -1,6 +1,9 @@
 use super::*;
 use proptest::{prelude::*, sample::Index};
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 fn laid(text: &str) -> String {
     let once = format(FileId::default(), text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
@@ -127,7 +130,7 @@ impl Untidy<'_> {
     fn property(&mut self) {
         if self.whim(9) == 0 {
             self.names += 1;
-            self.text += &format!("&n{}-x ", self.names);
+            let _ = write!(self.text, "&n{}-x ", self.names);
             self.blanks(0);
         }
     }
@@ -214,7 +217,7 @@ impl Untidy<'_> {
             } else {
                 self.names += 1;
                 let quote = if self.whim(3) == 0 { "'" } else { "" };
-                self.text += &format!("{quote}k-{}{quote}", self.names);
+                let _ = write!(self.text, "{quote}k-{}{quote}", self.names);
                 if self.whim(4) == 0 {
                     self.blanks(0);
                 }
@@ -231,7 +234,7 @@ impl Untidy<'_> {
             self.space(parent);
             if is_map {
                 self.names += 1;
-                self.text += &format!("f{}: ", self.names);
+                let _ = write!(self.text, "f{}: ", self.names);
                 self.space(parent);
             }
             match item {
