@@ -20,6 +20,7 @@ pub mod fixture;
 pub mod format;
 pub mod graph;
 pub mod judge;
+pub mod lint;
 pub mod load;
 pub mod overrides;
 pub mod parameter;

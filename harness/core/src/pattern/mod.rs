@@ -132,6 +132,11 @@ impl Pattern {
         Ok(Groups { value, unit, key })
     }
 
+    /// Whether a group may match the empty text; 0 is the whole match.
+    pub fn group_can_be_empty(&self, group: usize) -> bool {
+        reach::parse(self.as_str()).is_ok_and(|hir| reach::group_can_be_empty(&hir, group))
+    }
+
     fn default_value(&self, unit: Option<usize>, key: Option<usize>) -> usize {
         let free = || (1..self.regex().captures_len()).filter(|n| ![unit, key].contains(&Some(*n)));
         let names: Vec<_> = self.regex().capture_names().collect();

@@ -54,6 +54,15 @@ fn holds(class: &Class, wanted: char) -> bool {
     }
 }
 
+/// Whether the group of that number may match the empty text; 0 is the whole match.
+pub(super) fn group_can_be_empty(hir: &Hir, group: usize) -> bool {
+    match hir.kind() {
+        _ if group == 0 => hir.properties().minimum_len() == Some(0),
+        HirKind::Capture(capture) if capture.index as usize == group => capture.sub.properties().minimum_len() == Some(0),
+        _ => children(hir).any(|child| group_can_be_empty(child, group)),
+    }
+}
+
 /// What is dangerous about a pattern that compiles: a piece that may run over the whole log. One match cannot be
 /// interrupted, so `judge_limit` does not help: `(?s)step(.*)tokens` took 51 s on 1 GiB.
 pub fn lint(pattern: &str) -> Option<String> {

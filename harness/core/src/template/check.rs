@@ -73,6 +73,20 @@ pub fn names(node: &Node) -> BTreeSet<String> {
     names
 }
 
+/// The names that a check's expressions read: `assert`, `value`, `if`. One that does not compile reads none.
+pub fn names_in_expressions(node: &Node) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    walk(node, Role::Check, &mut |_, text, role| {
+        let arithmetic = match role {
+            Role::Expression { judging: true } => Arithmetic::Doubles,
+            Role::Expression { judging: false } => Arithmetic::Exact,
+            _ => return,
+        };
+        names.extend(Expr::compile(text, arithmetic).iter().flat_map(|expr| expr.names().iter().cloned()));
+    });
+    names
+}
+
 /// Shows every scalar that has something to do with expressions, keys included.
 fn walk(node: &Node, role: Role, visit: &mut dyn FnMut(&Node, &str, Role)) {
     match &*node.kind {

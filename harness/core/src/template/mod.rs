@@ -16,7 +16,7 @@ mod place;
 mod role;
 mod split;
 
-pub use check::{check, names};
+pub use check::{check, names, names_in_expressions};
 pub use place::{at, mistake};
 pub use split::{Piece, Unterminated, split};
 
