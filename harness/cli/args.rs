@@ -2,10 +2,12 @@
 //!
 //! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
 
+mod author;
 mod foreign;
 mod parse;
 
-pub use parse::{Origin, Parsed, parse, unknown_variables, variable};
+pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
+pub use parse::{Origin, Parsed, definition, parse, unknown_variables, variable};
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -71,6 +73,19 @@ pub enum Command {
         #[command(subcommand)]
         what: K8sCommand,
     },
+    /// Write, lay out and look at check files
+    Check {
+        /// What with them.
+        #[command(subcommand)]
+        what: CheckCommand,
+    },
+    /// Print the completions of a shell: `source <(muster completions bash)`
+    Completions {
+        /// Which.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page: `muster man | man -l -`
+    Man,
     /// Measure this machine with a built-in kernel, as the shipped checks do
     Kernel {
         /// Which.

@@ -47,14 +47,19 @@ pub enum FilesError {
 /// # Errors
 /// A path that is no file and no folder with checks. Mistakes within files are diagnostics.
 pub fn checks(paths: &[PathBuf]) -> Result<Loaded, FilesError> {
+    checks_of("-c", paths)
+}
+
+/// The same of paths that another option names.
+pub(crate) fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loaded, FilesError> {
     if paths.is_empty() {
         return Err(FilesError::NoChecks);
     }
     let mut loader = Loader::default();
     let mut seen = Seen::default();
     for path in paths {
-        for file in check_files(path)?.into_iter().filter(|file| seen.is_new(file)) {
-            let text = read(&file).map_err(|cause| FilesError::Unreadable { option: "-c", path: file.clone(), cause })?;
+        for file in check_files(option, path)?.into_iter().filter(|file| seen.is_new(file)) {
+            let text = read(&file).map_err(|cause| FilesError::Unreadable { option, path: file.clone(), cause })?;
             loader.add(&shown(&file), &text);
         }
     }
@@ -65,8 +70,9 @@ pub fn checks(paths: &[PathBuf]) -> Result<Loaded, FilesError> {
     Ok(loader.finish())
 }
 
-fn check_files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
-    let unreadable = |cause| FilesError::Unreadable { option: "-c", path: path.to_owned(), cause };
+/// The check files below a path: itself, or those of a folder.
+pub(crate) fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    let unreadable = |cause| FilesError::Unreadable { option, path: path.to_owned(), cause };
     if !fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -81,12 +87,12 @@ fn check_files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
             Err(error) => {
                 let path = error.path().unwrap_or(path).to_owned();
                 let unknown = || io::Error::other("it cannot be searched");
-                return Err(FilesError::Unreadable { option: "-c", path, cause: error.into_io_error().unwrap_or_else(unknown) });
+                return Err(FilesError::Unreadable { option, path, cause: error.into_io_error().unwrap_or_else(unknown) });
             }
         }
     }
     if files.is_empty() {
-        return Err(FilesError::Nothing { option: "-c", path: path.to_owned(), what: "check.yaml and no *.check.yaml" });
+        return Err(FilesError::Nothing { option, path: path.to_owned(), what: "check.yaml and no *.check.yaml" });
     }
     Ok(files)
 }
@@ -196,12 +202,13 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// A path without a leading `./`, as the user would type it.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).to_string_lossy().into_owned()
 }

@@ -12,7 +12,7 @@ pub mod terminal;
 pub mod view;
 pub mod wire;
 
-use args::{Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
+use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use muster_core::pipeline::EXIT_USAGE;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
@@ -53,6 +53,11 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Attach { session }) => commands::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
+        Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, terminal),
+        Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
+        Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
+        Some(Command::Completions { shell }) => Ok(commands::completions::completions(*shell, terminal)),
+        Some(Command::Man) => commands::man::man(terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),
         None if let Some(how) = cli.action.dry_run => commands::dry_run::dry_run(cli, how, terminal),

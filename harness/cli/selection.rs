@@ -122,7 +122,7 @@ pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color:
 }
 
 /// Fills in what a `local` partition's site file leaves out about this machine's processors.
-fn with_detected_processor(mut system: System) -> System {
+pub(crate) fn with_detected_processor(mut system: System) -> System {
     let local = system.partitions.iter_mut().filter(|partition| partition.scheduler == SchedulerKind::Local);
     for partition in local {
         let partition = Arc::make_mut(partition);

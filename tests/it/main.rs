@@ -3,6 +3,7 @@
 mod sandbox;
 
 mod attach;
+mod author;
 mod files;
 mod guide;
 mod k8s;

@@ -28,7 +28,7 @@ pub struct Parsed {
 /// # Errors
 /// Clap's own, with its exit code and text.
 pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
-    let command = command();
+    let command = definition();
     let typed = command.clone().ignore_errors(true).try_get_matches_from(argv).ok();
     let typed_sources = |arg: &Arg| {
         // A global flag may stand before or after the subcommand.
@@ -98,7 +98,7 @@ fn of_a_variable(
 }
 
 /// The definition, with the flags that mean nothing to a command left out of its help.
-fn command() -> clap::Command {
+pub fn definition() -> clap::Command {
     let all = Cli::command();
     let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let keep = |kept: &'static [&'static str]| {
@@ -110,6 +110,9 @@ fn command() -> clap::Command {
         .mut_subcommand("results", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["db", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
+        .mut_subcommand("check", keep(&["checkpath", "config_file", "nocolor"]))
+        .mut_subcommand("completions", keep(&[]))
+        .mut_subcommand("man", keep(&[]))
         .mut_subcommand("kernel", keep(&[]))
 }
 
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound() {
-        command().debug_assert();
+        definition().debug_assert();
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! What the program does: one room an action or command. Each returns the exit code.
 
 pub mod attach;
+pub mod check;
+pub mod completions;
 pub mod config;
 pub mod daemons;
 pub mod dry_run;
 pub mod k8s;
 pub mod kernel;
 pub mod list;
+pub mod man;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -150,7 +150,9 @@ pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, knows_sites: bool) -> 
     for Loaded { document, check, cases } in checks {
         let is_relied_on = relied_on.contains(&*document.name);
         let subject = Subject { document, check, cases, manifests, knows_sites, is_relied_on };
-        LINTS.iter().for_each(|lint| (lint.look)(&subject, &mut report));
+        for lint in LINTS {
+            (lint.look)(&subject, &mut report);
+        }
     }
     let findings = report.0.into_iter();
     findings.filter_map(|((_, lint), diagnostic)| diagnostic.map(|diagnostic| Finding { lint, diagnostic })).collect()

@@ -2,7 +2,6 @@
 
 use super::{Report, Subject};
 use crate::{
-    decode::Spanned,
     pattern::{self, Pattern},
     yaml::Node,
 };
@@ -12,28 +11,29 @@ use std::sync::LazyLock;
 /// A text with hardly anything in it, of every sort. What is found in all of them is found in any line.
 const ANYTHING: [&str; 5] = ["\u{1}", "a", "0", "-", " "];
 
-/// The regexes of a check and whether each gives a figure, with the `tag` that picks it.
-fn patterns<'a>(subject: &'a Subject<'_>) -> Vec<(&'a Node, Option<Option<&'a str>>)> {
+/// A regex of a check, and the performance variable that it gives the figure of.
+struct Written<'a> {
+    node: &'a Node,
+    figure: Option<&'a Node>,
+}
+
+fn patterns<'a>(subject: &'a Subject<'_>) -> Vec<Written<'a>> {
     let items = subject.all("sanity").flat_map(Node::items);
-    let claims =
-        items.flat_map(|item| ["found", "not_found"].into_iter().filter_map(|key| item.get(key))).map(|node| (node, None));
+    let claims = items.flat_map(|item| ["found", "not_found"].into_iter().filter_map(|key| item.get(key)));
+    let claims = claims.map(|node| Written { node, figure: None });
     let figures = subject.all("perf_variables").flat_map(Node::entries);
-    let figures = figures.filter_map(|(_, figure)| {
-        let tag = figure.get("tag").and_then(Node::text);
-        figure.get("pattern").map(|pattern| (pattern, Some(tag)))
-    });
-    claims.chain(figures).filter(|(node, _)| node.text().is_some() && !node.has_placeholder() && !node.is_null()).collect()
+    let figures = figures.filter_map(|(_, figure)| figure.get("pattern").map(|node| Written { node, figure: Some(figure) }));
+    claims.chain(figures).filter(|written| written.node.text().is_some() && !written.node.has_placeholder()).collect()
 }
 
 pub(super) fn empty_match(subject: &Subject<'_>, report: &mut Report) {
-    for (node, figure) in patterns(subject) {
+    for Written { node, figure } in patterns(subject) {
         let Some(Ok(pattern)) = node.text().map(Pattern::compile) else { continue };
+        let tag = figure.and_then(|figure| figure.get("tag")).and_then(Node::text);
         if ANYTHING.iter().all(|text| pattern.regex().is_match(text.as_bytes())) {
             let hint = "a star lets a part be missing, and here all of it may be: write `+`, or the words around it";
             report.found("empty-match", node.span, "the pattern fits any line", hint);
-        } else if let Some(tag) = figure
-            && pattern.groups(tag).is_ok_and(|groups| pattern.group_can_be_empty(groups.value))
-        {
+        } else if figure.is_some() && pattern.groups(tag).is_ok_and(|groups| pattern.group_can_be_empty(groups.value)) {
             let hint = "nothing is no number: write `+` where a star stands in the group";
             report.found("empty-match", node.span, "the figure may be empty", hint);
         }
@@ -42,7 +42,7 @@ pub(super) fn empty_match(subject: &Subject<'_>, report: &mut Report) {
 
 pub(super) fn unescaped_dot(subject: &Subject<'_>, report: &mut Report) {
     static DOT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(\\d|\[0-9\])[+*?]{0,2}\.(\\d|\[0-9\])").ok());
-    for (node, _) in patterns(subject) {
+    for Written { node, .. } in patterns(subject) {
         let text = node.text().unwrap_or_default();
         if DOT.as_ref().is_some_and(|dot| dot.is_match(text)) {
             let hint = "write `\\.` for the point of a number";
@@ -52,11 +52,10 @@ pub(super) fn unescaped_dot(subject: &Subject<'_>, report: &mut Report) {
 }
 
 pub(super) fn unbounded_capture(subject: &Subject<'_>, report: &mut Report) {
-    for (node, _) in patterns(subject) {
-        let written = Spanned { value: node.text().unwrap_or_default(), span: node.span };
-        if pattern::lint(written.value).is_some() {
+    for Written { node, .. } in patterns(subject) {
+        if node.text().and_then(pattern::lint).is_some() {
             let hint = "bound it, as in `[\\s\\S]{0,500}?`, or keep to one line";
-            report.found("unbounded-capture", written.span, "a part of the pattern may swallow the whole log", hint);
+            report.found("unbounded-capture", node.span, "a part of the pattern may swallow the whole log", hint);
         }
     }
 }

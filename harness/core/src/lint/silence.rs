@@ -7,7 +7,7 @@
 //! # muster: allow-file no-time-limit, runs-nowhere
 //! ```
 //!
-//! At the end of a line: for what begins on that line. On a line of its own: for the line below and all that is
+//! A reason may stand before it. At the end of a line: for what begins on that line. On a line of its own: for the line below and all that is
 //! indented under it. `allow-file`: for the whole file.
 
 use super::{Finding, LINTS};
@@ -40,7 +40,8 @@ impl Silence {
         let options = options! { emit_unresolved_aliases: true, emit_comments: true };
         for step in Parser::new_from_str_with_options(&source.text, options).map_while(Result::ok) {
             let (Event::Comment(words, _), Some(at)) = (step.0, step.1.byte_range()) else { continue };
-            let Some(directive) = words.trim().strip_prefix("muster: ") else { continue };
+            // A reason may stand before it.
+            let Some((_, directive)) = words.split_once("muster: ") else { continue };
             let (verb, names) = directive.split_once(' ').unwrap_or((directive, ""));
             let covered = match verb {
                 "allow-file" => 0..source.text.len(),

@@ -24,31 +24,31 @@ fn findings(text: &str) -> String {
         let pod = "kind: Pod\nspec: { containers: [{ name: a, image: 'tools', args: ['${{ size }}'] }] }\n";
         loader.provide(&path, Ok(pod.to_owned()));
     }
-    let loaded = loader.finish();
+    let all = loader.finish();
     let mut context = Context::new(Placeholders::Refuse);
     let site = yaml::parse(crate::diagnostic::FileId(99), SITE).documents.swap_remove(0);
     let system = Arc::new(site_file::read(&site, &mut context).expect("a site"));
     let facts = SystemFacts::new(system.clone(), KnownSystems::of([&*system]));
-    let mut mistakes = loaded.diagnostics.clone();
+    let mut mistakes = all.diagnostics.clone();
     let mut checks = vec![];
-    for document in &loaded.checks {
-        if let Some(check) = Check::new(document, None, loaded.manifests.clone(), &facts.known, &mut mistakes) {
+    for document in &all.checks {
+        if let Some(check) = Check::new(document, None, all.manifests.clone(), &facts.known, &mut mistakes) {
             let check = Arc::new(check);
             let cases = check.cases(&facts, &mut mistakes);
             checks.push(Loaded { document, check, cases });
         }
     }
-    let silence = Silence::of(&loaded.sources);
+    let silence = Silence::of(&all.sources);
     mistakes.retain(|mistake| mistake.severity == Severity::Error);
-    let mut text = render_short(&mistakes, &loaded.sources);
-    let found = lint(&checks, &loaded.manifests, true)
+    let mut text = render_short(&mistakes, &all.sources);
+    let found = lint(&checks, &all.manifests, true)
         .into_iter()
         .filter(|finding| !silence.covers(finding))
         .chain(silence.unknown.iter().cloned());
     for finding in found {
         text += finding.lint;
         text += " ";
-        text += &render_short(std::slice::from_ref(&finding.diagnostic), &loaded.sources);
+        text += &render_short(std::slice::from_ref(&finding.diagnostic), &all.sources);
     }
     text
 }
@@ -76,13 +76,8 @@ fn what_is_probably_not_meant_is_found_with_its_place_and_what_to_do() {
     ];
     let mut all = String::new();
     for row in rows {
-        all += &format!(
-            "{row}\n{}\n",
-            findings(
-                &format!("{HEAD}{row}\n")
-                    .replace("image: tools:1.2\n", if row.contains("image:") { "" } else { "image: tools:1.2\n" })
-            )
-        );
+        let head = if row.contains("image:") { HEAD.replace("image: tools:1.2\n", "") } else { HEAD.to_owned() };
+        all.extend([row, "\n", &findings(&format!("{head}{row}\n")), "\n"]);
     }
     for lint in LINTS.iter().filter(|lint| !["no-time-limit", "runs-nowhere"].contains(&lint.name)) {
         assert!(all.contains(&format!("\n{} ", lint.name)), "{} is never found", lint.name);

@@ -1,0 +1,83 @@
+//! `muster check ...`: what an author of checks needs.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// `muster check ...`
+#[derive(Debug, Clone, Subcommand)]
+pub enum CheckCommand {
+    /// Write a commented check to begin with
+    New(NewArgs),
+    /// Put blanks, indentation and empty lines of check and site files in order; meaning and comments stay
+    #[command(after_help = "Exit codes: 0 all is in order, or was put in order; 1 with --check, some file is not; \
+                            2 bad usage, or a file that cannot be read.")]
+    Fmt(FmtArgs),
+    /// Look for what is probably not meant
+    #[command(after_help = "A comment silences a lint: `# muster: allow NAME` at the end of a line or above it, \
+                            `# muster: allow-file NAME` for a file.\n\
+                            Exit codes: 0 nothing was found; 1 something was; 2 bad usage, or files with mistakes.")]
+    Lint(LintArgs),
+}
+
+/// `muster check new ...`
+#[derive(Debug, Clone, Args)]
+pub struct NewArgs {
+    /// For which scheduler
+    #[arg(long, value_enum, default_value_t = Starter::Local)]
+    pub scheduler: Starter,
+    /// The file, NAME.check.yaml; or a folder, which gets one of its own name
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+}
+
+/// The schedulers that there is something to begin with for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Starter {
+    /// A process on this machine.
+    Local,
+    /// A Pod.
+    K8s,
+    /// An `IPUJob`.
+    Ipu,
+    /// An instance.
+    Ec2,
+    /// A play, without any machine.
+    Fake,
+}
+
+/// `muster check fmt ...`
+#[derive(Debug, Clone, Args)]
+pub struct FmtArgs {
+    /// Change nothing, name the files that are not in order
+    #[arg(long)]
+    pub check: bool,
+    /// Files, folders that are searched for check.yaml and *.check.yaml, or `-` for standard input [default: what -c says, else .]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `muster check lint ...`
+#[derive(Debug, Clone, Args)]
+pub struct LintArgs {
+    /// Silence this lint everywhere [repeatable]
+    #[arg(long, value_name = "NAME")]
+    pub allow: Vec<String>,
+    /// For people, or for tools
+    #[arg(long = "format", id = "lint_format", value_enum, value_name = "FORMAT", default_value_t = LintFormat::Text)]
+    pub format: LintFormat,
+    /// List all lints
+    #[arg(long)]
+    pub explain: bool,
+    /// Check files, or folders that are searched for them [default: what -c says, else .]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    /// With the line and a hint.
+    Text,
+    /// A JSON list.
+    Json,
+}

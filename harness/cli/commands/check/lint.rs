@@ -1,0 +1,103 @@
+//! `muster check lint`: what is probably not meant, on all systems that the site files describe.
+
+use crate::{
+    args::{Cli, LintArgs, LintFormat},
+    files,
+    selection::with_detected_processor,
+    terminal::Terminal,
+};
+use anyhow::bail;
+use muster_core::{
+    check::Check,
+    diagnostic::{self, Diagnostic, Severity, Sources},
+    lint::{self, Finding, LINTS, Loaded, Silence},
+    load,
+    pipeline::EXIT_USAGE,
+    site::System,
+    site_facts::{KnownSystems, SystemFacts},
+    site_file,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Looks at checks. 0: nothing was found, 1: something was, 2: the files have mistakes.
+pub fn lint(cli: &Cli, args: &LintArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    if args.explain {
+        let widest = LINTS.iter().map(|lint| lint.name.len()).max().unwrap_or(0);
+        let lines = LINTS.iter().map(|lint| format!("{:widest$}  {}\n", lint.name, lint.summary));
+        terminal.print(&lines.collect::<String>());
+        return Ok(0);
+    }
+    if let Some(name) = args.allow.iter().find(|name| !LINTS.iter().any(|lint| lint.name == **name)) {
+        let near = diagnostic::nearest(name, LINTS.iter().map(|lint| lint.name));
+        bail!("--allow {name}: there is no such lint{}", near.map(|near| format!("; did you mean {near}?")).unwrap_or_default());
+    }
+    let paths = super::paths(&args.paths, cli);
+    let sites = files::sites(&cli.files.config_file, &paths)?;
+    if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        terminal.diagnostics(&sites.diagnostics, &sites.sources);
+        return Ok(EXIT_USAGE);
+    }
+    let knows_sites = !sites.systems.is_empty();
+    let systems = if knows_sites { sites.systems } else { site_file::pick(&[], "", None).into_iter().collect() };
+    let loaded = files::checks_of("check lint", &paths)?;
+    let (findings, mistakes) = look(&loaded, systems, knows_sites);
+    let silence = Silence::of(&loaded.sources);
+    let is_told = |finding: &Finding| !silence.covers(finding) && !args.allow.iter().any(|name| name == finding.lint);
+    let told: Vec<Finding> = silence.unknown.iter().cloned().chain(findings).filter(is_told).collect();
+    match args.format {
+        LintFormat::Text => {
+            terminal.print(&text(&told, &loaded.sources, terminal));
+            terminal.diagnostics(&mistakes, &loaded.sources);
+        }
+        LintFormat::Json => terminal.print(&json(&told, &mistakes, &loaded.sources)?),
+    }
+    Ok(if mistakes.is_empty() { u8::from(!told.is_empty()) } else { EXIT_USAGE })
+}
+
+/// All findings, and all mistakes on any of the systems, each once.
+fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<Finding>, Vec<Diagnostic>) {
+    let known = KnownSystems::of(&systems);
+    let systems = systems.into_iter().map(|system| SystemFacts::new(Arc::new(with_detected_processor(system)), known.clone()));
+    let systems: Vec<SystemFacts> = systems.collect();
+    let mut mistakes = loaded.diagnostics.clone();
+    let mut checks = Vec::new();
+    for document in &loaded.checks {
+        if let Some(check) = Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes) {
+            let check = Arc::new(check);
+            let cases = systems.iter().flat_map(|system| check.cases(system, &mut mistakes)).collect();
+            checks.push(Loaded { document, check, cases });
+        }
+    }
+    // What loading warns of is a finding, or a name of a site that is not described here.
+    mistakes.retain(|mistake| mistake.severity == Severity::Error);
+    (lint::lint(&checks, &loaded.manifests, knows_sites), mistakes)
+}
+
+/// With line and hint; the lint's name stands behind the message.
+fn text(findings: &[Finding], sources: &Sources, terminal: Terminal) -> String {
+    let named = |finding: &Finding| {
+        let message = format!("{} [{}]", finding.diagnostic.message, finding.lint);
+        Diagnostic { message, ..finding.diagnostic.clone() }
+    };
+    let named: Vec<Diagnostic> = findings.iter().map(named).collect();
+    diagnostic::render(&named, sources, terminal.color)
+}
+
+fn json(findings: &[Finding], mistakes: &[Diagnostic], sources: &Sources) -> serde_json::Result<String> {
+    let entry = |lint: Option<&str>, diagnostic: &Diagnostic| {
+        let place = diagnostic.span.and_then(|span| sources.position(span));
+        json!({
+            "severity": if lint.is_some() { "warning" } else { "error" },
+            "lint": lint,
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+            "path": place.map(|(path, ..)| path),
+            "line": place.map(|(_, line, _)| line),
+            "column": place.map(|(.., column)| column),
+        })
+    };
+    let findings = findings.iter().map(|finding| entry(Some(finding.lint), &finding.diagnostic));
+    let all: Vec<_> = mistakes.iter().map(|mistake| entry(None, mistake)).chain(findings).collect();
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}

@@ -1,0 +1,60 @@
+//! `muster check new`: a check to begin with, which loads as it stands.
+
+use crate::{
+    args::{NewArgs, Starter},
+    terminal::Terminal,
+};
+use anyhow::{Context, bail};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+/// Writes a starter. What is there already is left alone.
+pub fn new(args: &NewArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let (path, name) = place(&args.path)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    }
+    let opened = fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
+    let shown = path.to_string_lossy();
+    let text = starter(args.scheduler).replace("NAME", &name).replace("PATH", &shown);
+    file.write_all(text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))?;
+    terminal.print(&format!("{shown}: a check to begin with; `muster -c {shown} -l` lists its cases, `-r` runs them\n"));
+    Ok(0)
+}
+
+/// What is the same for all, around what is the scheduler's own.
+fn starter(scheduler: Starter) -> String {
+    let own = match scheduler {
+        Starter::Local => include_str!("starters/local.yaml"),
+        Starter::K8s => include_str!("starters/k8s.yaml"),
+        Starter::Ipu => include_str!("starters/ipu.yaml"),
+        Starter::Ec2 => include_str!("starters/ec2.yaml"),
+        Starter::Fake => include_str!("starters/fake.yaml"),
+    };
+    [include_str!("starters/head.yaml"), own, include_str!("starters/tail.yaml")].concat()
+}
+
+/// The file to write, and the check's name.
+fn place(path: &Path) -> anyhow::Result<(PathBuf, String)> {
+    let last = path.file_name().with_context(|| format!("{} names no file", path.display()))?.to_string_lossy().into_owned();
+    let above = || path.parent().and_then(Path::file_name).map(|folder| folder.to_string_lossy().into_owned());
+    let (path, name) = match (last.strip_suffix(".check.yaml"), &*last) {
+        (Some(name), _) => (path.to_owned(), name.to_owned()),
+        (None, "check.yaml") => (path.to_owned(), above().unwrap_or_else(|| "check".to_owned())),
+        (None, last) if last.ends_with(".yaml") || last.ends_with(".yml") => {
+            let stem = last.trim_end_matches(".yaml").trim_end_matches(".yml");
+            bail!("{last} would not be found in a folder: call it {stem}.check.yaml");
+        }
+        (None, last) => (path.join(format!("{last}.check.yaml")), last.to_owned()),
+    };
+    let is_fit = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !is_fit {
+        bail!("`{name}` cannot be a check's name: use letters, digits, `_`, `-` and `.`, a letter or digit first");
+    }
+    Ok((path, name))
+}

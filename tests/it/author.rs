@@ -1,0 +1,182 @@
+//! What an author of checks types: `muster check new|fmt|lint`, completions, the manual.
+
+use crate::sandbox::{Ended, Sandbox};
+use insta::assert_snapshot;
+use std::process::Command;
+
+const SITE: &str = "name: all
+partitions:
+  - { name: local, scheduler: local, environs: [default] }
+  - { name: k8s, scheduler: k8s, environs: [default] }
+  - { name: ipu, scheduler: ipu, environs: [default] }
+  - { name: ec2, scheduler: ec2, environs: [default] }
+  - { name: fake, scheduler: fake, environs: [default] }
+environments: [{ name: default }]
+";
+
+fn ok(ended: &Ended) -> &str {
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
+    &ended.stdout
+}
+
+#[test]
+fn a_new_check_loads_lists_is_in_order_and_passes_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("site-config/all.yaml", SITE);
+    for scheduler in ["local", "k8s", "ipu", "ec2", "fake"] {
+        ok(&sandbox.muster(&["check", "new", "--scheduler", scheduler, &format!("checks/my-{scheduler}")]));
+        let path = format!("checks/my-{scheduler}/my-{scheduler}.check.yaml");
+        let list = sandbox.muster(&["-c", &path, "--system", "all", "-l=C"]);
+        assert_eq!(ok(&list).matches(&format!("@all:{scheduler}+default")).count(), 2, "{}", list.stdout);
+        assert_eq!(ok(&sandbox.muster(&["check", "fmt", "--check", &path])), "", "{scheduler}");
+        assert_eq!(ok(&sandbox.muster(&["check", "lint", &path])), "", "{scheduler}");
+    }
+    for path in ["checks/my-local", "checks/my-fake"] {
+        let run = sandbox.muster(&["-c", path, "--system", "all", "-r", "--nocolor"]);
+        assert!(ok(&run).contains("2 cases in"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn what_is_there_is_never_overwritten_and_a_name_nobody_would_find_is_refused() {
+    let sandbox = Sandbox::with_check("mine");
+    let say = |args: &[&str]| {
+        let ended = sandbox.muster(&[&["check", "new"], args].concat());
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+        ended.stderr
+    };
+    assert_snapshot!(say(&["check.yaml"]), @"error: check.yaml cannot be written: File exists (os error 17)");
+    assert_snapshot!(say(&["mine.yaml"]), @"error: mine.yaml would not be found in a folder: call it mine.check.yaml");
+    assert_snapshot!(say(&["my check"]), @"error: `my check` cannot be a check's name: use letters, digits, `_`, `-` and `.`, a letter or digit first");
+    assert_eq!(sandbox.read("check.yaml"), "mine");
+}
+
+#[test]
+fn fmt_names_what_is_not_in_order_or_puts_it_in_order() {
+    let sandbox = Sandbox::new();
+    let (untidy, tidy) = (
+        "name:   a   # mine\ntags: [a,b]\n\n\nsanity:\n- found: x\n",
+        "name: a   # mine\ntags: [a, b]\n\nsanity:\n  - found: x\n",
+    );
+    sandbox.write("checks/a.check.yaml", untidy).write("checks/b.check.yaml", tidy);
+    let check = sandbox.muster(&["check", "fmt", "--check", "checks"]);
+    assert_eq!((check.code, &*check.stdout, &*check.stderr), (Some(1), "not in order: checks/a.check.yaml\n", ""));
+    assert_eq!(sandbox.read("checks/a.check.yaml"), untidy);
+    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "checks"])), "put in order: checks/a.check.yaml\n");
+    assert_eq!(sandbox.read("checks/a.check.yaml"), tidy);
+    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "checks"])), "");
+
+    sandbox.write("checks/c.check.yaml", "name: [a\nb: 1\n");
+    let broken = sandbox.muster(&["check", "fmt", "checks"]);
+    assert_eq!((broken.code, &*broken.stdout), (Some(2), ""));
+    assert!(broken.stderr.contains("--> checks/c.check.yaml:"), "{}", broken.stderr);
+    assert_eq!(sandbox.read("checks/c.check.yaml"), "name: [a\nb: 1\n");
+}
+
+#[test]
+fn fmt_filters_standard_input_for_editors() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "a:   [1,2]\n");
+    let file = std::fs::File::open(sandbox.path("in")).expect("a file");
+    let output = sandbox.command(&["check", "fmt", "-"]).stdin(file).output().expect("runs");
+    assert_eq!(ok(&sandbox.ended(&output)), "a: [1, 2]\n");
+}
+
+const SUSPECT: &str = "name: suspect
+valid_systems: [\"*\"]
+executable: a
+sanity:
+  - found: 'x*'
+";
+
+#[test]
+fn lint_tells_place_line_hint_and_name_and_ends_with_1() {
+    let sandbox = Sandbox::with_check(SUSPECT);
+    let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
+    assert_eq!((lint.code, &*lint.stderr), (Some(1), ""));
+    assert_snapshot!(lint.stdout);
+    let json = sandbox.muster(&["check", "lint", "--format", "json", "check.yaml"]);
+    assert_eq!((json.code, &*json.stderr), (Some(1), ""));
+    assert_snapshot!(json.stdout);
+    assert_eq!(ok(&sandbox.muster(&["check", "lint", "--allow", "empty-match", "check.yaml"])), "");
+    let unknown = sandbox.muster(&["check", "lint", "--allow", "empty-mtach", "check.yaml"]);
+    assert_eq!(
+        (unknown.code, &*unknown.stderr),
+        (Some(2), "error: --allow empty-mtach: there is no such lint; did you mean empty-match?\n")
+    );
+}
+
+#[test]
+fn lint_ends_with_2_where_there_are_mistakes_and_tells_them_too() {
+    let sandbox = Sandbox::with_check(&SUSPECT.replace("'x*'", "'x(?=y)'"));
+    let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
+    assert_eq!((lint.code, &*lint.stdout), (Some(2), ""));
+    assert_snapshot!(lint.stderr);
+    let json = sandbox.muster(&["check", "lint", "--format", "json", "check.yaml"]);
+    assert!(json.stdout.contains("\"severity\": \"error\"") && json.stderr.is_empty(), "{}{}", json.stdout, json.stderr);
+}
+
+#[test]
+fn the_shipped_checks_are_in_order_and_mean_what_they_say() {
+    let sandbox = Sandbox::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    for args in [
+        &["check", "fmt", "--check", "checks", "site-config/eidf.yaml", "site-config/aws.yaml"][..],
+        &["check", "lint", "checks"],
+    ] {
+        let output = sandbox.command(args).current_dir(root).output().expect("runs");
+        assert_eq!(ok(&sandbox.ended(&output)), "", "{args:?}");
+    }
+}
+
+#[test]
+fn every_lint_is_explained() {
+    assert_snapshot!(ok(&Sandbox::new().muster(&["check", "lint", "--explain"])));
+}
+
+/// Runs a script in a shell that may not be there; says so then.
+fn in_shell(sandbox: &Sandbox, shell: &str, script: &str) -> Option<String> {
+    let mut command = Command::new(shell);
+    command.args(["-c", script]).current_dir(sandbox.path("")).env("TESTED", env!("CARGO_BIN_EXE_muster"));
+    match command.output() {
+        Ok(output) => {
+            assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Err(error) => {
+            println!("SKIPPED for {shell}: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn completions_complete_in_bash_zsh_and_fish() {
+    let sandbox = Sandbox::new();
+    let bash = "source <(\"$TESTED\" completions bash)
+        ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _muster muster \"${@: -1}\" \"${@: -2:1}\"; echo \"${COMPREPLY[*]}\"; }
+        ask muster check ''; ask muster --exec-policy ''; ask muster check new --scheduler k";
+    let answers = in_shell(&sandbox, "bash", bash).expect("there is a bash");
+    let lines: Vec<_> = answers.lines().collect();
+    assert!(["new", "fmt", "lint"].iter().all(|word| lines[0].contains(word)), "{answers}");
+    assert_eq!(&lines[1..], ["serial async", "k8s"]);
+
+    let fish = "\"$TESTED\" completions fish | source; complete -C 'muster check new --scheduler k'";
+    if let Some(answers) = in_shell(&sandbox, "fish", fish) {
+        assert!(answers.starts_with("k8s"), "{answers}");
+    }
+    // What zsh completes only shows on a terminal: here it has to define the function and know its words.
+    let zsh = "autoload -Uz compinit && compinit -D -u; source <(\"$TESTED\" completions zsh); whence -w _muster; functions _muster__subcmd__check_commands _muster__check_commands 2>/dev/null";
+    if let Some(answers) = in_shell(&sandbox, "zsh", &format!("{zsh}; true")) {
+        assert!(answers.contains("_muster: function") && answers.contains("lint"), "{answers}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let manual = Sandbox::new().muster(&["man"]);
+    for title in ["muster", "muster-check-lint", "muster-results-show", "muster-sweep"] {
+        assert!(ok(&manual).contains(&format!(".TH {title} 1")), "{title}");
+    }
+    assert!(manual.stdout.contains("Exit codes"), "the page says how it ends");
+}
