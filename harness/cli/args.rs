@@ -5,9 +5,11 @@
 mod author;
 mod foreign;
 mod parse;
+mod reports;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
 pub use parse::{Origin, Parsed, definition, parse, unknown_variables, variable};
+pub use reports::Reports;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -42,6 +44,9 @@ pub struct Cli {
     /// What to print.
     #[command(flatten)]
     pub output: Output,
+    /// Which reports to write.
+    #[command(flatten)]
+    pub reports: Reports,
 }
 
 /// Commands beside the actions.

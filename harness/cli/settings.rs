@@ -69,6 +69,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
     let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join(", ") };
     let paths = |items: &[PathBuf]| list(&items.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let path = |value: &Option<PathBuf>| or_dash(value.as_ref().map(|path| path.display().to_string()));
     let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     let rows = [
         ("checkpath", paths(&cli.files.checkpath)),
@@ -89,6 +90,12 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("output", places.output.display().to_string()),
         ("db", places.database.display().to_string()),
         ("report-file", places.report_file(cli).display().to_string()),
+        ("report-html", path(&cli.reports.report_html)),
+        ("report-junit", path(&cli.reports.report_junit)),
+        ("report-markdown", path(&cli.reports.report_markdown)),
+        ("report-templates", path(&cli.reports.report_templates)),
+        ("perflogdir", path(&cli.reports.perflogdir)),
+        ("failure-stats", cli.reports.failure_stats.to_string()),
         ("performance-report", or_dash(cli.output.performance_report.map(|format| word(&format)))),
         ("format", or_dash(cli.output.format.map(|format| word(&format)))),
         ("verbose", cli.output.verbose.to_string()),

@@ -52,8 +52,11 @@ impl Terminal {
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
 
-    /// Prints a line of the story.
+    /// Prints a line of the story; nothing where there is nothing to say.
     pub fn note(self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 

@@ -107,7 +107,19 @@ pub fn definition() -> clap::Command {
         move |command: clap::Command| command.args(hidden.into_iter().map(|arg| arg.hide(true)))
     };
     all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db"]))
-        .mut_subcommand("results", keep(&["db", "nocolor"]))
+        .mut_subcommand(
+            "results",
+            keep(&[
+                "db",
+                "nocolor",
+                "report_html",
+                "report_junit",
+                "report_markdown",
+                "report_templates",
+                "perflogdir",
+                "failure_stats",
+            ]),
+        )
         .mut_subcommand("sweep", keep(&["db", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
         .mut_subcommand("check", keep(&["checkpath", "config_file", "nocolor"]))

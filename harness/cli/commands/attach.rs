@@ -49,7 +49,8 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         }
     }
     let database = std::path::absolute(&database).unwrap_or(database);
-    let parsed = as_it_was_called(&past, &database)?;
+    let mut parsed = as_it_was_called(&past, &database)?;
+    parsed.cli.reports.lay_under(&cli.reports);
     let begun: BTreeSet<String> = past
         .results
         .iter()

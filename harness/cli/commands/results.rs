@@ -1,9 +1,10 @@
 //! `muster results list|show`: sessions of the past, from the store.
 
-use crate::{args::Cli, commands::runtime, settings::Places, terminal::Terminal};
+use crate::{args::Cli, commands::runtime, report_files::ReportFiles, settings::Places, terminal::Terminal};
 use muster_report::{
     Results, json,
     results::{self, ListedSession, State},
+    statistics,
 };
 use muster_runner::{clock, local::owner};
 use muster_store::{Owner, Reader, SessionRow, SessionState};
@@ -46,12 +47,23 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
         anyhow::Ok((row, cases))
     })?;
     let results = Results::new(&row.session, &cases);
+    let files = ReportFiles::asked_for(cli, &row.session)?;
     if as_json {
         terminal.print(&json::report(&results, None)?);
     } else {
         terminal.print(&results::show(&results, state(&row), clock::now(), &terminal.screen()));
+        if cli.reports.failure_stats {
+            terminal.print(&statistics::report(&results, &terminal.screen()));
+        }
     }
-    Ok(0)
+    // A person asked for these here and now: the first that cannot be written is the answer.
+    match files.write(&results).into_iter().next() {
+        Some(error) => Err(error),
+        None => {
+            terminal.note(files.places().trim_end());
+            Ok(0)
+        }
+    }
 }
 
 /// Whether a session's owner lives. One on another machine cannot be asked: it is taken for alive.

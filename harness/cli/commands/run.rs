@@ -8,10 +8,8 @@
 
 use crate::{
     args::{self, Cli, Parsed},
-    commands::{
-        daemons, list,
-        report::{self, RunReport},
-    },
+    commands::{daemons, list, report},
+    report_files::ReportFiles,
     selection::{self, Depth, Selection},
     settings::{self, Places},
     terminal::{NoEcho, Terminal},
@@ -92,7 +90,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
     let places = Places::of(cli);
     let folders = places::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?;
-    let file = RunReport::prepare(cli, &places, &session)?;
+    let file = ReportFiles::prepare(cli, &places, &session)?;
     let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
     for note in settings::note_on_database(cli).iter().map(String::as_str).chain(store.notes().iter().map(AsRef::as_ref)) {
         terminal.note(&format!("note: {note}"));

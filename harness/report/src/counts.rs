@@ -6,7 +6,7 @@ use muster_core::{
 };
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
 };
 
 /// A session and every attempt of every case that is known of it: what all reports are made from.
@@ -46,6 +46,11 @@ impl<'a> Results<'a> {
             }
         }
         last
+    }
+
+    /// The attempts that count, sorted.
+    pub fn counting(&self) -> Vec<&'a CaseResult> {
+        self.last_attempts()
     }
 
     /// How many cases ended how.
@@ -154,14 +159,21 @@ impl Counts {
     }
 }
 
-/// How often each case was run again, for cases that were.
-pub(crate) fn retries<'a>(results: &Results<'a>) -> Vec<(&'a CaseResult, u32)> {
-    let mut attempts: HashMap<&CaseName, u32> = HashMap::new();
-    for case in results.attempts() {
-        *attempts.entry(&case.name).or_default() += 1;
+/// The attempts of every case, sorted, each case's in their order.
+pub(crate) fn history<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
+    let mut cases: Vec<Vec<&CaseResult>> = Vec::new();
+    for case in results.sorted() {
+        match cases.last_mut() {
+            Some(attempts) if attempts.last().is_some_and(|before| before.name == case.name) => attempts.push(case),
+            _ => cases.push(vec![case]),
+        }
     }
-    let again = |case: &CaseResult| attempts.get(&case.name).map_or(0, |count| count - 1);
-    results.last_attempts().into_iter().map(|case| (case, again(case))).filter(|(_, count)| *count > 0).collect()
+    cases
+}
+
+/// Whether an attempt ran, in this session.
+pub(crate) fn ran_here(case: &CaseResult) -> bool {
+    case.outcome != Outcome::Skip && case.identifier.is_some()
 }
 
 #[cfg(test)]

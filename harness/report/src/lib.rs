@@ -16,15 +16,23 @@
 //! Texts come from jobs, manifests and file names that nobody here trusts: whatever reaches a terminal went through
 //! [`style::sanitize`].
 
+pub mod annotations;
 pub mod command;
 pub mod counts;
+mod csv_cells;
 pub mod failure;
 pub mod json;
+pub mod junit;
 pub mod listing;
 pub mod number;
+pub mod page;
+pub mod perflog;
 pub mod performance;
 pub mod progress;
 pub mod results;
+pub mod retries;
+pub mod secret;
+pub mod statistics;
 pub mod style;
 pub mod summary;
 mod table;
@@ -43,4 +51,10 @@ pub enum RenderError {
     /// The figures have no CSV form.
     #[error("write the CSV table")]
     Csv(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A template is not to be understood, or asks for what is not there.
+    #[error("render a template")]
+    Template(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The session has no XML form.
+    #[error("write the XML")]
+    Xml(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

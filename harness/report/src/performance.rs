@@ -7,6 +7,7 @@
 use crate::{
     RenderError,
     counts::Results,
+    csv_cells::{record, text_cell},
     number::{difference_of, exact, number, percent},
     style::{Paint, Screen, Tone, folded, heading, one_line},
     table::{Column, Layout, left, right},
@@ -234,14 +235,8 @@ pub const CSV_COLUMNS: [&str; 16] = [
 ];
 
 fn csv(results: &Results<'_>) -> Result<String, RenderError> {
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(Vec::new());
-    let wrong = |error: ::csv::Error| RenderError::Csv(error.into());
-    writer.write_record(CSV_COLUMNS).map_err(wrong)?;
-    for figure in figures(results) {
-        writer.write_record(csv_row(results, figure.case, figure.measurement)).map_err(wrong)?;
-    }
-    let bytes = writer.into_inner().map_err(|error| RenderError::Csv(error.into_error().into()))?;
-    String::from_utf8(bytes).map_err(|error| RenderError::Csv(error.into()))
+    let rows = figures(results).into_iter().map(|figure| csv_row(results, figure.case, figure.measurement));
+    record(std::iter::once(CSV_COLUMNS.map(String::from)).chain(rows))
 }
 
 fn csv_row(results: &Results<'_>, case: &CaseResult, figure: &Measurement) -> [String; 16] {
@@ -266,10 +261,4 @@ fn csv_row(results: &Results<'_>, case: &CaseResult, figure: &Measurement) -> [S
         case.attempt.to_string(),
         text_cell(&results.session.id.0),
     ]
-}
-
-/// A spreadsheet takes text that begins with one of these for a formula; the apostrophe tells it otherwise.
-fn text_cell(text: &str) -> String {
-    let text = one_line(text);
-    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.into_owned() }
 }

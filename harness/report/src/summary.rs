@@ -1,10 +1,11 @@
 //! The end of a session in a few lines: outcomes, durations, retries, and what could not be removed.
 
 use crate::{
-    counts::{Results, retries},
+    counts::{Results, history},
     progress::titled,
+    retries::is_flaky,
     style::{Screen, Tone, folded, one_line},
-    words::{counted, what_happened},
+    words::counted,
 };
 use muster_core::{
     result::Outcome,
@@ -31,8 +32,10 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
         let (longest, name) = (format_duration(case.times.total()), titled(&case.name));
         let _ = writeln!(text, "the cases took {} in all; the longest {longest}: {name}", format_duration(all));
     }
-    for (case, times) in retries(results) {
-        let _ = writeln!(text, "{} was retried {times} time(s): {}", titled(&case.name), what_happened(case));
+    let retried: Vec<_> = history(results).into_iter().filter(|attempts| attempts.len() > 1).collect();
+    if !retried.is_empty() {
+        let flaky = retried.iter().filter(|attempts| is_flaky(attempts)).count();
+        let _ = writeln!(text, "{} retried, {flaky} of them flaky", counted(retried.len(), "case"));
     }
     text
 }

@@ -131,7 +131,7 @@ fn a_session_is_shown_whole() {
     [  FAILED  ] Ran 3/4 test case(s) from 3 check(s) (1 failure(s), 0 expected failure(s), 0 skipped, 0 aborted, 1 not run)
     4 cases in 1m34s: 2 pass, 1 fail{sanity}, 1 not run
     the cases took 1m31s in all; the longest 29.8s: smoke /04d588cb @eidf:gpu-service+default
-    smoke /04d588cb @eidf:gpu-service+default was retried 1 time(s): passed
+    1 case retried, 1 of them flaky
     ");
 }
 

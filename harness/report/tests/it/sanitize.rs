@@ -8,11 +8,13 @@ use muster_core::{
     scheduler::{Exit, SectionExit},
 };
 use muster_report::{
-    Paint, Results, failure, json,
+    Paint, Results, annotations, failure, json, junit,
     listing::{self, ListedCase},
+    page, perflog,
     performance::{self, Format},
     progress,
     results::{self, ListedSession, State},
+    retries, statistics,
     style::{one_line, sanitize},
     summary,
 };
@@ -127,6 +129,19 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
         json::report(&results, None).unwrap(),
         listing::describe(&listed).unwrap(),
     ];
+    let templates = page::Templates::new([]).unwrap();
+    let reader = page::Reader { rerun_options: vec![session.host.clone()], zone: screen.zone.clone() };
+    texts.push(templates.html(&results, &reader).unwrap());
+    texts.push(templates.markdown(&results, &reader).unwrap());
+    texts.push(junit::report(&results, std::slice::from_ref(&session.host)).unwrap());
+    texts.push(retries::report(&results, &screen));
+    texts.push(statistics::report(&results, &screen));
+    texts.push(annotations::github(&results, |case| annotations::Position { file: case.about.file.clone(), line: None }));
+    texts.extend(
+        perflog::additions(&results)
+            .iter()
+            .map(|addition| perflog::appended(addition, perflog::Continued::New).unwrap().unwrap()),
+    );
     let listings = [listing::checks, listing::cases, listing::checks_detailed, listing::cases_detailed, listing::tags];
     texts.extend(listings.map(|list| list(&listed, Paint::OFF)));
     texts.extend(

@@ -11,7 +11,7 @@ fn a_summary_counts_outcomes_and_time() {
       1 fail{sanity}, 1 invalid{metrics}, 1 skip, 1 timeout{pending}, 1 xfail,
       1 not run
     the cases took 5m31s in all; the longest 38.4s: soak /c06f543b @eidf:gpu-service+default
-    smoke /04d588cb @eidf:gpu-service+default was retried 1 time(s): passed
+    1 case retried, 1 of them flaky
     ");
     assert_snapshot!(with_only(&["p2p"], |results| summary(results, after(100.0))), @"1 case in 1m34s: 1 skip");
 }

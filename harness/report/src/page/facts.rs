@@ -1,0 +1,435 @@
+//! What templates can read: plain data, in the words of docs/reports.md. Every text is clean of control characters and
+//! of what looks like a secret; numbers come as text for people and as numbers for sorting.
+
+use super::bar::Bar;
+use crate::{
+    command,
+    counts::{Results, history},
+    number::{bounds, difference_of, number, percent},
+    retries::is_flaky,
+    secret::masked,
+    style::{Tone, one_line, sanitize},
+    words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+};
+use muster_core::{
+    perf::{Measurement, Verdict},
+    result::{CaseResult, Outcome},
+    scheduler::Exit,
+    time::{Timestamp, format_duration},
+};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+
+/// So many failures are told in full: a page of ten thousand is read by nobody.
+const TOLD: usize = 100;
+/// So many of the cases that took longest are listed.
+const SLOWEST: usize = 5;
+/// So many ends of sections are listed.
+const EXITS: usize = 10;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Facts {
+    muster: Muster,
+    session: SessionFacts,
+    verdict: VerdictFacts,
+    counts: CountFacts,
+    outcomes: Vec<OutcomeCount>,
+    partitions: Vec<PartitionFacts>,
+    failures: Vec<CaseFacts>,
+    failures_more: usize,
+    left_behind: Vec<CaseFacts>,
+    retried: Vec<RetriedFacts>,
+    slowest: Vec<CaseFacts>,
+    cases: Vec<CaseFacts>,
+    num_figures: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Muster {
+    version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct SessionFacts {
+    id: String,
+    system: String,
+    user: String,
+    host: String,
+    workdir: String,
+    version: String,
+    command: String,
+    started: String,
+    ended: Option<String>,
+    took: String,
+    interrupted: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct VerdictFacts {
+    /// `passed`, `failed` or `interrupted`.
+    word: &'static str,
+    tone: &'static str,
+    sentence: String,
+}
+
+#[derive(Debug, Serialize)]
+struct CountFacts {
+    total: u32,
+    checks: u32,
+    ran: u32,
+    passed: u32,
+    failed: u32,
+    expected: u32,
+    skipped: u32,
+    aborted: u32,
+    stopped: u32,
+    not_run: u32,
+    flaky: usize,
+    retried: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct OutcomeCount {
+    outcome: String,
+    count: u32,
+    percent: f64,
+    tone: &'static str,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct PartitionFacts {
+    name: String,
+    total: u32,
+    good: u32,
+    odd: u32,
+    bad: u32,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CaseFacts {
+    /// Names this attempt within the page.
+    anchor: String,
+    name: String,
+    display: String,
+    check: String,
+    hash: String,
+    place: String,
+    system_partition: String,
+    environ: String,
+    descr: String,
+    file: String,
+    tags: Vec<String>,
+    maintainers: Vec<String>,
+    scheduler: &'static str,
+    identifier: Option<String>,
+    attempt: u32,
+    flaky: bool,
+    outcome: String,
+    word: &'static str,
+    tone: &'static str,
+    fine: bool,
+    phase: &'static str,
+    happened: String,
+    cause: Option<String>,
+    warnings: Vec<String>,
+    nodes: Vec<String>,
+    exits: Vec<String>,
+    figures: Vec<FigureFacts>,
+    took: String,
+    took_s: f64,
+    folder: Option<String>,
+    log_tail: Option<String>,
+    look: Vec<String>,
+    delete: Vec<String>,
+    leftovers: Vec<String>,
+    rerun: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct FigureFacts {
+    label: String,
+    origin: Option<String>,
+    value: String,
+    /// For sorting; `None` for what is no number.
+    number: Option<f64>,
+    unit: String,
+    reference: Option<String>,
+    lower: Option<String>,
+    upper: Option<String>,
+    bounds: String,
+    diff: Option<String>,
+    diff_percent: Option<f64>,
+    verdict: &'static str,
+    reason: Option<String>,
+    tone: &'static str,
+    bad: bool,
+    bar: Option<Bar>,
+}
+
+#[derive(Debug, Serialize)]
+struct RetriedFacts {
+    name: String,
+    flaky: bool,
+    outcome: String,
+    tone: &'static str,
+    attempts: Vec<CaseFacts>,
+}
+
+impl Facts {
+    pub(super) fn of(results: &Results<'_>, rerun_options: &[String], time: impl Fn(Timestamp) -> String) -> Self {
+        let attempts = history(results);
+        let of = |case: &&CaseResult| CaseFacts::of(case, rerun_options);
+        let retried: Vec<_> = attempts.iter().filter(|attempts| attempts.len() > 1).collect();
+        let retried: Vec<_> = retried.into_iter().filter_map(|attempts| RetriedFacts::of(attempts, rerun_options)).collect();
+        let counting = results.counting();
+        let mut cases: Vec<_> = counting.iter().map(of).collect();
+        let flaky: HashSet<&str> = retried.iter().filter(|case| case.flaky).map(|case| case.name.as_str()).collect();
+        for case in &mut cases {
+            case.flaky = flaky.contains(case.name.as_str());
+        }
+        let bad = |case: &&CaseFacts| !case.fine && case.word != Outcome::Abort.word();
+        let mut slowest: Vec<_> = counting.iter().filter(|case| case.outcome != Outcome::Skip).collect();
+        slowest.sort_by_key(|case| std::cmp::Reverse(case.times.total()));
+        Self {
+            muster: Muster { version: env!("CARGO_PKG_VERSION") },
+            session: SessionFacts::of(results, time),
+            verdict: VerdictFacts::of(results),
+            counts: CountFacts::of(results, &retried),
+            outcomes: outcomes(results, &counting),
+            partitions: partitions(&counting),
+            failures: cases.iter().filter(bad).take(TOLD).cloned().collect(),
+            failures_more: cases.iter().filter(bad).count().saturating_sub(TOLD),
+            left_behind: results.sorted().iter().filter(|case| !case.leftovers.is_empty()).map(of).collect(),
+            slowest: slowest.into_iter().take(SLOWEST).map(of).collect(),
+            num_figures: cases.iter().map(|case| case.figures.len()).sum(),
+            retried,
+            cases,
+        }
+    }
+}
+
+/// One line, clean and without secrets.
+fn line(text: &str) -> String {
+    masked(&one_line(text)).into_owned()
+}
+
+/// The same of many.
+fn lines(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| line(text)).collect()
+}
+
+/// Several lines, clean and without secrets.
+fn block(text: &str) -> String {
+    masked(&sanitize(text)).into_owned()
+}
+
+/// The word that style sheets know.
+fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Odd => "odd",
+        Tone::Strong | Tone::Faint | Tone::Plain => "plain",
+    }
+}
+
+impl SessionFacts {
+    fn of(results: &Results<'_>, time: impl Fn(Timestamp) -> String) -> Self {
+        let session = results.session;
+        let last = results.attempts().iter().map(|case| case.times.finished).max();
+        let end = session.ended.or(last).unwrap_or(session.started);
+        let command: Vec<_> = session.command.iter().map(|word| command::quote(word)).collect();
+        Self {
+            id: line(&session.id.0),
+            system: line(&session.system),
+            user: line(&session.user),
+            host: line(&session.host),
+            workdir: line(&session.workdir.to_string_lossy()),
+            version: line(&session.version),
+            command: line(&command.join(" ")),
+            started: time(session.started),
+            ended: session.ended.map(time),
+            took: format_duration(end.since(session.started)),
+            interrupted: session.interrupted,
+        }
+    }
+}
+
+impl VerdictFacts {
+    fn of(results: &Results<'_>) -> Self {
+        let counts = results.counts();
+        let (word, tone) = match (results.session.interrupted, counts.is_fine()) {
+            (true, _) => ("interrupted", "bad"),
+            (false, true) => ("passed", "good"),
+            (false, false) => ("failed", "bad"),
+        };
+        let mut parts = vec![format!("{} of {} passed", counts.passed, counted(counts.total as usize, "case"))];
+        let more = [
+            (counts.failed, "failed"),
+            (counts.expected, "failed as expected"),
+            (counts.stopped, "stopped by a rule"),
+            (counts.skipped, "skipped"),
+            (counts.aborted, "aborted"),
+            (counts.not_run, "not run"),
+        ];
+        parts.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+        Self { word, tone, sentence: parts.join(", ") }
+    }
+}
+
+impl CountFacts {
+    fn of(results: &Results<'_>, retried: &[RetriedFacts]) -> Self {
+        let counts = results.counts();
+        Self {
+            total: counts.total,
+            checks: counts.checks,
+            ran: counts.ran(),
+            passed: counts.passed,
+            failed: counts.failed,
+            expected: counts.expected,
+            skipped: counts.skipped,
+            aborted: counts.aborted,
+            stopped: counts.stopped,
+            not_run: counts.not_run,
+            flaky: retried.iter().filter(|case| case.flaky).count(),
+            retried: retried.len(),
+        }
+    }
+}
+
+/// How many cases ended how, the most frequent first, those without a result last.
+fn outcomes(results: &Results<'_>, cases: &[&CaseResult]) -> Vec<OutcomeCount> {
+    let counts = results.counts();
+    let share = |count: u32| f64::from(count) * 100.0 / f64::from(counts.total.max(1));
+    let mut seen: BTreeMap<String, (u32, &'static str)> = BTreeMap::new();
+    for case in cases {
+        seen.entry(line(&case.outcome.to_string())).or_insert((0, tone(outcome_tone(&case.outcome)))).0 += 1;
+    }
+    let seen = seen.into_iter().map(|(outcome, (count, tone))| OutcomeCount { outcome, count, percent: share(count), tone });
+    let mut all: Vec<_> = seen.collect();
+    all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.outcome.cmp(&b.outcome)));
+    if counts.not_run > 0 {
+        let (outcome, count) = ("not run".to_owned(), counts.not_run);
+        all.push(OutcomeCount { outcome, count, percent: share(count), tone: "plain" });
+    }
+    all
+}
+
+fn partitions(cases: &[&CaseResult]) -> Vec<PartitionFacts> {
+    let mut partitions: BTreeMap<String, PartitionFacts> = BTreeMap::new();
+    for case in cases {
+        let name = line(&case.name.system_partition());
+        let facts = partitions.entry(name.clone()).or_insert_with(|| PartitionFacts { name, ..PartitionFacts::default() });
+        facts.total += 1;
+        *match outcome_tone(&case.outcome) {
+            Tone::Good => &mut facts.good,
+            Tone::Bad => &mut facts.bad,
+            Tone::Odd | Tone::Strong | Tone::Faint | Tone::Plain => &mut facts.odd,
+        } += 1;
+    }
+    partitions.into_values().collect()
+}
+
+impl CaseFacts {
+    fn of(case: &CaseResult, rerun_options: &[String]) -> Self {
+        let (name, about) = (&case.name, &case.about);
+        let origins = Origins::of(&case.measurements);
+        Self {
+            anchor: anchor(case),
+            name: line(&name.to_string()),
+            display: line(&name.display),
+            check: line(&name.check),
+            hash: line(&name.hash),
+            place: line(&name.place()),
+            system_partition: line(&name.system_partition()),
+            environ: line(&name.environ),
+            descr: line(&about.descr),
+            file: line(&about.file),
+            tags: lines(&about.tags),
+            maintainers: lines(&about.maintainers),
+            scheduler: about.scheduler.as_str(),
+            identifier: case.identifier.as_ref().map(ToString::to_string),
+            attempt: case.attempt,
+            flaky: false,
+            outcome: line(&case.outcome.to_string()),
+            word: case.outcome.word(),
+            tone: tone(outcome_tone(&case.outcome)),
+            fine: case.outcome.is_fine(),
+            phase: case.phase.as_str(),
+            happened: line(&what_happened(case)),
+            cause: case.cause.as_deref().map(line),
+            warnings: lines(&case.warnings),
+            nodes: lines(&case.nodes),
+            exits: exits(case),
+            figures: case.measurements.iter().map(|one| FigureFacts::of(one, origins.text(one))).collect(),
+            took: format_duration(case.times.total()),
+            took_s: case.times.total().as_secs_f64(),
+            folder: case.folder.as_ref().map(|folder| line(&folder.to_string_lossy())),
+            log_tail: case.log_tail.as_deref().map(block),
+            look: lines(&case.look),
+            delete: lines(&case.delete),
+            leftovers: lines(&case.leftovers),
+            rerun: line(&command::rerun(case, rerun_options)),
+        }
+    }
+}
+
+/// Letters, digits and dashes only.
+fn anchor(case: &CaseResult) -> String {
+    let text = format!("{}-{}-{}-{}", case.name.check, case.name.hash, case.name.place(), case.attempt);
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+/// The sections that did not end well.
+fn exits(case: &CaseResult) -> Vec<String> {
+    let bad: Vec<_> = case.exits.iter().filter(|exit| exit.exit.status() != Some(0)).collect();
+    let told = bad.iter().take(EXITS).map(|exit| {
+        let how = match exit.exit {
+            Exit::Code(code) => format!("exit status {code}"),
+            Exit::Signal(signal) => format!("ended by signal {signal}"),
+            Exit::Unknown => "ended, nobody can say how".to_owned(),
+        };
+        let node =
+            exit.node.as_ref().filter(|node| **node != exit.section).map_or_else(String::new, |node| format!(" on {node}"));
+        line(&format!("{}{node}: {how}", exit.section))
+    });
+    let more = bad.len().saturating_sub(EXITS);
+    told.chain((more > 0).then(|| format!("... and {more} more"))).collect()
+}
+
+impl FigureFacts {
+    fn of(figure: &Measurement, origin: Option<String>) -> Self {
+        let bound = |bound: Option<f64>| bound.map(number);
+        Self {
+            label: line(&figure.label()),
+            origin: origin.map(|origin| line(&origin)),
+            value: number(figure.value),
+            number: figure.value.is_finite().then_some(figure.value),
+            unit: line(&figure.unit),
+            reference: bound(figure.bounds.map(|bounds| bounds.reference)),
+            lower: bound(figure.bounds.and_then(|bounds| bounds.lower)),
+            upper: bound(figure.bounds.and_then(|bounds| bounds.upper)),
+            bounds: bounds(figure.bounds).trim().to_owned(),
+            diff: difference_of(figure).map(percent),
+            diff_percent: difference_of(figure),
+            verdict: verdict_word(&figure.verdict),
+            reason: verdict_reason(&figure.verdict).map(line),
+            tone: tone(verdict_tone(&figure.verdict)),
+            bad: matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)),
+            bar: Bar::of(figure),
+        }
+    }
+}
+
+impl RetriedFacts {
+    fn of(attempts: &[&CaseResult], rerun_options: &[String]) -> Option<Self> {
+        let last = attempts.last()?;
+        Some(Self {
+            name: line(&last.name.to_string()),
+            flaky: is_flaky(attempts),
+            outcome: bracket_word(&last.outcome).to_owned(),
+            tone: tone(outcome_tone(&last.outcome)),
+            attempts: attempts.iter().map(|case| CaseFacts::of(case, rerun_options)).collect(),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Reports for people, rendered by Tera: `report.html`, one file that needs nothing beside it, and `summary.md` for the
+//! job pages of CI systems. The templates are in reports/templates/, and embedded.
+//!
+//! ```text
+//! Results -facts::Facts-> plain data, cleaned and masked -+-> report.html   (escaped by Tera, by its suffix)
+//!                                                         '-> summary.md    (escaped by the filters md, code, fence)
+//! ```
+//!
+//! A site may override either and add files that they include. Its own template can extend the embedded one as
+//! `builtin/report.html` and fill in blocks. What templates can read is described in docs/reports.md.
+
+mod bar;
+mod facts;
+mod markdown;
+
+use crate::{RenderError, counts::Results, time::local};
+use facts::Facts;
+use jiff::tz::TimeZone;
+use muster_core::{case::SessionId, result::Session, time::Timestamp};
+use tera::{Context, Tera};
+
+/// The page.
+pub const HTML: &str = "report.html";
+/// The summary.
+pub const MARKDOWN: &str = "summary.md";
+
+const EMBEDDED: [(&str, &str); 2] = [
+    (HTML, include_str!("../../../../reports/templates/report.html")),
+    (MARKDOWN, include_str!("../../../../reports/templates/summary.md")),
+];
+
+/// What the templates need to know beside the results.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    /// The options that rerun commands need, see [`crate::command::rerun`].
+    pub rerun_options: Vec<String>,
+    /// Where the reader's clock stands.
+    pub zone: TimeZone,
+}
+
+/// The templates, parsed.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    tera: Tera,
+}
+
+impl Templates {
+    /// The embedded templates and a site's, which are given as name and text.
+    ///
+    /// # Errors
+    /// A mistake in a site's template, with its place. It is rendered for an empty session, so that a name that nobody
+    /// knows is found before a night of running, as far as it stands outside of loops.
+    pub fn new<'a>(overrides: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, RenderError> {
+        let mut tera = Tera::new();
+        markdown::register(&mut tera);
+        // Components have one name for all templates: theirs is in the set once.
+        let parts = std::iter::once(("parts.html".to_owned(), include_str!("../../../../reports/templates/parts.html")));
+        let embedded = EMBEDDED.iter().flat_map(|(name, text)| [(format!("builtin/{name}"), *text), ((*name).to_owned(), *text)]);
+        let site = overrides.into_iter().map(|(name, text)| (name.to_owned(), text));
+        // One batch: templates may extend each other in any order, and the later of two names wins.
+        tera.add_raw_templates(parts.chain(embedded).chain(site)).map_err(template)?;
+        let templates = Self { tera };
+        let session = rehearsal();
+        let reader = Reader { rerun_options: Vec::new(), zone: TimeZone::UTC };
+        for name in [HTML, MARKDOWN] {
+            templates.render(name, &Results::new(&session, []), &reader)?;
+        }
+        Ok(templates)
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// What a site's template asks for and is not there.
+    pub fn html(&self, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
+        self.render(HTML, results, reader)
+    }
+
+    /// The summary.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn markdown(&self, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
+        self.render(MARKDOWN, results, reader)
+    }
+
+    fn render(&self, name: &str, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
+        let facts = Facts::of(results, &reader.rerun_options, |at| local(at, &reader.zone));
+        let context = Context::from_serialize(&facts).map_err(template)?;
+        self.tera.render(name, &context).map_err(template)
+    }
+}
+
+fn template(error: tera::Error) -> RenderError {
+    RenderError::Template(Box::new(error))
+}
+
+/// A session in which nothing happened.
+fn rehearsal() -> Session {
+    Session {
+        id: SessionId("rehearsal".to_owned()),
+        started: Timestamp(0),
+        ended: Some(Timestamp(0)),
+        command: Vec::new(),
+        system: String::new(),
+        user: String::new(),
+        host: String::new(),
+        workdir: std::path::PathBuf::new(),
+        version: String::new(),
+        num_cases: 0,
+        interrupted: false,
+    }
+}
