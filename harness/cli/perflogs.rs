@@ -43,12 +43,11 @@ fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {
     };
     let failed = || format!("the perflog {} could not be written", path.display());
     let (mut file, first) = open().with_context(failed)?;
-    let text = match perflog::appended(addition, perflog::continued(&first))? {
-        Some(text) => text,
-        None => anyhow::bail!(
+    let Some(text) = perflog::appended(addition, perflog::continued(&first))? else {
+        anyhow::bail!(
             "the perflog {} has other columns: move it away, or choose another folder with --perflogdir",
             path.display()
-        ),
+        );
     };
     // A line that was cut off by a full disk stays a line of its own.
     let is_cut = perflog::continued(&first) != Continued::New && last_byte(&mut file).with_context(failed)? != Some(b'\n');

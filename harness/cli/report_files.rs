@@ -92,13 +92,13 @@ impl ReportFiles {
         errors
     }
 
-    /// Where the reports are, a line each.
+    /// Where the reports are, a line each, without the last line's end.
     pub fn places(&self) -> String {
         let files =
             [("Run report", &self.json), ("JUnit report", &self.junit), ("HTML report", &self.html), ("Summary", &self.markdown)];
         let files = files.into_iter().filter_map(|(what, file)| file.as_ref().map(|file| (what, file.path())));
         let perflogs = self.perflogs.as_deref().map(|folder| ("Perflogs", folder));
-        files.chain(perflogs).map(|(what, path)| format!("{what}: {}\n", path.display())).collect()
+        files.chain(perflogs).map(|(what, path)| format!("{what}: {}", path.display())).collect::<Vec<_>>().join("\n")
     }
 
     /// The options that find the same sites and checks again.

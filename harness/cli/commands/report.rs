@@ -6,8 +6,8 @@ use crate::{
     terminal::Terminal,
 };
 use muster_core::{
-    pipeline,
     result::{CaseResult, Session},
+    rounds,
 };
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The exit code of a session that went well and whose reports could not be written: who reads them must hear of it.
 const EXIT_UNREPORTED: u8 = 3;
 
-/// Prints and writes everything about a session that is over. The exit code is [`pipeline::exit_code`]'s.
+/// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
 pub fn report(
     cli: &Cli,
     files: &ReportFiles,
@@ -24,7 +24,7 @@ pub fn report(
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
     let results = Results::new(session, cases.iter().map(Arc::as_ref));
-    let code = pipeline::exit_code(cases.iter().map(|case| &case.outcome), session.interrupted);
+    let code = rounds::exit_code(session, cases.iter().map(Arc::as_ref));
     let mut errors = files.write(&results);
     errors.extend(files.append_to_step_summary(&results).err());
     // With libtest's lines on stdout nothing else belongs there.
@@ -33,16 +33,16 @@ pub fn report(
         terminal.print(&text(cli, files, &results, terminal)?);
     }
     if errors.is_empty() && terminal.level > -1 && !has_format {
-        terminal.print(&files.places());
+        terminal.print(&format!("{}\n", files.places()));
     }
     for error in &errors {
         terminal.error(error);
     }
     let annotations = report_files::annotations(&results);
     if has_format {
-        terminal.note(annotations.trim_end())
+        terminal.note(annotations.trim_end());
     } else {
-        terminal.print(&annotations)
+        terminal.print(&annotations);
     }
     Ok(if code == 0 && !errors.is_empty() { EXIT_UNREPORTED } else { code })
 }

@@ -57,13 +57,11 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
         }
     }
     // A person asked for these here and now: the first that cannot be written is the answer.
-    match files.write(&results).into_iter().next() {
-        Some(error) => Err(error),
-        None => {
-            terminal.note(files.places().trim_end());
-            Ok(0)
-        }
+    if let Some(error) = files.write(&results).into_iter().next() {
+        return Err(error);
     }
+    terminal.note(&files.places());
+    Ok(0)
 }
 
 /// Whether a session's owner lives. One on another machine cannot be asked: it is taken for alive.

@@ -2,13 +2,13 @@
 //! the change that a pull request makes, and above the log.
 
 use crate::{
-    counts::Results,
+    counts::{Results, is_excused, is_failure},
     retries::is_flaky,
     secret::masked,
     style::one_line,
     words::{bracket_word, what_happened},
 };
-use muster_core::result::{CaseResult, Outcome};
+use muster_core::result::CaseResult;
 use std::fmt::Write;
 
 /// GitHub shows so many of a kind for a step, and drops the rest without a word.
@@ -26,8 +26,7 @@ pub struct Position {
 /// The commands for a session, a line each; empty if all is well. `position` says where a case's check stands.
 pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position) -> String {
     let mut text = String::new();
-    let bad: Vec<_> =
-        results.counting().into_iter().filter(|case| !case.outcome.is_fine() && case.outcome != Outcome::Abort).collect();
+    let bad: Vec<_> = results.counting().into_iter().filter(|case| is_failure(case)).collect();
     for (number, case) in bad.iter().enumerate() {
         if number + 1 == SHOWN && bad.len() > SHOWN {
             let _ = writeln!(text, "::error title=Muster::{}", data(&format!("... and {} more", bad.len() - number)));
@@ -37,17 +36,23 @@ pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position)
         let message = format!("{}\n{}: {cause}", case.name, what_happened(case));
         command(&mut text, "error", &position(case), &title(case), &message);
     }
-    let odd = crate::counts::history(results);
-    let odd = odd.iter().filter(|attempts| is_flaky(attempts)).filter_map(|attempts| attempts.last());
+    let odd = results.counting().into_iter().filter(|case| is_excused(case) || is_flaky(results, case));
     for case in odd.take(SHOWN) {
-        let message = format!("{}\npassed in attempt {} only", case.name, case.attempt);
-        command(&mut text, "warning", &position(case), &format!("FLAKY {}", case.name.display), &message);
+        let (word, why) = match &case.quarantine {
+            Some(quarantine) if is_excused(case) => {
+                let why = case.cause.as_deref().unwrap_or("no cause was given");
+                ("QUARANTINE", format!("in quarantine until {}, {}: {why}", quarantine.until, quarantine.reason))
+            }
+            _ => ("FLAKY", format!("passed in attempt {} only", case.attempt)),
+        };
+        let message = format!("{}\n{why}", case.name);
+        command(&mut text, "warning", &position(case), &format!("{word} {}", case.name.title()), &message);
     }
     text
 }
 
 fn title(case: &CaseResult) -> String {
-    format!("{} {}", bracket_word(&case.outcome), case.name.display)
+    format!("{} {}", bracket_word(&case.outcome), case.name.title())
 }
 
 fn command(text: &mut String, level: &str, at: &Position, title: &str, message: &str) {

@@ -2,7 +2,8 @@
 
 use muster_core::{
     case::CaseName,
-    result::{CaseResult, Outcome, Session},
+    result::{CaseResult, Counting, Outcome, Session},
+    rounds,
 };
 use std::{
     cmp::Ordering,
@@ -36,7 +37,7 @@ impl<'a> Results<'a> {
         cases
     }
 
-    /// The last attempt of every case, sorted: the one that counts.
+    /// The last attempt of every case, sorted.
     pub fn last_attempts(&self) -> Vec<&'a CaseResult> {
         let mut last: Vec<&CaseResult> = Vec::new();
         for case in self.sorted() {
@@ -50,17 +51,20 @@ impl<'a> Results<'a> {
 
     /// The attempts that count, sorted.
     pub fn counting(&self) -> Vec<&'a CaseResult> {
-        self.last_attempts()
+        match self.session.counting {
+            Counting::Last => self.last_attempts(),
+            Counting::Every => self.sorted(),
+        }
     }
 
     /// How many cases ended how.
     pub fn counts(&self) -> Counts {
-        Counts::of(&self.last_attempts(), self.session.num_cases)
+        Counts::of(&self.counting(), self.session.num_cases)
     }
 }
 
 fn compare_names(a: &CaseName, b: &CaseName) -> Ordering {
-    compare_naturally(&a.display, &b.display).then_with(|| compare_naturally(&a.place(), &b.place())).then_with(|| a.cmp(b))
+    compare_naturally(&a.title(), &b.title()).then_with(|| compare_naturally(&a.place(), &b.place())).then_with(|| a.cmp(b))
 }
 
 /// Runs of digits by their value, everything else by character: `size=128` stands before `size=1024`.
@@ -89,7 +93,7 @@ fn split_run(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len()))
 }
 
-/// How many cases ended how. `total` is always the sum of the other seven.
+/// How many cases ended how. `total` is always the sum of the other eight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Cases selected.
@@ -102,6 +106,8 @@ pub struct Counts {
     pub failed: u32,
     /// `xfail`
     pub expected: u32,
+    /// What would have failed, but is in quarantine.
+    pub quarantined: u32,
     /// `skip`
     pub skipped: u32,
     /// `abort`
@@ -115,25 +121,28 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one result a case; `selected` is how many there should be.
+    /// Counts the attempts that count; `selected` is how many cases there should be.
     pub fn of(cases: &[&CaseResult], selected: u32) -> Self {
         let mut counts = Self::default();
-        let mut checks = HashSet::new();
+        let (mut checks, mut names) = (HashSet::new(), HashSet::new());
         for case in cases {
             checks.insert((&case.name.display, &case.name.hash));
-            counts.add(&case.outcome);
+            names.insert(&case.name);
+            counts.add(&case.outcome, is_excused(case));
         }
-        counts.checks = u32::try_from(checks.len()).unwrap_or(u32::MAX);
-        counts.not_run = selected.saturating_sub(counts.total);
+        let len = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        counts.checks = len(checks.len());
+        counts.not_run = selected.saturating_sub(len(names.len()));
         counts.total += counts.not_run;
         counts
     }
 
-    /// Counts one case more.
-    pub fn add(&mut self, outcome: &Outcome) {
+    /// Counts one attempt more; what is excused is in quarantine.
+    pub fn add(&mut self, outcome: &Outcome, is_excused: bool) {
         self.total += 1;
         *self.by_outcome.entry(outcome.to_string()).or_default() += 1;
         *match outcome {
+            _ if is_excused => &mut self.quarantined,
             Outcome::Pass => &mut self.passed,
             Outcome::Skip => &mut self.skipped,
             Outcome::Xfail => &mut self.expected,
@@ -150,7 +159,7 @@ impl Counts {
 
     /// Cases that were run to an end, good or bad.
     pub fn ran(&self) -> u32 {
-        self.passed + self.failed + self.expected + self.stopped
+        self.passed + self.failed + self.expected + self.quarantined + self.stopped
     }
 
     /// Whether there is nothing to look into: something was selected, and all of it was run or skipped as it should be.
@@ -171,9 +180,19 @@ pub(crate) fn history<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
     cases
 }
 
+/// Whether an attempt is not fine, and does not count: it is in quarantine.
+pub(crate) fn is_excused(case: &CaseResult) -> bool {
+    case.quarantine.is_some() && !case.outcome.is_fine() && case.outcome != Outcome::Abort
+}
+
+/// Whether an attempt is a failure of the session.
+pub(crate) fn is_failure(case: &CaseResult) -> bool {
+    rounds::is_failure(case)
+}
+
 /// Whether an attempt ran, in this session.
 pub(crate) fn ran_here(case: &CaseResult) -> bool {
-    case.outcome != Outcome::Skip && case.identifier.is_some()
+    case.outcome != Outcome::Skip && case.identifier.is_some() && case.restored_from.is_none()
 }
 
 #[cfg(test)]
@@ -201,7 +220,7 @@ mod tests {
         ];
         let mut counts = Counts::default();
         for (number, outcome) in every.iter().enumerate() {
-            counts.add(outcome);
+            counts.add(outcome, false);
             let parts = counts.ran() + counts.skipped + counts.aborted + counts.not_run;
             assert_eq!((counts.total, parts), (u32::try_from(number).unwrap() + 1, counts.total), "{outcome}");
             assert_eq!(counts.by_outcome.values().sum::<u32>(), counts.total);
@@ -214,7 +233,7 @@ mod tests {
         let of = |outcomes: &[Outcome], not_run| {
             let mut counts = Counts { total: not_run, not_run, ..Counts::default() };
             for outcome in outcomes {
-                counts.add(outcome);
+                counts.add(outcome, false);
             }
             counts.is_fine()
         };

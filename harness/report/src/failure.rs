@@ -25,7 +25,7 @@ const INDENT: usize = 21;
 /// All blocks under a heading; empty if every case is fine. `rerun_options` are the options that the rerun commands
 /// need to find the same site and checks, see [`command::rerun`].
 pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) -> String {
-    let failures = results.last_attempts().into_iter().filter(|case| !case.outcome.is_fine());
+    let failures = results.counting().into_iter().filter(|case| !case.outcome.is_fine());
     // After an interrupt most cases are of no interest: they never began, or nothing runs any more.
     let (failures, aborted): (Vec<_>, Vec<_>) =
         failures.partition(|case| case.outcome != Outcome::Abort || has_left_something(case));
@@ -37,7 +37,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         if number > 0 {
             let _ = writeln!(text, "{}", "-".repeat(screen.width.min(80)));
         }
-        let name = format!("{} /{}", one_line(&case.name.display), one_line(&case.name.hash));
+        let name = format!("{} /{}", one_line(&case.name.title()), one_line(&case.name.hash));
         let title = format!("FAILURE INFO for {name} ({}/{})", number + 1, failures.len());
         let _ = writeln!(text, "{}", screen.paint.apply(outcome_tone(&case.outcome), title));
         text += &block(case, rerun_options, screen);
@@ -70,6 +70,12 @@ pub fn block(case: &CaseResult, rerun_options: &[String], screen: &Screen) -> St
     block.prose("Nodes", &case.nodes.join(", "));
     if let Some(folder) = &case.folder {
         block.line("Stage folder", &folder.to_string_lossy());
+    }
+    if let Some(session) = &case.restored_from {
+        block.line("Restored from", &session.0);
+    }
+    if let Some(quarantine) = &case.quarantine {
+        block.prose("Quarantine", &format!("until {}: {}", quarantine.until, quarantine.reason));
     }
     block.line("Duration", &format_duration(case.times.total()));
     block.line("Failing phase", case.phase.as_str());

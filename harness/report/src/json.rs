@@ -16,7 +16,7 @@ use crate::{
 use muster_core::{
     Value,
     perf::{Direction, Measurement},
-    result::{CaseResult, Outcome, Session, Times},
+    result::{CaseResult, Outcome, Quarantine, Session, Times},
     scheduler::{Exit, SectionExit},
     time::Timestamp,
 };
@@ -24,7 +24,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
-pub const REPORT_VERSION: &str = "1.0";
+pub const REPORT_VERSION: &str = "1.1";
 
 /// The report of a session. `environment` is what is known of the machines and versions it ran on.
 ///
@@ -84,6 +84,9 @@ struct SessionView<'a> {
     version: &'a str,
     num_cases: u32,
     interrupted: bool,
+    counting: &'static str,
+    #[serde(serialize_with = "as_map")]
+    extras: &'a [(String, String)],
 }
 
 impl<'a> SessionView<'a> {
@@ -102,6 +105,8 @@ impl<'a> SessionView<'a> {
             version: &session.version,
             num_cases: session.num_cases,
             interrupted: session.interrupted,
+            counting: session.counting.as_str(),
+            extras: &session.extras,
         }
     }
 }
@@ -123,7 +128,11 @@ struct CaseView<'a> {
     scheduler: &'static str,
     num_tasks: u32,
     identifier: Option<&'a str>,
+    hidden: &'a str,
     attempt: u32,
+    flaky: bool,
+    quarantine: Option<QuarantineView<'a>>,
+    restored_from: Option<&'a str>,
     outcome: OutcomeView<'a>,
     phase: &'static str,
     cause: Option<&'a str>,
@@ -157,7 +166,11 @@ impl<'a> CaseView<'a> {
             scheduler: about.scheduler.as_str(),
             num_tasks: about.num_tasks,
             identifier: case.identifier.as_ref().map(muster_core::case::Identifier::as_str),
+            hidden: &name.hidden,
             attempt: case.attempt,
+            flaky: case.flaky,
+            quarantine: case.quarantine.as_ref().map(QuarantineView::of),
+            restored_from: case.restored_from.as_ref().map(|session| session.0.as_str()),
             outcome: OutcomeView::of(&case.outcome),
             phase: case.phase.as_str(),
             cause: case.cause.as_deref(),
@@ -172,6 +185,18 @@ impl<'a> CaseView<'a> {
             delete: &case.delete,
             leftovers: &case.leftovers,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct QuarantineView<'a> {
+    reason: &'a str,
+    until: String,
+}
+
+impl<'a> QuarantineView<'a> {
+    fn of(quarantine: &'a Quarantine) -> Self {
+        Self { reason: &quarantine.reason, until: quarantine.until.to_string() }
     }
 }
 
@@ -307,6 +332,7 @@ struct Totals {
     passed: u32,
     failed: u32,
     expected_failures: u32,
+    quarantined: u32,
     skipped: u32,
     aborted: u32,
     stopped: u32,
@@ -320,7 +346,8 @@ struct Totals {
 impl Totals {
     fn of(results: &Results<'_>) -> Self {
         let session = results.session;
-        let Counts { total, checks, passed, failed, expected, skipped, aborted, stopped, not_run, .. } = results.counts();
+        let Counts { total, checks, passed, failed, expected, quarantined, skipped, aborted, stopped, not_run, .. } =
+            results.counts();
         Self {
             cases: total,
             checks,
@@ -328,6 +355,7 @@ impl Totals {
             passed,
             failed,
             expected_failures: expected,
+            quarantined,
             skipped,
             aborted,
             stopped,

@@ -6,20 +6,23 @@
 //! pass, stopped           nothing                      attempts before it: flakyFailure, flakyError
 //! fail, xpass, invalid, timeout{run}     failure       attempts before it: rerunFailure, rerunError
 //! error, disrupted, timeout{pending}, abort    error   nothing was judged
-//! skip, xfail             skipped, its type says which
+//! skip, xfail, what is in quarantine           skipped, its type says which
 //! system-out              figures, nodes, warnings, commands, the end of the log
 //! ```
 
 use crate::{
     RenderError, command,
-    counts::{Results, history},
+    counts::{Results, history, is_excused},
     progress::figure,
     secret::masked,
     style::{Paint, one_line, sanitize},
     time::utc,
     words::{Origins, what_happened},
 };
-use muster_core::result::{CaseResult, Clock, Outcome};
+use muster_core::{
+    result::{CaseResult, Clock, Counting, Outcome},
+    shell,
+};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -30,9 +33,13 @@ use std::{collections::BTreeMap, fmt::Write};
 pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String, RenderError> {
     let session = results.session;
     let mut suites: BTreeMap<String, Vec<TestCase>> = BTreeMap::new();
+    let of_every = results.session.counting == Counting::Every;
     for attempts in history(results) {
-        let Some((last, before)) = attempts.split_last() else { continue };
-        suites.entry(last.name.place()).or_default().push(test_case(last, before, rerun_options));
+        // Of a session that was run several times every attempt is a test of its own.
+        let tests: Vec<_> = if of_every { attempts.chunks(1).collect() } else { vec![attempts.as_slice()] };
+        for (last, before) in tests.into_iter().filter_map(<[_]>::split_last) {
+            suites.entry(last.name.place()).or_default().push(test_case(last, before, of_every, rerun_options));
+        }
     }
     let mut report = Report::new(xml(&format!("muster {}", session.id)));
     if let Some(ended) = session.ended {
@@ -60,7 +67,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String,
 fn properties(results: &Results<'_>) -> Vec<(&'static str, String)> {
     let session = results.session;
     let counts = results.counts();
-    let command: Vec<_> = session.command.iter().map(|word| command::quote(word)).collect();
+    let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
     vec![
         ("session", session.id.0.clone()),
         ("system", session.system.clone()),
@@ -72,13 +79,14 @@ fn properties(results: &Results<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn test_case(last: &CaseResult, before: &[&CaseResult], rerun_options: &[String]) -> TestCase {
+fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_options: &[String]) -> TestCase {
     let mut status = status(last, rerun_options);
     let reruns = before.iter().filter(|case| !case.outcome.is_fine()).map(|case| rerun(case));
     if !matches!(status, TestCaseStatus::Skipped { .. }) {
         status.add_reruns(reruns);
     }
-    let mut case = TestCase::new(xml(&last.name.to_string()), status);
+    let run = if of_every { format!(" (run {})", last.attempt) } else { String::new() };
+    let mut case = TestCase::new(xml(&format!("{}{run}", last.name)), status);
     case.set_classname(xml(&last.name.check)).set_time(last.times.total());
     case.set_system_out(xml(&output(last)));
     case
@@ -86,6 +94,12 @@ fn test_case(last: &CaseResult, before: &[&CaseResult], rerun_options: &[String]
 
 fn status(case: &CaseResult, rerun_options: &[String]) -> TestCaseStatus {
     let why = one_line(case.cause.as_deref().unwrap_or("no cause was given"));
+    if let (true, Some(quarantine)) = (is_excused(case), &case.quarantine) {
+        let mut status = TestCaseStatus::skipped();
+        let until = format!("in quarantine until {}, {}: {}: {why}", quarantine.until, quarantine.reason, case.outcome);
+        status.set_type("quarantine").set_message(xml(&one_line(&until)));
+        return status;
+    }
     let kind = match kind(&case.outcome) {
         Kind::Success => return TestCaseStatus::success(),
         Kind::Skipped => {

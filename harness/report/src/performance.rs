@@ -114,7 +114,8 @@ fn numbers(measurement: &Measurement) -> [String; 6] {
 }
 
 fn titled(case: &CaseResult) -> String {
-    let name = one_line(&case.name.display);
+    let title = case.name.title();
+    let name = one_line(&title);
     if case.attempt > 1 { format!("{name} (attempt {})", case.attempt) } else { name.into_owned() }
 }
 
@@ -201,7 +202,7 @@ fn last_lines(results: &Results<'_>, width: usize) -> String {
     let measured = results.attempts().iter().filter(|case| !case.measurements.is_empty());
     let measured: HashSet<_> = measured.map(|case| &case.name).collect();
     let mut without: BTreeMap<String, usize> = BTreeMap::new();
-    for case in results.last_attempts().into_iter().filter(|case| !measured.contains(&case.name)) {
+    for case in results.counting().into_iter().filter(|case| !measured.contains(&case.name)) {
         *without.entry(one_line(&case.outcome.to_string()).into_owned()).or_default() += 1;
     }
     let mut text = format!("{} of {}\n", counted(figures, "figure"), counted(measured.len(), "case"));

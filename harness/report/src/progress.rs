@@ -93,6 +93,12 @@ pub fn finished(case: &CaseResult, done: u32, total: u32, paint: Paint) -> Strin
     if let (false, Some(folder)) = (case.outcome.is_fine(), &case.folder) {
         let _ = writeln!(text, "==> kept in {}", one_line(&folder.to_string_lossy()));
     }
+    if let Some(quarantine) = &case.quarantine {
+        let _ = writeln!(text, "==> in quarantine until {}: {}", quarantine.until, one_line(&quarantine.reason));
+    }
+    if let Some(session) = &case.restored_from {
+        let _ = writeln!(text, "==> restored from session {}", one_line(&session.0));
+    }
     for item in &case.leftovers {
         let _ = writeln!(text, "{} left behind: {}", paint.apply(Tone::Bad, "==>"), one_line(item));
     }
@@ -138,7 +144,7 @@ pub fn verdict_line(counts: &Counts, interrupted: bool, paint: Paint) -> String 
         format!("{} skipped", counts.skipped),
         format!("{} aborted", counts.aborted),
     ];
-    for (count, what) in [(counts.stopped, "stopped"), (counts.not_run, "not run")] {
+    for (count, what) in [(counts.quarantined, "in quarantine"), (counts.stopped, "stopped"), (counts.not_run, "not run")] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
@@ -153,7 +159,7 @@ pub fn verdict_line(counts: &Counts, interrupted: bool, paint: Paint) -> String 
 
 /// `nbody %num_bodies=512000 /b542e2db @eidf:gpu-service+default`
 pub(crate) fn titled(name: &CaseName) -> String {
-    format!("{} /{} @{}", one_line(&name.display), one_line(&name.hash), one_line(&name.place()))
+    format!("{} /{} @{}", one_line(&name.title()), one_line(&name.hash), one_line(&name.place()))
 }
 
 fn framing(line: &str, paint: Paint) -> String {

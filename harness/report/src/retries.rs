@@ -7,19 +7,24 @@ use crate::{
     style::{Screen, Tone, heading, one_line},
     words::{outcome_tone, what_happened},
 };
-use muster_core::{result::CaseResult, time::format_duration};
+use muster_core::{
+    result::{CaseResult, Counting},
+    rounds,
+    time::format_duration,
+};
 use std::fmt::Write;
 
 /// All of them under a heading; empty if nothing was retried.
 pub fn report(results: &Results<'_>, screen: &Screen) -> String {
-    let retried: Vec<_> = history(results).into_iter().filter(|attempts| attempts.len() > 1).collect();
+    let retried: Vec<_> = retried(results);
     if retried.is_empty() {
         return String::new();
     }
     let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF RETRIES", '=', screen.width)));
     for attempts in &retried {
         let Some(last) = attempts.last() else { continue };
-        let flaky = if is_flaky(attempts) { format!(" ({})", screen.paint.apply(Tone::Odd, "flaky")) } else { String::new() };
+        let flaky =
+            if is_flaky(results, last) { format!(" ({})", screen.paint.apply(Tone::Odd, "flaky")) } else { String::new() };
         let times = attempts.len() - 1;
         let _ = writeln!(text, "* {} was retried {times} time(s) and {}{flaky}", titled(&last.name), what_happened(last));
         for case in attempts {
@@ -29,11 +34,17 @@ pub fn report(results: &Results<'_>, screen: &Screen) -> String {
     text + &"=".repeat(screen.width.min(80)) + "\n"
 }
 
-/// Whether the last of a case's attempts is fine after one that was not.
-pub(crate) fn is_flaky(attempts: &[&CaseResult]) -> bool {
-    attempts
-        .split_last()
-        .is_some_and(|(last, before)| last.outcome.is_fine() && before.iter().any(|case| !case.outcome.is_fine()))
+/// The attempts of the cases that were run again because they failed; not of those that were run again in any case.
+pub(crate) fn retried<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
+    match results.session.counting {
+        Counting::Last => history(results).into_iter().filter(|attempts| attempts.len() > 1).collect(),
+        Counting::Every => Vec::new(),
+    }
+}
+
+/// Whether a case is well only in its last attempt.
+pub(crate) fn is_flaky(results: &Results<'_>, last: &CaseResult) -> bool {
+    last.flaky || rounds::is_flaky(results.session.counting, last)
 }
 
 /// `    1. fail{workload} on gpu-17 (12.5s): exit status 7`

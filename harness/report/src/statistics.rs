@@ -104,7 +104,8 @@ fn without_numbers(cause: &str) -> String {
 fn names(cases: &[&CaseResult], width: usize) -> String {
     let mut text = String::new();
     for (number, case) in cases.iter().enumerate() {
-        let name = one_line(&case.name.display);
+        let title = case.name.title();
+        let name = one_line(&title);
         let comma = if number > 0 { ", " } else { "" };
         if number > 0 && BEFORE_NAMES + text.width() + name.width() > width {
             return format!("{text}, +{}", cases.len() - number);

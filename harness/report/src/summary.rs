@@ -1,9 +1,9 @@
 //! The end of a session in a few lines: outcomes, durations, retries, and what could not be removed.
 
 use crate::{
-    counts::{Results, history},
+    counts::Results,
     progress::titled,
-    retries::is_flaky,
+    retries::{is_flaky, retried},
     style::{Screen, Tone, folded, one_line},
     words::counted,
 };
@@ -32,9 +32,9 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
         let (longest, name) = (format_duration(case.times.total()), titled(&case.name));
         let _ = writeln!(text, "the cases took {} in all; the longest {longest}: {name}", format_duration(all));
     }
-    let retried: Vec<_> = history(results).into_iter().filter(|attempts| attempts.len() > 1).collect();
+    let retried = retried(results);
     if !retried.is_empty() {
-        let flaky = retried.iter().filter(|attempts| is_flaky(attempts)).count();
+        let flaky = retried.iter().filter_map(|attempts| attempts.last()).filter(|last| is_flaky(results, last)).count();
         let _ = writeln!(text, "{} retried, {flaky} of them flaky", counted(retried.len(), "case"));
     }
     text

@@ -4,9 +4,9 @@
 use super::bar::Bar;
 use crate::{
     command,
-    counts::{Results, history},
+    counts::{Results, is_excused},
     number::{bounds, difference_of, number, percent},
-    retries::is_flaky,
+    retries::{is_flaky, retried},
     secret::masked,
     style::{Tone, one_line, sanitize},
     words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
@@ -15,6 +15,7 @@ use muster_core::{
     perf::{Measurement, Verdict},
     result::{CaseResult, Outcome},
     scheduler::Exit,
+    shell,
     time::{Timestamp, format_duration},
 };
 use serde::Serialize;
@@ -37,6 +38,7 @@ pub(super) struct Facts {
     partitions: Vec<PartitionFacts>,
     failures: Vec<CaseFacts>,
     failures_more: usize,
+    quarantined: Vec<CaseFacts>,
     left_behind: Vec<CaseFacts>,
     retried: Vec<RetriedFacts>,
     slowest: Vec<CaseFacts>,
@@ -62,6 +64,8 @@ struct SessionFacts {
     ended: Option<String>,
     took: String,
     interrupted: bool,
+    /// Name and value.
+    extras: Vec<(String, String)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +84,7 @@ struct CountFacts {
     passed: u32,
     failed: u32,
     expected: u32,
+    quarantined: u32,
     skipped: u32,
     aborted: u32,
     stopped: u32,
@@ -124,6 +129,9 @@ struct CaseFacts {
     identifier: Option<String>,
     attempt: u32,
     flaky: bool,
+    /// Why its outcome does not count, and until when.
+    quarantine: Option<String>,
+    restored_from: Option<String>,
     outcome: String,
     word: &'static str,
     tone: &'static str,
@@ -177,17 +185,17 @@ struct RetriedFacts {
 
 impl Facts {
     pub(super) fn of(results: &Results<'_>, rerun_options: &[String], time: impl Fn(Timestamp) -> String) -> Self {
-        let attempts = history(results);
         let of = |case: &&CaseResult| CaseFacts::of(case, rerun_options);
-        let retried: Vec<_> = attempts.iter().filter(|attempts| attempts.len() > 1).collect();
-        let retried: Vec<_> = retried.into_iter().filter_map(|attempts| RetriedFacts::of(attempts, rerun_options)).collect();
+        let retried: Vec<_> =
+            retried(results).iter().filter_map(|attempts| RetriedFacts::of(results, attempts, rerun_options)).collect();
         let counting = results.counting();
         let mut cases: Vec<_> = counting.iter().map(of).collect();
         let flaky: HashSet<&str> = retried.iter().filter(|case| case.flaky).map(|case| case.name.as_str()).collect();
         for case in &mut cases {
             case.flaky = flaky.contains(case.name.as_str());
         }
-        let bad = |case: &&CaseFacts| !case.fine && case.word != Outcome::Abort.word();
+        let bad = |case: &&CaseFacts| !case.fine && case.word != Outcome::Abort.word() && case.quarantine.is_none();
+        let excused = |case: &&CaseFacts| !case.fine && case.word != Outcome::Abort.word() && case.quarantine.is_some();
         let mut slowest: Vec<_> = counting.iter().filter(|case| case.outcome != Outcome::Skip).collect();
         slowest.sort_by_key(|case| std::cmp::Reverse(case.times.total()));
         Self {
@@ -199,6 +207,7 @@ impl Facts {
             partitions: partitions(&counting),
             failures: cases.iter().filter(bad).take(TOLD).cloned().collect(),
             failures_more: cases.iter().filter(bad).count().saturating_sub(TOLD),
+            quarantined: cases.iter().filter(excused).cloned().collect(),
             left_behind: results.sorted().iter().filter(|case| !case.leftovers.is_empty()).map(of).collect(),
             slowest: slowest.into_iter().take(SLOWEST).map(of).collect(),
             num_figures: cases.iter().map(|case| case.figures.len()).sum(),
@@ -223,6 +232,11 @@ fn block(text: &str) -> String {
     masked(&sanitize(text)).into_owned()
 }
 
+/// What is in quarantine alarms nobody.
+fn tone_of(case: &CaseResult) -> Tone {
+    if is_excused(case) { Tone::Odd } else { outcome_tone(&case.outcome) }
+}
+
 /// The word that style sheets know.
 fn tone(tone: Tone) -> &'static str {
     match tone {
@@ -238,7 +252,7 @@ impl SessionFacts {
         let session = results.session;
         let last = results.attempts().iter().map(|case| case.times.finished).max();
         let end = session.ended.or(last).unwrap_or(session.started);
-        let command: Vec<_> = session.command.iter().map(|word| command::quote(word)).collect();
+        let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
         Self {
             id: line(&session.id.0),
             system: line(&session.system),
@@ -251,6 +265,7 @@ impl SessionFacts {
             ended: session.ended.map(time),
             took: format_duration(end.since(session.started)),
             interrupted: session.interrupted,
+            extras: session.extras.iter().map(|(name, value)| (line(name), line(value))).collect(),
         }
     }
 }
@@ -267,6 +282,7 @@ impl VerdictFacts {
         let more = [
             (counts.failed, "failed"),
             (counts.expected, "failed as expected"),
+            (counts.quarantined, "in quarantine"),
             (counts.stopped, "stopped by a rule"),
             (counts.skipped, "skipped"),
             (counts.aborted, "aborted"),
@@ -287,6 +303,7 @@ impl CountFacts {
             passed: counts.passed,
             failed: counts.failed,
             expected: counts.expected,
+            quarantined: counts.quarantined,
             skipped: counts.skipped,
             aborted: counts.aborted,
             stopped: counts.stopped,
@@ -297,17 +314,19 @@ impl CountFacts {
     }
 }
 
-/// How many cases ended how, the most frequent first, those without a result last.
+/// How many cases ended how: what is good first, what is bad last but for those without a result.
 fn outcomes(results: &Results<'_>, cases: &[&CaseResult]) -> Vec<OutcomeCount> {
     let counts = results.counts();
     let share = |count: u32| f64::from(count) * 100.0 / f64::from(counts.total.max(1));
     let mut seen: BTreeMap<String, (u32, &'static str)> = BTreeMap::new();
     for case in cases {
-        seen.entry(line(&case.outcome.to_string())).or_insert((0, tone(outcome_tone(&case.outcome)))).0 += 1;
+        let excused = if is_excused(case) { " in quarantine" } else { "" };
+        seen.entry(line(&format!("{}{excused}", case.outcome))).or_insert((0, tone(tone_of(case)))).0 += 1;
     }
     let seen = seen.into_iter().map(|(outcome, (count, tone))| OutcomeCount { outcome, count, percent: share(count), tone });
     let mut all: Vec<_> = seen.collect();
-    all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.outcome.cmp(&b.outcome)));
+    let rank = |tone: &str| ["good", "plain", "odd", "bad"].iter().position(|known| *known == tone);
+    all.sort_by(|a, b| rank(a.tone).cmp(&rank(b.tone)).then(b.count.cmp(&a.count)).then_with(|| a.outcome.cmp(&b.outcome)));
     if counts.not_run > 0 {
         let (outcome, count) = ("not run".to_owned(), counts.not_run);
         all.push(OutcomeCount { outcome, count, percent: share(count), tone: "plain" });
@@ -321,7 +340,7 @@ fn partitions(cases: &[&CaseResult]) -> Vec<PartitionFacts> {
         let name = line(&case.name.system_partition());
         let facts = partitions.entry(name.clone()).or_insert_with(|| PartitionFacts { name, ..PartitionFacts::default() });
         facts.total += 1;
-        *match outcome_tone(&case.outcome) {
+        *match tone_of(case) {
             Tone::Good => &mut facts.good,
             Tone::Bad => &mut facts.bad,
             Tone::Odd | Tone::Strong | Tone::Faint | Tone::Plain => &mut facts.odd,
@@ -337,7 +356,7 @@ impl CaseFacts {
         Self {
             anchor: anchor(case),
             name: line(&name.to_string()),
-            display: line(&name.display),
+            display: line(&name.title()),
             check: line(&name.check),
             hash: line(&name.hash),
             place: line(&name.place()),
@@ -351,9 +370,11 @@ impl CaseFacts {
             identifier: case.identifier.as_ref().map(ToString::to_string),
             attempt: case.attempt,
             flaky: false,
+            quarantine: case.quarantine.as_ref().map(|of| line(&format!("until {}: {}", of.until, of.reason))),
+            restored_from: case.restored_from.as_ref().map(|session| line(&session.0)),
             outcome: line(&case.outcome.to_string()),
             word: case.outcome.word(),
-            tone: tone(outcome_tone(&case.outcome)),
+            tone: tone(tone_of(case)),
             fine: case.outcome.is_fine(),
             phase: case.phase.as_str(),
             happened: line(&what_happened(case)),
@@ -376,7 +397,8 @@ impl CaseFacts {
 
 /// Letters, digits and dashes only.
 fn anchor(case: &CaseResult) -> String {
-    let text = format!("{}-{}-{}-{}", case.name.check, case.name.hash, case.name.place(), case.attempt);
+    let name = &case.name;
+    let text = format!("{}-{}-{}-{}-{}", name.check, name.hash, name.hidden, name.place(), case.attempt);
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
@@ -422,11 +444,11 @@ impl FigureFacts {
 }
 
 impl RetriedFacts {
-    fn of(attempts: &[&CaseResult], rerun_options: &[String]) -> Option<Self> {
+    fn of(results: &Results<'_>, attempts: &[&CaseResult], rerun_options: &[String]) -> Option<Self> {
         let last = attempts.last()?;
         Some(Self {
             name: line(&last.name.to_string()),
-            flaky: is_flaky(attempts),
+            flaky: is_flaky(results, last),
             outcome: bracket_word(&last.outcome).to_owned(),
             tone: tone(outcome_tone(&last.outcome)),
             attempts: attempts.iter().map(|case| CaseFacts::of(case, rerun_options)).collect(),

@@ -16,7 +16,11 @@ mod markdown;
 use crate::{RenderError, counts::Results, time::local};
 use facts::Facts;
 use jiff::tz::TimeZone;
-use muster_core::{case::SessionId, result::Session, time::Timestamp};
+use muster_core::{
+    case::SessionId,
+    result::{Counting, Session},
+    time::Timestamp,
+};
 use tera::{Context, Tera};
 
 /// The page.
@@ -109,5 +113,7 @@ fn rehearsal() -> Session {
         version: String::new(),
         num_cases: 0,
         interrupted: false,
+        counting: Counting::Last,
+        extras: Vec::new(),
     }
 }

@@ -5,7 +5,11 @@ use crate::{
     tools::validated,
 };
 use insta::assert_snapshot;
-use muster_core::result::{CaseResult, Failure, Outcome, Phase};
+use muster_core::{
+    case::SessionId,
+    result::{CaseResult, Counting, Failure, Outcome, Phase, Quarantine},
+    time::Date,
+};
 use muster_report::{Results, junit};
 use proptest::prelude::*;
 use std::path::Path;
@@ -94,11 +98,42 @@ fn a_case_of_each_kind() {
     "#);
 }
 
+/// In quarantine, restored from elsewhere, a copy of a case, and run twice.
+fn rounds() -> (muster_core::result::Session, [CaseResult; 3]) {
+    let quarantine = Quarantine { reason: "DIMM 4 is on order, #12".into(), until: Date::parse("2026-12-31").unwrap() };
+    let cause = Some("copy: 9.1 GB/s, expected 12".to_owned());
+    let bad = case("stream", &[], Outcome::Fail(Failure::Performance), Phase::Performance);
+    let excused = CaseResult { quarantine: Some(quarantine), cause, ..bad };
+    let mut first = case("smoke", &[], Outcome::Pass, Phase::Sanity);
+    first.name.hidden = "%.repeat_no=1".into();
+    first.restored_from = Some(SessionId("20260104-070312-abcdefgh".into()));
+    let second = CaseResult { attempt: 2, restored_from: None, ..first.clone() };
+    (muster_core::result::Session { counting: Counting::Every, num_cases: 2, ..session() }, [excused, first, second])
+}
+
+#[test]
+fn of_a_session_run_twice_every_attempt_is_a_test_and_quarantine_fails_none() {
+    let (session, cases) = rounds();
+    let text = report(&Results::new(&session, &cases));
+    let lines: Vec<_> =
+        text.lines().filter(|line| ["<testcase", "<skipped", "<testsuites"].iter().any(|tag| line.contains(tag))).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    <testsuites name="muster 20260105-070312-qkzvaxpe" tests="3" failures="0" errors="0" time="94.250">
+            <testcase name="smoke %.repeat_no=1 @eidf:gpu-service+default (run 1)" classname="smoke" time="12.500">
+            <testcase name="smoke %.repeat_no=1 @eidf:gpu-service+default (run 2)" classname="smoke" time="12.500">
+            <testcase name="stream @eidf:gpu-service+default (run 1)" classname="stream" time="12.500">
+                <skipped message="in quarantine until 2026-12-31, DIMM 4 is on order, #12: fail{performance}: copy: 9.1 GB/s, expected 12" type="quarantine"/>
+    "#);
+}
+
 #[test]
 fn a_report_keeps_to_the_schema_of_jenkins() {
     let text = with(report);
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/junit-10.xsd");
-    validated("JUnit", &text, "xml", &["xmllint", "--noout", "--nonet", "--schema", &schema.to_string_lossy()]);
+    let (session, cases) = rounds();
+    for text in [text, report(&Results::new(&session, &cases))] {
+        validated("JUnit", &text, "xml", &["xmllint", "--noout", "--nonet", "--schema", &schema.to_string_lossy()]);
+    }
 }
 
 #[test]

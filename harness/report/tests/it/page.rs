@@ -112,14 +112,14 @@ fn a_secret_is_masked_everywhere() {
 }
 
 #[test]
-fn ten_thousand_failures_make_a_page_that_can_be_opened() {
+fn thousands_of_failures_make_a_page_that_can_be_opened() {
     let cases: Vec<_> =
-        (0..10_000).map(|n| case("x", &[("n", &n.to_string())], Outcome::Fail(Failure::Sanity), Phase::Sanity)).collect();
-    let session = Session { num_cases: 10_000, ..session() };
+        (0..2_000).map(|n| case("x", &[("n", &n.to_string())], Outcome::Fail(Failure::Sanity), Phase::Sanity)).collect();
+    let session = Session { num_cases: 2_000, ..session() };
     let results = Results::new(&session, &cases);
     let page = html(&results);
-    assert_eq!((page.matches("<details").count(), page.contains("9900 more failures")), (100, true));
-    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    assert_eq!((page.matches("<details").count(), page.contains("1900 more failures")), (100, true));
+    assert!(page.len() < 1_300_000, "{} bytes", page.len());
     assert!(markdown(&results).len() < 64 * 1024);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::sample::{case, screen, session, with, with_only};
 use insta::assert_snapshot;
-use muster_core::result::{CaseResult, Failure, Outcome, Phase, Session};
+use muster_core::result::{CaseResult, Counting, Failure, Outcome, Phase, Session};
 use muster_report::{Results, retries, statistics};
 
 #[test]
@@ -59,6 +59,13 @@ fn failures_are_counted_by_phase_place_node_and_cause() {
     bandwidth: # GB/s, expected #       5
     ================================================================================
     ");
+}
+
+#[test]
+fn a_session_that_was_run_again_in_any_case_has_no_retries() {
+    let session = Session { counting: Counting::Every, ..session() };
+    let cases = crate::sample::cases();
+    assert_eq!(retries::report(&Results::new(&session, &cases), &screen(80)), "");
 }
 
 #[test]
