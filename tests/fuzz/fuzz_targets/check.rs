@@ -52,7 +52,8 @@ fuzz_target!(|text: &str| {
         assert!(!is_sound || names.len() == cases.len(), "{names:?}");
         for case in cases.iter().take(8) {
             if let Err(mistakes) = case.render(&LaunchFacts::rehearsal()) {
-                assert!(!mistakes.is_empty());
+                // What is wrong with every case was told when the check was read.
+                assert!(!mistakes.is_empty() || !is_sound);
                 diagnostics.extend(mistakes);
             }
         }

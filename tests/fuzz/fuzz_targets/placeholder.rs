@@ -21,15 +21,16 @@ fuzz_target!(|text: &str| {
     scope.set("none", json!(null));
     for node in &parsed.documents {
         let mut mistakes = Vec::new();
-        let new = render(node, &scope, &Cache::new(), &mut mistakes);
+        // Two NaN are not equal, but look alike: the trees' looks are compared.
+        let new = format!("{:?}", render(node, &scope, &Cache::new(), &mut mistakes));
         let mut again = Vec::new();
-        assert_eq!(render(node, &scope, &Cache::new(), &mut again), new);
+        assert_eq!(format!("{:?}", render(node, &scope, &Cache::new(), &mut again)), new);
         assert_eq!(mistakes, again);
         for span in mistakes.iter().filter_map(|diagnostic| diagnostic.span) {
             assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} of {} bytes", text.len());
         }
         if !text.contains("${{") && mistakes.is_empty() {
-            assert_eq!(new.as_ref(), Some(node));
+            assert_eq!(new, format!("{:?}", Some(node)));
         }
     }
 });
