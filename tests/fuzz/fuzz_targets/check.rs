@@ -69,6 +69,7 @@ fn shown(diagnostics: &[Diagnostic], text: &str) {
     let mut sources = Sources::default();
     sources.add("check.yaml", text);
     let few = &diagnostics[..diagnostics.len().min(16)];
-    let in_file: Vec<Diagnostic> = few.iter().filter(|d| d.span.is_none_or(|span| span.file == FileId::default())).cloned().collect();
+    let in_file: Vec<Diagnostic> =
+        few.iter().filter(|d| d.span.is_none_or(|span| span.file == FileId::default())).cloned().collect();
     render(&in_file, &sources, false);
 }
