@@ -6,10 +6,12 @@ mod author;
 mod foreign;
 mod parse;
 mod reports;
+mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
-pub use parse::{Origin, Parsed, definition, parse, unknown_variables, variable};
+pub use parse::{Mode, Origin, Parsed, definition, parse, parse_in_mode, unknown_variables, variable};
 pub use reports::Reports;
+pub use rounds::{ExecOrder, Rounds, RoundsError};
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -41,6 +43,9 @@ pub struct Cli {
     /// How to run them.
     #[command(flatten)]
     pub run: Run,
+    /// How often, in which order, and what of an earlier session counts.
+    #[command(flatten)]
+    pub rounds: Rounds,
     /// What to print.
     #[command(flatten)]
     pub output: Output,

@@ -6,8 +6,11 @@ pub mod args;
 pub mod commands;
 pub mod files;
 pub mod live_screen;
+pub mod modes;
 pub mod out_file;
 pub mod perflogs;
+pub mod quarantine;
+pub mod rehearse;
 pub mod report_files;
 pub mod selection;
 pub mod settings;
@@ -16,19 +19,24 @@ pub mod view;
 pub mod wire;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
-use muster_core::pipeline::EXIT_USAGE;
+use muster_core::{error::chain, pipeline::EXIT_USAGE};
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
 
 /// Runs the program.
 pub fn main(argv: &[OsString]) -> ExitCode {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let parsed = match args::parse(argv, &|name| std::env::var(name).ok()) {
+    let parsed = match modes::parse(argv, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
-        Err(error) => {
+        Err(modes::ModeError::Usage(error)) => {
             // Clap prints help to stdout and mistakes to stderr, in the terminal's colours.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { EXIT_USAGE } else { 0 });
+        }
+        Err(error) => {
+            let text = chain(&error);
+            eprintln!("{}", if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") });
+            return ExitCode::from(EXIT_USAGE);
         }
     };
     let terminal = Terminal::new(&parsed.cli.output);

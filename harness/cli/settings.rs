@@ -1,6 +1,7 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
 use crate::args::{Cli, Origin, Parsed};
+use muster_core::time::format_duration;
 use std::path::PathBuf;
 
 /// Where files go.
@@ -26,6 +27,13 @@ impl Places {
             reports: run.prefix.join("reports").join("out"),
             database: run.db.clone().unwrap_or_else(default_database),
         }
+    }
+
+    /// Those of a rehearsal, beside what really ran.
+    #[must_use]
+    pub fn of_a_rehearsal(self) -> Self {
+        let aside = |path: PathBuf| path.join("rehearsal");
+        Self { stage: aside(self.stage), output: aside(self.output), reports: aside(self.reports), ..self }
     }
 
     /// The run report; `{sessionid}` stands for the session in it.
@@ -85,6 +93,26 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("prgenv", list(&cli.filter.prgenv)),
         ("exec-policy", word(&cli.run.exec_policy)),
         ("maxfail", or_dash(cli.run.maxfail.map(|count| count.to_string()))),
+        ("max-retries", cli.rounds.max_retries.to_string()),
+        ("retries-threshold", cli.rounds.retries_threshold.to_string()),
+        ("reruns", cli.rounds.reruns.to_string()),
+        ("duration", or_dash(cli.rounds.duration.map(format_duration))),
+        ("repeat", or_dash(cli.rounds.repeat.map(|count| count.to_string()))),
+        ("exec-order", or_dash(cli.rounds.exec_order.map(|order| word(&order)))),
+        ("shard", or_dash(cli.rounds.shard.map(|shard| shard.to_string()))),
+        ("mode", or_dash(cli.rounds.mode.clone())),
+        ("restore-session", or_dash(cli.rounds.restore_session.clone())),
+        ("failed", cli.rounds.failed.to_string()),
+        ("quarantine", paths(&cli.rounds.quarantine)),
+        ("rehearse", or_dash(cli.rounds.rehearse.as_ref().map(|path| path.display().to_string()))),
+        ("skip-sanity-check", cli.rounds.skip_sanity_check.to_string()),
+        ("skip-performance-check", cli.rounds.skip_performance_check.to_string()),
+        ("keep-stage-files", cli.rounds.keep_stage_files.to_string()),
+        ("job-option", list(&cli.rounds.job_option.iter().map(ToString::to_string).collect::<Vec<_>>())),
+        (
+            "session-extras",
+            list(&cli.rounds.session_extras.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()),
+        ),
         ("prefix", cli.run.prefix.display().to_string()),
         ("stage", places.stage.display().to_string()),
         ("output", places.output.display().to_string()),
@@ -109,6 +137,7 @@ fn source(parsed: &Parsed, name: &str) -> String {
     match parsed.origins.get(name) {
         Some(Origin::Flag(flag)) => format!("flag {flag}"),
         Some(Origin::Environment(variable)) => format!("environment {variable}"),
+        Some(Origin::Mode(mode)) => format!("mode {mode}"),
         Some(Origin::Default) | None => match name {
             // These follow another setting.
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {

@@ -44,12 +44,15 @@ pub struct View {
     /// A tool reads stdout: nothing of ours belongs there.
     is_silent: bool,
     total: u32,
+    /// How many have a result before anything happens.
+    done: u32,
 }
 
 impl View {
-    /// A view of a session of `total` cases.
-    pub fn new(terminal: Terminal, has_format: bool, total: u32) -> Self {
-        Self { terminal, is_silent: has_format || terminal.level < 0, total }
+    /// A view of a session of `total` cases, of which so many are `done`.
+    pub fn new(terminal: Terminal, has_format: bool, total: u32, done: usize) -> Self {
+        let done = u32::try_from(done).unwrap_or(u32::MAX).min(total);
+        Self { terminal, is_silent: has_format || terminal.level < 0, total, done }
     }
 
     /// Prints everything before the first case.
@@ -79,13 +82,15 @@ impl View {
 
 struct Watching<'a> {
     view: &'a View,
+    /// Of this round.
     done: u32,
+    total: u32,
     live: Live,
 }
 
 impl<'a> Watching<'a> {
     fn new(view: &'a View) -> Self {
-        Self { view, done: 0, live: Live::new(view.terminal.live && !view.is_silent, view.total) }
+        Self { view, done: view.done, total: view.total, live: Live::new(view.terminal.live && !view.is_silent, view.total) }
     }
 
     fn show(&mut self, event: Event) {
@@ -106,6 +111,13 @@ impl<'a> Watching<'a> {
                 }
             }
             Event::Log { .. } => {}
+            Event::Round { cases, why } => {
+                (self.done, self.total) = (0, cases);
+                self.live.restart(cases);
+                if !self.view.is_silent {
+                    self.live.around(|| terminal.print(&progress::round(&why, paint)));
+                }
+            }
             Event::Finished(result) => self.finished(&result),
             Event::Warning(text) => self.live.around(|| terminal.note(&format!("warning: {}", one_line(&text)))),
             Event::Cancelling(why) => self.live.around(|| {
@@ -121,7 +133,7 @@ impl<'a> Watching<'a> {
         let is_news = result.outcome != Outcome::Abort || result.identifier.is_some() || self.view.terminal.level > 0;
         if !self.view.is_silent && is_news {
             let terminal = self.view.terminal;
-            let text = progress::finished(result, self.done, self.view.total, Paint { color: terminal.color });
+            let text = progress::finished(result, self.done, self.total, Paint { color: terminal.color });
             self.live.around(|| terminal.print(&text));
         }
     }
@@ -157,6 +169,14 @@ impl Live {
             Lines { all, total: bar, running: Vec::new() }
         });
         Self { lines }
+    }
+
+    /// Counts another round of cases.
+    fn restart(&self, total: u32) {
+        if let Some(lines) = &self.lines {
+            lines.total.set_length(total.into());
+            lines.total.set_position(0);
+        }
     }
 
     /// Prints something above the live lines.

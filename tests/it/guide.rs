@@ -49,6 +49,29 @@ fn the_site_of_the_guide_loads_and_shows_its_partitions() {
 }
 
 #[test]
+fn the_quarantine_the_modes_and_the_play_of_the_guide_to_running_are_read() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/running.md")).expect("the page");
+    let block = |begins: &str| {
+        let found = page.split("```yaml\n").find(|block| block.starts_with(begins)).and_then(|block| block.split("```").next());
+        found.unwrap_or_else(|| panic!("no block that begins with {begins}")).to_owned()
+    };
+    let disrupted = block("on_disruption");
+    let sandbox = Sandbox::with_check(&format!(
+        "name: hello\nvalid_systems: ['*']\nexecutable: echo\ntags: nightly\nsanity: []\n{disrupted}"
+    ));
+    sandbox.write("site.yaml", &block("name: mycluster").replace(", \"--perflogdir $SCRATCH/perflogs\"", ""));
+    sandbox.write("quarantine.yaml", &block("- { name: \"^ior"));
+    sandbox.write("play.yaml", &block("statuses:"));
+    sandbox.write("pod-0.log", "hello\n");
+    let site = ["-C", "site.yaml", "--system", "mycluster", "-c", ".", "-r", "--nocolor"];
+    let run = sandbox.muster(&[&site[..], &["--mode", "nightly", "--quarantine", "quarantine.yaml"]].concat());
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{}", run.stdout);
+    let run = sandbox.muster(&[&site[..], &["--rehearse", "play.yaml"]].concat());
+    assert_eq!(run.code, Some(3), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("(retry 2)") && run.stdout.contains("the node ran out of memory"), "{}", run.stdout);
+}
+
+#[test]
 fn the_checks_of_the_guide_to_kubernetes_plan_on_the_site_beside_them() {
     let (checks, sites) = (blocks("docs/kubernetes.md", false), blocks("docs/kubernetes.md", true));
     assert_eq!((checks.len(), sites.len()), (1, 1));

@@ -10,6 +10,7 @@ mod k8s;
 mod listing;
 mod mistakes;
 mod readme;
+mod rounds;
 mod running;
 mod signals;
 mod surroundings;

@@ -21,8 +21,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--save-log-files", "harness messages go to standard error: redirect it"),
     ("--flex-alloc-nodes", "say in the check how many tasks it needs: `num_tasks`"),
     ("--flex-alloc-strict", "say in the check how many tasks it needs: `num_tasks`"),
-    ("--job-option", "write `sched_options` in the site file, or in the check with `-S`"),
-    ("-J", "write `sched_options` in the site file, or in the check with `-S`"),
     ("--launcher", "the check's own command line starts the ranks"),
     ("--load-module", "write `modules` in the site file or the check"),
     ("-m", "write `modules` in the site file or the check"),
@@ -88,7 +86,7 @@ mod tests {
         let first = |argv: &[&str]| told(argv).lines().next().unwrap_or_default().to_owned();
         insta::assert_snapshot!(first(&["--show-config"]), @"error: `--show-config` is ReFrame's: write `muster config show`");
         insta::assert_snapshot!(first(&["--module-path=x", "-r"]), @"error: `--module-path` is ReFrame's: write it in `prepare_cmds` of the partition: `module use PATH`");
-        insta::assert_snapshot!(first(&["-r", "-J", "q=1"]), @"error: `-J` is ReFrame's: write `sched_options` in the site file, or in the check with `-S`");
+        insta::assert_snapshot!(first(&["-r", "-M", "q:r"]), @"error: `-M` is ReFrame's: write `modules` in the site file or the check");
         assert!(first(&["--nonsense"]).starts_with("error: unexpected argument '--nonsense'"));
     }
 

@@ -11,6 +11,8 @@ pub enum Origin {
     Flag(String),
     /// From the environment.
     Environment(String),
+    /// From the mode that the site file has under this name.
+    Mode(String),
     /// Nobody said anything.
     Default,
 }
@@ -23,12 +25,30 @@ pub struct Parsed {
     pub origins: BTreeMap<String, Origin>,
 }
 
+/// Words that a mode puts before those that are typed.
+#[derive(Debug, Clone, Copy)]
+pub struct Mode<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its words.
+    pub words: &'a [OsString],
+}
+
 /// Parses the command line, with the environment beneath it.
 ///
 /// # Errors
 /// Clap's own, with its exit code and text.
 pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
+    parse_in_mode(argv, Mode { name: "", words: &[] }, env)
+}
+
+/// The same with a mode between the two.
+///
+/// # Errors
+/// Clap's own; a mode that holds what no mode may.
+pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
     let command = definition();
+    let in_mode = typed_in(&command, mode)?;
     let typed = command.clone().ignore_errors(true).try_get_matches_from(argv).ok();
     let typed_sources = |arg: &Arg| {
         // A global flag may stand before or after the subcommand.
@@ -52,6 +72,10 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<
             origins.insert(long.to_owned(), Origin::Flag(format!("--{long}")));
             continue;
         }
+        if in_mode.contains(&long) {
+            origins.insert(long.to_owned(), Origin::Mode(mode.name.to_owned()));
+            continue;
+        }
         let name = variable(long);
         let Some(value) = env(&name) else { continue };
         if groups.contains(arg.get_id()) && action_typed {
@@ -68,7 +92,8 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<
     let with = |extra: &[OsString]| {
         let (program, rest) = argv.split_at(1.min(argv.len()));
         let program = program.first().cloned().unwrap_or_else(|| "muster".into());
-        let all = std::iter::once(program).chain(extra.iter().cloned()).chain(rest.iter().cloned());
+        let all =
+            std::iter::once(program).chain(extra.iter().cloned()).chain(mode.words.iter().cloned()).chain(rest.iter().cloned());
         command.clone().try_get_matches_from(all)
     };
     let matches = match with(&extra) {
@@ -76,6 +101,41 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<
         matches => matches.map_err(|error| foreign::explained(&command, error))?,
     };
     Ok(Parsed { cli: Cli::from_arg_matches(&matches)?, origins })
+}
+
+/// What a mode may not say: which actions, and where it is itself.
+const NOT_IN_A_MODE: [&str; 3] = ["mode", "system", "config-file"];
+
+/// The long flags that a mode's words set.
+fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c str>, clap::Error> {
+    if mode.words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let refuse = |what: &str| {
+        let message = format!("the mode {} holds {what}: modes are bundles of options for an action that is typed", mode.name);
+        command.clone().error(clap::error::ErrorKind::InvalidValue, message)
+    };
+    let program = OsString::from("muster");
+    let matches = command.clone().try_get_matches_from(std::iter::once(&program).chain(mode.words)).map_err(|error| {
+        let text = error.to_string();
+        let said = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        command.clone().error(clap::error::ErrorKind::InvalidValue, format!("the mode {}: {said}", mode.name))
+    })?;
+    if let Some(name) = matches.subcommand_name() {
+        return Err(refuse(&format!("the command {name}")));
+    }
+    let set = command.get_arguments().filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
+    let actions: Vec<_> =
+        command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args).collect();
+    let mut flags = Vec::new();
+    for arg in set {
+        let Some(long) = arg.get_long() else { continue };
+        if actions.contains(&arg.get_id()) || NOT_IN_A_MODE.contains(&long) {
+            return Err(refuse(&format!("--{long}")));
+        }
+        flags.push(long);
+    }
+    Ok(flags)
 }
 
 /// Names the variable, of which the mistake of clap knows nothing.
@@ -99,7 +159,8 @@ fn of_a_variable(
 
 /// The definition, with the flags that mean nothing to a command left out of its help.
 pub fn definition() -> clap::Command {
-    let all = Cli::command();
+    // The last word stands: a mode is refined by what is typed after it.
+    let all = Cli::command().args_override_self(true);
     let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let keep = |kept: &'static [&'static str]| {
         let hidden: Vec<Arg> = globals.iter().filter(|arg| !kept.contains(&arg.get_id().as_str())).cloned().collect();
@@ -242,6 +303,39 @@ mod tests {
             assert_eq!(parsed(&argv, &[]).expect("parses").cli.action.list, Some(Listing::C), "{argv:?}");
         }
         assert_eq!(parsed(&["-l", "-R"], &[]).expect("parses").cli.action.list, Some(Listing::T));
+    }
+
+    fn in_mode(words: &[&str], argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
+        let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let env: BTreeMap<_, _> = env.iter().copied().collect();
+        let mode = Mode { name: "nightly", words: &words };
+        parse_in_mode(&argv, mode, &|name| env.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_mode_lies_between_what_is_typed_and_the_environment() {
+        let words = ["--max-retries=2", "-t", "slow", "--maxfail", "9"];
+        let run = in_mode(&words, &["-r", "--maxfail", "3", "-t", "gpu"], &[("MUSTER_MAX_RETRIES", "7"), ("MUSTER_TAG", "cpu")]);
+        let run = run.expect("parses");
+        assert_eq!((run.cli.run.maxfail, run.cli.rounds.max_retries), (Some(3), 2));
+        assert_eq!(run.cli.filter.tag, ["slow", "gpu"]);
+        assert_eq!(run.origins["max-retries"], Origin::Mode("nightly".into()));
+        assert_eq!(run.origins["maxfail"], Origin::Flag("--maxfail".into()));
+    }
+
+    #[test]
+    fn a_mode_is_no_action_and_does_not_say_where_it_is() {
+        let said =
+            |words: &[&str]| in_mode(words, &["-l"], &[]).err().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+        let said = [&["-r"][..], &["--system", "x"], &["--mode=y"], &["sweep"], &["--no-such-flag"]].map(said).join("\n");
+        insta::assert_snapshot!(said, @"
+        error: the mode nightly holds --run: modes are bundles of options for an action that is typed
+        error: the mode nightly holds --system: modes are bundles of options for an action that is typed
+        error: the mode nightly holds --mode: modes are bundles of options for an action that is typed
+        error: the mode nightly holds the command sweep: modes are bundles of options for an action that is typed
+        error: the mode nightly: unexpected argument '--no-such-flag' found
+        ");
     }
 
     #[test]

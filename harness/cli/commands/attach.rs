@@ -8,11 +8,13 @@
 //! How a case is judged was stored with its plan: files that have changed since change only what was not begun yet.
 
 use crate::{
-    args::{self, Cli, Parsed},
+    args::{Cli, Parsed},
     commands::{
+        course::{self, Course},
         results::alive,
-        run::{self, Course},
+        run,
     },
+    modes, quarantine,
     selection::{self, Depth},
     settings::Places,
     terminal::Terminal,
@@ -51,45 +53,40 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let database = std::path::absolute(&database).unwrap_or(database);
     let mut parsed = as_it_was_called(&past, &database)?;
     parsed.cli.reports.lay_under(&cli.reports);
-    let begun: BTreeSet<String> = past
-        .results
-        .iter()
-        .map(|result| &result.name)
-        .chain(past.begun.iter().map(|row| &row.name))
-        .map(CaseName::to_string)
-        .collect();
-    let selection = selection::select(&parsed.cli, Depth::Every, terminal.live)?;
+    let (policy, adjustments) = (parsed.cli.rounds.policy()?, Arc::new(run::adjustments(&parsed.cli)?));
+    let mut selection = selection::select(&parsed.cli, Depth::Every, terminal.live)?;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
-    let rest = if selection.has_errors() {
+    let quarantine = quarantine::list(&parsed.cli.rounds.quarantine, &selection, past.row.session.started)?;
+    let cases = if selection.has_errors() {
         terminal.note("the check files have mistakes by now: only what was begun is finished");
         Vec::new()
     } else {
-        selection.cases.into_iter().filter(|case| !begun.contains(&case.name.to_string())).collect()
+        run::lined_up(&parsed.cli, std::mem::take(&mut selection.cases), &id)
     };
     let partitions = past.begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
-    let wired = wire::schedulers(partitions.chain(wire::partitions(&rest)))?;
+    let wired = wire::schedulers(partitions.chain(run::partitions(&cases, &adjustments)))?;
+    let known: BTreeSet<&CaseName> = past.results.iter().map(|result| &result.name).collect();
+    let ended = known.len();
+    let known: BTreeSet<&CaseName> = known.into_iter().chain(past.begun.iter().map(|row| &row.name)).collect();
     terminal.note(&format!(
-        "session {id}: {} of {} case(s) have ended, {} begun are taken up, {} are begun now",
-        past.results.len(),
+        "session {id}: {ended} of {} case(s) have ended, {} begun are taken up, {} are begun now",
         past.row.session.num_cases,
         past.begun.len(),
-        rest.len()
+        cases.iter().filter(|case| !known.contains(&*case.name)).count()
     ));
     let at_once = past.begun.len();
-    let names = past.results.iter().map(|result| &result.name).chain(past.begun.iter().map(|row| &row.name));
-    let displayed: BTreeSet<String> =
-        names.map(|name| name.display.clone()).chain(rest.iter().map(|case| case.name.display.clone())).collect();
-    let num_checks = u32::try_from(displayed.len()).unwrap_or(u32::MAX);
-    let turns = past.begun.into_iter().map(|row| taken_up(row, at_once)).chain(rest.into_iter().map(Turn::from)).collect();
     let course = Course {
         session: past.row.session,
         heir_of: Some(past.row.owner),
         before: past.results.into_iter().map(Arc::new).collect(),
+        begun: past.begun.into_iter().map(|row| taken_up(row, at_once)).collect(),
+        cases,
+        policy,
+        quarantine,
+        adjustments,
         wired,
-        num_checks,
-        turns,
     };
-    run::course(&parsed.cli, &runtime, course, terminal)
+    course::course(&parsed.cli, &runtime, course, terminal)
 }
 
 async fn past(database: &Path, session: &str) -> anyhow::Result<Past> {
@@ -113,7 +110,7 @@ fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
     let mut argv: Vec<OsString> = session.command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
-    let parsed = args::parse(&argv, &|name| env::var(name).ok());
+    let parsed = modes::parse(&argv, &|name| env::var(name).ok());
     parsed.with_context(|| {
         format!("the command line of session {} is not understood any more: {}", session.id, session.command.join(" "))
     })

@@ -75,6 +75,11 @@ impl CaseHash {
             .collect()
     }
 
+    /// A number as good as a random one.
+    pub fn number(self) -> u64 {
+        self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// Eight hex digits, for people.
     pub fn short(self) -> String {
         self.hex(8)

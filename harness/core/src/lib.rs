@@ -8,6 +8,7 @@
 //! Job, JobStatus -pipeline-> what to do next        Stdout -judge-> Judgement -result-> CaseResult
 //! ```
 
+pub mod adjust;
 pub mod case;
 pub mod check;
 pub mod check_file;
@@ -22,12 +23,14 @@ pub mod graph;
 pub mod judge;
 pub mod lint;
 pub mod load;
+pub mod order;
 pub mod overrides;
 pub mod parameter;
 pub mod pattern;
 pub mod perf;
 pub mod pipeline;
 pub mod program;
+pub mod quarantine;
 pub mod reference;
 pub mod references;
 pub mod render;

@@ -184,6 +184,7 @@ fn about(case: &TestCase, file: &CheckFile, num_tasks: u32) -> About {
         descr: file.descr.clone().unwrap_or_default(),
         maintainers: file.maintainers.as_ref().map(|names| names.0.clone()).unwrap_or_default(),
         num_tasks,
+        on_disruption: file.on_disruption.or(case.place.partition.on_disruption),
         ..case.about()
     }
 }

@@ -260,6 +260,11 @@ pub enum OnDisruption {
     Retry,
 }
 
+impl OnDisruption {
+    /// The words of the files.
+    pub const WORDS: [(&'static str, Self); 2] = [("fail", Self::Fail), ("retry", Self::Retry)];
+}
+
 /// What a check says of itself, and where it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {

@@ -113,7 +113,9 @@ pub enum Next {
 
 /// Decides what follows a round.
 pub fn next(policy: Policy, round: Round<'_>) -> Next {
-    let done = that_count(Counting::Last, round.results.iter().copied());
+    // Whoever takes a session over asks of its first round while there are results of the second.
+    let so_far = round.results.iter().copied().filter(|result| result.attempt <= round.number);
+    let done = that_count(Counting::Last, so_far);
     if round.cut_short || done.is_empty() {
         return Next::Over(None);
     }
@@ -126,8 +128,12 @@ pub fn next(policy: Policy, round: Round<'_>) -> Next {
 }
 
 fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult]) -> Next {
-    let again: BTreeSet<_> =
+    let mut again: BTreeSet<_> =
         done.iter().filter(|result| round.number <= most_retries(result, max)).map(|result| result.name.clone()).collect();
+    // What waited for them in vain has another chance, too.
+    let blockers: BTreeSet<String> = again.iter().map(CaseName::to_string).collect();
+    let blocked = done.iter().filter(|result| result.blocked_by.as_ref().is_some_and(|root| blockers.contains(root)));
+    again.extend(blocked.map(|result| result.name.clone()));
     if again.is_empty() {
         return Next::Over(None);
     }
@@ -158,6 +164,7 @@ fn most_retries(result: &CaseResult, max: u32) -> u32 {
 /// Whether a case will not be run again whatever the other cases do.
 pub fn is_settled(policy: Policy, result: &CaseResult) -> bool {
     match policy {
+        Policy::Retry { max, .. } if result.blocked_by.is_some() => result.attempt > max.max(DISRUPTION_RETRIES),
         Policy::Retry { max, .. } => result.attempt > most_retries(result, max),
         // One failure is enough; a pass is one only if all are.
         Policy::Rerun { .. } | Policy::Until(_) => !result.outcome.is_fine(),
@@ -172,6 +179,40 @@ pub fn is_failure(result: &CaseResult) -> bool {
 /// Whether a result is well only now: with `Counting::Last` a case has a second attempt because its first failed.
 pub fn is_flaky(counting: Counting, result: &CaseResult) -> bool {
     counting == Counting::Last && result.attempt > 1 && matches!(result.outcome, Outcome::Pass | Outcome::Xfail)
+}
+
+/// What becomes of the cases of an earlier session when another goes on from there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Restored {
+    /// Which of the selected cases run.
+    pub again: BTreeSet<CaseName>,
+    /// Results that are taken over.
+    pub results: Vec<CaseResult>,
+}
+
+/// Divides cases into those that run and those whose results are taken over. An earlier session that was cut short is
+/// gone on with: what has a result keeps it. One that had ended is run again, as far as it is `selected`, among the results
+/// of the rest. With `--failed` only what was not well runs.
+pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], failed: bool) -> Restored {
+    let cut_short = past.ended.is_none() || past.interrupted;
+    let counting = that_count(Counting::Last, results);
+    let known: BTreeMap<&CaseName, &CaseResult> = counting.iter().map(|result| (&result.name, *result)).collect();
+    let runs = |name: &CaseName| match known.get(name) {
+        None => cut_short || !failed,
+        Some(result) if result.outcome == Outcome::Abort => true,
+        Some(result) if failed => !result.outcome.is_fine() || result.blocked_by.is_some(),
+        Some(_) => !cut_short,
+    };
+    let again: BTreeSet<CaseName> = selected.iter().filter(|name| runs(name)).map(|name| (**name).clone()).collect();
+    // What was aborted and is not wanted now has not run: there is nothing to take over.
+    let kept = counting.iter().filter(|result| !again.contains(&result.name) && result.outcome != Outcome::Abort);
+    let taken_over = |result: &&CaseResult| CaseResult {
+        attempt: 1,
+        restored_from: result.restored_from.clone().or_else(|| Some(past.id.clone())),
+        ..(*result).clone()
+    };
+    let results = kept.map(taken_over).collect();
+    Restored { again, results }
 }
 
 /// The attempts that count, sorted by case and attempt.

@@ -2,6 +2,7 @@
 
 use crate::{
     Value,
+    case::CaseName,
     diagnostic::nearest,
     expr::{Arithmetic, Expr, Scope},
     test_case::TestCase,
@@ -27,13 +28,13 @@ pub struct Filters {
 }
 
 /// A pattern of a filter: a regex, or `/HASH`; `!` before it negates.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Matcher {
     negated: bool,
     what: What,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum What {
     Regex(Regex),
     Hash(String),
@@ -55,6 +56,12 @@ impl Matcher {
         let regex =
             Regex::new(pattern).map_err(|error| format!("`{pattern}` is not a regex: {}", last_line(&error.to_string())))?;
         Ok(Self { negated, what: What::Regex(regex) })
+    }
+
+    /// Whether it admits a case by its name or hash.
+    pub fn matches(&self, case: &CaseName) -> bool {
+        let title = case.title();
+        self.admits(&[&title, &title.replace(' ', "")], &case.hash)
     }
 
     fn admits(&self, texts: &[&str], hash: &str) -> bool {

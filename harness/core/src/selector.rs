@@ -210,6 +210,7 @@ mod tests {
             extras: BTreeMap::from([("secure".into(), true.into()), ("cores".into(), 64.into())]),
             time_limit: None,
             max_pending_time: None,
+            on_disruption: None,
             env_vars: vec![],
             prepare_cmds: vec![],
             pass_env: vec![],
@@ -222,7 +223,16 @@ mod tests {
 
     fn system() -> System {
         let partitions = vec![Arc::new(partition())];
-        System { name: "eidf".into(), descr: String::new(), hostnames: vec![], partitions, extras: BTreeMap::new(), span: None }
+        System {
+            name: "eidf".into(),
+            descr: String::new(),
+            hostnames: vec![],
+            partitions,
+            extras: BTreeMap::new(),
+            modes: vec![],
+            quarantine: vec![],
+            span: None,
+        }
     }
 
     #[test]

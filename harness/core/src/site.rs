@@ -1,6 +1,6 @@
 //! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
 
-use crate::{Value, diagnostic::Span};
+use crate::{Value, diagnostic::Span, quarantine, result::OnDisruption};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -60,8 +60,21 @@ pub struct System {
     pub partitions: Vec<Arc<Partition>>,
     /// Facts that expressions see as `system.extras`.
     pub extras: BTreeMap<String, Value>,
+    /// Bundles of options, `--mode`.
+    pub modes: Vec<Mode>,
+    /// Cases whose outcome does not count.
+    pub quarantine: Vec<quarantine::Entry>,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
+}
+
+/// Options of the command line under one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mode {
+    /// `nightly`
+    pub name: String,
+    /// Each as it would be typed, shell quoting and variables included.
+    pub options: Vec<String>,
 }
 
 /// A part of a system with one scheduler.
@@ -85,6 +98,8 @@ pub struct Partition {
     pub time_limit: Option<Duration>,
     /// Queue, quota, scheduling, image pull.
     pub max_pending_time: Option<Duration>,
+    /// What becomes of a case that the site takes away, if its check does not say.
+    pub on_disruption: Option<OnDisruption>,
     /// Exported before every job script.
     pub env_vars: Vec<(String, String)>,
     /// Run before `prerun_cmds`.

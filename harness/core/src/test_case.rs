@@ -116,9 +116,19 @@ impl TestCase {
         }
     }
 
-    /// The key of its folders: the check and sixteen hex digits of its hash.
+    /// A copy that is another case of the session, with the same history: `%.repeat_no=1`.
+    #[must_use]
+    pub fn copy(&self, hidden: &str) -> Self {
+        let blank = if self.name.hidden.is_empty() { "" } else { " " };
+        let hidden = format!("{}{blank}{hidden}", self.name.hidden);
+        Self { name: Arc::new(CaseName { hidden, ..(*self.name).clone() }), ..self.clone() }
+    }
+
+    /// The key of its folders: the check and sixteen hex digits of its hash, and what is hidden in its name.
     pub fn folder(&self) -> String {
-        format!("{}_{}", self.check.name, self.variant.hash(&self.check.name).long())
+        let folder = format!("{}_{}", self.check.name, self.variant.hash(&self.check.name).long());
+        let hidden = self.name.hidden.split(' ').filter(|word| !word.is_empty());
+        hidden.fold(folder, |folder, word| folder + "-" + &word.trim_start_matches("%.").replace('=', "_"))
     }
 
     /// Fills in every placeholder.

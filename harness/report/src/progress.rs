@@ -64,6 +64,11 @@ fn row(text: &mut String, label: &str, value: &str) {
     let _ = writeln!(text, "  {:<19}{}", format!("{label}:"), one_line(value));
 }
 
+/// Another round begins: `[==========] Retrying 2 failed case(s) (retry 1/3)`.
+pub fn round(why: &str, paint: Paint) -> String {
+    format!("\n{} {}\n", framing("==========", paint), one_line(why))
+}
+
 /// A case got its turn.
 pub fn begun(name: &CaseName, paint: Paint) -> String {
     format!("[ {} ] {}\n", paint.apply(Tone::Faint, "RUN     "), titled(name))

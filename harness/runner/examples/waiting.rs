@@ -5,6 +5,7 @@
 
 use muster_core::{
     case::{CaseName, SessionId},
+    quarantine::List,
     result::{About, Counting, Outcome, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
@@ -124,7 +125,16 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::new()) as _)]);
     let session = session();
     let places = Places::open(&folder.join("stage"), &folder.join("output"))?;
-    let config = EngineConfig { session, places, lease: None, schedulers, events, policy: ExecPolicy::Async, maxfail: None };
+    let config = EngineConfig {
+        session,
+        places,
+        lease: None,
+        schedulers,
+        events,
+        policy: ExecPolicy::Async,
+        maxfail: None,
+        quarantine: List::default(),
+    };
     let engine = Engine::begin(config).await?;
 
     println!("before       {} resident", status("VmRSS"));

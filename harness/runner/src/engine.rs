@@ -24,9 +24,12 @@ use crate::{
     turn::Turn,
 };
 use muster_core::{
+    case::CaseName,
     error::chain,
     graph::CaseId,
+    quarantine::{self, List, Standing},
     result::{CaseResult, Outcome, Phase, Session},
+    rounds,
     scheduler::Scheduler,
 };
 use muster_store::{Owner, Store, StoreError};
@@ -55,8 +58,10 @@ pub struct EngineConfig {
     pub events: UnboundedSender<Event>,
     /// How many cases at once.
     pub policy: ExecPolicy,
-    /// After so many failures no further case is begun; those that run are let end.
+    /// After so many failures of a round no further case is begun; those that run are let end.
     pub maxfail: Option<u32>,
+    /// Whose outcome does not count.
+    pub quarantine: List,
 }
 
 /// The store, and who holds the session in it.
@@ -91,6 +96,7 @@ struct Shared {
     schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     policy: ExecPolicy,
     maxfail: Option<u32>,
+    quarantine: List,
     state: Mutex<State>,
     /// Told when the last submitted case is over.
     idle: Notify,
@@ -125,14 +131,14 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail } = config;
+        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine } = config;
         match &lease {
             Some(Lease { store, owner, heir_of: None }) => store.begin(&session, owner).await?,
             Some(Lease { store, owner, heir_of: Some(dead) }) => store.take_over(&session.id, dead, owner).await?,
             None => {}
         }
         let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events));
-        let shared = Shared { context, schedulers, policy, maxfail, state: Mutex::default(), idle: Notify::new() };
+        let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -174,6 +180,17 @@ impl Engine {
         };
         let releases = self.shared.follow(steps);
         self.shared.release_soon(releases);
+    }
+
+    /// Begins another round of `cases`, and says why. To be called when `finish` has returned.
+    pub fn begin_round(&self, cases: u32, why: String) {
+        self.shared.state().failures = 0;
+        self.shared.context.emit(Event::Round { cases, why });
+    }
+
+    /// Whether nothing more is begun: the session was cancelled, or had too many failures.
+    pub fn is_closed(&self) -> bool {
+        self.shared.state().closed.is_some()
     }
 
     /// Ends the session in order: nothing is begun, what runs is stopped, collected and cleaned up.
@@ -365,8 +382,24 @@ impl Shared {
         self.pump(&lane);
     }
 
+    /// What the session makes of a result.
+    fn mark(&self, result: &mut CaseResult) {
+        result.flaky = rounds::is_flaky(self.context.session.counting, result) && !self.was_blocked(&result.name);
+        match self.quarantine.of(&result.name) {
+            Standing::Free => {}
+            Standing::Held(quarantine) => result.quarantine = Some(quarantine.clone()),
+            Standing::Over(quarantine) => result.warnings.push(format!("it {}", quarantine::over_since(quarantine))),
+        }
+    }
+
+    /// Whether an attempt at it never began, because of another case: it did not fail.
+    fn was_blocked(&self, case: &CaseName) -> bool {
+        self.state().results.iter().any(|result| result.name == *case && result.blocked_by.is_some())
+    }
+
     /// A case has its result: on disk first, then to everybody who waits for it.
-    async fn over(self: &Arc<Self>, id: CaseId, result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+    async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+        self.mark(&mut result);
         let result = Arc::new(result);
         if let Some(store) = &self.context.store
             && let Err(error) = store.finished(&self.context.session.id, &result).await
@@ -375,7 +408,7 @@ impl Shared {
         }
         journal::reached(journal::Step::ResultStored);
         self.context.emit(Event::Finished(Arc::clone(&result)));
-        let failed = !result.outcome.is_fine() && result.outcome != Outcome::Abort;
+        let failed = rounds::is_failure(&result);
         let (idle, enough, steps) = {
             let mut state = self.state();
             state.results.push(Arc::clone(&result));

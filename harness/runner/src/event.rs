@@ -37,6 +37,13 @@ pub enum Event {
         /// The file.
         path: PathBuf,
     },
+    /// Cases run again, so many of them.
+    Round {
+        /// How many.
+        cases: u32,
+        /// One sentence.
+        why: String,
+    },
     /// It is over.
     Finished(Arc<CaseResult>),
     /// Nothing that a case suffers from, but worth a line on stderr.

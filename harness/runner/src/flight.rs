@@ -12,37 +12,29 @@
 //! ```
 //! Whichever way it ends, `cleanup` follows, unless no launch was begun.
 
+mod end;
+mod launch;
+
 use crate::{
-    clock,
     clocks::Clocks,
     context::{Context, InFlight},
     journal,
     logs::Collector,
     record::{End, Record},
-    run_case::panic_message,
     spool::Spool,
 };
-use futures_util::FutureExt;
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
-    scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Launch, Leftovers, Scheduler},
-    site::SchedulerKind,
+    scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
     time::format_duration,
     workload::Limits,
 };
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
-use tokio::{
-    task::JoinError,
-    time::{Instant, sleep, timeout, timeout_at},
-};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep, timeout_at};
 
-/// One attempt to launch takes no longer: after that nobody waits for its answer any more.
-const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
-/// Stopping, or removing, takes no longer.
-const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
 /// What was stopped says how it ended within this time, or not at all.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 /// How often an operation is tried again that failed for no fault of its own.
@@ -71,8 +63,6 @@ pub(crate) struct Flight<'a> {
     clocks: Clocks,
     /// What was said last of what it waits for: the same is not said twice.
     said: Option<String>,
-    /// A launch was begun, whatever became of it.
-    asked: bool,
     /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
     airborne: bool,
     /// The compute has ended, and only the objects are left.
@@ -90,19 +80,7 @@ impl<'a> Flight<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks::start();
-        Self {
-            context,
-            scheduler,
-            case,
-            job,
-            limits,
-            clocks,
-            said: None,
-            asked: false,
-            airborne: false,
-            stopped: false,
-            kept: Box::default(),
-        }
+        Self { context, scheduler, case, job, limits, clocks, said: None, airborne: false, stopped: false, kept: Box::default() }
     }
 
     /// What is left of a case that panicked.
@@ -134,82 +112,6 @@ impl<'a> Flight<'a> {
             (Err(end), Ok(spool)) => Over::Stopped(end, spool),
             (Ok(_), Err(no_log)) => Over::Nothing(no_log),
             (Err(end), Err(_)) => Over::Nothing(end),
-        }
-    }
-
-    /// Launches, as often as it takes and the clock for waiting allows.
-    pub(crate) async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
-        let mut retries = 0;
-        loop {
-            if self.context.cancel.is_cancelled() {
-                return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
-            }
-            if !self.asked {
-                self.asked = true;
-                self.context.phase(&self.case, Phase::Launch, None);
-            }
-            self.take_off();
-            journal::reached(journal::Step::LaunchBegun);
-            let error = match self.launch_once().await {
-                Ok(Launch::Launched(job)) => {
-                    journal::reached(journal::Step::Launched);
-                    record.times.launched = Some(clock::now());
-                    self.job = Arc::new(job);
-                    self.take_off();
-                    if let Some(store) = &self.context.store {
-                        store.launched(&self.job);
-                    }
-                    journal::reached(journal::Step::LaunchStored);
-                    return Ok(());
-                }
-                Ok(Launch::NotNow { why, retry_after }) => {
-                    self.landed();
-                    self.say(Phase::Launch, why.clone());
-                    self.await_room(&why, retry_after).await?;
-                    retries = 0;
-                    continue;
-                }
-                Err(Lost::Failed(error)) => error,
-                Err(Lost::NoAnswer(cause)) => {
-                    // What it asked for may still come, after the cleanup.
-                    record.leftovers.push(self.whatever_is_marked());
-                    return Err(End::infra(Phase::Launch, cause));
-                }
-            };
-            if error.class != Class::Infra || retries == RETRIES {
-                return Err(End::failed(Phase::Launch, &error));
-            }
-            retries += 1;
-            self.pause_before_retry(Phase::Launch, &error, retries).await;
-        }
-    }
-
-    /// One attempt, on a task of its own: once begun it is awaited, whatever happens to the case. Dropped half-way it
-    /// could still create something, after the cleanup.
-    async fn launch_once(&self) -> Result<Launch, Lost> {
-        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
-        let task = tokio::spawn(async move { scheduler.launch(&job).await });
-        let abort = task.abort_handle();
-        match timeout(LAUNCH_LIMIT, task).await {
-            Ok(Ok(answer)) => answer.map_err(Lost::Failed),
-            Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
-            Err(_) => {
-                abort.abort();
-                Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
-            }
-        }
-    }
-
-    /// Waits for room, but no longer than `max_pending_time`.
-    async fn await_room(&self, why: &str, retry_after: Duration) -> Result<(), End> {
-        let seen = JobStatus::Pending { why: why.to_owned() };
-        match next_step(&seen, self.clocks.elapsed(), &self.limits, false) {
-            Step::Wait { recheck_in } => {
-                let pause = retry_after.max(SHORTEST_PAUSE);
-                self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
-                Ok(())
-            }
-            _ => Err(self.timed_out(Clock::Pending, Some(&seen), Phase::Launch)),
         }
     }
 
@@ -258,19 +160,6 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Ends the compute, so that the log can end.
-    async fn stop(&mut self, record: &mut Record) {
-        match self.cleaned(Disposition::Stop).await {
-            Ok(leftovers) if leftovers.items.is_empty() => {
-                self.stopped = true;
-                *self.kept = leftovers;
-            }
-            // The cleanup that follows tries again, and names what is left.
-            Ok(_) => {}
-            Err(cause) => record.warnings.push(format!("not stopped at once: {cause}")),
-        }
-    }
-
     /// How it ended after it was stopped: exits and times for the result, if they are to be had at once.
     async fn last_words(&self, record: &mut Record) {
         let by = Instant::now() + LAST_WORDS_LIMIT;
@@ -281,56 +170,6 @@ impl<'a> Flight<'a> {
                 return;
             }
             seen = Some(status);
-        }
-    }
-
-    /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
-    pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
-        if self.airborne && !(self.stopped && how == Disposition::Stop) {
-            self.context.phase(&self.case, Phase::Cleanup, None);
-            match self.cleaned(how).await {
-                Ok(leftovers) => *self.kept = leftovers,
-                Err(cause) => {
-                    *self.kept = Leftovers::default();
-                    record.warnings.push(format!("cleanup failed: {cause}"));
-                    record.leftovers.push(self.whatever_is_marked());
-                }
-            }
-        }
-        let Leftovers { items, look, delete } = std::mem::take(&mut *self.kept);
-        record.leftovers.extend(items);
-        record.look.extend(look);
-        record.delete.extend(delete);
-        // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
-        let nothing_left = !self.airborne || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
-        if nothing_left
-            && record.leftovers.is_empty()
-            && let Some(store) = &self.context.store
-        {
-            store.cleaned(&self.job);
-        }
-        self.landed();
-    }
-
-    /// One of the two, with its retries and within its limit; whatever happens in it, the case goes on.
-    async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
-        let mut retries = 0;
-        let work = async {
-            loop {
-                match self.scheduler.cleanup(&self.job, how).await {
-                    Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
-                    Err(error) if error.class == Class::Infra && retries < RETRIES => {
-                        retries += 1;
-                        sleep(backoff(&error, retries)).await;
-                    }
-                    answer => return answer,
-                }
-            }
-        };
-        match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
-            Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
-            Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
-            Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
         }
     }
 
@@ -386,12 +225,6 @@ fn step_of(status: &JobStatus) -> journal::Step {
     }
 }
 
-/// Why a launch brought no job.
-enum Lost {
-    Failed(SchedulerError),
-    NoAnswer(String),
-}
-
 /// What a progress line says of a status.
 fn note(status: &JobStatus) -> Option<String> {
     match status {
@@ -409,11 +242,4 @@ fn note(status: &JobStatus) -> Option<String> {
 fn backoff(error: &SchedulerError, retry: u32) -> Duration {
     let own = Duration::from_secs(1 << (retry - 1).min(5));
     error.retry_after.unwrap_or(own).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
-}
-
-fn what_happened(lost: JoinError) -> String {
-    match lost.try_into_panic() {
-        Ok(panic) => format!("panicked: {}", panic_message(&*panic)),
-        Err(_) => "was cut off".to_owned(),
-    }
 }

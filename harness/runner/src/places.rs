@@ -86,6 +86,8 @@ pub struct Places {
     output: PathBuf,
     /// Nobody else was at work on this stage root when the session began.
     is_first: bool,
+    /// `--keep-stage-files`: a pass leaves its stage folder as it is.
+    keeps_stages: bool,
     /// Locked, by the first, as long as it is open; the lock dies with the process, however that ends.
     _lock: File,
 }
@@ -123,7 +125,14 @@ impl Places {
                 true
             }
         };
-        Ok(Self { stage, output, is_first, _lock: lock })
+        Ok(Self { stage, output, is_first, keeps_stages: false, _lock: lock })
+    }
+
+    /// Leaves the stage folders of what passes as they are.
+    #[must_use]
+    pub fn keeping_stages(mut self, keeps: bool) -> Self {
+        self.keeps_stages = keeps;
+        self
     }
 
     /// The root of the stage folders, absolute.
@@ -138,14 +147,16 @@ impl Places {
 
     /// The folder that an attempt will have.
     pub(crate) fn stage_of(&self, attempt: Attempt<'_>) -> PathBuf {
-        let mut leaf = component(attempt.folder);
-        if attempt.number > 1 {
-            leaf = format!("{leaf}.{}", attempt.number);
-        }
+        let mut leaf = leaf(attempt);
         if !self.is_first {
             leaf = format!("{leaf}.{}", attempt.identifier);
         }
         self.stage.join(place(attempt.case)).join(leaf)
+    }
+
+    /// The folder that an attempt will have if it passes.
+    fn output_of(&self, attempt: Attempt<'_>) -> PathBuf {
+        self.output.join(place(attempt.case)).join(leaf(attempt))
     }
 
     /// Makes an attempt's folder, empty, in the place of the same case's last one.
@@ -164,7 +175,7 @@ impl Places {
     /// Takes the folder of an attempt that a process now gone has launched. What was put together is judged again; else what
     /// there is of the log is dropped, to be collected from the start.
     pub(crate) fn take_up(&self, path: &Path, attempt: Attempt<'_>) -> Result<Option<(Spool, Ending)>, PlacesError> {
-        let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
+        let output = self.output_of(attempt);
         if !path.is_dir() && Spool::reopened(&output, attempt.identifier).is_some() {
             let kept = |source| PlacesError::Keep { from: output.clone(), to: path.to_owned(), source };
             fs::rename(&output, path).map_err(kept)?;
@@ -188,7 +199,10 @@ impl Places {
 
     /// Makes the stage folder of a passed attempt its output folder, without what the job left. Says where that is.
     pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
-        let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
+        if self.keeps_stages {
+            return self.keep_copy(stage, attempt);
+        }
+        let output = self.output_of(attempt);
         prune(stage).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
@@ -207,7 +221,7 @@ impl Places {
 
     /// Copies what Muster wrote of a passed attempt to its output folder; others still need the stage folder. Says where.
     pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
-        let output = self.output.join(place(attempt.case)).join(component(attempt.folder));
+        let output = self.output_of(attempt);
         fs::create_dir_all(&output).map_err(|source| PlacesError::Create { path: output.clone(), source })?;
         for name in KEPT {
             let (from, to) = (stage.join(name), output.join(name));
@@ -240,6 +254,12 @@ impl Places {
 /// `eidf/gpu-service/default`
 fn place(case: &CaseName) -> PathBuf {
     [&case.system, &case.partition, &case.environ].into_iter().map(|name| component(name)).collect()
+}
+
+/// `{check}_{hash16}`, and `.2` behind it for the second attempt.
+fn leaf(attempt: Attempt<'_>) -> String {
+    let leaf = component(attempt.folder);
+    if attempt.number > 1 { format!("{leaf}.{}", attempt.number) } else { leaf }
 }
 
 /// A name as one component of a path: nothing in it can lead elsewhere.
@@ -344,6 +364,22 @@ mod tests {
             assert!(KEPT.iter().all(|file| fs::read_to_string(kept.join(file)).unwrap() == round), "{round}");
             assert!(!path.exists(), "{round}");
         }
+    }
+
+    #[test]
+    fn a_pass_may_leave_its_stage_folder_as_it_is() {
+        let (_folder, stage, output) = roots();
+        let places = Places::open(&stage, &output).unwrap().keeping_stages(true);
+        let (case, identifier) = (name(), identifier());
+        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+        let path = places.stage_of(attempt);
+        places.create(&path).unwrap();
+        for file in [LOG_FILE, "data"] {
+            fs::write(path.join(file), file).unwrap();
+        }
+        let kept = places.keep(&path, attempt).unwrap();
+        assert!(kept.join(LOG_FILE).exists() && !kept.join("data").exists());
+        assert!(path.join(LOG_FILE).exists() && path.join("data").exists());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! that is gone has left of it.
 
 use muster_core::{
+    adjust::Adjustments,
     case::CaseName,
     diagnostic::Diagnostic,
     fixture::Need,
@@ -61,21 +62,34 @@ pub struct Begun {
     pub launched: bool,
 }
 
-impl From<TestCase> for Turn {
-    fn from(case: TestCase) -> Self {
+impl Turn {
+    /// An attempt at a case, changed as the command line says.
+    pub fn of(case: &TestCase, adjustments: &Arc<Adjustments>, attempt: u32) -> Self {
+        let (case, adjustments) = (case.clone(), Arc::clone(adjustments));
+        let partition = &case.place.partition;
         Self {
             name: case.name.clone(),
             folder: case.folder(),
-            scheduler: case.place.partition.scheduler,
-            max_jobs: case.place.partition.max_jobs,
-            attempt: 1,
+            scheduler: if adjustments.play.is_some() { SchedulerKind::Fake } else { partition.scheduler },
+            max_jobs: partition.max_jobs,
+            attempt,
             needs: Box::default(),
             about: {
                 let case = case.clone();
                 Arc::new(move || case.about())
             },
-            work: Work::Fresh(Box::new(move |facts| case.render(facts))),
+            work: Work::Fresh(Box::new(move |facts| {
+                let mut rendered = case.render(facts)?;
+                adjustments.apply(&mut rendered);
+                Ok(rendered)
+            })),
         }
+    }
+}
+
+impl From<TestCase> for Turn {
+    fn from(case: TestCase) -> Self {
+        Self::of(&case, &Arc::default(), 1)
     }
 }
 

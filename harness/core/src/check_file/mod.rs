@@ -16,6 +16,7 @@ use crate::{
     Value,
     decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, derived, object},
     keys,
+    result::OnDisruption,
     yaml::{Kind, Node},
 };
 use serde_json::{Map, json};
@@ -105,6 +106,9 @@ keys! {
         require_reference: bool,
         /// Why the case is expected to fail. Its failure then counts as success, and its success as failure.
         xfail: String,
+        /// What becomes of the case when the site takes it away (preempted, evicted, its node lost): `fail`, or `retry`, up to twice
+        /// even without `--max-retries`. Default: the partition's, else a failure like any other.
+        on_disruption: OnDisruption,
         /// How long what failed is kept to be looked at: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
         keep_failed: Duration,
     }

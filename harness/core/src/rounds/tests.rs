@@ -144,6 +144,21 @@ fn a_threshold_is_a_number_or_a_percentage() {
 }
 
 #[test]
+fn what_waited_in_vain_is_retried_with_what_it_waited_for() {
+    let skipped = |case, by: &CaseResult| CaseResult { blocked_by: Some(by.name.to_string()), ..result(case, 1, Outcome::Skip) };
+    let [failed, hopeless] = [result("a", 1, FAIL), result("b", 1, Outcome::Error(Fault::Config))];
+    let results = [
+        failed.clone(),
+        hopeless.clone(),
+        skipped("after a", &failed),
+        skipped("after b", &hopeless),
+        result("c", 1, Outcome::Skip),
+    ];
+    assert_eq!(after(retries(1), 1, &results), "a after a");
+    assert_eq!(after(retries(0), 1, &results), "over");
+}
+
+#[test]
 fn a_check_says_what_a_disruption_means() {
     let lost = |on, attempt| [on_disruption(on, result("a", attempt, EVICTED))];
     assert_eq!(after(retries(5), 1, &lost(OnDisruption::Fail, 1)), "over");
@@ -189,10 +204,9 @@ fn a_pass_after_a_retry_is_flaky_and_a_pass_after_a_rerun_is_not() {
     }
 }
 
-#[test]
-fn the_exit_code_is_that_of_what_counts() {
-    let session = |counting| Session {
-        id: crate::case::SessionId(String::new()),
+fn session(counting: Counting) -> Session {
+    Session {
+        id: crate::case::SessionId("before".into()),
         started: crate::time::Timestamp(0),
         ended: None,
         command: vec![],
@@ -205,7 +219,50 @@ fn the_exit_code_is_that_of_what_counts() {
         interrupted: false,
         counting,
         extras: vec![],
-    };
+    }
+}
+
+#[test]
+fn another_session_goes_on_where_an_earlier_one_ended() {
+    let past = [
+        result("passed", 1, Outcome::Pass),
+        result("failed", 1, FAIL),
+        result("flaky", 1, FAIL),
+        result("flaky", 2, Outcome::Pass),
+        result("aborted", 1, Outcome::Abort),
+        result("elsewhere", 1, FAIL),
+        result("elsewhere aborted", 1, Outcome::Abort),
+    ];
+    let selected = ["passed", "failed", "flaky", "aborted", "new"].map(|name| result(name, 1, Outcome::Pass).name);
+    let selected: Vec<&CaseName> = selected.iter().collect();
+    let killed = session(Counting::Last);
+    let ended = Session { ended: Some(crate::time::Timestamp(1)), ..killed.clone() };
+    let signalled = Session { interrupted: true, ..ended.clone() };
+    let rows = [
+        (&killed, false, "aborted new", "elsewhere failed flaky passed"),
+        (&signalled, false, "aborted new", "elsewhere failed flaky passed"),
+        (&killed, true, "aborted failed new", "elsewhere flaky passed"),
+        (&ended, false, "aborted failed flaky new passed", "elsewhere"),
+        (&ended, true, "aborted failed", "elsewhere flaky passed"),
+    ];
+    for (before, failed, runs, kept) in rows {
+        let restored = restore(&selected, before, &past, failed);
+        let again: Vec<_> = restored.again.iter().map(|name| name.display.as_str()).collect();
+        let results: Vec<_> = restored.results.iter().map(|result| result.name.display.as_str()).collect();
+        assert_eq!((again.join(" ").as_str(), results.join(" ").as_str()), (runs, kept), "{before:?} {failed}");
+        assert!(restored.results.iter().all(|result| result.attempt == 1 && result.restored_from == Some(before.id.clone())));
+    }
+}
+
+#[test]
+fn whoever_takes_a_session_over_comes_to_the_same_second_round() {
+    let results = [result("a", 1, FAIL), result("b", 1, FAIL), result("a", 2, Outcome::Pass)];
+    assert_eq!(after(retries(1), 1, &results), "a b");
+    assert_eq!(after(retries(1), 2, &results), "over");
+}
+
+#[test]
+fn the_exit_code_is_that_of_what_counts() {
     let rows = [
         (Counting::Last, vec![result("a", 1, FAIL), result("a", 2, Outcome::Pass)], 0),
         (Counting::Every, vec![result("a", 1, FAIL), result("a", 2, Outcome::Pass)], 1),

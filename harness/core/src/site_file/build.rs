@@ -1,12 +1,13 @@
 //! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
 
-use super::{DeviceFile, EnvironmentFile, PartitionFile, ProcessorFile, SiteFile};
+use super::{DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::{
     Value,
     decode::{Context, Decode, Mapping, Name, OneOrMany, Ordered, Spanned},
     diagnostic::{Diagnostic, nearest},
     pattern::Pattern,
-    site::{Device, Environment, Partition, System},
+    quarantine::Entry,
+    site::{Device, Environment, Mode, Partition, System},
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
@@ -37,14 +38,27 @@ pub fn read(node: &Node, context: &mut Context) -> Option<System> {
         .map(Arc::new)
         .collect();
     let extras = extras(site.extras.as_ref(), context);
+    let quarantine = site.quarantine.iter().flatten().filter_map(|file| Entry::new(file, context)).collect();
+    let modes = modes(site.modes.as_deref().unwrap_or_default(), context);
     Some(System {
         name: site.name?.value.0,
         descr: site.descr.unwrap_or_default(),
         hostnames: site.hostnames.into_iter().flat_map(|names| names.0).map(|name| name.value).collect(),
         partitions,
         extras,
+        modes,
+        quarantine,
         span: Some(site.span),
     })
+}
+
+fn modes(files: &[ModeFile], context: &mut Context) -> Vec<Mode> {
+    unique(files.iter().filter_map(|file| file.name.as_ref()), "mode", context);
+    let mode = |file: &ModeFile| {
+        let options = file.options.as_ref()?.iter().cloned().collect();
+        Some(Mode { name: file.name.as_ref()?.value.0.clone(), options })
+    };
+    files.iter().filter_map(mode).collect()
 }
 
 fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Environment>> {
@@ -93,6 +107,7 @@ fn partition(
         extras,
         time_limit: file.time_limit,
         max_pending_time: file.max_pending_time,
+        on_disruption: file.on_disruption,
         env_vars: variables(&[site.env_vars.as_ref(), file.env_vars.as_ref()]),
         prepare_cmds: list(file.prepare_cmds.as_ref()),
         pass_env,

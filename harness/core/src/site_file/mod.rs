@@ -13,6 +13,8 @@ use crate::{
     Value,
     decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
     keys,
+    quarantine::QuarantineFile,
+    result::OnDisruption,
     site::SchedulerKind,
     yaml::Node,
 };
@@ -40,8 +42,12 @@ keys! {
         pass_env: OneOrMany<String>,
         /// Options of the schedulers; a partition's are laid over them.
         sched_options: Mapping,
+        /// Bundles of options of the command line, each under a name: `--mode nightly`.
+        modes: Vec<ModeFile>,
+        /// Cases whose failure is known and does not fail a session, each with a reason and a last day.
+        quarantine: Vec<QuarantineFile>,
     }
-    later ["modules", "modules_system", "modes"]
+    later ["modules", "modules_system"]
     instead {
         "systems" => "one file is one system: write its keys at the top of the file",
         "description" => "write `descr`",
@@ -53,6 +59,21 @@ keys! {
         "logging" => "say it with `-v` and the report options",
         "general" => "every setting has an option or a `MUSTER_` variable",
         "storage" => "results are always stored, in `MUSTER_DB`",
+    }
+}
+
+keys! {
+    /// One entry of `modes`.
+    pub struct ModeFile ("a mode") {
+        /// Name of the mode, as in `--mode`.
+        @required name: Spanned<Name>,
+        /// Options, as they would be typed: `-t nightly --max-retries=1`. One, or a list. What is typed beside `--mode` comes
+        /// after them. No actions (`-r`, `-l`), and not `-C`, `--system` and `--mode`.
+        @required options: OneOrMany<String>,
+    }
+    instead {
+        "target_systems" => "one file is one system: its modes are for it alone",
+        "systems" => "one file is one system: its modes are for it alone",
     }
 }
 
@@ -83,6 +104,9 @@ keys! {
         prepare_cmds: OneOrMany<String>,
         /// Names of environment variables that local jobs inherit from Muster.
         pass_env: OneOrMany<String>,
+        /// What becomes of a case that the site takes away (preempted, evicted, its node lost) if its check does not say: `fail`,
+        /// or `retry`. Default: it is a failure like any other, retried with `--max-retries`.
+        on_disruption: OnDisruption,
         /// Options of the scheduler: for k8s `context`, `namespace`, `labels`.
         sched_options: Mapping,
         /// What its processors are. `local` detects it.
@@ -169,6 +193,16 @@ keys! {
         model: String,
         /// How many a node has.
         num_devices: u64,
+    }
+}
+
+impl Decode for OnDisruption {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        word(node, context, &Self::WORDS)
+    }
+
+    fn schema() -> Value {
+        words_schema(&Self::WORDS)
     }
 }
 

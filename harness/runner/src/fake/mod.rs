@@ -166,6 +166,14 @@ impl Scheduler for FakeScheduler {
     }
 }
 
+/// Looks for mistakes in a play.
+///
+/// # Errors
+/// Every mistake in it; only the first if its shape is wrong.
+pub fn check(play: &Value) -> Result<(), Vec<Diagnostic>> {
+    play::read(play).map(drop)
+}
+
 /// The play that a plan holds.
 fn stored(handle: &Value) -> Option<play::Play> {
     let play: Value = serde_json::from_str(handle.as_str()?).ok()?;

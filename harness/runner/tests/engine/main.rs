@@ -8,6 +8,7 @@ mod logs;
 mod order;
 mod outcomes;
 mod places;
+mod rounds;
 mod stored;
 mod support;
 mod trials;

@@ -4,6 +4,7 @@ use muster_core::{
     Value,
     case::{CaseName, SessionId},
     fixture::{Binding, Need, Offer},
+    quarantine::List,
     result::{About, CaseResult, Counting, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
@@ -47,6 +48,8 @@ pub(crate) struct Options {
     /// Instead of the fake itself.
     pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
     pub(crate) fake: FakeScheduler,
+    pub(crate) quarantine: List,
+    pub(crate) counting: Counting,
 }
 
 pub(crate) fn session() -> Session {
@@ -78,10 +81,10 @@ impl Bench {
 
     /// Partitions `p` and `q`, both the fake's.
     pub(crate) async fn with(options: Options) -> Self {
-        let Options { policy, maxfail, lease, scheduler, fake } = options;
+        let Options { policy, maxfail, lease, scheduler, fake, quarantine, counting } = options;
         let folder = TempDir::new().expect("a folder");
         let (sender, events) = unbounded_channel();
-        let session = session();
+        let session = Session { counting, ..session() };
         let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
         let engine = Engine::begin(EngineConfig {
             places: places(folder.path()),
@@ -91,6 +94,7 @@ impl Bench {
             events: sender,
             policy,
             maxfail,
+            quarantine,
         });
         Self { engine: engine.await.expect("a session"), fake, events, folder }
     }
@@ -125,6 +129,7 @@ fn line(event: &Event) -> String {
         }
         Event::Log { case, .. } => format!("log {}", case.display),
         Event::Finished(result) => format!("finished {} {}", result.name.display, result.outcome),
+        Event::Round { cases, why } => format!("round of {cases}: {why}"),
         Event::Warning(text) => format!("warning {text}"),
         Event::Cancelling(why) => format!("cancelling: {why}"),
     }

@@ -1,0 +1,139 @@
+//! The flags about which cases run how often, in which order, and what of an earlier session counts.
+
+use clap::{Args, ValueEnum};
+use muster_core::{
+    adjust::SchedOption,
+    order::{Order, Shard},
+    rounds::{Policy, Threshold},
+    time::parse_duration,
+};
+use std::{path::PathBuf, time::Duration};
+
+/// Rounds.
+#[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
+pub struct Rounds {
+    /// Run what failed again when all cases are over, so many times; a case that passes then is flaky
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Rounds")]
+    pub max_retries: u32,
+    /// Retry nothing if more cases than this fail, or more than this share of them
+    #[arg(long, value_name = "N[%]", default_value = "1000%", value_parser = Threshold::parse, help_heading = "Rounds")]
+    pub retries_threshold: Threshold,
+    /// Run everything again so many times, whatever comes of it; every failure counts
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Rounds")]
+    pub reruns: u32,
+    /// Run everything again until this time has passed, as in 1h30m; every failure counts
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Rounds")]
+    pub duration: Option<Duration>,
+    /// Make so many copies of every case, which run side by side and have one history
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Rounds")]
+    pub repeat: Option<u32>,
+    /// The order of the cases: by name, by hash (uid; ReFrame counts variants there), r for backwards [default: that of the files]
+    #[arg(long, value_enum, value_name = "ORDER", help_heading = "Rounds")]
+    pub exec_order: Option<ExecOrder>,
+    /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
+    #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
+    pub shard: Option<Shard>,
+    /// Options that the site file keeps under this name; what is typed comes after them
+    #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
+    pub mode: Option<String>,
+    /// Go on from an earlier session: what has a result keeps it, the report is of the whole [default: the newest session]
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest", help_heading = "Rounds")]
+    pub restore_session: Option<String>,
+    /// With --restore-session: run only what was not well there
+    #[arg(long, help_heading = "Rounds")]
+    pub failed: bool,
+    /// A file of cases whose failure does not fail the session: a list of name, reason and until [repeatable]
+    #[arg(long, value_name = "FILE", help_heading = "Rounds")]
+    pub quarantine: Vec<PathBuf>,
+    /// Play this in the place of every workload, on the `fake` scheduler: a log, or a play in YAML; nothing is launched or stored
+    #[arg(long, value_name = "FILE", help_heading = "Rounds")]
+    pub rehearse: Option<PathBuf>,
+    /// Look for nothing in the output; the exit status counts all the same
+    #[arg(long, help_heading = "Rounds")]
+    pub skip_sanity_check: bool,
+    /// Look for no figures in the output
+    #[arg(long, help_heading = "Rounds")]
+    pub skip_performance_check: bool,
+    /// Leave the stage folders of cases that pass
+    #[arg(long, help_heading = "Rounds")]
+    pub keep_stage_files: bool,
+    /// An option of the scheduler, laid over the check's, as in namespace=x or labels.team=hpc [repeatable]
+    #[arg(short = 'J', long, value_name = "KEY=VALUE", value_parser = SchedOption::parse, help_heading = "Rounds")]
+    pub job_option: Vec<SchedOption>,
+    /// Facts to keep with the session, as in commit=1a2b3c,night=yes [repeatable]
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair, help_heading = "Rounds")]
+    pub session_extras: Vec<(String, String)>,
+}
+
+/// The order of the cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExecOrder {
+    /// By name.
+    Name,
+    /// By name, backwards.
+    Rname,
+    /// By hash.
+    Uid,
+    /// By hash, backwards.
+    Ruid,
+    /// Any.
+    Random,
+}
+
+impl From<ExecOrder> for Order {
+    fn from(order: ExecOrder) -> Self {
+        match order {
+            ExecOrder::Name => Self::Name,
+            ExecOrder::Rname => Self::NameBackwards,
+            ExecOrder::Uid => Self::Hash,
+            ExecOrder::Ruid => Self::HashBackwards,
+            ExecOrder::Random => Self::Random,
+        }
+    }
+}
+
+/// Flags that do not go together, or mean nothing alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RoundsError {
+    /// Each of them says when cases run again.
+    #[error("{0} and {1} both say what runs again: give one of them")]
+    Both(&'static str, &'static str),
+    /// There is nothing to have failed in.
+    #[error("--failed needs an earlier session: say which with --restore-session")]
+    NothingFailed,
+    /// Copies would be other cases than those of the earlier session.
+    #[error("--restore-session goes on with an earlier session's cases: leave {0} out")]
+    NotRestored(&'static str),
+}
+
+impl Rounds {
+    /// What makes cases run again.
+    ///
+    /// # Errors
+    /// Flags that do not go together.
+    pub fn policy(&self) -> Result<Policy, RoundsError> {
+        let said =
+            [("--max-retries", self.max_retries > 0), ("--reruns", self.reruns > 0), ("--duration", self.duration.is_some())];
+        let mut said = said.iter().filter(|(_, is_said)| *is_said).map(|(flag, _)| *flag);
+        if let (Some(one), Some(other)) = (said.next(), said.next()) {
+            return Err(RoundsError::Both(one, other));
+        }
+        if self.failed && self.restore_session.is_none() {
+            return Err(RoundsError::NothingFailed);
+        }
+        if self.restore_session.is_some() && self.rehearse.is_some() {
+            return Err(RoundsError::NotRestored("--rehearse"));
+        }
+        Ok(match (self.duration, self.reruns) {
+            (Some(duration), _) => Policy::Until(duration),
+            (None, 0) => Policy::Retry { max: self.max_retries, threshold: self.retries_threshold },
+            (None, times) => Policy::Rerun { times },
+        })
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no fact: write KEY=VALUE"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,367 @@
+//! The course of a session: rounds of cases, what a person or a tool sees of them, and the reports in the end.
+//!
+//! ```text
+//! cases -> engine <- submit a round      the view prints what happens as it happens
+//!            '-> results -> rounds::next -> the next round, or the end
+//!                        '-> front: libtest's harness, one trial a case, told when nothing can change it any more
+//! all over -> store: end -> reports -> clusters and daemons let go of -> exit code
+//! ```
+//! Signals: the first cancels, the second leaves at once.
+
+use crate::{
+    args::{self, Cli},
+    commands::{daemons, report},
+    report_files::ReportFiles,
+    settings::{self, Places},
+    terminal::{NoEcho, Terminal},
+    view::{self, View},
+    wire::Wired,
+};
+use anyhow::Context;
+use muster_core::{
+    adjust::Adjustments,
+    case::CaseName,
+    pipeline::EXIT_INTERRUPTED,
+    quarantine::List,
+    result::{CaseResult, Session},
+    rounds::{self, Next, Policy, Round},
+    test_case::TestCase,
+};
+use muster_report::progress;
+use muster_runner::{
+    clock,
+    engine::{Engine, EngineConfig, ExecPolicy, InFlight, Lease},
+    local::owner,
+    places,
+    signals::Signals,
+    trials::{self, Submitted},
+    turn::Turn,
+};
+use muster_store::{Owner, Store, StoreError};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    panic::{self, AssertUnwindSafe},
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+};
+use tokio::{
+    runtime::Runtime,
+    sync::{mpsc, oneshot},
+};
+
+/// So many restored results are written at once: the store commits what has queued.
+const AT_ONCE: usize = 256;
+
+/// A session that is about to run, from its beginning or from where a process that is gone has left it.
+pub(super) struct Course {
+    /// Who began it, where, and how.
+    pub(super) session: Session,
+    /// The dead process that held it.
+    pub(super) heir_of: Option<Owner>,
+    /// Results that are there already, of this session or restored from another.
+    pub(super) before: Vec<Arc<CaseResult>>,
+    /// Attempts that were begun already.
+    pub(super) begun: Vec<Turn>,
+    /// The cases of the first round that have no result yet, and those that may run again.
+    pub(super) cases: Vec<TestCase>,
+    /// What makes them run again.
+    pub(super) policy: Policy,
+    /// Whose outcome does not count.
+    pub(super) quarantine: List,
+    /// What the command line changes of all of them.
+    pub(super) adjustments: Arc<Adjustments>,
+    /// Who launches in which partition.
+    pub(super) wired: Wired,
+}
+
+impl Course {
+    /// Tests: checks with their parameters, without their places.
+    fn num_checks(&self) -> u32 {
+        let names = self.before.iter().map(|result| &result.name).chain(self.begun.iter().map(|turn| &*turn.name));
+        let names = names.chain(self.cases.iter().map(|case| &*case.name));
+        let titles: BTreeSet<_> = names.map(CaseName::title).collect();
+        u32::try_from(titles.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Nothing of a rehearsal is kept among the results of what really ran.
+    fn is_rehearsal(&self) -> bool {
+        self.adjustments.play.is_some()
+    }
+}
+
+/// Runs a session to its end and reports it.
+pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) -> anyhow::Result<u8> {
+    let mut places = Places::of(cli);
+    if course.is_rehearsal() {
+        places = places.of_a_rehearsal();
+    }
+    let folders = places::Places::open(&places.stage, &places.output)
+        .context("no place for running cases: choose another with --prefix, --stage or --output")?
+        .keeping_stages(cli.rounds.keep_stage_files);
+    let file = ReportFiles::prepare(cli, &places, &course.session)?;
+    let store = if course.is_rehearsal() { None } else { Some(store(cli, &places, runtime, terminal)?) };
+    let header = progress::Header {
+        session: &course.session,
+        num_checks: course.num_checks(),
+        stage: &places.stage.to_string_lossy(),
+        output: &places.output.to_string_lossy(),
+        database: &if store.is_some() { places.database.to_string_lossy() } else { "none: a rehearsal is not stored".into() },
+    };
+    for expired in course.quarantine.expired(course.cases.iter().map(|case| &*case.name)) {
+        terminal.note(&format!("note: {expired}"));
+    }
+    let view = View::new(terminal, cli.output.format.is_some(), course.session.num_cases, course.before.len());
+    view.header(&header);
+
+    let Course { session, heir_of, before, begun, cases, policy, quarantine, adjustments, wired } = course;
+    let (events, receiver) = mpsc::unbounded_channel();
+    let config = EngineConfig {
+        session,
+        places: folders,
+        lease: store.map(|store| Lease { store, owner: owner::this_owner(), heir_of }),
+        schedulers: wired.schedulers.clone(),
+        events,
+        policy: match cli.run.exec_policy {
+            args::ExecPolicy::Serial => ExecPolicy::Serial,
+            args::ExecPolicy::Async => ExecPolicy::Async,
+        },
+        maxfail: cli.run.maxfail,
+        quarantine,
+    };
+    let work = Work { before, begun, cases, policy, adjustments };
+    let (session, results) = conduct(runtime, config, work, cli, terminal, || view.watch(receiver))?;
+    let code = report::report(cli, &file, &session, &results, terminal);
+    // A cluster that does not answer any more must not keep the report from its reader.
+    runtime.block_on(wired.close());
+    runtime.block_on(daemons::end(&session.id, &results, terminal));
+    code
+}
+
+fn store(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Store> {
+    let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
+    for note in settings::note_on_database(cli).iter().map(String::as_str).chain(store.notes().iter().map(AsRef::as_ref)) {
+        terminal.note(&format!("note: {note}"));
+    }
+    Ok(store)
+}
+
+/// What is to be done, and what is done already.
+struct Work {
+    before: Vec<Arc<CaseResult>>,
+    begun: Vec<Turn>,
+    cases: Vec<TestCase>,
+    policy: Policy,
+    adjustments: Arc<Adjustments>,
+}
+
+/// From the first launch until everything is over and stored, and everything that happened is shown.
+fn conduct(
+    runtime: &Runtime,
+    config: EngineConfig,
+    work: Work,
+    cli: &Cli,
+    terminal: Terminal,
+    watch: impl FnOnce() -> JoinHandle<()>,
+) -> anyhow::Result<(Session, Vec<Arc<CaseResult>>)> {
+    let (begun, store) = (config.session.clone(), config.lease.as_ref().map(|lease| lease.store.clone()));
+    let is_new = config.lease.as_ref().is_some_and(|lease| lease.heir_of.is_none());
+    let _guard = runtime.enter();
+    let signals = Signals::listen().context("listen to signals")?;
+    let engine = runtime.block_on(Engine::begin(config))?;
+    if let Some(store) = store.as_ref().filter(|_| is_new) {
+        runtime.block_on(adopt(store, &begun, &work.before))?;
+    }
+    let supervised = signals.supervise(engine.clone());
+    let supervisor = runtime.spawn(async move { leave_at_once(&supervised.await, terminal) });
+    let watching = watch();
+
+    let (front, waiting) = Front::of(&work);
+    let arguments = arguments(cli, waiting.len());
+    let trials = std::thread::spawn(move || run_trials(&arguments, waiting));
+    let results = all_rounds(runtime, &engine, &begun, work, &front, terminal);
+    front.close(&results);
+    if let Err(panic) = trials.join() {
+        panic::resume_unwind(panic);
+    }
+    let ended = runtime.block_on(async {
+        let session = engine.end().await?;
+        if let Some(store) = store {
+            store.close().await?;
+        }
+        Ok::<_, StoreError>(session)
+    });
+    let session = ended.unwrap_or_else(|error| {
+        terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
+        Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..begun }
+    });
+    supervisor.abort();
+    // The view ends when nobody is left who could tell it something.
+    drop(engine);
+    let _ = watching.join();
+    Ok((session, results))
+}
+
+/// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.
+async fn adopt(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
+    for some in restored.chunks(AT_ONCE) {
+        let mut written = tokio::task::JoinSet::new();
+        for result in some {
+            let (store, session, result) = (store.clone(), session.id.clone(), Arc::clone(result));
+            written.spawn(async move { store.finished(&session, &result).await });
+        }
+        while let Some(written) = written.join_next().await {
+            written.unwrap_or(Ok(()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Round after round, until there is nothing to run again. All results, in the order of their endings.
+fn all_rounds(
+    runtime: &Runtime,
+    engine: &Engine,
+    session: &Session,
+    work: Work,
+    front: &Front,
+    terminal: Terminal,
+) -> Vec<Arc<CaseResult>> {
+    let Work { before, mut begun, cases, policy, adjustments } = work;
+    let mut due: Vec<&TestCase> = cases.iter().collect();
+    let mut number = 1;
+    let mut results = before.clone();
+    before.iter().for_each(|result| engine.recall(Arc::clone(result)));
+    loop {
+        let known: BTreeSet<CaseName> = {
+            let of_this_round = results.iter().filter(|result| result.attempt == number).map(|result| result.name.clone());
+            of_this_round.chain(begun.iter().filter(|turn| turn.attempt == number).map(|turn| (*turn.name).clone())).collect()
+        };
+        let taken_up: Vec<Turn> = begun.extract_if(.., |turn| turn.attempt == number).collect();
+        let fresh = due.iter().filter(|case| !known.contains(&case.name));
+        let turns: Vec<Turn> = taken_up.into_iter().chain(fresh.map(|case| Turn::of(case, &adjustments, number))).collect();
+        for result in engine.submit_all(turns) {
+            front.follow(runtime, result);
+        }
+        results.clone_from(&before);
+        results.extend(runtime.block_on(engine.finish()));
+        let all: Vec<&CaseResult> = results.iter().map(AsRef::as_ref).collect();
+        let elapsed = clock::now().since(session.started);
+        match rounds::next(policy, Round { number, results: &all, elapsed, cut_short: engine.is_closed() }) {
+            Next::Over(why) => {
+                why.iter().for_each(|why| terminal.note(&format!("note: {why}")));
+                return results;
+            }
+            Next::Again(names) => {
+                due = cases.iter().filter(|case| names.contains(&case.name)).collect();
+                if due.is_empty() {
+                    return results;
+                }
+                number += 1;
+                let count = u32::try_from(due.len()).unwrap_or(u32::MAX);
+                engine.begin_round(count, said_of(policy, number, due.len()));
+            }
+        }
+    }
+}
+
+/// `Retrying 2 failed case(s) (retry 1/3)`: ReFrame's line.
+fn said_of(policy: Policy, number: u32, cases: usize) -> String {
+    match policy {
+        // With `on_disruption: retry` there are retries that nobody has counted beforehand.
+        Policy::Retry { max, .. } if max >= number - 1 => format!("Retrying {cases} failed case(s) (retry {}/{max})", number - 1),
+        Policy::Retry { .. } => format!("Retrying {cases} disrupted case(s) (retry {})", number - 1),
+        Policy::Rerun { times } => format!("Running {cases} case(s) again (run {number}/{})", times + 1),
+        Policy::Until(_) => format!("Running {cases} case(s) again (run {number})"),
+    }
+}
+
+/// What libtest's harness waits for: a case's result when no round can change it any more.
+struct Front {
+    policy: Policy,
+    waiting: Arc<Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>>,
+}
+
+impl Front {
+    /// One trial for every case that runs.
+    fn of(work: &Work) -> (Self, Vec<Submitted>) {
+        let taken_up = work.begun.iter().map(|turn| (&turn.name, turn.scheduler));
+        let fresh = work.cases.iter().map(|case| (&case.name, case.place.partition.scheduler));
+        let known: BTreeSet<&CaseName> = work.before.iter().map(|result| &result.name).collect();
+        let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
+        for (name, scheduler) in taken_up.chain(fresh) {
+            if !known.contains(&**name) && !waiting.contains_key(&**name) {
+                let (sender, result) = oneshot::channel();
+                waiting.insert((**name).clone(), sender);
+                submitted.push(Submitted { case: (**name).clone(), scheduler, result });
+            }
+        }
+        (Self { policy: work.policy, waiting: Arc::new(Mutex::new(waiting)) }, submitted)
+    }
+
+    /// Hands an attempt's result on if it is the case's last.
+    fn follow(&self, runtime: &Runtime, result: oneshot::Receiver<Arc<CaseResult>>) {
+        let (policy, waiting) = (self.policy, Arc::clone(&self.waiting));
+        runtime.spawn(async move {
+            if let Ok(result) = result.await
+                && rounds::is_settled(policy, &result)
+            {
+                tell(&waiting, result);
+            }
+        });
+    }
+
+    /// Hands on what is left: nothing runs any more.
+    fn close(self, results: &[Arc<CaseResult>]) {
+        results.iter().rev().for_each(|result| tell(&self.waiting, Arc::clone(result)));
+    }
+}
+
+fn tell(waiting: &Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>, result: Arc<CaseResult>) {
+    let waits = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
+    waits.map(|waits| waits.send(result));
+}
+
+/// libtest's printer panics when its reader goes away (`--format json | head`). The session goes on: its results are
+/// wanted all the same.
+fn run_trials(arguments: &libtest_mimic::Arguments, submitted: Vec<Submitted>) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !is_broken_pipe(panic.payload()) {
+            usual(panic);
+        }
+    }));
+    if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(|| trials::run(arguments, submitted)))
+        && !is_broken_pipe(&*cause)
+    {
+        panic::resume_unwind(cause);
+    }
+}
+
+fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
+    panic.downcast_ref::<String>().is_some_and(|text| text.contains("BrokenPipe"))
+}
+
+/// A person reads our lines; a tool that asked for a format reads libtest's.
+fn arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
+    use libtest_mimic::FormatSetting;
+    match cli.output.format {
+        None => trials::silent(),
+        Some(args::TestFormat::Pretty) => trials::printing(FormatSetting::Pretty, cases),
+        Some(args::TestFormat::Terse) => trials::printing(FormatSetting::Terse, cases),
+        Some(args::TestFormat::Json) => trials::printing(FormatSetting::Json, cases),
+    }
+}
+
+/// The second signal: says what may be left and ends the process.
+fn leave_at_once(left: &[InFlight], terminal: Terminal) {
+    view::take_down();
+    terminal.note("second signal: leaving at once");
+    for flight in left {
+        terminal.note(&format!("may be left: {} ({}), in {}", flight.case, flight.job.identifier, flight.job.stage.display()));
+    }
+    if !left.is_empty() {
+        terminal.note("end what is left with: muster sweep");
+    }
+    NoEcho::end();
+    std::process::exit(EXIT_INTERRUPTED.into());
+}

@@ -1,0 +1,104 @@
+//! `--restore-session`: the results of an earlier session, among which a new one runs the rest.
+//!
+//! What a killed session left running is ended first: two runs of one case at the same time would measure each other.
+
+use crate::{args::Cli, commands::results::alive, settings::Places, terminal::Terminal, wire};
+use anyhow::{Context, bail};
+use muster_core::{
+    case::CaseName,
+    error::chain,
+    result::CaseResult,
+    rounds::{self, Restored},
+    scheduler::Disposition,
+    test_case::TestCase,
+};
+use muster_store::{Reader, SessionState, Store};
+use std::{collections::BTreeMap, path::Path, time::Duration};
+use tokio::{runtime::Runtime, time::timeout};
+
+/// Ending one job takes no longer.
+const END_LIMIT: Duration = Duration::from_mins(1);
+
+/// Divides the selected cases into those that run and those whose results are taken over.
+pub(super) fn restore(
+    cli: &Cli,
+    named: &str,
+    cases: &mut Vec<TestCase>,
+    runtime: &Runtime,
+    terminal: Terminal,
+) -> anyhow::Result<Vec<CaseResult>> {
+    let database = Places::of(cli).database;
+    let selected: Vec<&CaseName> = cases.iter().map(|case| &*case.name).collect();
+    let mut taken: BTreeMap<CaseName, CaseResult> = BTreeMap::new();
+    let mut again = None;
+    for named in named.split(',') {
+        let Restored { again: runs, results } =
+            runtime.block_on(one(&database, named, &selected, cli.rounds.failed, terminal))?;
+        for result in results {
+            taken.insert(result.name.clone(), result);
+        }
+        // What any of the sessions can give, need not run.
+        again = Some(match again {
+            None => runs,
+            Some(before) => runs.intersection(&before).cloned().collect(),
+        });
+    }
+    let again = again.unwrap_or_default();
+    taken.retain(|name, _| !again.contains(name));
+    cases.retain(|case| again.contains(&case.name));
+    terminal.note(&format!("{} case(s) are restored, {} run", taken.len(), cases.len()));
+    Ok(taken.into_values().collect())
+}
+
+async fn one(database: &Path, named: &str, selected: &[&CaseName], failed: bool, terminal: Terminal) -> anyhow::Result<Restored> {
+    let reader = Reader::open(database).await?;
+    let row = match named {
+        "latest" => {
+            let newest = reader.sessions(1, &alive).await?.pop();
+            newest.with_context(|| format!("no session is stored in {}", reader.path().display()))?
+        }
+        prefix => reader.session(prefix, &alive).await?,
+    };
+    let id = &row.session.id;
+    if row.state == SessionState::Running {
+        let owner = &row.owner;
+        bail!("session {id} is still running, as process {} on {}: end that first, or wait", owner.pid, owner.host);
+    }
+    if row.state == SessionState::Interrupted {
+        end_what_runs(&reader, database, id, terminal).await?;
+    }
+    let results = reader.results(id).await?;
+    Ok(rounds::restore(selected, &row.session, &results, failed))
+}
+
+/// Ends the jobs of a session whose process is gone.
+async fn end_what_runs(
+    reader: &Reader,
+    database: &Path,
+    session: &muster_core::case::SessionId,
+    terminal: Terminal,
+) -> anyhow::Result<()> {
+    let mut left = reader.unfinished(session).await?;
+    left.retain(|row| !wire::dies_with_the_harness(row.job.scheduler));
+    if left.is_empty() {
+        return Ok(());
+    }
+    let wired = wire::schedulers(left.iter().map(|row| (row.name.partition.clone(), row.job.scheduler)))?;
+    let store = Store::open(database).await?;
+    for row in &left {
+        let Some(scheduler) = wired.schedulers.get(&row.name.partition) else { continue };
+        let why = match timeout(END_LIMIT, scheduler.cleanup(&row.job, Disposition::Delete)).await {
+            Ok(Ok(leftovers)) if leftovers.items.is_empty() => {
+                store.cleaned(&row.job);
+                continue;
+            }
+            Ok(Ok(leftovers)) => leftovers.items.join("; "),
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "no answer".to_owned(),
+        };
+        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `muster sweep`", row.name));
+    }
+    store.close().await?;
+    wired.close().await;
+    Ok(())
+}

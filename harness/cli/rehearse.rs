@@ -1,0 +1,100 @@
+//! `--rehearse`: what is played in the place of every workload, so that an author sees the verdict before a cluster is asked.
+//!
+//! A file that ends in `.yaml` or `.yml` is a play of the `fake` scheduler (docs/fake.md), whose logs may be in files beside it.
+//! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
+
+use anyhow::{Context, bail};
+use muster_core::{
+    Value,
+    diagnostic::{self, Sources},
+    yaml,
+};
+use muster_runner::fake;
+use serde_json::json;
+use std::{fs, path::Path};
+
+/// Reads what is to be played.
+///
+/// # Errors
+/// A file that cannot be read, or is no play.
+pub fn play(path: &Path) -> anyhow::Result<Value> {
+    let text = read(path)?;
+    let is_play = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if !is_play {
+        return Ok(json!({ "logs": sections(&text) }));
+    }
+    let mut sources = Sources::default();
+    let file = sources.add(&path.display().to_string(), text.as_str());
+    let parsed = yaml::parse(file, &text);
+    let mut diagnostics = parsed.diagnostics;
+    let play = parsed.documents.first().map_or(Ok(Value::Null), yaml::to_value);
+    let mut play = play.unwrap_or_else(|mut mistakes| {
+        diagnostics.append(&mut mistakes);
+        Value::Null
+    });
+    if diagnostics.is_empty() {
+        logs_from_files(&mut play, path)?;
+        diagnostics = fake::check(&play).err().unwrap_or_default();
+    }
+    if diagnostics.is_empty() {
+        return Ok(play);
+    }
+    bail!("{}", diagnostic::render(&diagnostics, &sources, false).trim_end().to_owned());
+}
+
+/// Puts the text of files in the place of their names: `logs: [{ file: pod-0.log }]`.
+fn logs_from_files(play: &mut Value, path: &Path) -> anyhow::Result<()> {
+    let logs = play.get_mut("logs").and_then(Value::as_array_mut);
+    for log in logs.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let Some(file) = log.remove("file") else { continue };
+        let Some(name) = file.as_str() else { bail!("{}: `file` of a log is the path of a text", path.display()) };
+        log.insert("text".to_owned(), read(&path.with_file_name(name))?.into());
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("--rehearse {} cannot be read", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A log as one section, or the sections that `-------NAME-------` divides a stdout of Muster's into.
+fn sections(text: &str) -> Vec<Value> {
+    let name =
+        |line: &str| Some(line.strip_prefix("-------")?.strip_suffix("-------")?.to_owned()).filter(|name| !name.is_empty());
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match (name(line.trim_end()), sections.last_mut()) {
+            (Some(name), last) => {
+                // The blank line above the next section's name is not the log's.
+                if let Some((_, text)) = last
+                    && text.ends_with("\n\n")
+                {
+                    text.pop();
+                }
+                sections.push((name, String::new()));
+            }
+            (None, Some((_, text))) => text.push_str(line),
+            (None, None) => {}
+        }
+    }
+    if sections.is_empty() {
+        sections.push(("rehearsal".to_owned(), text.to_owned()));
+    }
+    sections.into_iter().map(|(section, text)| json!({ "section": section, "text": text })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stdout_of_musters_comes_apart_into_its_sections() {
+        let text = "kqzvwxyz\n\n-------pod-0-------\nhello\n\nagain\n\n-------pod-1-------\nworld\n";
+        assert_eq!(
+            sections(text),
+            [json!({ "section": "pod-0", "text": "hello\n\nagain\n" }), json!({ "section": "pod-1", "text": "world\n" })]
+        );
+        assert_eq!(sections("a\n-------\nb"), [json!({ "section": "rehearsal", "text": "a\n-------\nb" })]);
+    }
+}

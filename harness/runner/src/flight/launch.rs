@@ -1,0 +1,108 @@
+//! Launching: as often as it takes, as long as the clock for waiting allows.
+
+use super::{Flight, RETRIES, SHORTEST_PAUSE};
+use crate::{
+    clock, journal,
+    record::{End, Record},
+    run_case::panic_message,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    pipeline::{Step, next_step},
+    result::{Clock, Outcome, Phase},
+    scheduler::{JobStatus, Launch},
+    time::format_duration,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{task::JoinError, time::timeout};
+
+/// One attempt takes no longer: after that nobody waits for its answer any more.
+const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+
+/// Why a launch brought no job.
+enum Lost {
+    Failed(SchedulerError),
+    NoAnswer(String),
+}
+
+impl Flight<'_> {
+    /// Launches, as often as it takes and the clock for waiting allows.
+    pub(crate) async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
+        self.context.phase(&self.case, Phase::Launch, None);
+        let mut retries = 0;
+        loop {
+            if self.context.cancel.is_cancelled() {
+                return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
+            }
+            self.take_off();
+            journal::reached(journal::Step::LaunchBegun);
+            let error = match self.launch_once().await {
+                Ok(Launch::Launched(job)) => {
+                    journal::reached(journal::Step::Launched);
+                    record.times.launched = Some(clock::now());
+                    self.job = Arc::new(job);
+                    self.take_off();
+                    if let Some(store) = &self.context.store {
+                        store.launched(&self.job);
+                    }
+                    journal::reached(journal::Step::LaunchStored);
+                    return Ok(());
+                }
+                Ok(Launch::NotNow { why, retry_after }) => {
+                    self.landed();
+                    self.say(Phase::Launch, why.clone());
+                    self.await_room(&why, retry_after).await?;
+                    retries = 0;
+                    continue;
+                }
+                Err(Lost::Failed(error)) => error,
+                Err(Lost::NoAnswer(cause)) => {
+                    // What it asked for may still come, after the cleanup.
+                    record.leftovers.push(self.whatever_is_marked());
+                    return Err(End::infra(Phase::Launch, cause));
+                }
+            };
+            if error.class != Class::Infra || retries == RETRIES {
+                return Err(End::failed(Phase::Launch, &error));
+            }
+            retries += 1;
+            self.pause_before_retry(Phase::Launch, &error, retries).await;
+        }
+    }
+
+    /// One attempt, on a task of its own: once begun it is awaited, whatever happens to the case. Dropped half-way it
+    /// could still create something, after the cleanup.
+    async fn launch_once(&self) -> Result<Launch, Lost> {
+        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
+        let task = tokio::spawn(async move { scheduler.launch(&job).await });
+        let abort = task.abort_handle();
+        match timeout(LAUNCH_LIMIT, task).await {
+            Ok(Ok(answer)) => answer.map_err(Lost::Failed),
+            Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
+            Err(_) => {
+                abort.abort();
+                Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+            }
+        }
+    }
+
+    /// Waits for room, but no longer than `max_pending_time`.
+    async fn await_room(&self, why: &str, retry_after: Duration) -> Result<(), End> {
+        let seen = JobStatus::Pending { why: why.to_owned() };
+        match next_step(&seen, self.clocks.elapsed(), &self.limits, false) {
+            Step::Wait { recheck_in } => {
+                let pause = retry_after.max(SHORTEST_PAUSE);
+                self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
+                Ok(())
+            }
+            _ => Err(self.timed_out(Clock::Pending, Some(&seen), Phase::Launch)),
+        }
+    }
+}
+
+fn what_happened(lost: JoinError) -> String {
+    match lost.try_into_panic() {
+        Ok(panic) => format!("panicked: {}", panic_message(&*panic)),
+        Err(_) => "was cut off".to_owned(),
+    }
+}
