@@ -320,6 +320,9 @@ pub struct Output {
     /// No colours and no live lines
     #[arg(long, help_heading = "Output", global = true)]
     pub nocolor: bool,
+    /// What a tool said that takes us for a test binary of cargo. No flag: see `commands::tests`.
+    #[arg(skip)]
+    pub libtest: Option<libtest_mimic::Arguments>,
     /// Progress in libtest's format, for tools that read it
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub format: Option<TestFormat>,

@@ -53,6 +53,12 @@ pub fn main(argv: &[OsString]) -> ExitCode {
     }
 }
 
+/// Runs checks as the tests of a test binary: libtest's arguments select among the cases of `MUSTER_*`.
+/// `program` is muster itself, which jobs find as `$MUSTER`.
+pub fn tests(default_checks: &str, program: &str) -> ExitCode {
+    commands::tests::tests(default_checks, program)
+}
+
 fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli: &Cli = &parsed.cli;
     match &cli.command {

@@ -6,7 +6,11 @@ use muster_k8s::{
     contexts::{ContextError, Contexts},
 };
 use muster_runner::{fake::FakeScheduler, local::LocalScheduler};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 /// Why a partition cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -100,9 +104,12 @@ pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> 
     Ok(wired)
 }
 
+/// The program itself, where it is not the one that runs: in a test binary.
+pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
 /// Local jobs find this very program as `$MUSTER`: its kernels measure a machine that has nothing else installed.
 fn local_scheduler() -> LocalScheduler {
-    match std::env::current_exe() {
+    match PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok) {
         Ok(program) => LocalScheduler::new().with_harness(program),
         Err(_) => LocalScheduler::new(),
     }

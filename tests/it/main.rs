@@ -7,6 +7,7 @@ mod author;
 mod files;
 mod guide;
 mod k8s;
+mod libtest;
 mod listing;
 mod mistakes;
 mod readme;

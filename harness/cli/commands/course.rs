@@ -344,6 +344,10 @@ fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
 /// A person reads our lines; a tool that asked for a format reads libtest's.
 fn arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
     use libtest_mimic::FormatSetting;
+    if let Some(arguments) = &cli.output.libtest {
+        let test_threads = arguments.test_threads.or_else(|| Some(trials::threads(cases)));
+        return libtest_mimic::Arguments { test_threads, ..arguments.clone() };
+    }
     match cli.output.format {
         None => trials::silent(),
         Some(args::TestFormat::Pretty) => trials::printing(FormatSetting::Pretty, cases),

@@ -16,6 +16,7 @@ mod restore;
 pub mod results;
 pub mod run;
 pub mod sweep;
+pub mod tests;
 
 /// A runtime for a command that talks to the store or to schedulers.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -27,9 +27,20 @@ use std::{path::PathBuf, sync::Arc};
 /// Runs the selection. The exit code is that of [`muster_core::rounds::exit_code`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
+    let selection = selection::select(cli, Depth::Every, terminal.live)?;
+    selected(parsed, selection, command_line, terminal)
+}
+
+/// Runs what is selected already.
+pub(super) fn selected(
+    parsed: &Parsed,
+    mut selection: Selection,
+    command_line: &[String],
+    terminal: Terminal,
+) -> anyhow::Result<u8> {
+    let cli = &parsed.cli;
     let policy = cli.rounds.policy()?;
     let adjustments = Arc::new(adjustments(cli)?);
-    let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     if selection.has_errors() {
         terminal.note("nothing was launched");

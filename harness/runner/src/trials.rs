@@ -52,6 +52,18 @@ pub fn threads(cases: usize) -> usize {
     cases.clamp(1, MAX_THREADS)
 }
 
+/// Whether these arguments ask for a case.
+pub fn is_selected(arguments: &Arguments, case: &CaseName, scheduler: SchedulerKind) -> bool {
+    !arguments.is_filtered_out(&Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str()))
+}
+
+/// Prints these cases as a list, if one is asked for. Without cases: that there are none.
+pub fn list_or_none(arguments: &Arguments, cases: impl IntoIterator<Item = (CaseName, SchedulerKind)>) {
+    let trial =
+        |(case, scheduler): (CaseName, SchedulerKind)| Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str());
+    let _ = libtest_mimic::run(arguments, cases.into_iter().map(trial).collect());
+}
+
 /// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already.
 pub fn run(arguments: &Arguments, cases: Vec<Submitted>) -> Counts {
     let trials = cases.into_iter().map(trial).collect();
