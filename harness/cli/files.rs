@@ -9,7 +9,8 @@ use muster_core::{
 };
 use std::{
     collections::HashSet,
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -57,17 +58,24 @@ pub(crate) fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loade
     }
     let mut loader = Loader::default();
     let mut seen = Seen::default();
+    let mut unread = Vec::new();
     for path in paths {
         for file in check_files(option, path)?.into_iter().filter(|file| seen.is_new(file)) {
-            let text = read(&file).map_err(|cause| FilesError::Unreadable { option, path: file.clone(), cause })?;
-            loader.add(&shown(&file), &text);
+            match read(&file) {
+                Ok(text) => loader.add(&shown(&file), &text),
+                // One mistake among all others.
+                Err(cause) => unread.push(Diagnostic::general(format!("{} cannot be read: {cause}", shown(&file)))),
+            }
         }
     }
     while let Some(path) = loader.wanted().into_iter().next() {
         let text = read(Path::new(&path)).map_err(|error| error.to_string());
         loader.provide(&path, text);
     }
-    Ok(loader.finish())
+    let mut loaded = loader.finish();
+    loaded.num_documents += unread.len();
+    loaded.diagnostics.extend(unread);
+    Ok(loaded)
 }
 
 /// The check files below a path: itself, or those of a folder.
@@ -202,10 +210,25 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The text of a file.
+/// The text of a file. A device or a pipe may never end: no more is read than a file may have.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
-    let bytes = fs::read(path)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(yaml::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    if bytes.len() > yaml::MAX_BYTES {
+        return Err(wrong(format!("it has more than {} bytes, which is the limit", yaml::MAX_BYTES)));
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(wrong("it is UTF-16 text; save it as UTF-8".to_owned()));
+    }
+    let line = |at: usize| bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(wrong(format!("it is no text: line {} holds a zero byte", line(at))));
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(wrong(format!("line {} is not UTF-8 text; save the file as UTF-8", line(error.valid_up_to())))),
+    }
 }
 
 /// A path without a leading `./`, as the user would type it.

@@ -4,6 +4,7 @@ mod sandbox;
 
 mod attach;
 mod author;
+mod bad_input;
 mod files;
 mod guide;
 mod k8s;

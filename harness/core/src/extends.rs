@@ -9,6 +9,11 @@ use crate::{
 };
 use std::collections::HashMap;
 
+/// How long a chain of bases may be.
+const MAX_CHAIN: usize = 64;
+/// How many bases a check may be laid over, each counted as often as it is reached.
+const MAX_BASES: usize = 1_000;
+
 /// Where a base is: `base.yaml#name`, or `#name` for the same file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BaseName {
@@ -46,7 +51,8 @@ pub struct Library<'a> {
 /// Lays a check over its bases, and says whether all of them were there.
 pub fn resolve(check: &Node, library: &Library<'_>, diagnostics: &mut Vec<Diagnostic>) -> (Node, bool) {
     let own = check.get("name").and_then(Node::text).unwrap_or("this check");
-    let mut laying = Laying { library, trail: vec![(check.span.file, own.to_owned())], is_whole: true, diagnostics };
+    let mut laying =
+        Laying { library, trail: vec![(check.span.file, own.to_owned())], num_bases: 0, is_whole: true, diagnostics };
     let tree = laying.lay(check);
     (tree, laying.is_whole)
 }
@@ -56,6 +62,7 @@ struct Laying<'a> {
     library: &'a Library<'a>,
     /// The checks between the first one and this one: by file too, for a base may have the name of what extends it.
     trail: Vec<(FileId, String)>,
+    num_bases: usize,
     is_whole: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -102,6 +109,18 @@ impl Laying<'_> {
                 None => diagnostic,
             }));
         };
+        self.num_bases += 1;
+        if self.trail.len() > MAX_CHAIN {
+            let message = format!("this chain of bases is longer than {MAX_CHAIN}");
+            // Every check further up has the same chain below it.
+            let is_told = self.diagnostics.iter().any(|known| known.message == message);
+            return Err((!is_told).then(|| Diagnostic::error(span, message).hint("write what they say into one of them")));
+        }
+        if self.num_bases > MAX_BASES {
+            let message = format!("a check is laid over more than {MAX_BASES} bases, each counted as often as it is reached");
+            let diagnostic = Diagnostic::error(span, message).hint("let it extend each of them once");
+            return Err((self.num_bases == MAX_BASES + 1).then_some(diagnostic));
+        }
         self.trail.push(place);
         let base = inheritable(&self.lay(base));
         self.trail.pop();
