@@ -4,6 +4,8 @@
 //! cannot be (no root, no container runtime), every test is ignored, and the reason is printed; with
 //! `MUSTER_CLUSTER_TESTS=required`, as in CI, that is a failure. `MUSTER_CLUSTER_TESTS=off` leaves them out.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod suite;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};

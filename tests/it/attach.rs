@@ -1,27 +1,13 @@
 //! A harness that is killed at any step of a case's life, and another that goes on.
 
-use crate::sandbox::{Ended, Sandbox};
+use crate::{
+    common::STEPS,
+    sandbox::{Ended, Sandbox},
+};
 use serde_json::Value;
 
 const CHECK: &str = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\n\
                      executable: 'echo $MARK >> ../ran; sleep 0.2; echo hello'\nenv_vars: { MARK: 'case ${{ n }}' }\nsanity: [{ found: hello }]\n";
-
-/// The steps of `runner::journal`, in order.
-const STEPS: [&str; 13] = [
-    "planned",
-    "intent-stored",
-    "launch-begun",
-    "launched",
-    "launch-stored",
-    "seen",
-    "running",
-    "ended",
-    "log-drained",
-    "judged",
-    "cleaned-up",
-    "result-stored",
-    "told",
-];
 
 /// Runs three cases and kills the harness when the second one has done a step.
 fn killed_at(step: &str) -> Option<Sandbox> {

@@ -1,5 +1,7 @@
 //! Behaviour of the whole program, as its users see it: every test runs the real binary in a folder of its own.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod sandbox;
 
 mod attach;

@@ -4,7 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
@@ -74,15 +73,6 @@ impl Sandbox {
     pub(crate) fn ended(&self, raw: &Output) -> Ended {
         let text = |bytes: &[u8]| comparable(&String::from_utf8_lossy(bytes), self.folder.path());
         Ended { code: raw.status.code(), stdout: text(&raw.stdout), stderr: text(&raw.stderr) }
-    }
-}
-
-/// Waits until something holds; fails the test after `limit`.
-pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ctrl-C and `kill -9` at the worst moment: nothing is lost, and what is left can be swept.
 
-use crate::sandbox::{Sandbox, eventually};
+use crate::{common::eventually, sandbox::Sandbox};
 use std::{
     process::{Child, Command},
     time::Duration,

@@ -1,6 +1,6 @@
 //! A reader that goes away, places that cannot be written, company, and what jobs leave behind.
 
-use crate::sandbox::{Sandbox, eventually};
+use crate::{common::eventually, sandbox::Sandbox};
 use insta::assert_snapshot;
 use std::{
     fmt::Write,

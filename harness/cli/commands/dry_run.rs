@@ -16,7 +16,7 @@ use muster_core::{
     workload::Program,
     yaml,
 };
-use muster_k8s::{contexts::Contexts, plan::Plan, rehearsal::Rehearsal};
+use muster_k8s::{Kubernetes, contexts::Contexts, plan::Plan};
 use std::fmt::Write;
 
 /// Prints every selected case's script or objects.
@@ -32,7 +32,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     } else {
         Contexts::unknown()
     };
-    let mut server = if how == DryRun::Server { Some((runtime()?, Rehearsal::default())) } else { None };
+    let server = if how == DryRun::Server { Some((runtime()?, Kubernetes::new(contexts.clone()))) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
@@ -45,8 +45,8 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
                 }
             };
             text += &shown;
-            if let (Some((runtime, rehearsal)), Some(plan)) = (&mut server, plan) {
-                match runtime.block_on(rehearsal.ask(&plan.handle)) {
+            if let (Some((runtime, kubernetes)), Some(plan)) = (&server, plan) {
+                match runtime.block_on(kubernetes.rehearse(&plan.handle)) {
                     Ok(warnings) => text += &accepted(&warnings),
                     Err(error) => {
                         refused += 1;

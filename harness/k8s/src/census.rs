@@ -12,8 +12,8 @@ use crate::{
     client::{
         Cluster, Selection,
         error::{ApiError, Why},
-        rfc3339,
     },
+    clock,
     handle::{CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, Object, Resource, SESSION_LABEL},
     kind::Kinds,
     lease,
@@ -152,9 +152,8 @@ fn found(place: &ClusterPlace, identifier: Identifier, mut objects: Vec<Object>,
         texts.next().map(str::to_owned)
     };
     let session = SessionId(of_any("labels", SESSION_LABEL).unwrap_or_default());
-    let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| text.parse::<jiff::Timestamp>().ok());
-    let kept =
-        of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, |time| Kept::Until(Timestamp(time.as_microsecond()))));
+    let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| clock::parse(&text));
+    let kept = of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, Kept::Until));
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
     let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
     let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
@@ -178,7 +177,7 @@ impl Found {
         let kept = match self.kept {
             None => String::new(),
             Some(Kept::Unknown) => ", kept".to_owned(),
-            Some(Kept::Until(time)) => format!(", kept until {}", rfc3339(time).unwrap_or_default()),
+            Some(Kept::Until(time)) => format!(", kept until {}", clock::rfc3339(time).unwrap_or_default()),
         };
         let Job { case, identifier, session, .. } = &self.job;
         format!("{case} ({identifier}, session {session}): {} in {}{kept}", objects.join(", "), self.place)
@@ -211,7 +210,7 @@ mod tests {
         let handle = Handle::of(&found.job).unwrap();
         assert_eq!((handle.workload().map(|object| object.name.as_str()), found.lease), (Some("rfm-x-abcdefgh"), Some(false)));
         insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");
-        let day = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_microsecond());
+        let day = |text: &str| clock::parse(text).unwrap();
         let kept = found.kept.unwrap();
         assert!(kept.is_over(day("2026-01-02T00:00:00Z")) && !kept.is_over(day("2026-01-01T23:59:59Z")));
         assert!(!Kept::Unknown.is_over(day("2126-01-01T00:00:00Z")));

@@ -6,13 +6,13 @@
 //! Not here: fetching anything, and writing the files.
 
 use crate::{
+    clock,
     handle::{ClusterPlace, Handle, LABEL},
     observed::{Observed, Seen, SeenPod},
-    sections::timestamp,
     status::trouble,
 };
-use k8s_openapi::{api::core::v1::Event, jiff};
-use muster_core::{Value, shell, time::Timestamp};
+use k8s_openapi::api::core::v1::Event;
+use muster_core::{Value, shell};
 use std::{fmt::Write, sync::Arc};
 
 /// What stands where something was left out.
@@ -22,7 +22,7 @@ const MASK: &str = "***";
 /// be empty are not there.
 pub fn files(handle: &Handle, observed: &Observed) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let is_own_pod = handle.workload().is_some_and(|own| own.resource.group.is_empty() && own.resource.kind == "Pod");
+    let is_own_pod = handle.workload().is_some_and(|own| own.resource.is_pod());
     if let (Seen::Present(owner) | Seen::Gone(owner), false) = (&observed.workload, is_own_pod && !observed.pods.is_empty()) {
         files.push(("owner.yaml".to_owned(), yaml(&redacted(owner))));
     }
@@ -42,7 +42,7 @@ pub fn look(handle: &Handle, observed: &Observed) -> Vec<String> {
     let Some(workload) = handle.workload() else { return Vec::new() };
     let resource = workload.resource.for_kubectl();
     let mut commands = vec![kubectl(&handle.place, &["describe", &resource, &workload.name])];
-    let is_pod = workload.resource.group.is_empty() && workload.resource.kind == "Pod";
+    let is_pod = workload.resource.is_pod();
     let id = workload.manifest.pointer("/metadata/labels").and_then(|labels| labels.get(LABEL)?.as_str());
     if let (Some(id), false) = (id, is_pod) {
         commands.push(kubectl(&handle.place, &["get", "pods", "-o", "wide", "-l", &format!("{LABEL}={id}")]));
@@ -164,7 +164,7 @@ fn row(event: &Arc<Event>) -> [String; 6] {
     let about = &event.involved_object;
     let kind = about.kind.as_deref().unwrap_or_default().to_lowercase();
     [
-        trouble::last(event).map_or_else(|| "-".to_owned(), shown),
+        trouble::last(event).and_then(clock::shown).unwrap_or_else(|| "-".to_owned()),
         one_line(event.type_.as_deref().unwrap_or("-")),
         one_line(trouble::reason(event)),
         one_line(&format!("{kind}/{}", about.name.as_deref().unwrap_or_default())),
@@ -191,11 +191,6 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
 
 fn phase(seen: &SeenPod) -> &str {
     seen.pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("-")
-}
-
-fn shown(time: Timestamp) -> String {
-    let time = jiff::Timestamp::from_microsecond(time.0).ok().filter(|time| timestamp(*time).0 > 0);
-    time.map_or_else(|| "-".to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 fn yaml(value: &Value) -> String {

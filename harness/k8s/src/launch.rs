@@ -161,7 +161,7 @@ impl Attempt<'_> {
     /// Objects that were created before there was no room: whoever waits holds nothing.
     async fn take_back(&self, created: &[Object]) -> Result<(), SchedulerError> {
         for object in created.iter().rev() {
-            let how = Deletion { propagation: Propagation::Background, uid: object.uid.clone(), grace_seconds: None };
+            let how = Deletion { propagation: Propagation::Background, uid: object.uid.clone() };
             self.tenancy.cluster.delete(&object.resource, &object.name, &how).await.map_err(ApiError::classify)?;
         }
         Ok(())

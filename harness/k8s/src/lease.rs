@@ -10,7 +10,6 @@ use crate::{
     client::{
         Cluster, Deletion, Propagation, Selection,
         error::{ApiError, Why},
-        rfc3339,
     },
     clock,
     handle::{Resource, SESSION_LABEL},
@@ -53,7 +52,7 @@ impl Lease {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(task) = task else { return };
         task.abort();
-        let how = Deletion { propagation: Propagation::Background, uid: None, grace_seconds: None };
+        let how = Deletion { propagation: Propagation::Background, uid: None };
         if let Err(error) = self.cluster.delete(&resource(), &name(&self.session), &how).await
             && error.why() != Why::NotAllowed
         {
@@ -98,7 +97,7 @@ async fn keep(cluster: Arc<Cluster>, session: SessionId) {
 
 async fn create(cluster: &Cluster, session: &SessionId) -> Result<Value, ApiError> {
     let metadata = json!({"name": name(session), "labels": {SESSION_LABEL: session.0}});
-    let now = micro_time();
+    let now = clock::micro_time(clock::now());
     let spec = json!({
         "holderIdentity": format!("muster-{session}"),
         "leaseDurationSeconds": LIVES.as_secs(),
@@ -110,7 +109,7 @@ async fn create(cluster: &Cluster, session: &SessionId) -> Result<Value, ApiErro
 }
 
 async fn renew(cluster: &Cluster, session: &SessionId, mut lease: Value) -> Result<Value, ApiError> {
-    lease["spec"]["renewTime"] = json!(micro_time());
+    lease["spec"]["renewTime"] = json!(clock::micro_time(clock::now()));
     cluster.replace(&resource(), &name(session), &lease).await
 }
 
@@ -132,15 +131,14 @@ pub(crate) async fn sessions(cluster: &Cluster) -> Result<BTreeMap<SessionId, bo
 
 /// Deletes the Lease of a dead session.
 pub(crate) async fn bury(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
-    let how = Deletion { propagation: Propagation::Background, uid: None, grace_seconds: None };
+    let how = Deletion { propagation: Propagation::Background, uid: None };
     cluster.delete(&resource(), &name(session), &how).await.map(|_| ())
 }
 
 /// One without a time that can be read is taken to be alive.
 fn is_alive(lease: &Value, now: Timestamp) -> bool {
     let spec = &lease["spec"];
-    let renewed = spec["renewTime"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    let Some(renewed) = renewed.map(|time| Timestamp(time.as_microsecond())) else { return true };
+    let Some(renewed) = spec["renewTime"].as_str().and_then(clock::parse) else { return true };
     let lives = spec["leaseDurationSeconds"].as_u64().map_or(LIVES, Duration::from_secs);
     now.since(renewed) <= lives
 }
@@ -153,30 +151,17 @@ fn resource() -> Resource {
     Resource { plural: Some("leases".into()), ..Resource::of("coordination.k8s.io/v1", "Lease") }
 }
 
-/// With six digits, as a `MicroTime` has.
-fn micro_time() -> String {
-    let text = rfc3339(clock::now()).unwrap_or_default();
-    let (whole, fraction) = text.trim_end_matches('Z').split_once('.').unwrap_or((text.trim_end_matches('Z'), ""));
-    format!("{whole}.{fraction:0<6}Z")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_lease_lives_as_long_as_it_says() {
-        let at = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_microsecond());
+        let at = |text: &str| clock::parse(text).unwrap();
         let lease = |renewed: &str| json!({"spec": {"renewTime": renewed, "leaseDurationSeconds": 150}});
         let now = at("2026-01-01T00:05:00Z");
         assert!(is_alive(&lease("2026-01-01T00:02:30.000000Z"), now));
         assert!(!is_alive(&lease("2026-01-01T00:02:29.000000Z"), now));
         assert!(is_alive(&json!({"spec": {}}), now));
-    }
-
-    #[test]
-    fn a_micro_time_has_six_digits() {
-        let time = micro_time();
-        assert_eq!(time.split_once('.').map(|(_, fraction)| fraction.len()), Some(7), "{time}");
     }
 }

@@ -28,7 +28,7 @@ pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod quota;
-pub mod rehearsal;
+mod rehearsal;
 pub mod role;
 mod scheduler;
 pub mod sections;

@@ -3,37 +3,26 @@
 //! Not what only shows later: whether there is a node with room, whether the image can be pulled, what a controller makes of it.
 
 use crate::{
-    client::{Cluster, error::ApiError},
-    handle::{ClusterPlace, Handle, Resource},
+    Kubernetes,
+    client::error::ApiError,
+    handle::{Handle, Resource},
     manifest::{pod_templates, preflight_pod},
 };
 use muster_core::error::SchedulerError;
-use std::{collections::BTreeMap, sync::Arc};
 
-/// Connections, one a place, for a whole `--dry-run=server`.
-#[derive(Default)]
-pub struct Rehearsal {
-    clusters: BTreeMap<ClusterPlace, Arc<Cluster>>,
-}
-
-impl Rehearsal {
+impl Kubernetes {
     /// Sends every object of a plan, and the pods that it will make, to be looked at. Returns what the server warns of.
     ///
     /// # Errors
     /// The first object that the server refuses, or that it did not answer.
-    pub async fn ask(&mut self, handle: &Handle) -> Result<Vec<String>, SchedulerError> {
-        let cluster = if let Some(cluster) = self.clusters.get(&handle.place) {
-            Arc::clone(cluster)
-        } else {
-            let cluster = Cluster::connect(&handle.place).await.map_err(|error| ApiError::from(error).classify())?;
-            Arc::clone(self.clusters.entry(handle.place.clone()).or_insert(cluster))
-        };
+    pub async fn rehearse(&self, handle: &Handle) -> Result<Vec<String>, SchedulerError> {
+        let cluster = self.cluster(&handle.place).await?;
         let mut warnings = Vec::new();
         for object in &handle.objects {
             let created = cluster.create(&object.resource, &object.manifest, true).await;
             warnings.extend(created.map_err(ApiError::classify)?.warnings);
         }
-        let workload = handle.workload().filter(|object| object.resource.kind != "Pod");
+        let workload = handle.workload().filter(|object| !object.resource.is_pod());
         for (template, _) in workload.map(|object| pod_templates(&object.manifest)).unwrap_or_default() {
             let pod = preflight_pod(&template);
             let created = cluster.create(&Resource::of("v1", "Pod"), &pod, true).await;

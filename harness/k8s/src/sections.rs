@@ -4,10 +4,13 @@
 //! is logged. A native sidecar (an init container that restarts always) is not: it belongs to the platform, not to the
 //! workload, and its end means nothing.
 
-use crate::{handle::Handle, kind::WorkloadRules, selector};
-use k8s_openapi::{api::core::v1::Pod, jiff};
-use muster_core::{stdout::SectionOrigin, time::Timestamp};
+use crate::{clock, handle::Handle, kind::WorkloadRules, selector};
+use k8s_openapi::api::core::v1::Pod;
+use muster_core::stdout::SectionOrigin;
 use std::collections::BTreeMap;
+
+/// Annotation of a pod: the container whose end is the pod's.
+pub(crate) const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 /// A container of a pod, in the order of its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +34,8 @@ impl ContainerLog {
 
 /// Every container of a pod: init containers first, each group in the manifest's order.
 ///
-/// Primary are those that `rules` name, else the one that the pod's annotation `kubectl.kubernetes.io/default-container`
-/// names, else all main containers. A name that the pod does not have counts as not given.
+/// Primary are those that `rules` name, else the one that the pod's [`DEFAULT_CONTAINER`] names, else all main containers. A name that the pod does not have counts as not given.
 pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
-    const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
     let Some(spec) = &pod.spec else { return Vec::new() };
     let has = |name: &str| spec.containers.iter().any(|container| container.name == name);
     let mut deciding: Vec<&str> = rules.primary_containers.iter().map(String::as_str).filter(|name| has(name)).collect();
@@ -68,7 +69,7 @@ pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
         container: several.then(|| container.to_owned()),
         role: role(labels, &handle.rules),
         index: index(pod, labels),
-        created: pod.metadata.creation_timestamp.as_ref().map(|time| timestamp(time.0)).unwrap_or_default(),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default(),
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
     }
 }
@@ -76,11 +77,6 @@ pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
 /// A section's name without the rest of its origin.
 pub fn title(pod: &Pod, container: &str, handle: &Handle) -> String {
     origin(pod, container, handle).title()
-}
-
-/// A time of the API in the core's terms.
-pub(crate) fn timestamp(time: jiff::Timestamp) -> Timestamp {
-    Timestamp(time.as_microsecond())
 }
 
 /// The first role whose selector takes the pod; a pod that none takes comes last.

@@ -2,8 +2,9 @@
 
 use super::{
     manifest::{check, container, job, pod},
-    place::{Place, eventually, kubectl},
+    place::{Place, kubectl},
 };
+use crate::common::eventually;
 use std::{
     process::{Child, Command, Stdio},
     sync::Once,

@@ -2,8 +2,9 @@
 
 use super::{
     manifest::{check, job, pod},
-    place::{Place, eventually},
+    place::Place,
 };
+use crate::common::{STEPS, eventually};
 use std::{process::Command, time::Duration};
 
 fn kill(signal: &str, pid: u32) {
@@ -40,23 +41,6 @@ pub(crate) fn what_a_killed_session_left_is_swept() {
     place.muster(&["sweep"]).expect(0);
     assert_eq!(place.left(), [""; 0]);
 }
-
-/// The steps of `runner::journal`, in order.
-const STEPS: [&str; 13] = [
-    "planned",
-    "intent-stored",
-    "launch-begun",
-    "launched",
-    "launch-stored",
-    "seen",
-    "running",
-    "ended",
-    "log-drained",
-    "judged",
-    "cleaned-up",
-    "result-stored",
-    "told",
-];
 
 fn killed_at(place: &Place, step: &str) {
     place.write("check.yaml", &check(&pod("echo hello; sleep 1"), "parameters: { n: [1, 2, 3] }"));

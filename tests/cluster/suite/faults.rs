@@ -2,8 +2,9 @@
 
 use super::{
     manifest::{check, pod},
-    place::{Place, eventually, fault},
+    place::{Place, fault},
 };
+use crate::common::eventually;
 use std::{thread, time::Duration};
 
 pub(crate) fn a_session_outlives_a_restart_of_the_api_server() {

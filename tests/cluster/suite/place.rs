@@ -1,12 +1,13 @@
 //! A namespace and a folder of its own for each test, and the real binary in them.
 
+use crate::common::eventually;
 use serde_json::Value;
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tempfile::TempDir;
 
@@ -201,13 +202,4 @@ pub(crate) fn fault(args: &[&str]) {
 
 fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
-}
-
-/// Waits until something holds; fails the test after `limit`.
-pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

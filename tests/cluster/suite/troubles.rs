@@ -2,8 +2,9 @@
 
 use super::{
     manifest::{check, job, pod},
-    place::{Place, eventually, kubectl},
+    place::{Place, kubectl},
 };
+use crate::common::eventually;
 use std::time::Duration;
 
 /// Runs a check that cannot pass; its cause must hold all of `words`.

@@ -1,4 +1,6 @@
 //! Kubernetes quantities, exact to the thousandth: `500m`, `2`, `4Gi`, `1e3`.
+//!
+//! Not the one of the code under test, on purpose: a server that shared its arithmetic would make the same mistakes.
 
 use std::{fmt, ops::Add};
 

@@ -1,4 +1,4 @@
-//! Label and field selectors.
+//! Label and field selectors. As `quantity`, written apart from the code under test, so as not to share its mistakes.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! One sentence and one class for every way in which the API server can refuse: the rows of research/kubernetes.md 1.1.
+//! One sentence and one class for every way in which the API server can refuse.
 
 use super::error::{ApiError, Asked, Refused, Why};
 use muster_core::error::{Class, SchedulerError};

@@ -1,4 +1,4 @@
-//! What an API server refused, or why it did not answer; which of the reasons of research/kubernetes.md 1.1 that is.
+//! What an API server refused, or why it did not answer; which of the reasons in [`Why`] that is.
 
 use crate::handle::{ClusterPlace, Resource};
 use serde::Deserialize;
@@ -274,6 +274,12 @@ impl ApiError {
             Self::Refused(refused) => refused.message.clone(),
             other => other.to_string(),
         }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(Box::new(refused))
     }
 }
 

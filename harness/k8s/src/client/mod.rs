@@ -4,7 +4,7 @@
 //! Cluster -create, get, list, patch, replace, delete--> send (counted, bounded, retried)  -> Created | Value | ApiError
 //!         -log, watch---------------------------------> streams (one attempt)             -> bytes, events
 //!         -resolve------------------------------------> discovery (once a group and version)
-//! ApiError -why-> what happened (research/kubernetes.md 1.1) -classify-> SchedulerError, one sentence
+//! ApiError -why-> what happened -classify-> SchedulerError, one sentence
 //! ```
 //! Not done here: deciding. What a refusal means for a case is `launch`'s and `end`'s business, what objects mean is `status`'.
 
@@ -21,7 +21,7 @@ pub(crate) mod testing;
 
 pub use send::jittered;
 
-pub use streams::{LogQuery, WatchEvent, rfc3339};
+pub use streams::{LogQuery, WatchEvent};
 
 use crate::handle::{ClusterPlace, Resource};
 use count::{Counters, RequestKind};
@@ -79,8 +79,6 @@ pub struct Deletion {
     pub propagation: Propagation,
     /// Only if it is still this very object.
     pub uid: Option<String>,
-    /// How long its processes may take; `None`: as its manifest says.
-    pub grace_seconds: Option<u32>,
 }
 
 /// What a deletion has come to so far.
@@ -231,9 +229,6 @@ impl Cluster {
         let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation});
         if let Some(uid) = &how.uid {
             options["preconditions"] = json!({"uid": uid});
-        }
-        if let Some(seconds) = how.grace_seconds {
-            options["gracePeriodSeconds"] = json!(seconds);
         }
         call.body = Some((JSON, options.to_string().into_bytes()));
         match self.send(&call).await {

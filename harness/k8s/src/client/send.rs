@@ -51,11 +51,6 @@ pub(super) struct Answer {
 }
 
 impl Call {
-    pub(super) fn refused(&self, refused: Refused) -> ApiError {
-        let _ = self;
-        ApiError::Refused(Box::new(refused))
-    }
-
     pub(super) fn no_answer(&self, why: impl Into<String>) -> ApiError {
         ApiError::NoAnswer { asked: Box::new(self.asked.clone()), why: why.into() }
     }
@@ -140,7 +135,7 @@ impl Cluster {
         let (code, retry_after) = (response.status(), retry_after(response.headers()));
         let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        Err(call.refused(Refused::new(call.asked.clone(), code.as_u16(), &body, retry_after)))
+        Err(Refused::new(call.asked.clone(), code.as_u16(), &body, retry_after).into())
     }
 
     async fn reconnect(&self) -> Result<(), ApiError> {
@@ -176,7 +171,7 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|error| {
             let code = StatusCode::BAD_GATEWAY.as_u16();
             let message = format!("the answer is not JSON: {error}");
-            call.refused(Refused { message, ..Refused::new(call.asked.clone(), code, b"", None) })
+            Refused { message, ..Refused::new(call.asked.clone(), code, b"", None) }.into()
         })
     }
 }

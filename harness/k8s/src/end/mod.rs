@@ -152,7 +152,7 @@ impl End<'_> {
         // Only what has dependents waits for them; in the background, a pod or a ConfigMap takes one step less.
         let has_dependents = target.is_workload && !target.resource.is_pod();
         let propagation = if has_dependents { Propagation::Foreground } else { Propagation::Background };
-        let how = Deletion { propagation, uid: target.uid.clone(), grace_seconds: None };
+        let how = Deletion { propagation, uid: target.uid.clone() };
         match self.tenancy.cluster.delete(&target.resource, &target.name, &how).await {
             Err(error) if error.why() == Why::Conflict => Ok(Deleted::Absent),
             Err(ApiError::UnknownKind { .. }) => Ok(Deleted::Absent),

@@ -2,10 +2,7 @@
 
 use super::{End, reach, words};
 use crate::{
-    client::{
-        error::{ApiError, Why},
-        rfc3339,
-    },
+    client::error::{ApiError, Why},
     clock, diagnosis,
     handle::{EXPIRES_ANNOTATION, KEPT_LABEL, Object},
     kind::Stop,
@@ -80,7 +77,7 @@ impl End<'_> {
         let expires = clock::now().plus(Duration::from_secs(self.handle.keep_seconds));
         let mut metadata = json!({
             "labels": {KEPT_LABEL: "true"},
-            "annotations": {EXPIRES_ANNOTATION: rfc3339(expires).unwrap_or_default()},
+            "annotations": {EXPIRES_ANNOTATION: clock::rfc3339(expires).unwrap_or_default()},
         });
         if let Some(uid) = &object.uid {
             // Another object of this name is refused with a conflict.

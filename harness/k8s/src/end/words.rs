@@ -1,7 +1,10 @@
 //! What is said of things that do not go.
 
 use super::{LIMIT, Target};
-use crate::handle::{ClusterPlace, Object, Resource};
+use crate::{
+    diagnosis,
+    handle::{ClusterPlace, Object, Resource},
+};
 use muster_core::Value;
 
 /// It was told to stop and has not. `silent`: nodes that do not answer, if they are why.
@@ -37,8 +40,7 @@ fn title(resource: &Resource, name: &str) -> String {
 }
 
 fn delete_command(place: &ClusterPlace, resource: &Resource, name: &str) -> String {
-    let context = place.context.as_ref().map(|context| format!("--context {context} ")).unwrap_or_default();
-    format!("`kubectl {context}-n {} delete {} {name}`", place.namespace, resource.for_kubectl())
+    format!("`{}`", diagnosis::kubectl(place, &["delete", &resource.for_kubectl(), name]))
 }
 
 #[cfg(test)]

@@ -14,17 +14,14 @@ use super::{
 };
 use crate::{
     client::Cluster,
+    clock,
     handle::Handle,
     observed::{Assessment, Observed, SeenPod, Verdict},
     sections::{ContainerLog, containers, origin},
     status::{Patience, assess},
 };
 use futures_util::{StreamExt, stream, stream::FuturesUnordered};
-use jiff::Timestamp as Instant;
-use muster_core::{
-    scheduler::{Chunks, JobStatus, LogMarks},
-    time::Timestamp,
-};
+use muster_core::scheduler::{Chunks, JobStatus, LogMarks};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{
     sync::{Mutex, Semaphore, mpsc, watch},
@@ -179,7 +176,7 @@ impl Drive {
 
     /// Is the job over, and if not, when to look again.
     fn is_over(&self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
-        let now = Timestamp(Instant::now().as_microsecond());
+        let now = clock::now();
         let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
         let runs = |seen: &SeenPod| !life::over(seen) && self.runs(seen);
         let over = match verdict {

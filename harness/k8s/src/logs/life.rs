@@ -1,8 +1,8 @@
 //! What an observation says of one container: whether there is a log, and whether it can still grow.
 
 use crate::{
+    clock,
     observed::{Observed, SeenPod},
-    sections::timestamp,
     status::node_is_silent,
 };
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
@@ -98,7 +98,7 @@ fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
 
 fn life(status: &ContainerStatus) -> (Life, Option<Timestamp>) {
     let number = status.restart_count;
-    let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| timestamp(time.0));
+    let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
     let state = status.state.as_ref();
     let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     if let Some(running) = state.and_then(|state| state.running.as_ref()) {

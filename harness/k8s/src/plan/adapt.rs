@@ -5,6 +5,7 @@ use crate::{
     handle::CASE_ANNOTATION,
     kind::{Kinds, Stop, WorkloadRules},
     manifest::{Document, at, each_pod, place, set},
+    sections::DEFAULT_CONTAINER,
 };
 use muster_core::{
     Value,
@@ -18,8 +19,6 @@ use std::time::Duration;
 const SLACK: Duration = Duration::from_mins(5);
 /// What is over stays at least so long: its logs are read, and its verdict is seen.
 const TTL: Duration = Duration::from_hours(1);
-/// Names the container whose end is the pod's.
-const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 /// Adapts all documents, the workload at `main` above all. Returns the notes.
 pub(super) fn adapt(

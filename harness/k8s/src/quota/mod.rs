@@ -17,8 +17,7 @@ pub use line::{Line, SILENT, Turn};
 pub use message::read;
 
 use crate::quantity::Quantity;
-use muster_core::time::format_duration;
-use std::{fmt, time::Duration};
+use std::fmt;
 
 /// What a quota said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,12 +91,6 @@ impl Refusal {
         }
     }
 
-    /// The sentence for somebody who has waited that long for what others hold.
-    pub fn waited(&self, waited: Duration, held_by: &[String]) -> String {
-        let held_by = if held_by.is_empty() { String::new() } else { format!(" (held by pods {})", held_by.join(", ")) };
-        format!("waited {} for {self}{held_by}", format_duration(waited))
-    }
-
     /// The resources that are waited for, as quotas name them.
     pub fn resources(&self) -> impl Iterator<Item = &str> {
         let shortages = match self {
@@ -153,15 +146,6 @@ mod tests {
         insta::assert_snapshot!(exceeded("1Gi", "1536Mi", "2Gi"), @r#"Some(Wait("quota compute: limits.memory requested 1Gi, used 1536Mi, limited 2Gi"))"#);
         insta::assert_snapshot!(exceeded("4Gi", "0", "2Gi"), @r#"Some(NeverFits("limits.memory requested 4Gi, but quota compute has 2Gi at all: ask for less, or have the quota raised"))"#);
         insta::assert_snapshot!(exceeded("1Gi", "0", "0.9G"), @r#"Some(NeverFits("limits.memory requested 1Gi, but quota compute has 900M at all: ask for less, or have the quota raised"))"#);
-    }
-
-    #[test]
-    fn whoever_waited_says_for_what_and_who_has_it() {
-        let message = "exceeded quota: compute, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=6, limited: requests.nvidia.com/gpu=8";
-        let refusal = read(message).unwrap();
-        let waited = Duration::from_secs(310);
-        insta::assert_snapshot!(refusal.waited(waited, &[]), @"waited 5m10s for quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8");
-        insta::assert_snapshot!(refusal.waited(waited, &["a".into(), "b".into()]), @"waited 5m10s for quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8 (held by pods a, b)");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{
     pod::{PodLook, Restarts},
     trouble,
 };
-use crate::sections::timestamp;
+use crate::clock;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
 use muster_core::{scheduler::Exit, time::Timestamp};
 
@@ -62,7 +62,7 @@ impl PodLook<'_> {
             let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
             let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
             // A container that could not be started is said to have started in 1970.
-            running.or(ended).map(|time| timestamp(time.0)).filter(|time| time.0 > 0)
+            running.or(ended).map(|time| clock::of(time.0)).filter(|time| time.0 > 0)
         };
         let starts =
             self.primaries().flat_map(|status| [state_starts(status.state.as_ref()), state_starts(status.last_state.as_ref())]);
@@ -72,12 +72,12 @@ impl PodLook<'_> {
     pub(super) fn ended(&self) -> Option<Timestamp> {
         let ends =
             self.statuses().chain(self.status.init_container_statuses.iter().flatten()).filter_map(|status| self.end_of(status));
-        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| timestamp(time.0)).filter(|time| time.0 > 0);
+        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| clock::of(time.0)).filter(|time| time.0 > 0);
         let last = if self.is_terminal() { ends.max() } else { self.last_deciding_end() };
-        let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| timestamp(time.0));
+        let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
         let changed = || {
             let conditions = self.status.conditions.iter().flatten();
-            conditions.filter_map(|condition| condition.last_transition_time.as_ref()).map(|time| timestamp(time.0)).max()
+            conditions.filter_map(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0)).max()
         };
         last.or_else(|| deleted().filter(|_| self.is_terminal() || self.seen.gone))
             .or_else(|| changed().filter(|_| self.is_terminal()))
@@ -86,7 +86,7 @@ impl PodLook<'_> {
     fn last_deciding_end(&self) -> Option<Timestamp> {
         let deciding = self.primaries().filter_map(|status| self.end_of(status));
         let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
-        ends.map(|time| timestamp(time.0)).filter(|time| time.0 > 0).max()
+        ends.map(|time| clock::of(time.0)).filter(|time| time.0 > 0).max()
     }
 }
 

@@ -29,11 +29,10 @@ pub use patience::Patience;
 pub(crate) use taken::node_is_silent;
 
 use crate::{
-    handle::Handle,
+    clock,
+    handle::{Handle, Resource},
     observed::{Assessment, Observed, Seen, SeenPod, Verdict},
-    sections::timestamp,
 };
-use k8s_openapi::jiff;
 use muster_core::{
     Value,
     scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
@@ -50,7 +49,7 @@ pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &P
     let verdict = look.verdict(&mut recheck_in);
     let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
     let ever = u32::try_from(observed.pods.len()).unwrap_or(u32::MAX);
-    let is_gang = !look.is("", "Pod") && !look.is("batch", "Job");
+    let is_gang = !look.is(Resource::is_pod) && !look.is(Resource::is_job);
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
     let stuck = (waits || incomplete) && look.left(observed.since, patience.stuck_after).is_none();
     if waits && let Some(left) = look.left(observed.since, patience.stuck_after) {
@@ -75,7 +74,7 @@ struct Look<'a> {
 
 impl<'a> Look<'a> {
     fn verdict(self, recheck_in: &mut Option<Duration>) -> Verdict {
-        match (self.is("", "Pod"), custom::has_rules(self)) {
+        match (self.is(Resource::is_pod), custom::has_rules(self)) {
             (true, false) => self.own_pod(recheck_in),
             (true, true) if self.object().is_none() => self.pod_with_rules(recheck_in),
             _ => self.owned(recheck_in),
@@ -154,7 +153,7 @@ impl<'a> Look<'a> {
             }
             return pods.going(self.handle.expected_pods, false, recheck_in);
         };
-        let (is_job, by_rules) = (self.is("batch", "Job"), custom::has_rules(self));
+        let (is_job, by_rules) = (self.is(Resource::is_job), custom::has_rules(self));
         let owner = if is_job && !by_rules { job::owner(object) } else { custom::owner(self, object) };
         match owner {
             Owner::Succeeded { at } => {
@@ -186,8 +185,8 @@ impl<'a> Look<'a> {
         pods.going(self.handle.expected_pods, !is_job, recheck_in)
     }
 
-    fn is(self, group: &str, kind: &str) -> bool {
-        self.handle.workload().is_some_and(|object| object.resource.group == group && object.resource.kind == kind)
+    fn is(self, kind: fn(&Resource) -> bool) -> bool {
+        self.handle.workload().is_some_and(|object| kind(&object.resource))
     }
 
     /// The workload as it is, or was last.
@@ -248,5 +247,5 @@ fn condition<'v>(object: &'v Value, kind: &str) -> Option<&'v Value> {
 
 /// A time of the API in an untyped object.
 fn time(value: &Value) -> Option<Timestamp> {
-    value.as_str()?.parse::<jiff::Timestamp>().ok().map(timestamp)
+    clock::parse(value.as_str()?)
 }

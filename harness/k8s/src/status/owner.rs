@@ -12,7 +12,10 @@ use super::{
     sooner,
     trouble::Blocked,
 };
-use crate::observed::{Seen, SeenPod, Verdict};
+use crate::{
+    handle::Resource,
+    observed::{Seen, SeenPod, Verdict},
+};
 use muster_core::{
     scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
     time::Timestamp,
@@ -101,7 +104,7 @@ impl<'a> Pods<'a> {
         }
         let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
         let mut failures: Vec<_> = self.all.iter().filter_map(failure).collect();
-        if failures.is_empty() && disruptable && self.look.is("batch", "Job") {
+        if failures.is_empty() && disruptable && self.look.is(Resource::is_job) {
             // A Job that no pod of its own failed: its count of failures went up because pods were deleted.
             failures.extend(self.all.iter().filter_map(deleted));
         }

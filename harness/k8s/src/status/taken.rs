@@ -1,7 +1,7 @@
 //! Who took a pod away: preempted, evicted, its node lost, refused by the kubelet, deleted.
 
 use super::{cause, ends::terminated, pod::PodLook, sooner};
-use crate::sections::timestamp;
+use crate::clock;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use muster_core::{scheduler::Disruption, time::Timestamp};
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(super) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Opt
         let said = cause::said(this.status.message.as_deref());
         return Some(Taken { why: Some(Disruption::Node), cause: format!("the node of {} does not answer{said}", this.place()) });
     }
-    let due = timestamp(this.pod.metadata.deletion_timestamp.as_ref()?.0);
+    let due = clock::of(this.pod.metadata.deletion_timestamp.as_ref()?.0);
     let all_stopped = this.statuses().next().is_some() && this.statuses().all(|status| terminated(status).is_some());
     let silent = node_is_silent(this.pod);
     let tainted =
@@ -112,12 +112,12 @@ pub(super) fn not_finished(this: &PodLook<'_>) -> Option<Taken> {
 /// Its containers had ended before anybody took it away.
 pub(super) fn ended_before(this: &PodLook<'_>) -> bool {
     let disruption = this.condition("DisruptionTarget").filter(|condition| condition.status == "True");
-    let disrupted = disruption.and_then(|condition| condition.last_transition_time.as_ref()).map(|time| timestamp(time.0));
+    let disrupted = disruption.and_then(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0));
     let grace = this.pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
-    let due = this.pod.metadata.deletion_timestamp.as_ref().map(|time| timestamp(time.0));
+    let due = this.pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
     let asked = due.map(|due| Timestamp(due.0.saturating_sub(grace.saturating_mul(1_000_000))));
     let Some(taken) = disrupted.into_iter().chain(asked).min() else { return true };
-    let mut ends = this.primaries().map(|status| Some(timestamp(this.end_of(status)?.finished_at.as_ref()?.0))).peekable();
+    let mut ends = this.primaries().map(|status| Some(clock::of(this.end_of(status)?.finished_at.as_ref()?.0))).peekable();
     ends.peek().is_some() && ends.all(|end| end.is_some_and(|end| end.0 > 0 && end < taken))
 }
 

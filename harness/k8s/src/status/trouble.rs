@@ -1,6 +1,6 @@
 //! What the events say: asked for only while a job does not move.
 
-use crate::{observed::Trouble, quota, sections::timestamp, status::cause::quote};
+use crate::{clock, observed::Trouble, quota, status::cause::quote};
 use k8s_openapi::api::core::v1::Event;
 use muster_core::time::Timestamp;
 use std::sync::Arc;
@@ -116,5 +116,5 @@ pub(crate) fn last(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
     let plain = || event.last_timestamp.as_ref().or(event.first_timestamp.as_ref()).map(|time| time.0);
     let new_style = || event.event_time.as_ref().map(|time| time.0);
-    series.or_else(plain).or_else(new_style).or(event.metadata.creation_timestamp.as_ref().map(|time| time.0)).map(timestamp)
+    series.or_else(plain).or_else(new_style).or(event.metadata.creation_timestamp.as_ref().map(|time| time.0)).map(clock::of)
 }

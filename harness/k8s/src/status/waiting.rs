@@ -7,7 +7,7 @@ use super::{
     pod::{PodLook, PodState, Restarts},
     sooner, trouble,
 };
-use crate::sections::timestamp;
+use crate::clock;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
 use muster_core::time::Timestamp;
 use std::time::Duration;
@@ -225,7 +225,7 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
             (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),
         };
     }
-    let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| timestamp(time.0)).unwrap_or_default();
+    let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default();
     let silent = this.look.patience.scheduler_silent;
     if let Some(left) = this.look.left(created.max(this.look.observed.since), silent) {
         sooner(recheck_in, left);
@@ -237,7 +237,7 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
 
 /// When the kubelet took the pod over, but not before we began to watch: the clocks may differ.
 fn scheduled(this: &PodLook<'_>) -> Timestamp {
-    let started = this.status.start_time.as_ref().map(|time| timestamp(time.0));
+    let started = this.status.start_time.as_ref().map(|time| clock::of(time.0));
     started.unwrap_or_default().max(this.look.observed.since)
 }
 

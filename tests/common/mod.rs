@@ -1,0 +1,32 @@
+//! What the tests on a real cluster and those without one have in common.
+
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// The steps of a case's life (`runner::journal`) at which a debug build can be killed or interrupted, in order.
+pub(crate) const STEPS: [&str; 13] = [
+    "planned",
+    "intent-stored",
+    "launch-begun",
+    "launched",
+    "launch-stored",
+    "seen",
+    "running",
+    "ended",
+    "log-drained",
+    "judged",
+    "cleaned-up",
+    "result-stored",
+    "told",
+];
+
+/// Waits until something holds; fails the test after `limit`.
+pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
+        sleep(Duration::from_millis(20));
+    }
+}
