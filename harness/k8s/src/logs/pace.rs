@@ -5,9 +5,11 @@ use std::time::Duration;
 /// How long what is waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
-    /// A running container that says nothing for so long is asked again: old kubelets stall without a word.
+    /// A running container that has said much, and then nothing for so long, is asked again: after a rotation old kubelets stall
+    /// without a word.
     pub silence: Duration,
-    /// At most so long, for each silence doubles it.
+    /// At most so long, for each silence doubles it. From the beginning so long where nothing can have been rotated: its end, which
+    /// the watch tells, has all of it read.
     pub longest_silence: Duration,
     /// After a broken stream.
     pub pause: Duration,
@@ -24,7 +26,7 @@ impl Default for Pace {
         let (seconds, milliseconds) = (Duration::from_secs, Duration::from_millis);
         Self {
             silence: seconds(30),
-            longest_silence: seconds(240),
+            longest_silence: seconds(3_600),
             pause: milliseconds(200),
             longest_pause: seconds(5),
             lag: seconds(5),

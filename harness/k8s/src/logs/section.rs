@@ -41,6 +41,9 @@ use tokio::{
 /// The node may have rotated the log: it does so at 10 MiB unless told otherwise.
 const ROTATION_IS_NEAR: u64 = 9 << 20;
 
+/// A log of fewer bytes is not suspected of a rotation.
+const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
+
 /// What all sections of a job share.
 pub(super) struct Shared {
     pub cluster: Arc<Cluster>,
@@ -218,7 +221,11 @@ impl Section {
         let mut ended = pin!(self.ended(life));
         let mut is_over = false;
         loop {
-            let quiet = if is_over { lag } else { silence };
+            let quiet = match is_over {
+                true => lag,
+                false if self.reader.received() < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
+                false => silence,
+            };
             let piece = tokio::select! {
                 biased;
                 piece = timeout(quiet, stream.next()) => piece,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! refused ---> stands in line, in the order of its first refusal ---> launched, cancelled: leaves
-//!                '-> silent for two minutes: somebody who died must not hold up the others
+//!                '-> silent for half a minute: who was cancelled, or timed out, must not hold up the others
 //! ```
 //! A case may try when nobody who stands before it waits for a resource that it wants too. So small cases do not starve
 //! a big one, and a case that wants no GPU passes those that wait for GPUs.
@@ -13,8 +13,8 @@ use super::{Demand, Refusal};
 use muster_core::{case::Identifier, time::Timestamp};
 use std::{collections::BTreeSet, time::Duration};
 
-/// Whoever has not tried for so long has left.
-pub const SILENT: Duration = Duration::from_mins(2);
+/// Whoever has not tried for so long has left: twice the longest time between two tries.
+pub const SILENT: Duration = Duration::from_secs(30);
 
 /// Who waits in one namespace, first come first.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl Line {
         self.hear(who, now);
     }
 
-    /// `who` was launched or cancelled.
+    /// `who` was launched, or is given up.
     pub fn leave(&mut self, who: &Identifier) {
         self.waiting.retain(|waiting| waiting.who != *who);
     }
@@ -124,11 +124,11 @@ mod tests {
     #[test]
     fn a_place_in_line_is_kept_however_often_one_is_refused() {
         let mut line = Line::default();
-        for (who, seconds) in [('a', 0), ('b', 1), ('a', 50), ('b', 60), ('a', 100), ('b', 100)] {
+        for (who, seconds) in [('a', 0), ('b', 1), ('a', 15), ('b', 16), ('a', 30), ('b', 31), ('a', 45), ('b', 46)] {
             line.refused(&id(who), &short_of(GPU), at(seconds));
         }
-        assert_eq!(line.may_try(&id('a'), &wants(&[GPU]), at(101)), Turn::Try);
-        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(101)), Turn::Behind(id('a'), GPU.into()));
+        assert_eq!(line.may_try(&id('a'), &wants(&[GPU]), at(50)), Turn::Try);
+        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(50)), Turn::Behind(id('a'), GPU.into()));
     }
 
     #[test]
@@ -136,9 +136,9 @@ mod tests {
         let mut line = Line::default();
         line.refused(&id('a'), &short_of(GPU), at(0));
         line.refused(&id('b'), &short_of(GPU), at(10));
-        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(120)), Turn::Behind(id('a'), GPU.into()));
-        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(121)), Turn::Try);
-        assert_eq!(line.may_try(&id('a'), &wants(&[GPU]), at(122)), Turn::Behind(id('b'), GPU.into()), "it comes back behind");
+        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(30)), Turn::Behind(id('a'), GPU.into()));
+        assert_eq!(line.may_try(&id('b'), &wants(&[GPU]), at(31)), Turn::Try);
+        assert_eq!(line.may_try(&id('a'), &wants(&[GPU]), at(32)), Turn::Behind(id('b'), GPU.into()), "it comes back behind");
     }
 
     #[test]

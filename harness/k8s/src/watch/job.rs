@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::Instant};
 
 /// `Trouble` is fetched at most so often, and less often while it stays the same.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
-const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(1);
+const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(5);
 
 /// A job that somebody watches.
 pub(super) struct Tracked {

@@ -4,7 +4,7 @@
 //! for that is asked for its first line once more: another one than at first proves a rotation. Not noticed: a rotation before
 //! the first request, and one of a pod that is gone by its end.
 
-use super::{Closed, Now, Section, never};
+use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
     client::{LogQuery, error::ApiError, jittered},
     logs::{life::Node, reader::Reader},
@@ -17,8 +17,6 @@ use tokio::time::{sleep, timeout};
 const LAST_READS: u32 = 10;
 /// So often it is repeated because it did not say what it should have.
 const INCOMPLETE_READS: u32 = 3;
-/// A log of fewer bytes is not suspected of a rotation.
-const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
 /// Enough for the time of a line.
 const BEGINNING: usize = 64;
 const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \

@@ -1,0 +1,119 @@
+//! Jobs that have succeeded, and those that run elsewhere.
+
+use super::{complete, container, ended, good, job, running};
+use crate::status::tests::says;
+use crate::status::testing::Scene;
+
+#[test]
+fn a_complete_job_shows_the_exits_of_its_pods() {
+    says!(complete().pod("x-1", &good()).pod("x-0", &good()), @"ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(0)");
+}
+
+#[test]
+fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
+    says!(complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &good()), @"
+    ended @3-@9: x-b@n1 Code(0)
+    note: 1 failed attempt before: pod x-a on n1 exited with 1
+    ");
+    let two = complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &ended("Failed", 2)).pod("x-c", &good());
+    says!(two, @"
+    ended @3-@9: x-c@n1 Code(0)
+    note: 2 failed attempts before: pod x-a on n1 exited with 1, pod x-b on n1 exited with 2
+    ");
+    let state = "{terminated: {exitCode: 0, startedAt: '@3', finishedAt: '@9'}}";
+    let restarted = format!("{{spec: {{restartPolicy: OnFailure}}, status: {{phase: Succeeded, {}}}}}", container(state, 2));
+    says!(complete().pod("x-a", &restarted), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 2 failed attempts before: pod x-a was restarted 2 times
+    ");
+}
+
+#[test]
+fn the_pods_of_a_complete_job_are_waited_for_a_moment() {
+    let scene = || {
+        Scene::job("status: {succeeded: 2, completionTime: '@10', conditions: [{type: Complete, status: 'True', lastTransitionTime: '@10'}]}").pod("x-a", &good())
+    };
+    says!(scene().at(11), @r#"
+    running since @3 on ["n1"]
+    again in 4s
+    "#);
+    says!(scene().pod("x-b", &good()).at(11), @"ended @3-@9: x-a@n1 Code(0), x-b@n1 Code(0)");
+    says!(scene().at(16), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 1 pod of Job x succeeded without being seen to
+    ");
+    says!(scene().object_gone().at(11), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 1 pod of Job x succeeded without being seen to
+    ");
+}
+
+#[test]
+fn a_clock_far_ahead_of_ours_holds_nothing_up() {
+    let scene = |seconds: u32| {
+        Scene::job(&format!(
+            "status: {{succeeded: 1, completionTime: '@{seconds}', conditions: [{{type: Complete, status: 'True'}}]}}"
+        ))
+        .pod("x-a", &running())
+    };
+    says!(scene(12).at(11), @r#"
+    running since @3 on ["n1"]
+    again in 5s
+    "#);
+    says!(scene(600).at(11), @"
+    ended @3-@600: 
+    note: 1 pod of Job x succeeded without being seen to
+    ");
+}
+
+#[test]
+fn pods_that_vanish_before_success_are_a_note() {
+    says!(complete().pod("x-a", &running()).gone(), @"
+    ended @3-@10: 
+    note: 1 pod vanished before the end was seen: x-a
+    ");
+    says!(complete().pod("x-a", &running()).gone().pod("x-b", &good()), @"ended @3-@9: x-b@n1 Code(0)");
+}
+
+#[test]
+fn pods_that_linger_after_a_success_policy_do_not_matter() {
+    says!(job("Complete", "SuccessPolicy", "").pod("x-a", &good()).pod("x-b", &running()), @"ended @3-@9: x-a@n1 Code(0)");
+}
+
+#[test]
+fn no_pod_seen_is_no_success() {
+    says!(complete(), @"
+    ended @10-@10: x@? Unknown
+    cause: Job x says that it has succeeded, but no pod of it was ever seen
+    ");
+}
+
+#[test]
+fn a_job_without_pods_to_run_succeeds_with_a_note() {
+    says!(job("Complete", "CompletionsReached", "spec: {completions: 0}"), @"
+    ended @10-@10: 
+    note: Job x has no pods to run
+    ");
+}
+
+#[test]
+fn a_job_managed_elsewhere_succeeds_without_logs() {
+    says!(job("Complete", "CompletionsReached", "spec: {managedBy: kueue.x-k8s.io/multikueue}"), @"
+    ended @10-@10: 
+    note: Job x is managed by kueue.x-k8s.io/multikueue, which runs its pods elsewhere: their logs are not available
+    ");
+}
+
+#[test]
+fn a_job_that_runs_elsewhere_runs() {
+    let scene = |active: u32| {
+        Scene::job(&format!("{{spec: {{managedBy: kueue.x-k8s.io/multikueue}}, status: {{active: {active}, startTime: '@7'}}}}"))
+    };
+    says!(scene(2).at(20), @"running since @7 on []");
+    says!(scene(0).at(20), @"
+    pending: Job x has no pod yet
+    stuck
+    ");
+}
+
+// Failure.
