@@ -66,7 +66,8 @@ yardstick() {
   job_all=$(compute "$job_run + $job_delete" 1)
 }
 
-requests() { grep -c '"userAgent":"muster' "$audit" || true; }
+# A request that lasts, a log or a watch, has a line for its beginning and one for its end.
+requests() { sed -n 's|.*"auditID":"\([^"]*\)".*"userAgent":"muster/.*|\1|p' "$audit" | sort -u | wc -l; }
 
 yardstick
 printf 'one Job, completions %s, parallelism %s: %s s, and %s s to delete it: %s s\n' "$count" "$at_once" "$job_run" "$job_delete" "$job_all"

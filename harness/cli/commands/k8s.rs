@@ -3,7 +3,7 @@
 use crate::{
     args::{Cli, RoleArgs},
     commands::list,
-    selection::{self, Depth, Selection},
+    selection::{self, Depth},
     settings::Setting,
     terminal::Terminal,
 };
@@ -22,7 +22,10 @@ use muster_k8s::{
     plan::{self, Plan},
     role,
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
+
+/// Mistakes that are told at once.
+const MANY: usize = 100;
 
 /// Prints the least Roles with which the selected cases run.
 pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -31,7 +34,7 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
-    let (mut handles, mistakes) = handles(&selection, &contexts()?);
+    let (mut handles, mistakes) = plans(&selection.cases, &contexts()?, |plan| plan.handle);
     terminal.diagnostics(&mistakes, &selection.sources);
     if !mistakes.is_empty() {
         return Ok(EXIT_USAGE);
@@ -65,19 +68,50 @@ fn text(handles: &[Handle], args: &RoleArgs) -> String {
     text
 }
 
-/// The plans of the selection's cases on Kubernetes, and every reason why there is none.
-fn handles(selection: &Selection, contexts: &Contexts) -> (Vec<Handle>, Vec<Diagnostic>) {
-    let (mut handles, mut mistakes) = (Vec::new(), Vec::new());
+/// What is wrong with the plans of the cases on Kubernetes: told before any case is launched.
+///
+/// # Errors
+/// A kubeconfig that cannot be read.
+pub fn mistakes(cases: &[TestCase]) -> Result<Vec<Diagnostic>, ContextError> {
+    if !cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
+        return Ok(Vec::new());
+    }
+    Ok(plans(cases, &contexts()?, |_| ()).1)
+}
+
+/// The plans of the cases on Kubernetes, or what is wanted of them, and every reason why there is none. On all processors: there
+/// may be ten thousand.
+fn plans<T: Send>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan) -> T + Sync) -> (Vec<T>, Vec<Diagnostic>) {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = cases.len().div_ceil(processors).max(1);
+    let shares: Vec<_> = thread::scope(|scope| {
+        let begun: Vec<_> = cases.chunks(share).map(|share| scope.spawn(|| plans_of(share, contexts, &wanted))).collect();
+        begun.into_iter().map(|share| share.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    let (mut all, mut mistakes) = (Vec::new(), Vec::new());
+    for (plans, found) in shares {
+        all.extend(plans);
+        add_new(&mut mistakes, found);
+    }
+    (all, mistakes)
+}
+
+fn plans_of<T>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan) -> T) -> (Vec<T>, Vec<Diagnostic>) {
+    let (mut plans, mut mistakes) = (Vec::new(), Vec::new());
     let facts = LaunchFacts::rehearsal();
-    for case in selection.cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes()) {
+    for case in cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes()) {
         // Every case was rendered once already, when it was selected.
         let Some(rendered) = case.render(&facts).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
         match planned(case, &rendered.workload, contexts) {
-            Ok(plan) => handles.push(plan.handle),
+            Ok(plan) => plans.push(wanted(plan)),
             Err(found) => add_new(&mut mistakes, found),
         }
+        // Whoever reads so many does not read more.
+        if mistakes.len() > MANY {
+            break;
+        }
     }
-    (handles, mistakes)
+    (plans, mistakes)
 }
 
 /// Where checks on a partition run that do not say so themselves, and who does: its options, written at `site`, else the cluster's.

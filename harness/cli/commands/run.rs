@@ -5,11 +5,10 @@
 //! ```
 
 use crate::{
-    args::Cli,
-    args::Parsed,
+    args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        list, restore,
+        k8s, list, restore,
     },
     quarantine, rehearse,
     selection::{self, Depth, Selection},
@@ -48,6 +47,12 @@ pub(super) fn selected(
     }
     if selection.cases.is_empty() {
         return Ok(list::told_if_empty(&selection, terminal));
+    }
+    let mistakes = if adjustments.play.is_none() { k8s::mistakes(&selection.cases)? } else { Vec::new() };
+    if !mistakes.is_empty() {
+        terminal.diagnostics(&mistakes, &selection.sources);
+        terminal.note("nothing was launched");
+        return Ok(EXIT_USAGE);
     }
     let mut session = session(cli, policy, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;

@@ -3,8 +3,19 @@
 use muster_core::time::Timestamp;
 
 /// Now.
+#[cfg(not(test))]
 pub(crate) fn now() -> Timestamp {
     of(jiff::Timestamp::now())
+}
+
+/// Now, by the clock of the runtime, which tests can pause and advance.
+#[cfg(test)]
+pub(crate) fn now() -> Timestamp {
+    use std::sync::LazyLock;
+    use tokio::time::Instant;
+    static BEGUN: LazyLock<(jiff::Timestamp, Instant)> = LazyLock::new(|| (jiff::Timestamp::now(), Instant::now()));
+    let (then, instant) = *BEGUN;
+    of(then).plus(Instant::now().saturating_duration_since(instant))
 }
 
 /// A time of a typed object.

@@ -73,7 +73,7 @@ impl Handle {
     /// # Errors
     /// When it is another scheduler's, or another version's.
     pub fn of(job: &Job) -> Result<Self, serde_json::Error> {
-        serde_json::from_value(job.handle.clone())
+        Self::deserialize(&job.handle)
     }
 
     /// As it is stored.

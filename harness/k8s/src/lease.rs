@@ -1,7 +1,7 @@
 //! Says to everybody that a session is alive: a Lease in each place that it uses, renewed while it lives.
 //!
 //! ```text
-//! hold (first launch) -> create -> renew every 90 s ... -> release: deleted
+//! hold (first launch) -> create -> renew every two minutes ... -> release: deleted
 //!                          '- no right to it: a note, once; the session runs without
 //! ```
 //! A killed session leaves its Lease, which expires: that is how `muster sweep` on another machine knows that it is dead.
@@ -23,9 +23,9 @@ use std::{
 };
 use tokio::{task::JoinHandle, time::sleep};
 
-const RENEW: Duration = Duration::from_secs(90);
+const RENEW: Duration = Duration::from_mins(2);
 /// Who has not renewed for so long is dead: three renewals may fail.
-const LIVES: Duration = Duration::from_mins(6);
+const LIVES: Duration = Duration::from_mins(8);
 
 /// The Lease of one session in one place.
 pub(crate) struct Lease {

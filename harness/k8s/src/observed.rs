@@ -16,6 +16,8 @@ pub struct Observed {
     pub workload: Seen,
     /// Every pod that was ever seen, oldest first, `managedFields` stripped.
     pub pods: Vec<SeenPod>,
+    /// It was told to stop, and no node of what still runs answers: nobody waits for its logs.
+    pub unreachable: bool,
     /// What was fetched beyond the watch because nothing moves.
     pub trouble: Trouble,
     /// When the first object of it was created, by this machine's clock; the start of all patience.

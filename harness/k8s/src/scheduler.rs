@@ -292,3 +292,6 @@ async fn look_for_trouble(tenancy: &Tenancy, job: &Job) {
         }
     }
 }
+
+#[cfg(test)]
+mod idle;

@@ -2,7 +2,8 @@
 //!
 //! After each of them the store, the stage folder and the scheduler together say what was done, so that `muster attach` goes on
 //! and `muster sweep` leaves nothing. A debug build proves it: `RFM_CRASH_AT=launched` ends the process there as SIGKILL
-//! does, `RFM_CRASH_AT=launched:3` when the third case gets there. In a release build this is nothing.
+//! does, `RFM_CRASH_AT=launched:3` when the third case gets there. `RFM_INTERRUPT_AT` is the same with SIGINT. In a release build
+//! this is nothing.
 
 /// What was just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +40,31 @@ pub(crate) enum Step {
 #[cfg(not(debug_assertions))]
 pub(crate) fn reached(_: Step) {}
 
-/// A step is done: the process ends here if it was told to.
+/// A step is done: if it was told to, the process is killed or interrupted here.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(step: Step) {
+    use rustix::process::{Signal, getpid, kill_process};
     use std::sync::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
     };
-    static CRASH_AT: LazyLock<Option<(String, u32)>> = LazyLock::new(|| {
-        let wanted = std::env::var("RFM_CRASH_AT").ok()?;
-        let (step, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
-        Some((step.to_owned(), times.parse().ok()?))
+    struct Order {
+        step: String,
+        times: u32,
+        signal: Signal,
+        reached: AtomicU32,
+    }
+    static ORDERS: LazyLock<Vec<Order>> = LazyLock::new(|| {
+        let order = |(variable, signal)| {
+            let wanted = std::env::var(variable).ok()?;
+            let (step, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+            Some(Order { step: step.replace('-', ""), times: times.parse().ok()?, signal, reached: AtomicU32::new(0) })
+        };
+        [("RFM_CRASH_AT", Signal::KILL), ("RFM_INTERRUPT_AT", Signal::INT)].into_iter().filter_map(order).collect()
     });
-    static TIMES: AtomicU32 = AtomicU32::new(0);
-    let Some((wanted, times)) = &*CRASH_AT else { return };
-    let name = format!("{step:?}");
-    if name.eq_ignore_ascii_case(&wanted.replace('-', "")) && TIMES.fetch_add(1, Ordering::SeqCst) + 1 == *times {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    for order in ORDERS.iter().filter(|order| format!("{step:?}").eq_ignore_ascii_case(&order.step)) {
+        if order.reached.fetch_add(1, Ordering::SeqCst) + 1 == order.times {
+            let _ = kill_process(getpid(), order.signal);
+        }
     }
 }

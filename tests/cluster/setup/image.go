@@ -25,12 +25,17 @@ type archive struct {
 	files *tar.Writer
 }
 
-// writeImage makes an image of one layer: busybox with a link for each of its applets, and the few files that programs
-// expect of a root file system.
-func writeImage(name, path, busybox string, command []string) error {
-	layer, err := rootFileSystem(busybox)
+// writeImage makes an image of one layer: busybox with a link for each of its applets, the few files that programs expect of a
+// root file system, and what is in the folder `more`, if that is not empty.
+func writeImage(name, path, busybox string, more string, command []string) error {
+	layer, err := rootFileSystem(busybox, more)
 	if err != nil {
 		return err
+	}
+	// What a pod gives as `args` comes behind the one, and in place of the other.
+	start := "Cmd"
+	if more != "" {
+		start = "Entrypoint"
 	}
 	out, err := os.Create(path)
 	if err != nil {
@@ -45,7 +50,7 @@ func writeImage(name, path, busybox string, command []string) error {
 	configAt, err := image.object("application/vnd.oci.image.config.v1+json", map[string]any{
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
-		"config":       map[string]any{"Env": []string{"PATH=/bin:/usr/bin"}, "Cmd": command},
+		"config":       map[string]any{"Env": []string{"PATH=/bin:/usr/bin"}, start: command},
 		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{layerAt.Digest}},
 	})
 	if err != nil {
@@ -74,7 +79,7 @@ func writeImage(name, path, busybox string, command []string) error {
 	return image.files.Close()
 }
 
-func rootFileSystem(busybox string) ([]byte, error) {
+func rootFileSystem(busybox, more string) ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
 		return nil, err
@@ -111,6 +116,11 @@ func rootFileSystem(busybox string) ([]byte, error) {
 	}
 	if err := put(layer, "etc/group", 0o644, []byte("root:x:0:\nnogroup:x:65534:\n")); err != nil {
 		return nil, err
+	}
+	if more != "" {
+		if err := layer.AddFS(os.DirFS(more)); err != nil {
+			return nil, err
+		}
 	}
 	if err := layer.Close(); err != nil {
 		return nil, err

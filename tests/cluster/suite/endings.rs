@@ -5,6 +5,7 @@ use super::{
     place::Place,
 };
 use crate::common::{STEPS, eventually};
+use serde_json::Value;
 use std::{process::Command, time::Duration};
 
 fn kill(signal: &str, pid: u32) {
@@ -23,6 +24,24 @@ pub(crate) fn an_interrupt_deletes_what_runs_and_reports_it() {
         let ended = place.ended(&child.wait_with_output().expect("its end")).expect(130);
         assert_eq!(ended.report["totals"]["aborted"], 2, "{}", ended.report["totals"]);
         assert_eq!(place.left(), [""; 0]);
+    }
+}
+
+pub(crate) fn an_interrupt_at_any_step_leaves_nothing() {
+    for step in STEPS {
+        let place = Place::new();
+        // The first is over while the others run.
+        place.write("check.yaml", &check(&pod("echo hello; sleep ${{ n }}"), "parameters: { n: [1, 20, 21] }"));
+        let output = place.command(&["-c", "check.yaml", "-r"]).env("RFM_INTERRUPT_AT", step).output().expect("muster");
+        let ended = place.ended(&output).expect(130);
+        let totals = &ended.report["totals"];
+        let (passed, aborted) = (totals["passed"].as_u64().unwrap_or(0), totals["aborted"].as_u64().unwrap_or(0));
+        assert_eq!(passed + aborted, 3, "{step}: {totals}");
+        assert!(aborted >= 2, "{step}: {totals}");
+        let stored = place.muster(&["results", "show", "--json"]).stdout;
+        let stored: Value = serde_json::from_str(&stored).unwrap_or_else(|error| panic!("{step}: {error}: {stored}"));
+        assert_eq!(stored["cases"].as_array().map(Vec::len), Some(3), "{step}");
+        assert_eq!(place.left(), [""; 0], "{step}");
     }
 }
 

@@ -3,6 +3,7 @@
 mod customs;
 mod endings;
 mod faults;
+mod inside;
 mod lives;
 mod manifest;
 mod place;
@@ -75,6 +76,8 @@ pub(crate) const TESTS: &[Test] = tests![
     No endings::what_a_killed_session_left_is_swept,
     No endings::after_a_kill_at_any_step_attach_finishes_each_case_once,
     No endings::after_a_kill_at_any_step_sweep_leaves_nothing,
+    No endings::an_interrupt_at_any_step_leaves_nothing,
+    No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
     No rights::the_printed_role_is_enough_and_each_verb_is_needed,
     Yes faults::a_session_outlives_a_restart_of_the_api_server,
     Yes faults::a_lost_node_disrupts_its_cases_and_is_named,

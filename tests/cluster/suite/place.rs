@@ -195,9 +195,14 @@ pub(crate) fn kubectl(args: &[&str]) -> String {
 
 /// `tests/cluster/fault ...`
 pub(crate) fn fault(args: &[&str]) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/fault");
+    script("fault", args);
+}
+
+/// A script of `tests/cluster`; panics if it fails.
+pub(crate) fn script(name: &str, args: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster").join(name);
     let output = run(Command::new(script).args(args));
-    assert!(output.status.success(), "fault {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 fn run(command: &mut Command) -> Output {

@@ -15,6 +15,7 @@ mod discovery;
 pub mod error;
 mod path;
 mod send;
+mod slim;
 mod streams;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -12,6 +12,7 @@ use super::{
     connect::{self, root_cause},
     count::RequestKind,
     error::{ApiError, Asked, Refused, Why},
+    slim,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
@@ -168,7 +169,7 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
 
 impl Answer {
     pub(super) fn json(&self, call: &Call) -> Result<Value, ApiError> {
-        serde_json::from_slice(&self.body).map_err(|error| {
+        slim::read(&self.body).map_err(|error| {
             let code = StatusCode::BAD_GATEWAY.as_u16();
             let message = format!("the answer is not JSON: {error}");
             Refused { message, ..Refused::new(call.asked.clone(), code, b"", None) }.into()

@@ -7,6 +7,7 @@ use super::{
     error::{ApiError, Refused, Status},
     path,
     send::Call,
+    slim,
 };
 use crate::{clock, handle::Resource};
 use bytes::{Bytes, BytesMut};
@@ -51,6 +52,7 @@ pub enum WatchEvent {
 #[derive(Deserialize)]
 struct Line {
     r#type: String,
+    #[serde(deserialize_with = "slim::object")]
     object: Value,
 }
 

@@ -39,6 +39,9 @@ impl End<'_> {
         let mut leftovers = Leftovers::default();
         if was_there && !is_over && !self.stopped().await {
             let silent = silent_nodes(&self.observed.borrow());
+            if silent.is_some() {
+                self.tenancy.watch.unreachable(&self.job.identifier);
+            }
             leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
         }
         for object in self.handle.objects.iter().filter(|object| object.uid.is_some() && object.name != workload.name) {

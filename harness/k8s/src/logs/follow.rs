@@ -185,7 +185,7 @@ impl Drive {
             Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(runs),
             Verdict::Status(_) => false,
         };
-        (over || !told, recheck_in)
+        (over || seen.unreachable || !told, recheck_in)
     }
 
     fn runs(&self, seen: &SeenPod) -> bool {

@@ -9,7 +9,7 @@ pub(super) struct Pace {
     /// without a word.
     pub silence: Duration,
     /// At most so long, for each silence doubles it. From the beginning so long where nothing can have been rotated: its end, which
-    /// the watch tells, has all of it read.
+    /// the watch tells, has all of it read. After this time kubelets end idle streams themselves.
     pub longest_silence: Duration,
     /// After a broken stream.
     pub pause: Duration,
@@ -26,7 +26,7 @@ impl Default for Pace {
         let (seconds, milliseconds) = (Duration::from_secs, Duration::from_millis);
         Self {
             silence: seconds(30),
-            longest_silence: seconds(3_600),
+            longest_silence: seconds(4 * 3_600),
             pause: milliseconds(200),
             longest_pause: seconds(5),
             lag: seconds(5),

@@ -40,6 +40,8 @@ struct Scene {
     pace: Pace,
     follows: usize,
     marks: LogMarks,
+    /// Somebody has tried to stop it.
+    unreachable: bool,
 }
 
 /// What was collected.
@@ -87,7 +89,7 @@ impl Collected {
 impl Scene {
     async fn new() -> Self {
         let api = Arc::new(FakeApi::start().await.unwrap());
-        Self { api, handle: handle("Pod"), pace: QUICK, follows: 200, marks: Vec::new() }
+        Self { api, handle: handle("Pod"), pace: QUICK, follows: 200, marks: Vec::new(), unreachable: false }
     }
 
     fn pod(&self, script: &str) {
@@ -111,7 +113,7 @@ impl Scene {
         let place = ClusterPlace { context: Some("fake".into()), namespace: "default".into() };
         let client = kube::Client::try_from(kube::Config::new(self.api.url().parse().unwrap())).unwrap();
         let cluster = Cluster::over(place, client);
-        let mut observed = Observed::default();
+        let mut observed = Observed { unreachable: self.unreachable, ..Observed::default() };
         see(&self.api, &mut observed);
         let (sender, receiver) = watch::channel(Arc::new(observed.clone()));
         let api = Arc::clone(&self.api);
@@ -377,6 +379,17 @@ async fn a_node_that_does_not_answer_is_not_asked_for_the_end() {
     };
     let (collected, ()) = tokio::join!(scene.collect(), lose);
     assert_eq!((collected.text("x"), scene.log_requests()), ("one\n", 1));
+    insta::assert_snapshot!(collected.gaps.join("\n"), @"x: the end of the log could not be read: the node of the pod does not answer");
+}
+
+#[tokio::test]
+async fn what_was_stopped_in_vain_is_not_waited_for() {
+    let scene = Scene { unreachable: true, ..Scene::new().await };
+    scene.pod("run; log one; hang");
+    let silent = json!([{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]);
+    sleep(Duration::from_millis(100)).await;
+    scene.api.update("pods", "default", "x", |pod| pod["status"]["conditions"] = silent);
+    let collected = scene.collect().await;
     insta::assert_snapshot!(collected.gaps.join("\n"), @"x: the end of the log could not be read: the node of the pod does not answer");
 }
 

@@ -13,6 +13,8 @@ use tokio::{sync::watch, time::Instant};
 /// `Trouble` is fetched at most so often, and less often while it stays the same.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
 const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(5);
+/// Of all jobs of which it has stayed the same for long, one is asked for in so long: a thousand may wait for hours.
+const TROUBLE_RATION: Duration = Duration::from_mins(3);
 
 /// A job that somebody watches.
 pub(super) struct Tracked {
@@ -63,6 +65,11 @@ impl Tracked {
         });
     }
 
+    /// It cannot be stopped, nor its logs be read.
+    pub(super) fn unreachable(&self) {
+        self.change(|observed| observed.unreachable = true);
+    }
+
     /// The workload is, or was last, like this.
     pub(super) fn workload(&self, object: Value, gone: bool) {
         let object = Arc::new(object);
@@ -111,10 +118,17 @@ impl Tracked {
         }
     }
 
-    /// When `Trouble` may be fetched again; `None`: now, and the next one not so soon.
-    pub(super) fn trouble_turn(&mut self, now: Instant) -> Option<Instant> {
+    /// When `Trouble` may be fetched again; `None`: now, and the next one not so soon. `ration`: when jobs that have waited for
+    /// long have their next turn.
+    pub(super) fn trouble_turn(&mut self, now: Instant, ration: &mut Instant) -> Option<Instant> {
         if now < self.trouble_due {
             return Some(self.trouble_due);
+        }
+        if self.trouble_pause == TROUBLE_PAUSE_LONGEST {
+            if now < *ration {
+                return Some(*ration);
+            }
+            *ration = now + TROUBLE_RATION;
         }
         self.trouble_due = now + self.trouble_pause;
         None
@@ -238,15 +252,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn trouble_that_stays_the_same_is_asked_for_less_often() {
         let mut tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
-        let mut pauses = Vec::new();
-        for _ in 0..5 {
-            assert_eq!(tracked.trouble_turn(Instant::now()), None);
+        let (mut pauses, mut ration) = (Vec::new(), Instant::now());
+        for _ in 0..6 {
+            assert_eq!(tracked.trouble_turn(Instant::now(), &mut ration), None);
             tracked.trouble(Trouble::default());
-            let due = tracked.trouble_turn(Instant::now()).unwrap();
+            let due = tracked.trouble_turn(Instant::now(), &mut ration).unwrap();
             pauses.push((due - Instant::now()).as_secs());
             tokio::time::sleep_until(due).await;
         }
-        assert_eq!(pauses, [20, 40, 60, 60, 60]);
+        assert_eq!(pauses, [20, 40, 80, 160, 300, 300]);
+        let mut other = tracked;
+        assert_eq!(other.trouble_turn(Instant::now(), &mut ration), None);
+        other.trouble_due = Instant::now();
+        assert_eq!(other.trouble_turn(Instant::now(), &mut ration), Some(ration), "another had its turn just now");
     }
 
     #[test]

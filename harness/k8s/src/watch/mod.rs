@@ -51,6 +51,8 @@ pub struct Watch {
     shared: Mutex<BTreeMap<Source, Running>>,
     /// For jobs whose pods do not carry our label.
     extra: Mutex<BTreeMap<Identifier, Running>>,
+    /// When the next of the jobs that have waited for long may be asked about.
+    ration: Mutex<Instant>,
 }
 
 #[derive(Clone, Default)]
@@ -78,7 +80,8 @@ impl Watch {
     /// Nothing is asked before the first job is registered.
     pub fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
         let (jobs, health) = (Jobs::default(), Health::new());
-        Self { cluster, session, jobs, health, shared: Mutex::default(), extra: Mutex::default() }
+        let ration = Mutex::new(Instant::now());
+        Self { cluster, session, jobs, health, shared: Mutex::default(), extra: Mutex::default(), ration }
     }
 
     /// Watches a job that is about to be created: nothing of it can have been missed.
@@ -165,6 +168,13 @@ impl Watch {
         }
     }
 
+    /// Nobody answers for what still runs of it.
+    pub(crate) fn unreachable(&self, identifier: &Identifier) {
+        if let Some(tracked) = self.jobs.lock().get(identifier) {
+            tracked.unreachable();
+        }
+    }
+
     /// Which watches see nothing.
     pub(crate) fn health(&self) -> watch::Receiver<Downs> {
         self.health.receiver()
@@ -175,7 +185,7 @@ impl Watch {
         let (observed, is_composed) = {
             let mut jobs = self.jobs.lock();
             let tracked = jobs.get_mut(identifier)?;
-            if let Some(due) = tracked.trouble_turn(Instant::now()) {
+            if let Some(due) = tracked.trouble_turn(Instant::now(), &mut self.ration()) {
                 return Some(due);
             }
             (tracked.observed(), tracked.is_composed)
@@ -184,7 +194,11 @@ impl Watch {
         let mut jobs = self.jobs.lock();
         let tracked = jobs.get_mut(identifier)?;
         tracked.trouble(trouble);
-        tracked.trouble_turn(Instant::now())
+        tracked.trouble_turn(Instant::now(), &mut self.ration())
+    }
+
+    fn ration(&self) -> MutexGuard<'_, Instant> {
+        self.ration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

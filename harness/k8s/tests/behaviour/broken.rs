@@ -88,6 +88,18 @@ pub(crate) async fn credentials_that_expire_are_read_again(ground: Ground) {
     ground.delete(&lived.job).await;
 }
 
+pub(crate) async fn a_token_file_that_is_rotated_is_read_again(ground: Ground) {
+    ground.rotate_token_file("first-of-file");
+    let lived = live_beside(&ground, async |_| {
+        ground.rotate_token_file("second-of-file");
+        ground.fake().cut("watch=true");
+        ground.fake().cut("/log");
+    })
+    .await;
+    assert_whole(&lived);
+    ground.delete(&lived.job).await;
+}
+
 pub(crate) async fn a_creation_whose_answer_is_lost_is_adopted(ground: Ground) {
     ground.fake().fault(Fault::swallow("POST", "/pods"));
     let lived = live_beside(&ground, async |_| {}).await;

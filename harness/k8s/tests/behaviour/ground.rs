@@ -97,6 +97,16 @@ impl Ground {
         publish(&self.context, self.fake().kubeconfig_parts(token));
     }
 
+    /// As `rotate_token`, with the token in a file that the kubeconfig only names: as a pod has its ServiceAccount's.
+    pub(crate) fn rotate_token_file(&self, token: &str) {
+        let path = self.stage.path().join("token");
+        fs::write(&path, token).expect("a file");
+        self.fake().rotate_token(token).expect("a file");
+        let mut parts = self.fake().kubeconfig_parts(token);
+        parts["users"][0]["user"] = json!({"tokenFile": path});
+        publish(&self.context, parts);
+    }
+
     /// A connection beside the scheduler's.
     pub(crate) async fn cluster(&self) -> std::sync::Arc<Cluster> {
         let place = ClusterPlace { context: Some(self.context.clone()), namespace: self.namespace.clone() };

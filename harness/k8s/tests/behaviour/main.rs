@@ -35,7 +35,7 @@ const ANYWHERE: [(&str, Test); 5] = [
 ];
 
 /// On a server that fails on demand, or in a namespace of its own.
-const ON_THE_FAKE_ONE: [(&str, Test); 10] = [
+const ON_THE_FAKE_ONE: [(&str, Test); 11] = [
     ("a11_a_log_that_is_cut_five_times_is_byte_identical", |ground| {
         Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(ground))
     }),
@@ -45,6 +45,7 @@ const ON_THE_FAKE_ONE: [(&str, Test); 10] = [
     ("an_expired_watch_lists_again", |ground| Box::pin(broken::an_expired_watch_lists_again(ground))),
     ("too_many_requests_are_sent_again_later", |ground| Box::pin(broken::too_many_requests_are_sent_again_later(ground))),
     ("credentials_that_expire_are_read_again", |ground| Box::pin(broken::credentials_that_expire_are_read_again(ground))),
+    ("a_token_file_that_is_rotated_is_read_again", |ground| Box::pin(broken::a_token_file_that_is_rotated_is_read_again(ground))),
     ("a_creation_whose_answer_is_lost_is_adopted", |ground| Box::pin(broken::a_creation_whose_answer_is_lost_is_adopted(ground))),
     ("a_server_that_restarts_does_not_end_a_run", |ground| Box::pin(broken::a_server_that_restarts_does_not_end_a_run(ground))),
     ("who_waits_for_quota_gets_it_in_turn", |ground| Box::pin(quota::who_waits_for_quota_gets_it_in_turn(ground))),

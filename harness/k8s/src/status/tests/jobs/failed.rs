@@ -1,8 +1,8 @@
 //! Jobs that have failed, or were taken away.
 
 use super::{container, ended, good, job, running};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn every_reason_of_failure_has_its_sentence() {

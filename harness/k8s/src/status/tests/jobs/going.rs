@@ -1,8 +1,8 @@
 //! Jobs that go on, wait, or cannot.
 
 use super::{complete, container, ended, good, job, running};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn interim_conditions_are_not_the_end() {

@@ -1,8 +1,8 @@
 //! Jobs that have succeeded, and those that run elsewhere.
 
 use super::{complete, container, ended, good, job, running};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn a_complete_job_shows_the_exits_of_its_pods() {

@@ -1,8 +1,8 @@
 //! Crashes, restarts, signals and deadlines.
 
-use super::{failed};
-use crate::status::tests::says;
+use super::failed;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn a_crash_loop_is_over_with_the_first_crash() {

@@ -1,8 +1,8 @@
 //! A pod, phase by phase.
 
 use super::{RUNNING, container, failed};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn a_pod_is_not_seen_until_it_is() {

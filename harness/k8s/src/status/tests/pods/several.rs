@@ -1,7 +1,7 @@
 //! Pods of several containers.
 
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn a_failed_init_container_is_the_end() {

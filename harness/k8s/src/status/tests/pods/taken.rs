@@ -1,8 +1,8 @@
 //! Pods that somebody takes away.
 
 use super::{RUNNING, container, failed};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn node_pressure_evicts_and_an_own_limit_fails() {

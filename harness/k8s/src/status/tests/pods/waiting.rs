@@ -1,8 +1,8 @@
 //! A pod before it runs: what it waits for, and what will never come.
 
 use super::{failed, waiting};
-use crate::status::tests::says;
 use crate::status::testing::Scene;
+use crate::status::tests::says;
 
 #[test]
 fn an_unschedulable_pod_says_what_the_scheduler_says() {
