@@ -96,9 +96,13 @@ image: rfm.test/busybox:1
 command: ["true"]
 sanity: []
 "#;
-    let ended = dry_run(&sandbox(check), "kubeconfig");
+    let sandbox = sandbox(check);
+    let ended = dry_run(&sandbox, "kubeconfig");
     assert_eq!(ended.code, Some(2));
     insta::assert_snapshot!(ended.stderr);
+    let run = with_kubeconfig(&sandbox, "kubeconfig", &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "-r"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert_eq!(run.stderr, ended.stderr + "nothing was launched\n");
 }
 
 #[test]

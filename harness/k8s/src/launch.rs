@@ -4,7 +4,7 @@
 //! line: somebody waits before us for the same -------------------------------------------> NotNow
 //! preflight (only where quotas are, and for what a controller or helpers stand before the pods):
 //!     pod templates with dryRun=All -- no room --> NotNow     never fits, forbidden --> Config
-//! create each object -- 409 --> GET: ours (label rfm) -> its uid;  another's -> Config
+//! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's -> Infra
 //!                    '- no room --> what was created goes again --> NotNow
 //! ```
 //! One attempt; the runner repeats it. If an object fails, those before it stay for `cleanup`.
@@ -15,7 +15,7 @@ use crate::{
         error::{ApiError, Why},
     },
     clock,
-    handle::{Handle, LABEL, Object, Resource},
+    handle::{Handle, LABEL, Object, Resource, SESSION_LABEL},
     manifest::{pod_templates, preflight_pod},
     plan::QUEUE_LABEL,
     quantity::Quantity,
@@ -147,7 +147,8 @@ impl Attempt<'_> {
             Ok(there) => there,
             Err(error) => return Err(Refused::Failed(error.classify())),
         };
-        if there["metadata"]["labels"][LABEL] != *self.job.identifier.as_str() {
+        let labels = &there["metadata"]["labels"];
+        if labels[LABEL] != *self.job.identifier.as_str() || labels[SESSION_LABEL] != *self.job.session.0 {
             return Err(Refused::Failed(exists.classify()));
         }
         if there["metadata"].get("deletionTimestamp").is_some() {
@@ -281,8 +282,9 @@ mod tests {
         (Tenancy::new(cluster, &SessionId("s".into())), requests)
     }
 
-    fn there(label: &str) -> Reply {
-        Reply::json(&json!({"metadata": {"name": "rfm-x", "uid": "u-1", "labels": {"rfm": label}}}))
+    fn there(label: &str, session: &str) -> Reply {
+        let labels = json!({"rfm": label, "rfm-session": session});
+        Reply::json(&json!({"metadata": {"name": "rfm-x", "uid": "u-1", "labels": labels}}))
     }
 
     /// What was asked beside watches and Leases.
@@ -319,13 +321,18 @@ mod tests {
     #[tokio::test]
     async fn what_a_lost_answer_created_is_found_again_and_what_is_anothers_is_not_taken() {
         let exists = || Reply::refusal(409, "AlreadyExists", "pods \"rfm-x\" already exists");
-        let answer = |label: &'static str| move |line: &str| if line.starts_with("POST") { exists() } else { there(label) };
-        let (mine, _) = tenancy(answer("abcdefgh"));
+        let answer = |label: &'static str, session: &'static str| {
+            move |line: &str| if line.starts_with("POST") { exists() } else { there(label, session) }
+        };
+        let (mine, _) = tenancy(answer("abcdefgh", "s"));
         assert_eq!(uids(&launch(&mine, &ours(), handle(vec![pod()])).await.unwrap()), [Some("u-1".into())]);
-        let (anothers, _) = tenancy(answer("zzzzzzzz"));
-        let error = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap_err();
-        assert_eq!(error.class, Class::Config);
-        insta::assert_snapshot!(chain(&error), @r#"create pods rfm-x: there is another pods rfm-x in namespace n, and it is not this case's: pods "rfm-x" already exists"#);
+        // One whose identifier is ours by chance, and one that only has the name.
+        for (label, session) in [("abcdefgh", "another"), ("zzzzzzzz", "s")] {
+            let (anothers, _) = tenancy(answer(label, session));
+            let error = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap_err();
+            assert_eq!(error.class, Class::Infra, "another attempt has another identifier");
+            insta::assert_snapshot!(chain(&error), @r#"create pods rfm-x: there is another pods rfm-x in namespace n, and it is not this case's: pods "rfm-x" already exists"#);
+        }
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@
 //!                  '-> a kind without one, or a pod without a node: deleted
 //!          --> seen to have stopped --> diag/ in the stage folder --> how to look, how to delete
 //! Delete:  workload (foreground, by uid), then its helpers --> seen to be gone: by the watch, else by asking
-//!          no uid, for the launch was never answered: whatever of the planned kinds carries rfm=ID
+//!          no uid, for the launch was never answered: whatever of the planned kinds carries rfm=ID and rfm-session=S
 //! ```
 //! What is gone already is fine. What something holds is named with its finalizers, which are never removed here; what only
 //! a node could end that does not answer is named at once.
@@ -19,7 +19,7 @@ use crate::{
         Deleted, Deletion, Propagation, Selection,
         error::{ApiError, Why},
     },
-    handle::{Handle, LABEL, Object, Resource},
+    handle::{Handle, LABEL, Object, Resource, SESSION_LABEL},
     observed::{Observed, Seen, SeenPod},
     status::Patience,
     tenancy::Tenancy,
@@ -124,9 +124,9 @@ impl End<'_> {
         Ok(targets)
     }
 
-    /// Whatever of a kind carries the job's label.
+    /// Whatever of a kind carries the job's labels.
     async fn marked(&self, resource: &Resource, is_workload: bool) -> Result<Vec<Target>, ApiError> {
-        let label = format!("{LABEL}={}", self.job.identifier);
+        let label = format!("{LABEL}={},{SESSION_LABEL}={}", self.job.identifier, self.job.session);
         let listed = match self.tenancy.cluster.list(resource, Selection { labels: Some(&label), fields: None }).await {
             Ok(listed) => listed.items,
             // A kind that is not served has no objects.
