@@ -3,12 +3,14 @@
 //! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
 
 mod author;
+mod convert;
 mod foreign;
 mod parse;
 mod reports;
 mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
+pub use convert::ConvertArgs;
 pub use parse::{Mode, Origin, Parsed, definition, parse, parse_in_mode, unknown_variables, variable};
 pub use reports::Reports;
 pub use rounds::{ExecOrder, Rounds, RoundsError};
@@ -96,6 +98,8 @@ pub enum Command {
     },
     /// Print the manual page: `muster man | man -l -`
     Man,
+    /// Write ReFrame's checks and site configurations as YAML, and list what could not be carried over
+    Convert(ConvertArgs),
     /// Measure this machine with a built-in kernel, as the shipped checks do
     Kernel {
         /// Which.

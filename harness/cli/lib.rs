@@ -75,6 +75,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
         Some(Command::Completions { shell }) => Ok(commands::completions::completions(*shell, terminal)),
         Some(Command::Man) => commands::man::man(terminal),
+        Some(Command::Convert(args)) => commands::convert::convert(args, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),
         None if let Some(how) = cli.action.dry_run => commands::dry_run::dry_run(cli, how, terminal),

@@ -186,6 +186,7 @@ pub fn definition() -> clap::Command {
         .mut_subcommand("check", keep(&["checkpath", "config_file", "nocolor"]))
         .mut_subcommand("completions", keep(&[]))
         .mut_subcommand("man", keep(&[]))
+        .mut_subcommand("convert", keep(&["output"]))
         .mut_subcommand("kernel", keep(&[]))
 }
 

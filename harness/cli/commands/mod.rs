@@ -4,6 +4,7 @@ pub mod attach;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod convert;
 mod course;
 pub mod daemons;
 pub mod dry_run;

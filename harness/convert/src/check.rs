@@ -1,0 +1,565 @@
+//! A reading as a check: which attribute becomes which key, in the order in which people read them.
+
+use crate::{
+    cel::Cel,
+    cond::Cond,
+    judged::{figure, reference_key, references, sanity},
+    reading::Reading,
+    report::Level,
+    settle::{Setting, entries, settle},
+    value::{Piece, Thing, Value},
+    world::{ClassId, Root},
+};
+
+/// A check, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Document {
+    /// The class it came from.
+    pub id: ClassId,
+    /// Its name.
+    pub name: String,
+    /// What stands above it.
+    pub comments: Vec<String>,
+    /// Its keys.
+    pub entries: Vec<(String, Value)>,
+}
+
+/// Keys that are carried over as they are, in their order; whether the shell expands them.
+const KEYS: [(&str, bool); 21] = [
+    ("descr", false),
+    ("tags", false),
+    ("maintainers", false),
+    ("valid_systems", false),
+    ("valid_prog_environs", false),
+    ("time_limit", false),
+    ("max_pending_time", false),
+    ("depends_on", false),
+    ("num_tasks", false),
+    ("env_vars", true),
+    ("k8s_config", false),
+    ("namespace", false),
+    ("context", false),
+    ("k8s_resource", false),
+    ("prerun_cmds", true),
+    ("executable", true),
+    ("executable_opts", true),
+    ("postrun_cmds", true),
+    ("strict_check", false),
+    ("require_reference", false),
+    ("keep_files", false),
+];
+
+/// Attributes that a scheduler or launcher needs, with what says the same here.
+const DROPPED: [(&str, &str); 11] = [
+    ("num_tasks_per_node", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
+    ("num_tasks_per_core", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
+    ("num_tasks_per_socket", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
+    ("num_cpus_per_task", "say it in the manifest (`resources` of the container) or by the instance type"),
+    ("num_gpus_per_node", "say it in the manifest (`resources` of the container) or by the instance type"),
+    ("use_multithreading", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
+    ("exclusive_access", "say it in the manifest, by a node selector or by the size of its requests"),
+    ("extra_resources", "write `k8s_patch` or `sched_options`"),
+    ("local", "write `valid_systems` of a partition whose scheduler is `local`"),
+    ("build_locally", "a build runs where its check runs"),
+    ("build_time_limit", "write `time_limit` in the check that builds"),
+];
+
+/// Attributes without a counterpart of that name.
+const REFUSED: [(&str, &str); 5] = [
+    ("container_platform", "write `image` and `executable` for Kubernetes, or the container's command line in `executable`"),
+    ("modules", "load them in `prerun_cmds`: `module load NAME`"),
+    ("readonly_files", "name the files by their path in `prerun_cmds`"),
+    ("ci_extras", "write the CI job by hand"),
+    ("sourcesdir", "copy what the check needs in `prerun_cmds`"),
+];
+
+/// Makes a check of a reading. What a base leaves to others is left out of it.
+pub(crate) fn document(reading: &mut Reading, is_base: bool) -> Document {
+    let name = reading.id.1.clone();
+    let mut making = Making { entries: vec![], settings: vec![], is_base };
+    making.put("name", Value::text(&*name));
+    Making::tasks(reading);
+    for (key, _) in &KEYS[..8] {
+        making.key(reading, key);
+    }
+    making.parameters(reading);
+    for (key, _) in &KEYS[8..] {
+        making.key(reading, key);
+    }
+    making.manifest_patch(reading);
+    Making::left_out(reading);
+    making.skips(reading);
+    making.sanity(reading);
+    let units = making.figures(reading);
+    making.references(reading, &units);
+    making.variables(reading);
+    making.completeness(reading);
+    let when = entries(&making.settings);
+    if !when.is_empty() {
+        making.put("when", Value::List(when));
+    }
+    let mut entries = making.entries;
+    entries.sort_by_key(|(key, _)| place(key));
+    let missing = reading.interp.told.iter().filter(|refusal| refusal.level.is_missing());
+    let mut comments: Vec<String> =
+        missing.map(|refusal| format!("{}:{}: {}", file_name(&refusal.file), refusal.line, refusal.why)).collect();
+    comments.dedup();
+    Document { id: reading.id.clone(), name, comments, entries }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Where a key stands in a check.
+fn place(key: &str) -> usize {
+    const ORDER: [&str; 37] = [
+        "name",
+        "extends",
+        "abstract",
+        "descr",
+        "tags",
+        "maintainers",
+        "valid_systems",
+        "valid_prog_environs",
+        "time_limit",
+        "max_pending_time",
+        "fixtures",
+        "depends_on",
+        "parameters",
+        "variables",
+        "num_tasks",
+        "env_vars",
+        "sourcesdir",
+        "readonly_files",
+        "modules",
+        "namespace",
+        "context",
+        "k8s_resource",
+        "k8s_config",
+        "k8s_patch",
+        "prerun_cmds",
+        "executable",
+        "executable_opts",
+        "postrun_cmds",
+        "keep_files",
+        "when",
+        "sanity",
+        "perf_variables",
+        "reference",
+        "strict_check",
+        "require_reference",
+        "xfail",
+        "outputs",
+    ];
+    let plain = key.trim_end_matches('+');
+    ORDER.iter().position(|known| *known == plain).unwrap_or(ORDER.len())
+}
+
+struct Making {
+    entries: Vec<(String, Value)>,
+    settings: Vec<Setting>,
+    is_base: bool,
+}
+
+impl Making {
+    fn put(&mut self, key: &str, value: Value) {
+        self.entries.retain(|(known, _)| known != key);
+        self.entries.push((key.to_owned(), value));
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(known, _)| known == key)
+            || self.settings.iter().any(|setting| setting.key.trim_end_matches('+') == key)
+    }
+
+    /// `num_tasks` of one says nothing; `None` and 0 are the scheduler's choice.
+    fn tasks(reading: &mut Reading) {
+        if let Some(Value::Int(tasks)) = reading.attr("num_tasks")
+            && *tasks < 1
+        {
+            let why = "as many tasks as there are nodes is the scheduler's choice";
+            reading.tell_of("num_tasks", Level::Dropped, why, Some("write how many, or make a parameter of it"));
+            crate::interp::set(&mut reading.interp.state.attrs, "num_tasks", Value::None);
+        }
+    }
+
+    /// Carries an attribute over.
+    fn key(&mut self, reading: &mut Reading, key: &str) {
+        let Some(value) = reading.attr(key).cloned() else { return self.described(reading, key) };
+        let is_nothing = |value: &Value| match value {
+            Value::None | Value::Absent => true,
+            Value::List(items) => items.is_empty() && key != "valid_systems",
+            Value::Dict(entries) => entries.is_empty(),
+            Value::Str(text) => text.is_empty(),
+            Value::Int(1) => key == "num_tasks",
+            Value::Bool(value) => *value == (key == "strict_check") && matches!(key, "strict_check" | "require_reference"),
+            _ => false,
+        };
+        if is_nothing(&value) {
+            return self.described(reading, key);
+        }
+        if value.is_unknown() && !matches!(value, Value::Dict(_) | Value::List(_)) {
+            return;
+        }
+        let shell = KEYS.iter().any(|(known, shell)| *known == key && *shell);
+        let settled = settle(key, &listed(key, value));
+        if let Some(base) = settled.base.filter(|base| !is_nothing(base)) {
+            self.said(reading, key, &base, shell, None);
+        }
+        for setting in settled.settings {
+            self.said(reading, &setting.key, &setting.value, shell, Some(&setting.cond));
+        }
+    }
+
+    /// A class without `descr` is described by its docstring.
+    fn described(&mut self, reading: &Reading, key: &str) {
+        let doc = reading.class.doc.as_deref().and_then(|doc| doc.trim().lines().next()).map(str::trim);
+        if let (true, Some(doc)) = (key == "descr", doc.filter(|doc| !doc.is_empty() && !doc.contains("${{"))) {
+            self.put(key, Value::text(doc));
+        }
+    }
+
+    /// Puts a value where it belongs, or tells why it cannot be said.
+    fn said(&mut self, reading: &mut Reading, key: &str, value: &Value, shell: bool, cond: Option<&Cond>) {
+        match plain(value, shell) {
+            Ok(value) => match cond {
+                None => self.put(key, value),
+                Some(cond) => self.settings.push(Setting { cond: cond.clone(), key: key.to_owned(), value }),
+            },
+            Err("") => {}
+            Err(why) => {
+                let name = key.trim_end_matches('+').to_owned();
+                reading.tell_of(&name, Level::Refused, format!("`{name}`: {why}"), None);
+            }
+        }
+    }
+
+    fn parameters(&mut self, reading: &mut Reading) {
+        let mut parameters = Vec::new();
+        for param in reading.interp.test.params.clone() {
+            if param.is_abstract {
+                if !self.is_base {
+                    let why = format!("the parameter `{}` has no values, so ReFrame has no case of this test", param.name);
+                    reading.tell_of(&param.name, Level::Defect, why, None);
+                }
+                continue;
+            }
+            let value = |(value, shown): (&Value, &String)| {
+                if !param.is_wrapped {
+                    return value.clone();
+                }
+                Value::Dict(vec![(Value::text("name"), Value::text(&**shown)), (Value::text("value"), value.clone())])
+            };
+            let values: Vec<Value> = param.values.iter().zip(&param.shown).map(value).collect();
+            match plain(&Value::List(values), false) {
+                Ok(values) => parameters.push((Value::text(&*param.name), values)),
+                Err(why) => reading.tell_of(&param.name, Level::Refused, format!("parameter `{}`: {why}", param.name), None),
+            }
+        }
+        if !parameters.is_empty() {
+            self.put("parameters", Value::Dict(parameters));
+        }
+    }
+
+    /// Only variables that something reads: setting the others would have no effect.
+    fn variables(&mut self, reading: &mut Reading) {
+        let mut variables = Vec::new();
+        for name in reading.variables.clone() {
+            let is_stable = reading.interp.test.stable.contains(&name);
+            let is_read = reading.interp.test.read.contains(&name);
+            let value = reading.attr(&name).cloned();
+            match value {
+                Some(value) if is_stable && (is_read || self.is_base) => variables.push((Value::text(&*name), value)),
+                Some(Value::Unknown) | None => {}
+                Some(_) if is_stable => {}
+                Some(_) => {
+                    let why = format!("the variable `{name}` is written out where it is used: `-S {name}=..` has no effect");
+                    reading.tell_of(&name, Level::Note, why, None);
+                }
+            }
+        }
+        if !variables.is_empty() {
+            self.put("variables", Value::Dict(variables));
+        }
+    }
+
+    /// A manifest that was read and changed: the file, and what lies over it.
+    fn manifest_patch(&mut self, reading: &mut Reading) {
+        let Some(Value::Thing(Thing::Manifest(manifest))) = reading.attr("k8s_config").cloned() else { return };
+        self.put("k8s_config", Value::text(&*manifest.path));
+        if manifest.patch != Value::Dict(vec![]) {
+            self.said(reading, "k8s_patch", &manifest.patch, false, None);
+        }
+    }
+
+    /// What has no place in a check, line by line.
+    fn left_out(reading: &mut Reading) {
+        for (name, instead) in DROPPED {
+            let is_said = |value: &Value| {
+                !matches!(value, Value::None | Value::Bool(false) | Value::Absent) && *value != Value::Dict(vec![])
+            };
+            if reading.attr(name).is_some_and(is_said) {
+                reading.tell_of(name, Level::Dropped, format!("`{name}` is the scheduler's"), Some(instead));
+            }
+        }
+        for (name, instead) in REFUSED {
+            let is_said = |value: &Value| {
+                !matches!(value, Value::None | Value::Absent) && *value != Value::List(vec![]) && *value != Value::Dict(vec![])
+            };
+            let inner = reading
+                .interp
+                .state
+                .attrs
+                .iter()
+                .any(|(known, value)| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')) && is_said(value));
+            if inner || reading.attr(name).is_some_and(is_said) {
+                reading.tell_of(name, Level::Refused, format!("`{name}` is not carried over"), Some(instead));
+            }
+        }
+        if reading.attr("sourcesdir").is_none() && reading.has_src() {
+            let why = "ReFrame copies the folder `src` into the stage folder of every case";
+            reading.tell_of("sourcesdir", Level::Refused, why, Some("copy what the check needs in `prerun_cmds`"));
+        }
+        let dead = ["sourcepath", "build_system", "prebuild_cmds", "postbuild_cmds"];
+        let builds = dead
+            .iter()
+            .any(|name| reading.attr(name).is_some_and(|value| !matches!(value, Value::None) && value.truth() != Some(false)));
+        if builds || reading.root == Root::CompileOnly {
+            let why = "building is not carried over";
+            reading.tell_of("build_system", Level::Refused, why, Some("write the build as a script of another check"));
+        }
+        for (name, declared) in reading.fixtures.clone() {
+            let _ = declared;
+            reading.tell_of(
+                &name,
+                Level::Refused,
+                format!("the fixture `{name}` is not carried over"),
+                Some("prepare what it makes in `prerun_cmds`"),
+            );
+        }
+    }
+
+    fn skips(&mut self, reading: &mut Reading) {
+        for (cond, msg, line) in std::mem::take(&mut reading.interp.skips) {
+            let Some(pieces) = msg.pieces() else { continue };
+            if cond == Cond::Always(false) {
+                continue;
+            }
+            let _ = line;
+            self.settings.push(Setting { cond, key: "skip".to_owned(), value: Value::joined(pieces) });
+        }
+    }
+
+    /// A check whose sanity could not be carried over fails, and says why: it must not pass for want of a question.
+    fn sanity(&mut self, reading: &mut Reading) {
+        let Some(value) = reading.sanity.clone() else {
+            if !self.is_base {
+                reading.tell_of("sanity_patterns", Level::Defect, "the test has no sanity function, so ReFrame fails it", None);
+                self.put("sanity", failing());
+            }
+            return;
+        };
+        let made = sanity(&value).and_then(|list| {
+            let settled = settle("sanity", &list);
+            let base = settled
+                .base
+                .map(|base| plain(&base, false))
+                .transpose()
+                .map_err(|_| "what it asserts is known only when it runs")?;
+            Ok((base, settled.settings))
+        });
+        match made {
+            Ok((base, settings)) => {
+                if let Some(base) = base {
+                    self.put("sanity", base);
+                }
+                self.settings.extend(settings);
+                if !self.has("sanity") {
+                    self.put("sanity", failing());
+                }
+            }
+            Err(why) => {
+                if value != Value::Unknown {
+                    reading.tell_of("sanity_patterns", Level::Refused, why, None);
+                }
+                self.put("sanity", failing());
+            }
+        }
+    }
+
+    /// The figures; gives their units by name.
+    fn figures(&mut self, reading: &mut Reading) -> Vec<(String, Option<String>)> {
+        let mut known = Vec::new();
+        let mut variables = Vec::new();
+        for (name, value) in reading.figures.clone() {
+            let Some(name) = name.as_str().map(str::to_owned) else {
+                reading.tell_of("perf_variables", Level::Refused, "a figure whose name is known only when it runs", None);
+                continue;
+            };
+            if value == Value::Unknown {
+                known.push((name, None));
+                continue;
+            }
+            match figure(&value) {
+                Ok(entry) => {
+                    let unit = match &entry {
+                        Value::Dict(entry) => entry
+                            .iter()
+                            .find(|(key, _)| key.as_str() == Some("unit"))
+                            .map(|(_, unit)| unit.as_str().map(str::to_owned)),
+                        _ => None,
+                    };
+                    known.push((
+                        name.clone(),
+                        Some(unit.flatten().unwrap_or_default()).filter(|_| matches!(entry, Value::Dict(_))),
+                    ));
+                    variables.push((Value::Str(name), entry));
+                }
+                Err(why) => {
+                    known.push((name.clone(), None));
+                    reading.tell_of("perf_variables", Level::Refused, format!("`{name}`: {why}"), None);
+                }
+            }
+        }
+        if !variables.is_empty() {
+            let settled = settle("perf_variables", &Value::Dict(variables));
+            if let Some(base) = settled.base.filter(|base| *base != Value::Dict(vec![])) {
+                self.said(reading, "perf_variables", &base, false, None);
+            }
+            self.settings.extend(settled.settings);
+        }
+        known
+    }
+
+    /// References with the units of their figures: ReFrame warns of another one and goes by the function's.
+    fn references(&mut self, reading: &mut Reading, units: &[(String, Option<String>)]) {
+        let Some(value) = reading.attr("reference").cloned() else { return };
+        let (rows, misfits) = references(&value);
+        for why in misfits {
+            reading.tell_of("reference", Level::Refused, why, Some("write what differs as rows of `reference`"));
+        }
+        let mut kept = Vec::new();
+        let mut told: Vec<String> = Vec::new();
+        for mut row in rows {
+            let Some((_, unit)) = units.iter().find(|(name, _)| *name == row.variable) else {
+                if !self.is_base && !told.contains(&row.variable) {
+                    let why = format!("there is no performance variable `{}` for this reference", row.variable);
+                    reading.tell_of("reference", Level::Defect, why, None);
+                    told.push(row.variable.clone());
+                }
+                if self.is_base {
+                    kept.push(row);
+                }
+                continue;
+            };
+            if let Some(unit) = unit {
+                let written = row.values.get(3).and_then(Value::as_str).filter(|written| !written.is_empty());
+                if let Some(written) = written.filter(|written| written != unit) {
+                    let key = format!("{} {written}", row.variable);
+                    if !told.contains(&key) {
+                        let why = format!(
+                            "the reference of `{}` is in {written}, the figure in {}",
+                            row.variable,
+                            if unit.is_empty() { "nothing" } else { unit }
+                        );
+                        reading.tell_of(
+                            "reference",
+                            Level::Defect,
+                            why,
+                            Some("ReFrame compares the numbers as they are, and so does the converted check"),
+                        );
+                        told.push(key);
+                    }
+                }
+                row.values.truncate(3);
+                if !unit.is_empty() {
+                    row.values.push(Value::text(&**unit));
+                }
+            }
+            kept.push(row);
+        }
+        let (base, settings) = reference_key(&kept);
+        if let Some(base) = base {
+            self.put("reference", base);
+        }
+        let setting = |(cond, value)| Setting { cond, key: "reference".to_owned(), value };
+        self.settings.extend(settings.into_iter().map(setting));
+    }
+
+    /// What a check must have.
+    fn completeness(&mut self, reading: &mut Reading) {
+        if self.is_base {
+            return;
+        }
+        if !self.has("valid_systems") && !matches!(reading.attr("valid_systems"), Some(Value::Unknown)) {
+            reading.tell_of("valid_systems", Level::Defect, "the test has no `valid_systems`", None);
+        }
+        if !self.has("executable")
+            && !self.has("k8s_config")
+            && reading.root == Root::RunOnly
+            && !matches!(reading.attr("executable"), Some(Value::Unknown))
+        {
+            reading.tell_of("executable", Level::Defect, "the test has nothing to run", None);
+        }
+    }
+}
+
+/// A sanity that fails and says that it was not carried over.
+fn failing() -> Value {
+    let item = vec![
+        (Value::text("assert"), Value::text("1 == 2")),
+        (Value::text("msg"), Value::text("the sanity of this check was not carried over from ReFrame")),
+    ];
+    Value::List(vec![Value::Dict(item)])
+}
+
+/// One text where Muster wants a list is fine there too; tuples are lists.
+fn listed(key: &str, value: Value) -> Value {
+    match value {
+        Value::Tuple(items) if key != "reference" => Value::List(items),
+        other => other,
+    }
+}
+
+/// A value as YAML can say it; the reason why not is empty if it was told before.
+pub(crate) fn plain(value: &Value, shell: bool) -> Result<Value, &'static str> {
+    const PLACEHOLDER: &str = "`${{` would be a placeholder";
+    Ok(match value {
+        Value::Str(text) if text.contains("${{") => return Err(PLACEHOLDER),
+        Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Cel(_) => value.clone(),
+        Value::Text(pieces) => {
+            for piece in pieces {
+                match piece {
+                    Piece::Text(text) if text.contains("${{") => return Err(PLACEHOLDER),
+                    Piece::Shell(_) if !shell => return Err("the environment is read by the job's shell, not here"),
+                    _ => {}
+                }
+            }
+            value.clone()
+        }
+        Value::List(items) | Value::Tuple(items) => {
+            let known = items.iter().filter(|item| **item != Value::Unknown);
+            Value::List(known.map(|item| plain(item, shell)).collect::<Result<_, _>>()?)
+        }
+        Value::Dict(entries) => {
+            let known = entries.iter().filter(|(_, value)| *value != Value::Unknown && *value != Value::Absent);
+            let entry = |(key, value): &(Value, Value)| {
+                let name = key.shown().ok_or("a key that is known only when it runs")?;
+                Ok((Value::Str(name), plain(value, shell)?))
+            };
+            Value::Dict(known.map(entry).collect::<Result<_, &'static str>>()?)
+        }
+        Value::Items(_) | Value::Choice(_) | Value::Test(_) => Value::Cel(
+            match value {
+                Value::Items(choice) => Cel::of(&Value::Choice(choice.clone())),
+                other => Cel::of(other),
+            }
+            .ok_or("what this depends on is known only when it runs")?,
+        ),
+        Value::Thing(Thing::Manifest(manifest)) => Value::text(&*manifest.path),
+        Value::Judge(_) | Value::Figure(_) => return Err("the output is known only afterwards"),
+        Value::Unknown | Value::Absent => return Err(""),
+        Value::Thing(_) => return Err("this is no data"),
+    })
+}

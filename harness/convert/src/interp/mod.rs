@@ -1,0 +1,222 @@
+//! A reader of Python that runs nothing: it follows straight lines and branches, and knows of every value whether it is
+//! a constant or how Muster will compute it.
+//!
+//! ```text
+//! class body, hooks -stmt-> attributes of the test          a branch joins what its two sides leave (value::join)
+//! expression -expr, call, methods, sanity, facts-> Value    or a Stop: the line, why, what to write instead
+//! ```
+//! A [`Stop`] ends one statement. What the statement would have assigned is [`Value::Unknown`] from then on, so that
+//! nothing is derived from a guess and nothing is told twice.
+
+#![allow(
+    clippy::unused_self,
+    clippy::self_only_used_in_recursion,
+    reason = "what the reader does is a method of it, whether it needs the state today or not"
+)]
+
+pub(crate) mod call;
+mod constant;
+mod expr;
+mod facts;
+mod methods;
+mod named;
+pub(crate) mod operators;
+mod sanity;
+mod stmt;
+mod subscript;
+pub(crate) mod test;
+
+pub(crate) use test::{Parameter, Test};
+
+use crate::{
+    cond::Cond,
+    report::{Level, Refusal},
+    value::Value,
+    world::{ClassId, World},
+};
+
+/// Steps after which a file is no check any more.
+const MOST_STEPS: u32 = 50_000;
+/// Calls within each other.
+const MOST_CALLS: usize = 24;
+/// Parts that a value may have: branches multiply.
+const MOST_PARTS: usize = 4_000;
+
+/// Why an expression has no value here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stop {
+    /// The line.
+    pub line: u32,
+    /// How much it matters.
+    pub level: Level,
+    /// Why; empty if it was told already.
+    pub why: String,
+    /// What to write instead.
+    pub instead: Option<String>,
+}
+
+/// A value, or why there is none.
+pub(crate) type Made<T = Value> = Result<T, Stop>;
+
+impl Stop {
+    /// Not carried over.
+    pub(crate) fn new(line: u32, why: impl Into<String>) -> Self {
+        Self { line, level: Level::Refused, why: why.into(), instead: None }
+    }
+
+    /// Something was told of it already.
+    pub(crate) fn silent(line: u32) -> Self {
+        Self::new(line, "")
+    }
+
+    /// What to write instead.
+    pub(crate) fn instead(mut self, instead: impl Into<String>) -> Self {
+        self.instead = Some(instead.into());
+        self
+    }
+
+    /// With another weight.
+    pub(crate) fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+}
+
+/// What a branch may change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct State {
+    /// The test's attributes.
+    pub attrs: Vec<(String, Value)>,
+    /// The names of the function.
+    pub locals: Vec<(String, Value)>,
+}
+
+/// Where a function runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Frame {
+    file: usize,
+    class: Option<ClassId>,
+}
+
+/// A reader.
+#[derive(Debug)]
+pub(crate) struct Interp<'w> {
+    /// All files.
+    pub world: &'w World,
+    /// What the test is, if there is one.
+    pub test: Test,
+    /// What is known now.
+    pub state: State,
+    /// What was told.
+    pub told: Vec<Refusal>,
+    /// Conditions under which the test is skipped, each with its reason and line.
+    pub skips: Vec<(Cond, Value, u32)>,
+    /// Where attributes were last set: the file and line.
+    pub lines: std::collections::BTreeMap<String, (usize, u32)>,
+    /// Whether what is unknown in a list or mapping is left out of it, instead of all of it.
+    pub is_lenient: bool,
+    /// Whether partition and environment are not chosen yet.
+    pub is_early: bool,
+    /// Manifests by path.
+    pub manifests: &'w dyn Manifests,
+    pub(crate) frame: Frame,
+    path: Vec<Cond>,
+    calls: usize,
+    steps: u32,
+}
+
+/// Where manifests come from; this crate reads no files.
+pub trait Manifests: std::fmt::Debug {
+    /// The text of a file that a check in `beside` names by `path`.
+    fn read(&self, beside: &str, path: &str) -> Option<String>;
+}
+
+impl<'w> Interp<'w> {
+    /// A reader at the top of a file.
+    pub(crate) fn new(world: &'w World, file: usize, manifests: &'w dyn Manifests) -> Self {
+        Self {
+            world,
+            test: Test::default(),
+            state: State::default(),
+            told: vec![],
+            skips: vec![],
+            lines: std::collections::BTreeMap::new(),
+            is_lenient: false,
+            is_early: false,
+            manifests,
+            frame: Frame { file, class: None },
+            path: vec![],
+            calls: 0,
+            steps: 0,
+        }
+    }
+
+    /// Tells of something at a line of the current file.
+    pub(crate) fn tell(&mut self, stop: Stop) {
+        if stop.why.is_empty() {
+            return;
+        }
+        let file = &self.world.files[self.frame.file];
+        let what = shortened(file.line(stop.line));
+        let Stop { line, level, why, instead } = stop;
+        self.told.push(Refusal { file: file.path.clone(), line, level, what, why, instead });
+    }
+
+    /// Goes to another file or class until the returned frame is put back.
+    pub(crate) fn enter(&mut self, file: usize, class: Option<ClassId>) -> Frame {
+        std::mem::replace(&mut self.frame, Frame { file, class })
+    }
+
+    fn step(&mut self, line: u32) -> Made<()> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS { Err(Stop::new(line, "this takes too many steps to follow")) } else { Ok(()) }
+    }
+
+    /// The condition under which the current line runs.
+    fn here(&self) -> Cond {
+        Cond::all(self.path.iter().cloned())
+    }
+}
+
+/// A line of source, cut where nobody reads on.
+pub(crate) fn shortened(line: &str) -> String {
+    const WIDTH: usize = 100;
+    if line.chars().count() <= WIDTH { line.to_owned() } else { line.chars().take(WIDTH - 3).chain("...".chars()).collect() }
+}
+
+/// How many parts a value has; stops counting where there are too many.
+fn parts(value: &Value) -> usize {
+    let sum = |values: &mut dyn Iterator<Item = &Value>| {
+        let mut total = 1;
+        for value in values {
+            total += parts(value);
+            if total > MOST_PARTS {
+                break;
+            }
+        }
+        total
+    };
+    match value {
+        Value::List(items) | Value::Tuple(items) => sum(&mut items.iter()),
+        Value::Dict(entries) => sum(&mut entries.iter().map(|(_, value)| value)),
+        Value::Choice(choice) | Value::Items(choice) => sum(&mut choice.values()),
+        Value::Str(text) => 1 + text.len() / 64,
+        Value::Text(pieces) => pieces.len(),
+        Value::Cel(cel) => 1 + cel.text.len() / 64,
+        Value::Thing(crate::value::Thing::Manifest(manifest)) => parts(&manifest.patch),
+        _ => 1,
+    }
+}
+
+/// Sets or replaces a name.
+pub(crate) fn set(names: &mut Vec<(String, Value)>, name: &str, value: Value) {
+    match names.iter_mut().find(|(known, _)| known == name) {
+        Some((_, known)) => *known = value,
+        None => names.push((name.to_owned(), value)),
+    }
+}
+
+/// What a name stands for.
+pub(crate) fn get<'a>(names: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
+    names.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}

@@ -1,0 +1,337 @@
+//! The functions of `reframe.utility.sanity`.
+
+use super::{Interp, Made, Stop, call::Args, set};
+use crate::{
+    cel::{Cel, Kind, Prec},
+    judge::{Extract, Form, Judge},
+    pattern,
+    python::Compare,
+    value::{Piece, Thing, Value},
+};
+
+impl Interp<'_> {
+    pub(super) fn sanity(&mut self, name: &str, args: &Args, line: u32) -> Made {
+        let first = args.by_place.first();
+        let judged = match name {
+            "extractsingle" | "extractall" | "findall" | "finditer" | "extractiter" => return self.extracted(name, args, line),
+            "assert_found" | "assert_not_found" => {
+                let pattern = self.pattern(args.get(0, "patt"), line)?;
+                Self::output(args.get(1, "filename"), line)?;
+                let msg = args.get(2, "msg").cloned();
+                if name == "assert_found" { Judge::found(pattern, msg) } else { Judge::not_found(pattern, msg) }
+            }
+            "count" | "len" => match first {
+                Some(Value::Judge(Judge { form: Form::Matches(pattern), .. })) => Judge::count((**pattern).clone()),
+                Some(Value::Judge(Judge { form: Form::All(extract), .. })) => Judge::count((*extract.pattern).clone()),
+                Some(Value::Judge(judge)) => Judge::plain(Cel::call("size", std::slice::from_ref(&judge.cel), Kind::Int)),
+                _ => return self.named("builtins.len", args, line),
+            },
+            "count_uniq" => match first {
+                Some(Value::Judge(judge)) => {
+                    let unique = Cel::call("unique", std::slice::from_ref(&judge.cel), Kind::List);
+                    Judge::plain(Cel::call("size", &[unique], Kind::Int))
+                }
+                _ => return Err(unfollowed(name, line)),
+            },
+            "avg" | "sum" | "min" | "max" | "median" | "abs" | "round" | "sorted" => return self.aggregated(name, args, line),
+            "float" | "int" | "str" => match first {
+                Some(Value::Judge(judge)) => self.conversion(name, judge),
+                _ => return self.named(&format!("builtins.{name}"), args, line),
+            },
+            "evaluate" | "defer" | "list" => return first.cloned().ok_or_else(|| unfollowed(name, line)),
+            "getitem" => {
+                let (of, index) = (first.cloned(), args.get(1, "item").cloned());
+                let (Some(of), Some(index)) = (of, index) else { return Err(unfollowed(name, line)) };
+                return self.item(&of, &index, None, line);
+            }
+            "map" => return self.mapped(args, line),
+            "all" | "any" | "and_" | "or_" | "not_" => return self.joined_asserts(name, args, line),
+            "make_performance_function" => {
+                let unit = args.get(1, "unit").cloned().unwrap_or_else(|| Value::text(""));
+                let value = match first {
+                    Some(function @ Value::Thing(Thing::Bound(_) | Thing::Function(_))) => {
+                        self.called(&function.clone(), Args::default(), line)?
+                    }
+                    Some(Value::Figure(figure)) => figure.0.clone(),
+                    Some(value) => value.clone(),
+                    None => return Err(unfollowed(name, line)),
+                };
+                return Ok(Value::Figure(Box::new((value, unit))));
+            }
+            _ if name.starts_with("assert_") => return self.asserted(&name[7..], args, line),
+            _ => {
+                return Err(Stop::new(line, format!("`sn.{name}` has no counterpart"))
+                    .instead("print what is to be judged in the job script, and look for that"));
+            }
+        };
+        Ok(Value::Judge(judged))
+    }
+
+    /// A pattern in our dialect; what a parameter puts into it is part of the pattern, as in Python.
+    pub(super) fn pattern(&mut self, value: Option<&Value>, line: u32) -> Made {
+        let value = value.ok_or_else(|| Stop::new(line, "there is no pattern"))?;
+        let translate = |text: &str| {
+            pattern::translate(text).map_err(|misfit| Stop { instead: misfit.instead, ..Stop::new(line, misfit.why) })
+        };
+        match value {
+            Value::Str(text) => translate(text).map(Value::Str),
+            Value::Choice(choice) => choice.map(|value| self.pattern(Some(value), line)),
+            // Only the whole of it can be tried, so the parts are taken as they are.
+            Value::Text(pieces) if pieces.iter().all(|piece| !matches!(piece, Piece::Shell(_))) => Ok(value.clone()),
+            Value::Cel(_) => Ok(value.clone()),
+            Value::Unknown => Err(Stop::silent(line)),
+            _ => Err(Stop::new(line, "this pattern is not known here")),
+        }
+    }
+
+    /// Only the output is searched.
+    fn output(file: Option<&Value>, line: u32) -> Made<()> {
+        match file {
+            Some(Value::Thing(Thing::Output)) => Ok(()),
+            Some(Value::Unknown) => Err(Stop::silent(line)),
+            None => Err(Stop::new(line, "the pattern is searched in nothing")),
+            Some(file) => {
+                let name = file.shown().map_or_else(|| "a file".to_owned(), |name| format!("`{name}`"));
+                Err(Stop::new(line, format!("this searches {name}, not the output"))
+                    .instead("`cat` it in `postrun_cmds`, or say `file:` beside the pattern and keep it with `keep_files`"))
+            }
+        }
+    }
+
+    fn extracted(&mut self, name: &str, args: &Args, line: u32) -> Made {
+        let pattern = self.pattern(args.get(0, "patt"), line)?;
+        Self::output(args.get(1, "filename"), line)?;
+        if matches!(name, "findall" | "finditer") {
+            return Ok(Value::Judge(Judge::matches(pattern)));
+        }
+        let tag = args.get(2, "tag").cloned().unwrap_or(Value::Int(0));
+        if !matches!(tag, Value::Int(_) | Value::Str(_)) {
+            return Err(
+                Stop::new(line, "several groups at once have no counterpart").instead("extract each by itself, or use `findall`")
+            );
+        }
+        let extract = Extract { pattern: Box::new(pattern), tag: Box::new(tag) };
+        let conv = args.get(3, "conv").cloned();
+        let judge = if name == "extractsingle" {
+            let item = match args.get(4, "item") {
+                None => 0,
+                Some(Value::Int(item)) => *item,
+                Some(_) => return Err(Stop::new(line, "which match is wanted is known only when it runs")),
+            };
+            Judge::single(extract, item)
+        } else {
+            Judge::all(extract)
+        };
+        match conv {
+            None | Some(Value::None) => Ok(Value::Judge(judge)),
+            Some(Value::Thing(Thing::Name(name))) if matches!(&*name, "builtins.float" | "builtins.int" | "builtins.str") => {
+                Ok(Value::Judge(self.conversion(&name["builtins.".len()..], &judge)))
+            }
+            Some(function @ Value::Thing(Thing::Function(_))) => {
+                if let Form::Single(..) = judge.form {
+                    let args = Args { by_place: vec![Value::Judge(judge)], by_name: vec![] };
+                    return self.called(&function, args, line);
+                }
+                self.each(&function, &judge, line)
+            }
+            Some(_) => Err(Stop::new(line, "this conversion cannot be followed")),
+        }
+    }
+
+    /// `float(x)`: what was extracted is a number already where its text is one.
+    fn conversion(&self, name: &str, judge: &Judge) -> Judge {
+        let is_direct = matches!(judge.form, Form::Single(..) | Form::All(_) | Form::Reduced(..) | Form::Count(_));
+        if is_direct && name != "str" || judge.cel.kind == Kind::List {
+            return judge.clone();
+        }
+        match name {
+            "str" => Judge::plain(judge.cel.as_text()),
+            "int" => Judge::plain(Cel::call("int", std::slice::from_ref(&judge.cel), Kind::Int)),
+            _ if judge.cel.kind == Kind::Text => Judge::plain(Cel::call("double", std::slice::from_ref(&judge.cel), Kind::Float)),
+            _ => judge.clone(),
+        }
+    }
+
+    /// A function of every item of a list from the output.
+    fn each(&mut self, function: &Value, list: &Judge, line: u32) -> Made {
+        let item = Value::Judge(Judge::plain(Cel::new("x", Prec::Atom, Kind::Any)));
+        let made = self.called(function, Args { by_place: vec![item], by_name: vec![] }, line)?;
+        let body = self.cel(&made, line)?;
+        let text = format!("{}.map(x, {})", list.cel.at(Prec::Atom), body.text);
+        Ok(Value::Judge(Judge::plain(Cel::new(text, Prec::Atom, Kind::List))))
+    }
+
+    fn mapped(&mut self, args: &Args, line: u32) -> Made {
+        match (args.by_place.first().cloned(), args.by_place.get(1)) {
+            (Some(Value::Thing(Thing::Name(name))), Some(list @ Value::Judge(_)))
+                if name == "builtins.float" || name == "builtins.int" =>
+            {
+                Ok(list.clone())
+            }
+            (Some(function), Some(Value::Judge(list))) => {
+                let list = list.clone();
+                self.each(&function, &list, line)
+            }
+            _ => Err(unfollowed("map", line)),
+        }
+    }
+
+    /// `avg`, `sum`, `min`, `max`, `abs` ..
+    fn aggregated(&mut self, name: &str, args: &Args, line: u32) -> Made {
+        let judged = |value: &Value| match value {
+            Value::Judge(_) | Value::Figure(_) => true,
+            Value::List(items) | Value::Tuple(items) => {
+                items.iter().any(|item| matches!(item, Value::Judge(_) | Value::Figure(_)))
+            }
+            _ => false,
+        };
+        if !args.by_place.iter().any(judged) {
+            return match name {
+                "avg" | "median" => Err(unfollowed(name, line)),
+                _ => self.named(&format!("builtins.{name}"), args, line),
+            };
+        }
+        if name == "round" {
+            return Err(Stop::new(line, "`round` rounds halves to even in Python, away from 0 in Muster")
+                .instead("compare with a tolerance instead"));
+        }
+        match &args.by_place[..] {
+            [Value::Judge(judge)] => Ok(Value::Judge(judge.reduced(name))),
+            values => {
+                let cels = values.iter().map(|value| self.cel(value, line)).collect::<Made<Vec<_>>>()?;
+                Ok(Value::Judge(Judge::plain(Cel::call(name, &cels, Kind::Float))))
+            }
+        }
+    }
+
+    /// `sn.all([..])` and its like.
+    fn joined_asserts(&mut self, name: &str, args: &Args, line: u32) -> Made {
+        let items: Vec<Value> = match &args.by_place[..] {
+            [Value::List(items) | Value::Tuple(items)] => items.clone(),
+            values => values.to_vec(),
+        };
+        if items.iter().any(|item| matches!(item, Value::Items(_))) {
+            return Err(Stop::new(line, "which of these are asserted depends on a branch"));
+        }
+        if name == "not_" {
+            let Some(item) = items.first() else { return Err(unfollowed(name, line)) };
+            return self.unary(crate::python::Unary::Not, &item.clone(), line);
+        }
+        if matches!(name, "any" | "or_") {
+            return self.judged_fold(&items, "||", Prec::Or, line);
+        }
+        let mut cel: Option<Cel> = None;
+        for item in &items {
+            let next = self.cel(item, line)?;
+            cel = Some(cel.map_or(next.clone(), |before| Cel::binary(&before, "&&", &next, Prec::And, Kind::Bool)));
+        }
+        let cel = cel.unwrap_or_else(|| Cel::new("true", Prec::Atom, Kind::Bool));
+        Ok(Value::Judge(Judge { cel, form: Form::Every(items), msg: None }))
+    }
+
+    /// `assert_eq` and its like.
+    fn asserted(&mut self, name: &str, args: &Args, line: u32) -> Made {
+        let arg = |place: usize| {
+            args.by_place
+                .get(place)
+                .or_else(|| args.by_name.get(place).map(|(_, value)| value))
+                .cloned()
+                .ok_or_else(|| unfollowed(&format!("assert_{name}"), line))
+        };
+        let msg_at = |place: usize| args.get(place, "msg").cloned();
+        let compare = |op| Some(op);
+        let op = match name {
+            "eq" => compare(Compare::Eq),
+            "ne" => compare(Compare::NotEq),
+            "lt" => compare(Compare::Lt),
+            "le" => compare(Compare::LtE),
+            "gt" => compare(Compare::Gt),
+            "ge" => compare(Compare::GtE),
+            "in" => compare(Compare::In),
+            "not_in" => compare(Compare::NotIn),
+            _ => None,
+        };
+        if let Some(op) = op {
+            let made = self.judged_comparison(&arg(0)?, op, &arg(1)?, line)?;
+            return Ok(with_msg(made, msg_at(2)));
+        }
+        match name {
+            "true" | "false" => {
+                let value = arg(0)?;
+                let judge = match value {
+                    Value::Judge(judge) => judge,
+                    other => Judge::plain(self.truth(&other, line)?.cel()),
+                };
+                // A number or list is true when it is not empty.
+                let cel = match judge.cel.kind {
+                    Kind::Bool => judge.cel.clone(),
+                    Kind::List => Cel::new(format!("size({}) > 0", judge.cel.text), Prec::Relation, Kind::Bool),
+                    Kind::Int | Kind::Float => Cel::new(format!("{} != 0", judge.cel.at(Prec::Add)), Prec::Relation, Kind::Bool),
+                    _ => {
+                        return Err(
+                            Stop::new(line, "whether this counts as true is not known here").instead("compare it with a value")
+                        );
+                    }
+                };
+                let made = if name == "true" {
+                    Judge { cel, ..judge }
+                } else {
+                    Judge::plain(Cel::new(format!("!{}", cel.at(Prec::Atom)), Prec::Unary, Kind::Bool))
+                };
+                Ok(with_msg(Value::Judge(made), msg_at(1)))
+            }
+            "bounded" => {
+                let (value, lower, upper) = (arg(0)?, args.get(1, "lower").cloned(), args.get(2, "upper").cloned());
+                let mut parts = Vec::new();
+                for (op, bound) in [(Compare::GtE, lower), (Compare::LtE, upper)] {
+                    if let Some(bound) = bound.filter(|bound| *bound != Value::None) {
+                        parts.push(self.judged_comparison(&value, op, &bound, line)?);
+                    }
+                }
+                let made = self.judged_fold(&parts, "&&", Prec::And, line)?;
+                Ok(with_msg(made, msg_at(3)))
+            }
+            "reference" => self.asserted_reference(args, line),
+            _ => Err(Stop::new(line, format!("`sn.assert_{name}` has no counterpart"))),
+        }
+    }
+
+    /// `assert_reference(value, ref, lower, upper)`: the interval is computed here.
+    fn asserted_reference(&mut self, args: &Args, line: u32) -> Made {
+        let get = |place, name: &str| args.get(place, name).cloned().unwrap_or(Value::None);
+        let (value, reference) = (get(0, "val"), get(1, "ref"));
+        let mut parts = Vec::new();
+        for (op, thres) in [(Compare::GtE, get(2, "lower_thres")), (Compare::LtE, get(3, "upper_thres"))] {
+            let (Some(of), bound) = (super::operators::number(&reference), super::operators::number(&thres)) else {
+                return Err(Stop::new(line, "the reference of this assertion is not known here"));
+            };
+            if let Some(bound) = bound {
+                let edge = if of == 0.0 { bound } else { of + of.abs() * bound };
+                parts.push(self.judged_comparison(&value, op, &Value::Float(edge), line)?);
+            }
+        }
+        if parts.is_empty() {
+            return Ok(Value::Judge(Judge::plain(Cel::new("true", Prec::Atom, Kind::Bool))));
+        }
+        let made = self.judged_fold(&parts, "&&", Prec::And, line)?;
+        Ok(with_msg(made, args.get(4, "msg").cloned()))
+    }
+
+    /// `self.perf_patterns = {name: value}`: figures without units of their own.
+    pub(super) fn keep_patterns(&mut self, patterns: &Value) {
+        set(&mut self.state.attrs, "perf_patterns", patterns.clone());
+    }
+}
+
+fn with_msg(value: Value, msg: Option<Value>) -> Value {
+    match value {
+        Value::Judge(judge) => {
+            Value::Judge(Judge { msg: msg.filter(|msg| *msg != Value::None).map(Box::new).or(judge.msg), ..judge })
+        }
+        other => other,
+    }
+}
+
+fn unfollowed(name: &str, line: u32) -> Stop {
+    Stop::new(line, format!("`sn.{name}` of this cannot be followed"))
+}

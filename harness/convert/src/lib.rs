@@ -1,0 +1,201 @@
+//! ReFrame's checks and site configurations, written in Python, as Muster's YAML.
+//!
+//! ```text
+//! Python -python-> tree -world-> classes -reading, interp-> Value: a constant, or how Muster computes it
+//!   -check, judged, settle-> keys and entries of `when` -extends-> bases -emit-> YAML          and a list of refusals
+//! ```
+//! The converter runs nothing and guesses nothing: what it does not understand is refused with its line, and whatever
+//! depends on that is left out. It reads no files either; [`Manifests`] hands it what a check would open.
+
+mod cel;
+mod check;
+mod cond;
+mod emit;
+mod extends;
+mod interp;
+mod judge;
+mod judged;
+mod pattern;
+mod python;
+mod reading;
+mod report;
+mod settle;
+mod site;
+mod value;
+mod world;
+mod yaml;
+
+pub use interp::Manifests;
+pub use report::{Level, Refusal};
+
+use check::Document;
+use interp::{Interp, shortened};
+use world::{File, World};
+
+/// A file of Python.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its path, as it is named in refusals.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// Whether a folder `src` lies beside it.
+    pub has_src: bool,
+}
+
+/// A file of YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The file it came from.
+    pub source: String,
+    /// What it is called: `triad.check.yaml`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// How many checks it has; none for a site.
+    pub checks: usize,
+}
+
+/// What became of the files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conversion {
+    /// The files to write.
+    pub outputs: Vec<Output>,
+    /// What could not be carried over, in the order of the lines.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Converts files that belong together: classes may derive from classes of other files.
+pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
+    let mut world = World::default();
+    let mut refusals = Vec::new();
+    for source in sources.iter().filter(|source| !is_yaml(&source.path)) {
+        let module = python::parse(&source.text);
+        let file = File::new(source.path.clone(), &source.text, module, source.has_src);
+        for (line, why) in &file.module.errors {
+            let what = shortened(file.line(*line));
+            refusals.push(Refusal {
+                file: source.path.clone(),
+                line: *line,
+                level: Level::Refused,
+                what,
+                why: format!("this is no Python: {why}"),
+                instead: None,
+            });
+        }
+        world.files.push(file);
+    }
+    globals(&mut world, manifests, &mut refusals);
+    let mut documents = Vec::new();
+    for (at, file) in world.files.iter().enumerate() {
+        for class in file.classes.iter().filter(|class| reading::is_listed(class)) {
+            let id = (at, class.name.clone());
+            match reading::read(&world, &id, manifests) {
+                Ok(mut reading) => {
+                    documents.push(check::document(&mut reading, false));
+                    refusals.append(&mut reading.interp.told);
+                }
+                Err(stranger) => refusals.push(unknown_base(&world, &stranger)),
+            }
+        }
+    }
+    let documents = extends::with_bases(&world, &documents, manifests);
+    let mut outputs = Vec::new();
+    for (at, file) in world.files.iter().enumerate() {
+        let config = file.globals.get("site_configuration").filter(|config| matches!(config, value::Value::Dict(_)));
+        let sites = config.map(|config| site::sites(config, site::assigned(file), file, &mut refusals)).unwrap_or_default();
+        outputs.extend(sites.iter().map(|site| site_output(&file.path, site)));
+        outputs.extend(check_output(at, file, &documents));
+    }
+    for source in sources.iter().filter(|source| is_yaml(&source.path)) {
+        outputs.extend(yaml_sites(source, &mut refusals));
+    }
+    refusals.sort_by(|left, right| {
+        (&left.file, left.line, left.level, &left.why).cmp(&(&right.file, right.line, right.level, &right.why))
+    });
+    refusals.dedup();
+    Conversion { outputs, refusals }
+}
+
+/// The names at the top of each file, imported files first.
+fn globals(world: &mut World, manifests: &dyn Manifests, refusals: &mut Vec<Refusal>) {
+    let mut order: Vec<usize> = Vec::new();
+    for at in 0..world.files.len() {
+        imported_first(world, at, &mut order, 0);
+    }
+    for at in order {
+        let mut interp = Interp::new(world, at, manifests);
+        let body = world.files[at].module.body.clone();
+        interp.top(&body, false);
+        let (told, globals) = (std::mem::take(&mut interp.told), std::mem::take(&mut interp.state.locals));
+        refusals.extend(told);
+        world.files[at].globals.extend(globals);
+    }
+}
+
+fn imported_first(world: &World, at: usize, order: &mut Vec<usize>, depth: usize) {
+    if order.contains(&at) || depth > world.files.len() {
+        return;
+    }
+    for full in world.files[at].imports.values() {
+        if let Some((file, _)) = world.resolve(full)
+            && file != at
+        {
+            imported_first(world, file, order, depth + 1);
+        }
+    }
+    if !order.contains(&at) {
+        order.push(at);
+    }
+}
+
+fn unknown_base(world: &World, stranger: &world::Stranger) -> Refusal {
+    let file = &world.files[stranger.file];
+    Refusal {
+        file: file.path.clone(),
+        line: stranger.line,
+        level: Level::Refused,
+        what: shortened(file.line(stranger.line)),
+        why: format!("the base `{}` is not among the files, so the test is not known", stranger.name),
+        instead: Some("convert its file together with this one".to_owned()),
+    }
+}
+
+fn check_output(at: usize, file: &File, documents: &[Document]) -> Option<Output> {
+    let own: Vec<&Document> = documents.iter().filter(|document| document.id.0 == at).collect();
+    let is_listed = |document: &&&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
+    let checks = own.iter().filter(is_listed).count();
+    let texts: Vec<String> = own.iter().map(|document| emit::document(&document.comments, &document.entries)).collect();
+    let name = format!("{}.check.yaml", file.stem());
+    (!own.is_empty()).then(|| Output { source: file.path.clone(), name, text: texts.join("---\n"), checks })
+}
+
+fn site_output(source: &str, site: &site::Site) -> Output {
+    let text = emit::document(&[], &site.entries);
+    Output { source: source.to_owned(), name: format!("{}.yaml", site.name), text, checks: 0 }
+}
+
+fn is_yaml(path: &str) -> bool {
+    [".yaml", ".yml"].iter().any(|extension| path.ends_with(extension))
+}
+
+/// ReFrame's configurations may be YAML too, with Jinja in them.
+fn yaml_sites(source: &Source, refusals: &mut Vec<Refusal>) -> Vec<Output> {
+    let file = File::new(source.path.clone(), &source.text, python::Module::default(), false);
+    let mut refuse = |line: u32, why: &str, instead: &str| {
+        let what = shortened(file.line(line));
+        let (why, instead) = (why.to_owned(), Some(instead.to_owned()));
+        refusals.push(Refusal { file: source.path.clone(), line, level: Level::Refused, what, why, instead });
+    };
+    let jinja = source.text.lines().position(|line| line.contains("{{") || line.contains("{%"));
+    if let Some(at) = jinja {
+        let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        refuse(line, "Jinja is computed while ReFrame loads it", "write the values out");
+        return vec![];
+    }
+    let Some(config) = yaml::read(&source.text) else {
+        refuse(1, "this is no YAML", "correct it first");
+        return vec![];
+    };
+    site::sites(&config, None, &file, refusals).iter().map(|site| site_output(&source.path, site)).collect()
+}

@@ -1,0 +1,60 @@
+//! What could not be carried over, and what else is worth knowing of the source.
+
+use std::fmt;
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// It is not in the result.
+    Refused,
+    /// It is the scheduler's or launcher's business, and not in the result.
+    Dropped,
+    /// The source itself is wrong there.
+    Defect,
+    /// It was carried over, but means something else or more now.
+    Note,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Refusal {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// How much it matters.
+    pub level: Level,
+    /// The line as it stands.
+    pub what: String,
+    /// Why it was not carried over.
+    pub why: String,
+    /// What to write instead.
+    pub instead: Option<String>,
+}
+
+impl Level {
+    /// As it is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Dropped => "dropped",
+            Self::Defect => "defect",
+            Self::Note => "note",
+        }
+    }
+
+    /// Whether something is missing from the result.
+    pub fn is_missing(self) -> bool {
+        matches!(self, Self::Refused | Self::Dropped)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.file, self.line, self.level.as_str(), self.why)?;
+        if let Some(instead) = &self.instead {
+            write!(f, "; {instead}")?;
+        }
+        if self.what.is_empty() { Ok(()) } else { write!(f, "\n    {}", self.what) }
+    }
+}

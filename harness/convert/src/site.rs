@@ -1,0 +1,305 @@
+//! A site configuration: each system becomes a file.
+//!
+//! ReFrame's keys are Muster's where both have them; what a scheduler or launcher is told there, a manifest or the
+//! command line says here, and each such key is a line of the report.
+
+use crate::{
+    interp::shortened,
+    python::{Expr, ExprKind, StmtKind},
+    report::{Level, Refusal},
+    value::Value,
+    world::File,
+};
+use muster_core::site::SchedulerKind;
+
+/// A system's file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Site {
+    /// The system.
+    pub name: String,
+    /// Its keys.
+    pub entries: Vec<(String, Value)>,
+}
+
+/// A step from a value to what is in it.
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Key(&'static str),
+    At(usize),
+}
+
+/// Converts a configuration: its value, where it stands, and the file.
+pub(crate) fn sites(config: &Value, place: Option<&Expr>, file: &File, told: &mut Vec<Refusal>) -> Vec<Site> {
+    let mut reader = Reader { place, file, told, system: String::new() };
+    for key in ["logging", "general", "modes", "storage", "autodetect_methods"] {
+        if get(config, key).is_some() {
+            let instead = "settings of the program are options of the command line and `MUSTER_` variables";
+            reader.tell(&[Step::Key(key)], Level::Dropped, format!("`{key}` is ReFrame's own"), instead);
+        }
+    }
+    let systems = get(config, "systems").map(items).unwrap_or_default();
+    (0..).zip(systems).filter_map(|(at, system)| reader.site(config, at, system)).collect()
+}
+
+/// Where `site_configuration` is assigned.
+pub(crate) fn assigned(file: &File) -> Option<&Expr> {
+    file.module.body.iter().rev().find_map(|stmt| match &stmt.kind {
+        StmtKind::Assign(targets, value)
+            if targets.iter().any(|target| target.dotted().as_deref() == Some("site_configuration")) =>
+        {
+            Some(value)
+        }
+        _ => None,
+    })
+}
+
+struct Reader<'a> {
+    place: Option<&'a Expr>,
+    file: &'a File,
+    told: &'a mut Vec<Refusal>,
+    system: String,
+}
+
+impl Reader<'_> {
+    fn tell(&mut self, path: &[Step], level: Level, why: String, instead: &str) {
+        let line = self.place.map_or(1, |place| line_at(place, path));
+        let what = shortened(self.file.line(line));
+        self.told.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead: Some(instead.to_owned()) });
+    }
+
+    fn site(&mut self, config: &Value, at: usize, system: &Value) -> Option<Site> {
+        let name = text(system, "name")?;
+        self.system.clone_from(&name);
+        let path = [Step::Key("systems"), Step::At(at)];
+        let mut entries = vec![("name".to_owned(), Value::text(&*name))];
+        entries.extend(copied(system, &["descr", "hostnames", "extras"]));
+        self.drop_all(system, &path, &SYSTEM);
+        if let Some(variables) = env_vars(system) {
+            entries.push(("env_vars".to_owned(), variables));
+        }
+        let mut partitions = Vec::new();
+        let mut environs = Vec::new();
+        for (index, partition) in (0..).zip(get(system, "partitions").map(items).unwrap_or_default()) {
+            let path = [&path[..], &[Step::Key("partitions"), Step::At(index)]].concat();
+            environs.extend(get(partition, "environs").map(items).unwrap_or_default().iter().filter_map(Value::shown));
+            partitions.extend(self.partition(partition, &path));
+        }
+        entries.push(("partitions".to_owned(), Value::List(partitions)));
+        let environments = self.environments(config, &environs);
+        if !environments.is_empty() {
+            entries.push(("environments".to_owned(), Value::List(environments)));
+        }
+        Some(Site { name, entries })
+    }
+
+    fn partition(&mut self, partition: &Value, path: &[Step]) -> Option<Value> {
+        let name = text(partition, "name")?;
+        let scheduler = text(partition, "scheduler")?;
+        let at = |key| [path, &[Step::Key(key)]].concat();
+        if !SchedulerKind::ALL.iter().any(|known| known.as_str() == scheduler) {
+            let why = format!("Muster has no scheduler `{scheduler}`, so the partition `{name}` is left out");
+            self.tell(&at("scheduler"), Level::Refused, why, "describe it as k8s, ec2 or local");
+            return None;
+        }
+        let mut entries = vec![("name".to_owned(), Value::Str(name))];
+        entries.extend(copied(partition, &["descr"]));
+        entries.push(("scheduler".to_owned(), Value::Str(scheduler)));
+        entries.extend(copied(partition, &["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds"]));
+        if let Some(variables) = env_vars(partition) {
+            entries.push(("env_vars".to_owned(), variables));
+        }
+        if let Some(processor) = get(partition, "processor").and_then(processor) {
+            entries.push(("processor".to_owned(), processor));
+        }
+        if let Some(devices) = get(partition, "devices") {
+            let device = |device: &Value| as_map(copied(device, &["type", "arch", "model", "num_devices"]));
+            entries.push(("devices".to_owned(), Value::List(items(devices).iter().map(device).collect())));
+        }
+        if let Some(launcher) = text(partition, "launcher").filter(|launcher| launcher != "local" && launcher != "k8s") {
+            let instead = format!("write `{launcher}` into `executable` where a check starts ranks");
+            self.tell(&at("launcher"), Level::Dropped, format!("the launcher `{launcher}` is not carried over"), &instead);
+        }
+        self.drop_all(partition, path, &PARTITION);
+        Some(as_map(entries))
+    }
+
+    /// The environments that the partitions name, the most specific of each name.
+    fn environments(&mut self, config: &Value, wanted: &[String]) -> Vec<Value> {
+        let all = get(config, "environments").map(items).unwrap_or_default();
+        let mut made = Vec::new();
+        let mut names: Vec<&String> = Vec::new();
+        for name in wanted {
+            if names.contains(&name) {
+                continue;
+            }
+            names.push(name);
+            let mut fitting: Vec<(usize, usize, &Value)> = Vec::new();
+            for (at, environment) in
+                all.iter().enumerate().filter(|(_, environment)| text(environment, "name").as_ref() == Some(name))
+            {
+                fitting.extend(self.rank(environment).map(|rank| (rank, at, environment)));
+            }
+            let best = fitting.iter().max_by_key(|(rank, at, _)| (*rank, usize::MAX - at));
+            match best {
+                Some((_, at, environment)) => {
+                    let path = [Step::Key("environments"), Step::At(*at)];
+                    made.push(self.environment(environment, &path));
+                }
+                None => made.push(as_map(vec![("name".to_owned(), Value::text(&**name))])),
+            }
+        }
+        made
+    }
+
+    /// How well an environment fits the system; `None` if it is for others.
+    fn rank(&self, environment: &Value) -> Option<usize> {
+        let Some(targets) = get(environment, "target_systems") else { return Some(0) };
+        let rank = |target: &Value| match target.as_str()? {
+            "*" => Some(0),
+            target if target == self.system => Some(1),
+            target if target.split(':').next() == Some(&*self.system) => Some(2),
+            _ => None,
+        };
+        items(targets).iter().filter_map(rank).max()
+    }
+
+    fn environment(&mut self, environment: &Value, path: &[Step]) -> Value {
+        let mut entries = copied(environment, &["name", "descr"]);
+        let mut variables = match env_vars(environment) {
+            Some(Value::Dict(variables)) => variables,
+            _ => vec![],
+        };
+        for (key, variable) in COMPILERS {
+            let value = match get(environment, key) {
+                Some(Value::Str(value)) if !value.is_empty() => value.clone(),
+                Some(Value::List(flags)) if !flags.is_empty() => {
+                    flags.iter().filter_map(Value::shown).collect::<Vec<_>>().join(" ")
+                }
+                _ => continue,
+            };
+            if variables.iter().all(|(known, _)| known.as_str() != Some(variable)) {
+                variables.push((Value::text(variable), Value::Str(value)));
+            }
+        }
+        entries.extend(copied(environment, &["features", "extras", "prepare_cmds"]));
+        if !variables.is_empty() {
+            entries.push(("env_vars".to_owned(), Value::Dict(variables)));
+        }
+        self.drop_all(environment, path, &ENVIRONMENT);
+        as_map(entries)
+    }
+
+    fn drop_all(&mut self, of: &Value, path: &[Step], keys: &[(&'static str, &str)]) {
+        for (key, instead) in keys {
+            let is_said = get(of, key).is_some_and(|value| value.truth() != Some(false));
+            if is_said {
+                let path = [path, &[Step::Key(key)]].concat();
+                self.tell(&path, Level::Dropped, format!("`{key}` is not carried over"), instead);
+            }
+        }
+    }
+}
+
+const SYSTEM: [(&str, &str); 8] = [
+    ("modules", "load them in `prepare_cmds` of the partitions"),
+    ("prefix", "say it with `--prefix`"),
+    ("stagedir", "say it with `--stage`"),
+    ("outputdir", "say it with `--output`"),
+    ("resourcesdir", "name the path in a variable of the check"),
+    ("max_local_jobs", "write `max_jobs` in a partition"),
+    ("sched_options", "`sched_options` are those of Muster's own schedulers"),
+    ("prepare_cmds", "write `prepare_cmds` in the partitions"),
+];
+
+const PARTITION: [(&str, &str); 5] = [
+    ("access", "the scheduler or manifest says this"),
+    ("resources", "the scheduler or manifest says this; if checks select by it, write its name into `features`"),
+    ("modules", "load them in `prepare_cmds`: `module load NAME`"),
+    ("container_platforms", "name the container's command line in the check"),
+    ("sched_options", "`sched_options` are those of Muster's own schedulers"),
+];
+
+const ENVIRONMENT: [(&str, &str); 2] =
+    [("modules", "load them in `prepare_cmds`: `module load NAME`"), ("resources", "the scheduler or manifest says this")];
+
+/// Compilers and flags as the variables that builds read.
+const COMPILERS: [(&str, &str); 9] = [
+    ("cc", "CC"),
+    ("cxx", "CXX"),
+    ("ftn", "FC"),
+    ("nvcc", "NVCC"),
+    ("cppflags", "CPPFLAGS"),
+    ("cflags", "CFLAGS"),
+    ("cxxflags", "CXXFLAGS"),
+    ("fflags", "FFLAGS"),
+    ("ldflags", "LDFLAGS"),
+];
+
+fn get<'a>(of: &'a Value, key: &str) -> Option<&'a Value> {
+    let Value::Dict(entries) = of else { return None };
+    entries.iter().find(|(known, _)| known.as_str() == Some(key)).map(|(_, value)| value).filter(|value| **value != Value::None)
+}
+
+fn text(of: &Value, key: &str) -> Option<String> {
+    get(of, key)?.as_str().map(str::to_owned)
+}
+
+fn items(of: &Value) -> &[Value] {
+    of.items().unwrap_or_default()
+}
+
+fn copied(of: &Value, keys: &[&str]) -> Vec<(String, Value)> {
+    // What was computed while ReFrame loaded it was told, and leaves nothing to say.
+    let plain =
+        |value: &Value| crate::check::plain(value, true).ok().filter(|made| made == value || *made != Value::List(vec![]));
+    keys.iter().filter_map(|key| Some(((*key).to_owned(), plain(get(of, key)?)?))).collect()
+}
+
+fn as_map(entries: Vec<(String, Value)>) -> Value {
+    Value::Dict(entries.into_iter().map(|(key, value)| (Value::Str(key), value)).collect())
+}
+
+/// `[['NAME', 'value']]` or a mapping, and ReFrame's old word for it.
+fn env_vars(of: &Value) -> Option<Value> {
+    let pair = |pair: &Value| match pair.items()? {
+        [name, value] => Some((Value::Str(name.shown()?), Value::Str(value.shown()?))),
+        _ => None,
+    };
+    let pairs: Vec<_> = match get(of, "env_vars").or_else(|| get(of, "variables"))? {
+        Value::Dict(entries) => {
+            entries.iter().filter_map(|(name, value)| Some((name.clone(), Value::Str(value.shown()?)))).collect()
+        }
+        list => items(list).iter().filter_map(pair).collect(),
+    };
+    (!pairs.is_empty()).then_some(Value::Dict(pairs))
+}
+
+/// The processor, with the number of cores that ReFrame derives.
+fn processor(of: &Value) -> Option<Value> {
+    let keys = ["arch", "model", "platform", "num_cpus", "num_cpus_per_core", "num_cpus_per_socket", "num_sockets"];
+    let mut entries = copied(of, &keys);
+    if let (Some(Value::Int(cpus)), Some(Value::Int(per_core))) = (get(of, "num_cpus"), get(of, "num_cpus_per_core"))
+        && let Some(cores) = cpus.checked_div(*per_core)
+    {
+        entries.push(("num_cores".to_owned(), Value::Int(cores)));
+    }
+    (!entries.is_empty()).then(|| as_map(entries))
+}
+
+/// The line of what a path leads to, or of the last thing on the way that is written there.
+fn line_at(mut place: &Expr, path: &[Step]) -> u32 {
+    let mut line = place.line;
+    for step in path {
+        let next = match (step, &place.kind) {
+            (Step::Key(key), ExprKind::Dict(entries)) => entries.iter().find_map(|(name, value)| {
+                let name = name.as_ref()?;
+                (name.kind == ExprKind::Str((*key).to_owned())).then_some((name.line, value))
+            }),
+            (Step::At(at), ExprKind::List(items)) => items.get(*at).map(|item| (item.line, item)),
+            _ => None,
+        };
+        let Some((at, next)) = next else { break };
+        (line, place) = (at, next);
+    }
+    line
+}

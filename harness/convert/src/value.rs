@@ -1,0 +1,426 @@
+//! What the converter knows of a Python value: a constant, or how Muster will compute it.
+//!
+//! A value that depends on parameters, facts or the output is an expression in CEL ([`Cel`]); one that depends on a
+//! branch is a [`Choice`], so that it can become entries of `when` in the end. Values know nothing of where they are used.
+
+use crate::{
+    cel::{Cel, Kind, Prec},
+    cond::Cond,
+    judge::Judge,
+    python::Function,
+    world::{ClassId, Method},
+};
+use std::sync::Arc;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// There is none: an entry of a mapping that a branch does not make.
+    Absent,
+    /// It could not be carried over, and that was told; nothing is derived from it.
+    Unknown,
+    /// `None`
+    None,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A decimal.
+    Float(f64),
+    /// Text.
+    Str(String),
+    /// Text with computed parts.
+    Text(Vec<Piece>),
+    /// A list, or a set in the order in which it is written.
+    List(Vec<Value>),
+    /// A tuple.
+    Tuple(Vec<Value>),
+    /// A mapping in the order in which it is written.
+    Dict(Vec<(Value, Value)>),
+    /// Within a list: items that depend on a branch.
+    Items(Box<Choice>),
+    /// Computed by Muster, without the output.
+    Cel(Cel),
+    /// One of several, by branch.
+    Choice(Box<Choice>),
+    /// True or false, by a condition.
+    Test(Cond),
+    /// Computed from the output.
+    Judge(Judge),
+    /// A figure with its unit.
+    Figure(Box<(Value, Value)>),
+    /// What is no data.
+    Thing(Thing),
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Piece {
+    /// As it stands.
+    Text(String),
+    /// Computed by Muster.
+    Cel(Cel),
+    /// Expanded by the shell: `$HOME`.
+    Shell(String),
+}
+
+/// The first arm whose condition holds; else the default.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Choice {
+    /// Conditions and values, in order.
+    pub arms: Vec<(Cond, Value)>,
+    /// The value if none holds; `None` if one always does.
+    pub default: Option<Value>,
+}
+
+/// What is no data: names of modules, functions, facts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Thing {
+    /// The test itself.
+    This,
+    /// `super()`, and the class that says it.
+    Super(ClassId),
+    /// Something imported or built in, by its full name: `reframe.utility.sanity.count`.
+    Name(String),
+    /// A class of these files.
+    Class(ClassId),
+    /// A function of these files; the class is empty if it is no method.
+    Function(Method),
+    /// A method of the test.
+    Bound(Method),
+    /// A fact: `system`, `partition`, `environ` and what lies below.
+    Fact(String),
+    /// The job: its options are the scheduler's.
+    Job(String),
+    /// The output: `self.stdout`, `self.stderr`.
+    Output,
+    /// A file named by a path, opened.
+    File(Box<Value>),
+    /// A manifest: its path, and what was laid over it.
+    Manifest(Arc<Manifest>),
+    /// A declaration of the class body.
+    Declared(Box<Declared>),
+    /// The command line that builds or runs in a container, by the attribute it hangs on.
+    Platform(String),
+    /// `self.getdep(..)`: the check it names, and whether it was given as a class name.
+    Dependency(String),
+    /// A fixture of the test, by its name.
+    Fixture(String),
+    /// Ignored: loggers, `self.info`.
+    Nothing,
+}
+
+/// A manifest read from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Manifest {
+    /// Its path, as written.
+    pub path: String,
+    /// Its content, if it could be read.
+    pub content: Option<Value>,
+    /// What is laid over it.
+    pub patch: Value,
+}
+
+/// What a class body declares.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Declared {
+    /// `parameter(..)`
+    Parameter {
+        /// Its values; `None` if a derived class says them.
+        values: Option<Vec<Value>>,
+        /// Whether the values of the base are to be kept before these.
+        inherit: bool,
+        /// How the values of the base are sifted.
+        filter: Option<Arc<Function>>,
+        /// How a value is shown.
+        format: Option<Arc<Function>>,
+    },
+    /// `variable(..)` with its value, if it has one.
+    Variable(Option<Value>),
+    /// `fixture(..)`
+    Fixture {
+        /// The class it runs.
+        class: ClassId,
+        /// How often: session, partition, environment or test.
+        scope: String,
+        /// Variables that are set in it.
+        variables: Vec<(Value, Value)>,
+        /// Whether all its variants make one, or one each.
+        joins: bool,
+    },
+}
+
+impl Value {
+    /// Text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Str(text.into())
+    }
+
+    /// A Python name from elsewhere.
+    pub(crate) fn name(name: impl Into<String>) -> Self {
+        Self::Thing(Thing::Name(name.into()))
+    }
+
+    /// The text of a constant one.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items of a list or tuple without branches.
+    pub(crate) fn items(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(items) | Self::Tuple(items) if !items.iter().any(|item| matches!(item, Self::Items(_))) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing in it waits for Muster.
+    pub(crate) fn is_constant(&self) -> bool {
+        match self {
+            Self::None | Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Str(_) => true,
+            Self::List(items) | Self::Tuple(items) => items.iter().all(Self::is_constant),
+            Self::Dict(entries) => entries.iter().all(|(key, value)| key.is_constant() && value.is_constant()),
+            _ => false,
+        }
+    }
+
+    /// Whether something in it could not be carried over.
+    pub(crate) fn is_unknown(&self) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::List(items) | Self::Tuple(items) => items.iter().any(Self::is_unknown),
+            Self::Dict(entries) => entries.iter().any(|(key, value)| key.is_unknown() || value.is_unknown()),
+            Self::Choice(choice) | Self::Items(choice) => choice.values().any(Self::is_unknown),
+            Self::Figure(pair) => pair.0.is_unknown() || pair.1.is_unknown(),
+            Self::Thing(Thing::Manifest(manifest)) => manifest.patch.is_unknown(),
+            _ => false,
+        }
+    }
+
+    /// What Python calls its truth, for a constant.
+    pub(crate) fn truth(&self) -> Option<bool> {
+        Some(match self {
+            Self::None => false,
+            Self::Bool(value) => *value,
+            Self::Int(value) => *value != 0,
+            Self::Float(value) => *value != 0.0,
+            Self::Str(value) => !value.is_empty(),
+            Self::List(items) | Self::Tuple(items) if items.is_empty() => false,
+            Self::List(items) | Self::Tuple(items) if !matches!(items[0], Self::Items(_)) => true,
+            Self::Dict(entries) if entries.is_empty() => false,
+            Self::Dict(entries) if entries[0].1 != Self::Absent => true,
+            Self::Thing(_) => true,
+            _ => return None,
+        })
+    }
+
+    /// Whether two constants are equal as Python sees it; `None` for what is not constant.
+    pub(crate) fn equals(&self, other: &Self) -> Option<bool> {
+        if !self.is_constant() || !other.is_constant() {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "as Python compares an integer with a decimal")]
+        let number = |value: &Self| match value {
+            Self::Bool(value) => Some(f64::from(u8::from(*value))),
+            Self::Int(value) => Some(*value as f64),
+            Self::Float(value) => Some(*value),
+            _ => None,
+        };
+        match (number(self), number(other)) {
+            #[expect(clippy::float_cmp, reason = "as Python compares")]
+            (Some(left), Some(right)) => Some(left == right),
+            _ => Some(self == other),
+        }
+    }
+
+    /// What kind of value it is for Muster.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Bool(_) | Self::Test(_) => Kind::Bool,
+            Self::Int(_) => Kind::Int,
+            Self::Float(_) => Kind::Float,
+            Self::Str(_) | Self::Text(_) => Kind::Text,
+            Self::List(_) | Self::Tuple(_) => Kind::List,
+            Self::Dict(_) => Kind::Map,
+            Self::Cel(cel) => cel.kind,
+            Self::Choice(choice) => choice.values().map(Self::kind).reduce(Kind::either).unwrap_or(Kind::Any),
+            _ => Kind::Any,
+        }
+    }
+
+    /// What Python prints for a constant: `str(value)`.
+    pub(crate) fn shown(&self) -> Option<String> {
+        match self {
+            Self::Str(text) => Some(text.clone()),
+            _ => self.repr(),
+        }
+    }
+
+    /// `repr(value)` of a constant.
+    pub(crate) fn repr(&self) -> Option<String> {
+        let list = |items: &[Self]| items.iter().map(Self::repr).collect::<Option<Vec<_>>>().map(|items| items.join(", "));
+        Some(match self {
+            Self::None => "None".to_owned(),
+            Self::Bool(true) => "True".to_owned(),
+            Self::Bool(false) => "False".to_owned(),
+            Self::Int(value) => value.to_string(),
+            Self::Float(value) => float_text(*value),
+            Self::Str(text) => text_repr(text),
+            Self::List(items) => format!("[{}]", list(items)?),
+            Self::Tuple(items) if items.len() == 1 => format!("({},)", list(items)?),
+            Self::Tuple(items) => format!("({})", list(items)?),
+            Self::Dict(entries) => {
+                let entry = |(key, value): &(Self, Self)| Some(format!("{}: {}", key.repr()?, value.repr()?));
+                format!("{{{}}}", entries.iter().map(entry).collect::<Option<Vec<_>>>()?.join(", "))
+            }
+            _ => return None,
+        })
+    }
+
+    /// A text of these parts, joined where they touch.
+    pub(crate) fn joined(pieces: Vec<Piece>) -> Self {
+        let mut joined: Vec<Piece> = Vec::new();
+        for piece in pieces {
+            match (joined.last_mut(), piece) {
+                (_, Piece::Text(text)) if text.is_empty() => {}
+                (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                (_, piece) => joined.push(piece),
+            }
+        }
+        match &mut joined[..] {
+            [] => Self::Str(String::new()),
+            [Piece::Text(text)] => Self::Str(std::mem::take(text)),
+            _ => Self::Text(joined),
+        }
+    }
+
+    /// Its parts, as text.
+    pub(crate) fn pieces(&self) -> Option<Vec<Piece>> {
+        match self {
+            Self::Text(pieces) => Some(pieces.clone()),
+            Self::Cel(cel) => Some(vec![Piece::Cel(cel.clone())]),
+            Self::Choice(_) | Self::Test(_) => Some(vec![Piece::Cel(Cel::of(self)?)]),
+            constant => constant.shown().map(|text| vec![Piece::Text(text)]),
+        }
+    }
+}
+
+impl Choice {
+    /// All values that it may take.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.arms.iter().map(|(_, value)| value).chain(&self.default)
+    }
+
+    /// The same choice of something made of each value; fails with the first that fails.
+    pub(crate) fn map<E>(&self, mut make: impl FnMut(&Value) -> Result<Value, E>) -> Result<Value, E> {
+        let arms = self.arms.iter().map(|(cond, value)| Ok((cond.clone(), make(value)?))).collect::<Result<_, E>>()?;
+        let default = self.default.as_ref().map(&mut make).transpose()?;
+        Ok(Value::Choice(Box::new(Self { arms, default })))
+    }
+}
+
+/// What two branches leave: `then` if the condition holds, `otherwise` if not. Lists and mappings keep what is the same
+/// in both.
+pub(crate) fn join(cond: &Cond, then: &Value, otherwise: &Value) -> Value {
+    if then == otherwise {
+        return then.clone();
+    }
+    match cond {
+        Cond::Always(true) => return then.clone(),
+        Cond::Always(false) => return otherwise.clone(),
+        _ => {}
+    }
+    match (then, otherwise) {
+        (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
+        (Value::List(left), Value::List(right)) => join_lists(cond, left, right),
+        (Value::Dict(left), Value::Dict(right)) => join_maps(cond, left, right),
+        (Value::Thing(Thing::Manifest(left)), Value::Thing(Thing::Manifest(right))) if left.path == right.path => {
+            let patch = join(cond, &left.patch, &right.patch);
+            Value::Thing(Thing::Manifest(Arc::new(Manifest { patch, ..(**left).clone() })))
+        }
+        (_, Value::Choice(rest)) => {
+            let mut choice = (**rest).clone();
+            choice.arms.insert(0, (cond.clone(), then.clone()));
+            Value::Choice(Box::new(choice))
+        }
+        _ => Value::Choice(Box::new(Choice { arms: vec![(cond.clone(), then.clone())], default: Some(otherwise.clone()) })),
+    }
+}
+
+/// A list that begins the same in both branches: what follows depends on the branch. Lists that share nothing are two
+/// lists.
+fn join_lists(cond: &Cond, left: &[Value], right: &[Value]) -> Value {
+    let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+    if same == 0 && !left.is_empty() && !right.is_empty() {
+        let arm = (cond.clone(), Value::List(left.to_vec()));
+        return Value::Choice(Box::new(Choice { arms: vec![arm], default: Some(Value::List(right.to_vec())) }));
+    }
+    let rest = |list: &[Value]| Value::List(list[same..].to_vec());
+    let mut items = left[..same].to_vec();
+    let choice = Choice { arms: vec![(cond.clone(), rest(left))], default: Some(rest(right)) };
+    items.push(Value::Items(Box::new(choice)));
+    Value::List(items)
+}
+
+fn join_maps(cond: &Cond, left: &[(Value, Value)], right: &[(Value, Value)]) -> Value {
+    let at = |map: &[(Value, Value)], key: &Value| map.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+    let absent = || Value::Absent;
+    let keys = left.iter().chain(right.iter().filter(|(key, _)| at(left, key).is_none())).map(|(key, _)| key);
+    let entry = |key: &Value| {
+        let (then, otherwise) = (at(left, key).unwrap_or_else(absent), at(right, key).unwrap_or_else(absent));
+        (key.clone(), join(cond, &then, &otherwise))
+    };
+    Value::Dict(keys.map(entry).collect())
+}
+
+/// `str(float)`
+pub(crate) fn float_text(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let exponent = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    if (-4.0..16.0).contains(&exponent) {
+        return format!("{value:?}");
+    }
+    // Rust writes 1e-6 and 1e16 where Python writes 1e-06 and 1e+16.
+    let text = format!("{value:e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
+    format!("{digits}e{sign}{power:0>2}")
+}
+
+fn text_repr(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut repr = String::from(quote);
+    for letter in text.chars() {
+        match letter {
+            '\n' => repr.push_str("\\n"),
+            '\t' => repr.push_str("\\t"),
+            '\r' => repr.push_str("\\r"),
+            '\\' => repr.push_str("\\\\"),
+            letter if letter == quote => repr.extend(['\\', letter]),
+            letter => repr.push(letter),
+        }
+    }
+    repr.push(quote);
+    repr
+}
+
+impl From<Cel> for Value {
+    fn from(cel: Cel) -> Self {
+        Self::Cel(cel)
+    }
+}
+
+impl Value {
+    /// A name of Muster's.
+    pub(crate) fn known(name: &str, kind: Kind) -> Self {
+        Self::Cel(Cel::new(name, Prec::Atom, kind))
+    }
+}

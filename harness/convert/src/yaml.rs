@@ -1,0 +1,32 @@
+//! YAML in: manifests and configurations as values.
+
+use crate::value::Value;
+use muster_core::{
+    diagnostic::FileId,
+    yaml::{Kind, Node, parse, to_value},
+};
+
+/// The first document of a YAML text; `None` if it is no YAML.
+pub(crate) fn read(text: &str) -> Option<Value> {
+    let parsed = parse(FileId::default(), text);
+    if !parsed.diagnostics.is_empty() {
+        return None;
+    }
+    parsed.documents.first().map(of)
+}
+
+fn of(node: &Node) -> Value {
+    match &*node.kind {
+        Kind::Map(entries) => Value::Dict(entries.iter().map(|(key, value)| (of(key), of(value))).collect()),
+        Kind::Seq(items) => Value::List(items.iter().map(of).collect()),
+        _ => match to_value(node) {
+            Ok(muster_core::Value::Null) => Value::None,
+            Ok(muster_core::Value::Bool(value)) => Value::Bool(value),
+            Ok(muster_core::Value::Number(number)) => {
+                number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Int)
+            }
+            Ok(muster_core::Value::String(text)) => Value::Str(text),
+            _ => Value::Unknown,
+        },
+    }
+}

@@ -1,0 +1,128 @@
+//! What becomes of whole files: the YAML and the refusals, as a user sees them; and that mangled Python ends nothing.
+
+use muster_convert::{Conversion, Manifests, Source, convert};
+use proptest::prelude::*;
+use std::{fs, path::PathBuf};
+
+fn testdata(folder: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata").join(folder)
+}
+
+/// Manifests that lie beside the checks.
+#[derive(Debug)]
+struct Beside(PathBuf);
+
+impl Manifests for Beside {
+    fn read(&self, _beside: &str, path: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(path)).ok()
+    }
+}
+
+/// The Python files of a folder, by name.
+fn sources(folder: &str) -> Vec<Source> {
+    let entries = fs::read_dir(testdata(folder)).expect("testdata");
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    paths.sort();
+    let source = |path: &PathBuf| Source {
+        path: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        text: fs::read_to_string(path).expect("a file of testdata"),
+        has_src: false,
+    };
+    paths.iter().map(source).collect()
+}
+
+fn shown(conversion: &Conversion) -> String {
+    let outputs =
+        conversion.outputs.iter().map(|output| format!("==> {} ({} checks)\n{}", output.name, output.checks, output.text));
+    let refusals = conversion.refusals.iter().map(|refusal| format!("{refusal}\n"));
+    outputs.chain(["\n==> refusals\n".to_owned()]).chain(refusals).collect()
+}
+
+#[test]
+fn every_file_of_the_suite_becomes_the_yaml_that_a_person_would_write() {
+    let all = sources("suite");
+    for source in &all {
+        // A file is converted with what it imports.
+        let imports = |other: &&Source| source.text.contains(&format!("from {} import", other.path.trim_end_matches(".py")));
+        let files: Vec<Source> = std::iter::once(source).chain(all.iter().filter(imports)).cloned().collect();
+        let conversion = convert(&files, &Beside(testdata("suite")));
+        insta::assert_snapshot!(source.path.trim_end_matches(".py"), shown(&conversion));
+    }
+}
+
+#[test]
+fn the_source_documents_checks_are_carried_over() {
+    let conversion = convert(&sources("seeds"), &Beside(testdata("seeds")));
+    insta::assert_snapshot!("seeds", shown(&conversion));
+}
+
+#[test]
+fn a_site_configuration_becomes_a_file_for_each_system() {
+    let conversion = convert(&sources("site"), &Beside(testdata("site")));
+    insta::assert_snapshot!("site", shown(&conversion));
+}
+
+#[test]
+fn what_cannot_be_carried_over_is_told_line_by_line() {
+    let conversion = convert(&sources("refused"), &Beside(testdata("refused")));
+    insta::assert_snapshot!("refused", shown(&conversion));
+}
+
+#[test]
+fn deep_and_long_files_are_refused_and_end_nothing() {
+    let nested = |open: &str, close: &str, times: usize| format!("x = {}1{}\n", open.repeat(times), close.repeat(times));
+    let texts = [
+        nested("[", "]", 50_000),
+        nested("-", "", 100_000),
+        nested("not ", "", 50_000),
+        nested("(", ")", 100_000),
+        format!("x = a{}\n", ".b".repeat(100_000)),
+        format!("x = 1{}\n", " + 1".repeat(50_000)),
+        format!("x = f{}\n", "()".repeat(60_000)),
+        (0..400).map(|level| format!("{}if a:\n", " ".repeat(level))).collect(),
+        "x = 1\n".repeat(100_000),
+        "x = 'a' * 99999999999\ny = [0] * 99999999999\nz = 9 ** 9 ** 9\n".to_owned(),
+        "x = 'a'\n".to_owned() + &"x = x + x\n".repeat(80),
+    ];
+    for text in texts {
+        let source = Source { path: "deep.py".to_owned(), text: text.clone(), has_src: false };
+        let conversion = convert(&[source], &Beside(PathBuf::new()));
+        assert!(conversion.refusals.len() < 200_000, "{}", &text[..40]);
+    }
+}
+
+#[test]
+fn branches_that_multiply_are_refused_before_they_cost_anything() {
+    let hook: String = (0..60).map(|at| format!("        if self.current_system.name == 's{at}':\n            self.executable = self.executable + 'a'\n        else:\n            self.executable = self.executable + 'b'\n")).collect();
+    let text = format!(
+        "import reframe as rfm\n@rfm.simple_test\nclass t(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    executable = 'x'\n    @run_before('run')\n    def h(self):\n{hook}"
+    );
+    let conversion = convert(&[Source { path: "t.py".to_owned(), text, has_src: false }], &Beside(PathBuf::new()));
+    assert!(conversion.refusals.iter().any(|refusal| refusal.why.contains("too many branches")), "{:?}", conversion.refusals);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Files cut, doubled and mixed at any place are converted or refused.
+    #[test]
+    fn mangled_python_never_ends_the_converter(
+        which in 0usize..64,
+        cuts in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..60, "[\\[\\](){}:.,=+\n '\"a-z0-9@*%#\\\\-]{0,12}"), 1..8),
+    ) {
+        let files: Vec<Source> = ["suite", "refused", "site", "seeds"].into_iter().flat_map(sources).collect();
+        let mut source = files[which % files.len()].clone();
+        for (place, length, new) in cuts {
+            let mut letters: Vec<char> = source.text.chars().collect();
+            let from = place.index(letters.len() + 1);
+            let to = (from + length).min(letters.len());
+            letters.splice(from..to, new.chars());
+            source.text = letters.into_iter().collect();
+        }
+        let conversion = convert(&[source], &Beside(PathBuf::new()));
+        for refusal in conversion.refusals {
+            prop_assert!(refusal.line >= 1);
+        }
+    }
+}
