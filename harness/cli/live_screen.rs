@@ -1,88 +1,84 @@
-//! The terminal under the live lines: it never fails.
+//! The live lines on the terminal: drawn at the bottom, taken off before anything else is written, drawn again.
 //!
-//! indicatif panics when its terminal goes away, and a session must outlive the window it was started in: what cannot
-//! be written is dropped.
+//! It never fails: a session must outlive the window it was started in, and what cannot be written is dropped. All of a
+//! picture goes out in one write, between the marks of a synchronised update, so that nothing flickers.
 
-use indicatif::TermLike;
+use rustix::termios;
 use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
+    io::{self, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+use unicode_width::UnicodeWidthStr;
 
-/// Standard error, written to in one go whenever indicatif has finished a picture.
-#[derive(Debug, Default)]
-pub struct LiveScreen {
-    picture: Mutex<String>,
+/// What a terminal that knows it takes as one picture; the others ignore it.
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
+
+/// The widths of the lines that are on the screen; `None` after they were taken down for good.
+static ON_SCREEN: Mutex<Option<Vec<usize>>> = Mutex::new(Some(Vec::new()));
+
+/// Columns and rows of the terminal behind stderr, now: it may have been resized.
+pub fn size() -> (usize, usize) {
+    let size = termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
-impl LiveScreen {
-    fn picture(&self) -> MutexGuard<'_, String> {
-        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
+/// Puts these lines at the bottom, in the place of those before. `above` is written to its own stream in between.
+pub fn draw(lines: &[String], above: impl FnOnce()) {
+    let mut on_screen = lock();
+    let Some(drawn) = on_screen.as_mut() else {
+        above();
+        return;
+    };
+    // Nobody holds stderr across `above`, which may write to it.
+    if !drawn.is_empty() {
+        write(&format!("{BEGIN}{}", taken_off(drawn, size().0)));
     }
+    above();
+    write(&format!("{}{END}", lines.join("\r\n")));
+    *drawn = lines.iter().map(|line| printed_width(line)).collect();
+}
 
-    /// Moves the cursor, in the words of ECMA-48: `A` up, `B` down, `C` right, `D` left.
-    fn go(&self, count: usize, direction: char) {
-        if count > 0 {
-            // Writing to a String cannot fail.
-            let _ = write!(self.picture(), "\x1b[{count}{direction}");
+/// Takes the lines off the screen for good.
+pub fn take_down() {
+    if let Some(drawn) = lock().take().filter(|drawn| !drawn.is_empty()) {
+        write(&format!("{BEGIN}{}{END}", taken_off(&drawn, size().0)));
+    }
+}
+
+fn lock() -> MutexGuard<'static, Option<Vec<usize>>> {
+    ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// From the end of the last line to the beginning of the first, and clear from there. A terminal that became narrower
+/// has wrapped what was on it.
+fn taken_off(drawn: &[usize], columns: usize) -> String {
+    let rows: usize = drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+    let up = rows.saturating_sub(1);
+    if up > 0 { format!("\r\x1b[{up}A\x1b[J") } else { "\r\x1b[J".to_owned() }
+}
+
+/// Columns, without the colours.
+fn printed_width(line: &str) -> usize {
+    muster_report::style::sanitize(line).width()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_the_terminal_wrapped_are_taken_off_too() {
+        for (drawn, columns, up) in
+            [(&[10, 20][..], 80, "\r\x1b[1A\x1b[J"), (&[10], 80, "\r\x1b[J"), (&[79, 79, 5], 40, "\r\x1b[4A\x1b[J")]
+        {
+            assert_eq!(taken_off(drawn, columns), up);
         }
-    }
-
-    fn size() -> Option<rustix::termios::Winsize> {
-        rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0)
-    }
-}
-
-impl TermLike for LiveScreen {
-    fn width(&self) -> u16 {
-        Self::size().map_or(80, |size| size.ws_col)
-    }
-
-    fn height(&self) -> u16 {
-        Self::size().map_or(24, |size| size.ws_row)
-    }
-
-    fn move_cursor_up(&self, count: usize) -> io::Result<()> {
-        self.go(count, 'A');
-        Ok(())
-    }
-
-    fn move_cursor_down(&self, count: usize) -> io::Result<()> {
-        self.go(count, 'B');
-        Ok(())
-    }
-
-    fn move_cursor_right(&self, count: usize) -> io::Result<()> {
-        self.go(count, 'C');
-        Ok(())
-    }
-
-    fn move_cursor_left(&self, count: usize) -> io::Result<()> {
-        self.go(count, 'D');
-        Ok(())
-    }
-
-    fn write_line(&self, text: &str) -> io::Result<()> {
-        *self.picture() += text;
-        *self.picture() += "\n";
-        Ok(())
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        *self.picture() += text;
-        Ok(())
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        *self.picture() += "\r\x1b[2K";
-        Ok(())
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        let picture = std::mem::take(&mut *self.picture());
-        let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(picture.as_bytes()).and_then(|()| stderr.flush());
-        Ok(())
+        assert_eq!(printed_width("\x1b[31mFAIL\x1b[0m ██"), 7);
     }
 }

@@ -19,6 +19,8 @@ pub struct Terminal {
     pub color: bool,
     /// Colours and live lines on stderr.
     pub live: bool,
+    /// The locale says UTF-8: blocks and dots can be drawn.
+    pub unicode: bool,
     /// `-v` minus `-q`.
     pub level: i16,
 }
@@ -29,7 +31,12 @@ impl Terminal {
         let plain = output.nocolor || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let level = i16::from(output.verbose) - i16::from(output.quiet);
-        Self { color: !plain && io::stdout().is_terminal(), live: !plain && !dumb && io::stderr().is_terminal(), level }
+        Self {
+            color: !plain && !dumb && io::stdout().is_terminal(),
+            live: !plain && !dumb && io::stderr().is_terminal(),
+            unicode: is_utf8(|name| std::env::var(name).ok()),
+            level,
+        }
     }
 
     /// Columns of the terminal, 80 if there is none.
@@ -89,6 +96,12 @@ impl Terminal {
         // A second call (in tests) leaves the first subscriber in place.
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
     }
+}
+
+/// What POSIX says of the locale: the first of these that is set decides.
+fn is_utf8(env: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env(name).filter(|value| !value.is_empty()));
+    locale.is_some_and(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
 /// The terminal's settings before [`NoEcho`] changed them.

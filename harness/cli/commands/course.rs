@@ -84,6 +84,13 @@ impl Course {
         u32::try_from(titles.len()).unwrap_or(u32::MAX)
     }
 
+    /// What has no result yet.
+    fn ahead(&self) -> BTreeSet<&CaseName> {
+        let over: BTreeSet<&CaseName> = self.before.iter().map(|result| &result.name).collect();
+        let names = self.begun.iter().map(|turn| &*turn.name).chain(self.cases.iter().map(|case| &*case.name));
+        names.filter(|name| !over.contains(name)).collect()
+    }
+
     /// Nothing of a rehearsal is kept among the results of what really ran.
     fn is_rehearsal(&self) -> bool {
         self.adjustments.play.is_some()
@@ -111,7 +118,8 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
     for expired in course.quarantine.expired(course.cases.iter().map(|case| &*case.name)) {
         terminal.note(&format!("note: {expired}"));
     }
-    let view = View::new(terminal, cli.output.format.is_some(), course.session.num_cases, course.before.len());
+    let view =
+        View::new(terminal, cli.output.format.is_some(), course.session.num_cases, course.before.len()).planned(course.ahead());
     view.header(&header);
 
     let Course { session, heir_of, before, begun, cases, policy, quarantine, adjustments, wired } = course;

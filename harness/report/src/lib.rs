@@ -24,6 +24,7 @@ pub mod failure;
 pub mod json;
 pub mod junit;
 pub mod listing;
+pub mod live;
 pub mod number;
 pub mod page;
 pub mod perflog;

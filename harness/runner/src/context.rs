@@ -1,6 +1,11 @@
 //! What all cases of a session share: its folders, its store, its events, its end.
 
-use crate::{clock, event::Event, identifier::Identifiers, places::Places};
+use crate::{
+    clock,
+    event::{Event, Limit},
+    identifier::Identifiers,
+    places::Places,
+};
 use muster_core::{
     case::{CaseName, Identifier},
     result::{Phase, Session},
@@ -65,8 +70,8 @@ impl Context {
     }
 
     /// Says in which phase a case is, and what it waits for.
-    pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>) {
-        self.emit(Event::Phase { case: Arc::clone(case), phase, note, at: clock::now() });
+    pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>, limit: Option<Limit>) {
+        self.emit(Event::Phase { case: Arc::clone(case), phase, note, limit, at: clock::now() });
     }
 
     /// Lets time pass, but not beyond the end of the session.

@@ -2,10 +2,13 @@
 
 use muster_core::{
     case::{CaseName, Identifier},
-    result::{CaseResult, Phase},
+    result::{CaseResult, Clock, Phase},
     time::Timestamp,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+/// Which clock runs, and how long it may; `None`: for ever.
+pub type Limit = (Clock, Option<Duration>);
 
 /// One thing that happened. Cheap to clone and to send.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub enum Event {
         phase: Phase,
         /// What it waits for, or where it runs; one fragment.
         note: Option<String>,
+        /// Which of its clocks runs, and where that will end it; `None`: as before.
+        limit: Option<Limit>,
         /// When.
         at: Timestamp,
     },

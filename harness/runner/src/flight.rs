@@ -18,6 +18,7 @@ mod launch;
 use crate::{
     clocks::Clocks,
     context::{Context, InFlight},
+    event::Limit,
     journal,
     logs::Collector,
     record::{End, Record},
@@ -144,7 +145,8 @@ impl<'a> Flight<'a> {
                     record.saw(&status);
                     journal::reached(step_of(&status));
                     if let Some(note) = note(&status) {
-                        self.say(Phase::Run, note);
+                        let runs = matches!(status, JobStatus::Running { .. });
+                        self.say(Phase::Run, if runs { Clock::Run } else { Clock::Pending }, note);
                     }
                     seen = Some(status);
                 }
@@ -176,13 +178,21 @@ impl<'a> Flight<'a> {
     async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, retries: u32) {
         let pause = backoff(error, retries);
         let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
-        self.context.phase(&self.case, phase, Some(note));
+        self.context.phase(&self.case, phase, Some(note), None);
         self.context.pause(pause).await;
     }
 
-    fn say(&mut self, phase: Phase, note: String) {
+    fn limit(&self, clock: Clock) -> Limit {
+        let limit = match clock {
+            Clock::Pending => self.limits.pending,
+            Clock::Run => self.limits.run,
+        };
+        (clock, limit)
+    }
+
+    fn say(&mut self, phase: Phase, clock: Clock, note: String) {
         if self.said.as_ref() != Some(&note) {
-            self.context.phase(&self.case, phase, Some(note.clone()));
+            self.context.phase(&self.case, phase, Some(note.clone()), Some(self.limit(clock)));
             self.said = Some(note);
         }
     }

@@ -57,7 +57,7 @@ pub(crate) async fn judged(
     limit: Duration,
     home: Home,
 ) -> End {
-    context.phase(&record.name, Phase::Sanity, None);
+    context.phase(&record.name, Phase::Sanity, None, None);
     let _permit = context.judges().acquire().await;
     let shared = Arc::clone(context);
     let thread = spawn_blocking(move || {

@@ -8,6 +8,7 @@ mod failure;
 mod json;
 mod junit;
 mod listing;
+mod live;
 mod page;
 mod perflog;
 mod performance;

@@ -33,7 +33,7 @@ impl Flight<'_> {
     /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
     pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
         if self.airborne && !(self.stopped && how == Disposition::Stop) {
-            self.context.phase(&self.case, Phase::Cleanup, None);
+            self.context.phase(&self.case, Phase::Cleanup, None, None);
             match self.cleaned(how).await {
                 Ok(leftovers) => *self.kept = leftovers,
                 Err(cause) => {

@@ -28,7 +28,7 @@ enum Lost {
 impl Flight<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
     pub(crate) async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
-        self.context.phase(&self.case, Phase::Launch, None);
+        self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
         let mut retries = 0;
         loop {
             if self.context.cancel.is_cancelled() {
@@ -50,7 +50,7 @@ impl Flight<'_> {
                 }
                 Ok(Launch::NotNow { why, retry_after }) => {
                     self.landed();
-                    self.say(Phase::Launch, why.clone());
+                    self.say(Phase::Launch, Clock::Pending, why.clone());
                     self.await_room(&why, retry_after).await?;
                     retries = 0;
                     continue;
