@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod commands;
+pub mod expansion;
 pub mod files;
 pub mod live_screen;
 pub mod modes;

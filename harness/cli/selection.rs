@@ -2,20 +2,22 @@
 
 use crate::{
     args::{Cli, Filter},
+    expansion::{self, errors},
     files::{self, FilesError, Sites},
 };
 use muster_core::{
     check::Check,
+    dependencies::{self, Edge, Planned},
     diagnostic::{Diagnostic, Severity, Sources},
     overrides::Overrides,
     select::{self, Filters, Matcher},
     site::{SchedulerKind, System},
     site_facts::{KnownSystems, SystemFacts},
     site_file,
-    test_case::{LaunchFacts, TestCase},
+    test_case::TestCase,
 };
 use muster_runner::local::detect;
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 /// What one invocation is about.
 #[derive(Debug)]
@@ -30,8 +32,10 @@ pub struct Selection {
     pub num_checks: usize,
     /// How many cases they have on this system, before any filter.
     pub num_expanded: usize,
-    /// The selected cases, in file order.
+    /// The selected cases in file order, each behind what it needs.
     pub cases: Vec<TestCase>,
+    /// What each of them needs.
+    pub needs: Vec<Vec<Edge>>,
     /// All mistakes and warnings, of all files.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts they point into.
@@ -154,34 +158,36 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
 
     let known = KnownSystems::of(site.sites.systems.iter().chain([&*site.system]));
     let facts = SystemFacts::new(site.system.clone(), known);
-    let mut checks: Vec<Expanded> = Vec::new();
+    let mut checks: Vec<Arc<Check>> = Vec::new();
+    let mut unsound: BTreeSet<Arc<str>> = BTreeSet::new();
     for document in &loaded.checks {
         let overlay = overrides.of(document, &mut diagnostics);
         let before = errors(&diagnostics);
-        let Some(check) = Check::new(document, overlay, loaded.manifests.clone(), &facts.known, &mut diagnostics) else {
-            continue;
-        };
-        let cases = Arc::new(check).cases(&facts, &mut diagnostics);
-        checks.push(Expanded { cases, is_sound: errors(&diagnostics) == before });
+        let check = Check::new(document, overlay, loaded.manifests.clone(), &facts.known, &mut diagnostics);
+        if errors(&diagnostics) > before {
+            unsound.insert(document.name.clone());
+        }
+        checks.extend(check.map(Arc::new));
     }
-    let num_expanded = checks.iter().map(|check| check.cases.len()).sum();
+    let all = expansion::expand(&checks, &facts, &mut unsound, &mut diagnostics);
     let wrong = |message| SelectionError::Filter { flag: "-E", message };
-    select::check_names(&filters.expressions, || checks.iter().flat_map(|check| &check.cases)).map_err(wrong)?;
-    let (mut cases, num_checks) = (Vec::new(), checks.len());
-    for mut check in checks {
-        let mut failed = None;
-        check.cases.retain(|case| filters.admit(case).map_err(|message| failed.get_or_insert(message)).unwrap_or(false));
-        if let Some(message) = failed {
-            return Err(wrong(message));
+    select::check_names(&filters.expressions, || all.iter()).map_err(wrong)?;
+    let mut selected = Vec::new();
+    for case in &all {
+        if filters.admit(case).map_err(wrong)? {
+            selected.push(case.clone());
         }
-        // What is wrong with the check as such would be told again for each of its cases.
-        if check.is_sound {
-            look_at(&check.cases, depth, &mut diagnostics);
-        }
-        cases.append(&mut check.cases);
     }
+    let planned = dependencies::resolve(selected, &all, &mut diagnostics);
+    let mut facts = expansion::look_at(&planned, &unsound, depth, &mut diagnostics);
     overrides.unused(&loaded.checks, &mut diagnostics);
-    let num_documents = loaded.num_documents;
+    let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
+    let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
+    let after = |(at, Planned { case, needs }): (usize, Planned)| {
+        let named = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
+        (case.after(named, facts.remove(&at)), needs)
+    };
+    let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
     Ok(Selection {
         system: site.system,
         sites: site.sites.paths,
@@ -189,47 +195,10 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
         num_checks,
         num_expanded,
         cases,
+        needs,
         diagnostics,
         sources,
     })
-}
-
-/// A check's cases on this system, before any filter.
-struct Expanded {
-    cases: Vec<TestCase>,
-    /// No mistake was found so far.
-    is_sound: bool,
-}
-
-fn errors(diagnostics: &[Diagnostic]) -> usize {
-    diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
-}
-
-/// Renders cases for their mistakes only.
-fn look_at(cases: &[TestCase], depth: Depth, diagnostics: &mut Vec<Diagnostic>) {
-    let facts = LaunchFacts::rehearsal();
-    let mut last = None;
-    for case in cases {
-        let place = Arc::as_ptr(&case.place);
-        if depth == Depth::Sample && last.replace(place) == Some(place) {
-            continue;
-        }
-        if let Err(mut mistakes) = case.render(&facts) {
-            // What fails for one case and not for the one before it, fails because of its parameters or its place.
-            for mistake in mistakes.iter_mut().filter(|mistake| mistake.hint.is_none()) {
-                mistake.hint = Some(format!("it is so for {}", case.name));
-            }
-            let is_known = |mistake: &Diagnostic| {
-                diagnostics.iter().any(|known| known.span == mistake.span && known.message == mistake.message)
-            };
-            mistakes.retain(|mistake| !is_known(mistake));
-            diagnostics.append(&mut mistakes);
-        }
-        // A thousand cases with the same mistake are one mistake; what differs with a parameter shows in a few.
-        if errors(diagnostics) > 100 {
-            return;
-        }
-    }
 }
 
 fn filters(filter: &Filter) -> Result<Filters, SelectionError> {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 /// `muster convert ...`
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Exit codes: 0 all was carried over; 1 something was not, and is listed (the files are written all the same); 2 bad usage.")]
+#[command(
+    after_help = "Exit codes: 0 all was carried over; 1 something was not, and is listed (the files are written all the same); 2 bad usage."
+)]
 pub struct ConvertArgs {
     /// A file of checks or a site configuration, or a folder that is searched for *.py [repeatable]
     #[arg(required = true, value_name = "PATH")]

@@ -21,7 +21,7 @@ use crate::{
     wire,
 };
 use anyhow::{Context, bail};
-use muster_core::{case::CaseName, result::CaseResult, workload::Limits};
+use muster_core::{case::CaseName, result::CaseResult, test_case::TestCase, workload::Limits};
 use muster_runner::{
     runtime,
     turn::{Begun, Turn, Work},
@@ -79,7 +79,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         session: past.row.session,
         heir_of: Some(past.row.owner),
         before: past.results.into_iter().map(Arc::new).collect(),
-        begun: past.begun.into_iter().map(|row| taken_up(row, at_once)).collect(),
+        begun: past.begun.into_iter().map(|row| taken_up(row, at_once, &cases)).collect(),
         cases,
         policy,
         quarantine,
@@ -117,17 +117,17 @@ fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
 }
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
-fn taken_up(row: JobRow, at_once: usize) -> Turn {
+fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase]) -> Turn {
     let JobRow { name, about, attempt, job, state, rules, limits, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
     let launched = state != JobState::Intent && !wire::dies_with_the_harness(job.scheduler);
     Turn {
         folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
-        name: Arc::new(name),
         scheduler: job.scheduler,
         max_jobs: at_once,
         attempt,
-        needs: Box::default(),
+        needs: cases.iter().find(|case| *case.name == name).map(|case| case.needs().into()).unwrap_or_default(),
+        name: Arc::new(name),
         about: Arc::new(move || about.clone()),
         work: Work::Begun(Box::new(Begun { job, rules, limits, launched })),
     }

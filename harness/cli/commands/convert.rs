@@ -56,7 +56,10 @@ fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         }
     }
     if files.is_empty() {
-        bail!("there is no Python file in {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "));
+        bail!(
+            "there is no Python file in {}",
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+        );
     }
     Ok(files)
 }

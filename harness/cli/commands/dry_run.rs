@@ -11,7 +11,7 @@ use muster_core::{
     diagnostic::Diagnostic,
     error::chain,
     pipeline::EXIT_USAGE,
-    test_case::{LaunchFacts, Rendered, TestCase},
+    test_case::{Rendered, TestCase},
     time::format_duration,
     workload::Program,
     yaml,
@@ -26,7 +26,6 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
-    let facts = LaunchFacts::rehearsal();
     let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
         k8s::contexts()?
     } else {
@@ -36,7 +35,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
-        if let Ok(rendered) = case.render(&facts) {
+        if let Ok(rendered) = case.render(&case.rehearsal()) {
             let (shown, plan) = match shown(case, &rendered, &contexts) {
                 Ok(shown) => shown,
                 Err(found) => {

@@ -8,13 +8,7 @@ use crate::{
     terminal::Terminal,
 };
 use muster_core::{
-    Value,
-    diagnostic::Diagnostic,
-    pipeline::EXIT_USAGE,
-    site::Partition,
-    test_case::{LaunchFacts, TestCase},
-    workload::Workload,
-    yaml,
+    Value, diagnostic::Diagnostic, pipeline::EXIT_USAGE, site::Partition, test_case::TestCase, workload::Workload, yaml,
 };
 use muster_k8s::{
     contexts::{ContextError, Contexts},
@@ -98,10 +92,9 @@ fn plans<T: Send>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan)
 
 fn plans_of<T>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan) -> T) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut plans, mut mistakes) = (Vec::new(), Vec::new());
-    let facts = LaunchFacts::rehearsal();
     for case in cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes()) {
         // Every case was rendered once already, when it was selected.
-        let Some(rendered) = case.render(&facts).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
+        let Some(rendered) = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
         match planned(case, &rendered.workload, contexts) {
             Ok(plan) => plans.push(wanted(plan)),
             Err(found) => add_new(&mut mistakes, found),

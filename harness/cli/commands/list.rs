@@ -5,13 +5,10 @@ use crate::{
     selection::{self, Depth, Selection},
     terminal::Terminal,
 };
-use muster_core::{
-    pipeline::EXIT_USAGE,
-    test_case::{LaunchFacts, TestCase},
-};
+use muster_core::{dependencies::Edge, fixture::Binding, pipeline::EXIT_USAGE};
 use muster_report::{
     Paint,
-    listing::{self, ListedCase},
+    listing::{self, ListedCase, ListedNeed},
 };
 
 /// Lists the selection. Mistakes end with 2, but what is right is listed first.
@@ -20,7 +17,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let action = &cli.action;
     let is_detailed = action.list_detailed.is_some() || action.describe;
     let paint = Paint { color: terminal.color };
-    let listed: Vec<ListedCase> = selection.cases.iter().map(|case| listed(case, is_detailed)).collect();
+    let listed: Vec<ListedCase> = (0..selection.cases.len()).map(|at| listed(&selection, at, is_detailed)).collect();
     let text = match (action.list, action.list_detailed) {
         (Some(Listing::T), _) => listing::checks(&listed, paint),
         (Some(Listing::C), _) => listing::cases(&listed, paint),
@@ -35,9 +32,22 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
 }
 
 /// A case as listings want it. What a check says of itself may hold placeholders, so details need rendering.
-fn listed(case: &TestCase, is_detailed: bool) -> ListedCase {
-    let rendered = is_detailed.then(|| case.render(&LaunchFacts::rehearsal()).ok()).flatten();
-    ListedCase { name: (*case.name).clone(), about: rendered.map_or_else(|| case.about(), |rendered| rendered.about) }
+fn listed(selection: &Selection, at: usize, is_detailed: bool) -> ListedCase {
+    let case = &selection.cases[at];
+    let rendered = is_detailed.then(|| case.render(&case.rehearsal()).ok()).flatten();
+    let need = |edge: &Edge| ListedNeed {
+        at: edge.at,
+        fixture: match &edge.binding {
+            Binding::Fixture(name) => Some(name.to_string()),
+            Binding::Check(_) => None,
+        },
+    };
+    ListedCase {
+        name: (*case.name).clone(),
+        about: rendered.map_or_else(|| case.about(), |rendered| rendered.about),
+        is_fixture: case.is_fixture(),
+        needs: selection.needs[at].iter().map(need).collect(),
+    }
 }
 
 /// An empty selection is bad usage, and says what was there to select from.

@@ -17,11 +17,17 @@ use crate::{
 };
 use anyhow::Context;
 use muster_core::{
-    adjust::Adjustments, case::SessionId, order::Order, pipeline::EXIT_USAGE, result::Session, rounds::Policy,
-    site::SchedulerKind, test_case::TestCase,
+    adjust::Adjustments,
+    case::{CaseName, SessionId},
+    order::Order,
+    pipeline::EXIT_USAGE,
+    result::Session,
+    rounds::Policy,
+    site::SchedulerKind,
+    test_case::TestCase,
 };
 use muster_runner::{clock, identifier, runtime};
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 /// Runs the selection. The exit code is that of [`muster_core::rounds::exit_code`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
@@ -100,16 +106,34 @@ pub(super) fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(
 pub(super) fn lined_up(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId) -> Vec<TestCase> {
     if let Some(shard) = cli.rounds.shard {
         let names: Vec<_> = cases.iter().map(|case| &*case.name).collect();
-        let mut takes = shard.takes(&names, &[]).into_iter();
+        let mut takes = shard.takes(&names, &together(&cases)).into_iter();
         cases.retain(|_| takes.next().unwrap_or(false));
     }
     if let Some(copies) = cli.rounds.repeat {
-        cases = cases.iter().flat_map(|case| (0..copies).map(|copy| case.copy(&format!("%.repeat_no={copy}")))).collect();
+        cases = cases.iter().flat_map(|case| copies_of(case, copies)).collect();
     }
     if let Some(order) = cli.rounds.exec_order {
         Order::from(order).sort(&mut cases, &session.0);
     }
     cases
+}
+
+/// The places of cases and of those that they need: a share holds both or neither.
+fn together(cases: &[TestCase]) -> Vec<(usize, usize)> {
+    let places: HashMap<&CaseName, usize> = cases.iter().enumerate().map(|(at, case)| (&*case.name, at)).collect();
+    let of = |(at, case): (usize, &TestCase)| {
+        let needs = case.needs().iter().filter_map(|need| places.get(&*need.case));
+        needs.map(|need| (at, *need)).collect::<Vec<_>>()
+    };
+    cases.iter().enumerate().flat_map(of).collect()
+}
+
+/// A fixture serves all copies of its users.
+fn copies_of(case: &TestCase, copies: u32) -> Vec<TestCase> {
+    if case.is_fixture() {
+        return vec![case.clone()];
+    }
+    (0..copies).map(|copy| case.copy(&format!("%.repeat_no={copy}"))).collect()
 }
 
 fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {

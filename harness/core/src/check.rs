@@ -12,9 +12,12 @@
 use crate::{
     check_file::{self, CheckFile},
     decode::{Context, Decode, Placeholders},
+    dependencies,
     diagnostic::{Diagnostic, Span},
+    exclude::{self, Exclusion},
     load::{self, Document, Manifests},
-    parameter::{self, Parameter, Variant},
+    needs::Needs,
+    parameter::{self, Parameter, Setting, Variant},
     references,
     render::Fact,
     selector::Selector,
@@ -33,7 +36,8 @@ use std::{
 };
 
 /// Names that every expression knows beside parameters and variables.
-pub const FACTS: [&str; 8] = ["system", "partition", "environ", "num_tasks", "identifier", "session", "stagedir", "scheduler"];
+pub const FACTS: [&str; 10] =
+    ["system", "partition", "environ", "num_tasks", "identifier", "session", "stagedir", "scheduler", "fixtures", "deps"];
 
 /// The names that are known before a partition is chosen.
 const EARLY_KEYS: [&str; 4] = ["name", "valid_systems", "valid_prog_environs", "tags"];
@@ -57,7 +61,13 @@ pub struct Check {
     pub(crate) cache: Cache,
     /// The processor and device facts that its texts and its manifests mention, and where.
     pub(crate) facts: Vec<(Span, Fact)>,
+    /// What must have passed before it.
+    pub(crate) needs: Needs,
+    /// Variables that a check sets which uses this one as a fixture.
+    pub(crate) set: Vec<Arc<Setting>>,
     parameters: Vec<Parameter>,
+    /// Combinations of parameter values that are no cases.
+    exclude: Vec<Exclusion>,
     /// Without `parameters` and `when`.
     tree: Node,
     rules: Vec<Rule>,
@@ -129,9 +139,18 @@ impl Check {
         let is_parameter = |name: &str| parameters.iter().any(|parameter| &*parameter.name == name);
         let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&is_parameter)).collect();
         let manifest_nodes = load::manifest_paths(&tree).into_iter().filter_map(|(path, span)| manifests.get(span.file, &path));
-        let facts = std::iter::once(&tree).chain(manifest_nodes.flatten()).flat_map(mentioned).collect();
+        let texts: Vec<&Node> = std::iter::once(&tree).chain(manifest_nodes.flatten()).collect();
+        let facts = texts.iter().copied().flat_map(mentioned).collect();
+        let mut needs = Needs::of(&file, &tree, diagnostics);
+        for text in texts {
+            needs.note_stagedirs(text);
+        }
+        let exclude = exclude::read(&tree, &parameters, overrides.is_some(), diagnostics);
         let check = Self {
             early_rules,
+            needs,
+            set: Vec::new(),
+            exclude,
             figures: references::variables(&all),
             name: document.name.clone(),
             path: document.path.clone(),
@@ -143,7 +162,7 @@ impl Check {
             overrides,
             facts,
             layers: Mutex::default(),
-            tree: tree.without(&["parameters", "when", "abstract", "extends"]),
+            tree: tree.without(&["parameters", "exclude", "when", "abstract", "extends"]),
         };
         check.check_names(&tree, diagnostics);
         check.check_rules(&tree, known, diagnostics);
@@ -208,6 +227,11 @@ impl Check {
         self.parameters.iter().any(|parameter| &*parameter.name == name)
     }
 
+    /// What must have passed before it.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
     /// The entries of `when`.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
@@ -242,12 +266,89 @@ impl Check {
         }
     }
 
+    /// Whether it has a variable, or `num_tasks`, of this name.
+    pub fn is_variable(&self, name: &str) -> bool {
+        name == "num_tasks" || self.declared_variables().any(|declared| declared == name)
+    }
+
+    /// The names of its parameters and variables.
+    pub fn declared_names(&self) -> Vec<String> {
+        let parameters = self.parameters.iter().map(|parameter| parameter.name.to_string());
+        parameters.chain(self.declared_variables().map(str::to_owned)).collect()
+    }
+
+    fn declared_variables(&self) -> impl Iterator<Item = &str> {
+        let layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay));
+        layers.flat_map(variables::declared).map(|(_, name, _)| name)
+    }
+
+    /// Whether it says where it may run: one that does not runs only as a fixture of others.
+    pub fn runs_by_itself(&self) -> bool {
+        let mut layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay)).chain(&self.overrides);
+        layers.any(|layer| layer.get("valid_systems").is_some())
+    }
+
+    /// The same check with variables set.
+    pub(crate) fn with_variables(&self, set: &[Arc<Setting>]) -> Self {
+        let overlay = dependencies::as_variables(set);
+        let overrides = match &self.overrides {
+            Some(overrides) => yaml::merge(overrides, &overlay, &mut Vec::new()),
+            None => overlay,
+        };
+        Self {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            span: self.span,
+            manifests: self.manifests.clone(),
+            cache: Cache::default(),
+            facts: self.facts.clone(),
+            needs: self.needs.clone(),
+            set: set.to_vec(),
+            parameters: self.parameters.clone(),
+            exclude: self.exclude.clone(),
+            tree: self.tree.clone(),
+            rules: self.rules.clone(),
+            early_rules: self.early_rules.clone(),
+            figures: self.figures.clone(),
+            overrides: Some(overrides),
+            layers: Mutex::default(),
+        }
+    }
+
+    /// Its variants on a system, without those that are excluded.
+    pub(crate) fn variants(&self, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<Variant> {
+        let mut variants = parameter::expand(&self.parameters, &site.scope, &self.cache, diagnostics);
+        variants.retain(|variant| !self.exclude.iter().any(|exclusion| exclusion.admits(variant)));
+        variants
+    }
+
+    /// A variant as a fixture of a case at this place, wherever the check itself may run. `None`: an entry of `when` takes it
+    /// out.
+    pub(crate) fn fixture_case(
+        self: &Arc<Self>,
+        variant: Arc<Variant>,
+        place: &Arc<Place>,
+        site: &SystemFacts,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<TestCase> {
+        let applied = self.early(&variant, site, diagnostics)?;
+        let early = self.early_settings(&variant, &applied, site, diagnostics)?;
+        Some(TestCase::new(self.clone(), variant, place.clone(), early))
+    }
+
     /// All cases on a system, before any filter.
     pub fn cases(self: &Arc<Self>, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
-        let variants = parameter::expand(&self.parameters, &site.scope, &self.cache, diagnostics);
+        let variants = self.variants(site, diagnostics);
         let mut cases = Vec::new();
         for variant in variants {
             let Some(applied) = self.early(&variant, site, diagnostics) else { continue };
+            if self.layer(&applied).tree.get("valid_systems").is_none() {
+                diagnostics.push(
+                    Diagnostic::error(self.span, "`valid_systems` is missing")
+                        .hint("write valid_systems: [\"*\"], or name systems, partitions and features"),
+                );
+                break;
+            }
             let Some(early) = self.early_settings(&variant, &applied, site, diagnostics) else { continue };
             let variant = Arc::new(variant);
             for place in site.places.iter().filter(|place| early.admits(&site.system, place)) {
@@ -303,28 +404,23 @@ impl Check {
         let keys = layer.tree.only(&EARLY_KEYS);
         let is_fixed = !keys.has_placeholder_within();
         let rendered = template::render(&keys, &variant.scope(&site.scope), &self.cache, diagnostics)?;
-        let early = Arc::new(Early::read(&rendered, self.span, site, diagnostics)?);
+        let early = Arc::new(Early::read(&rendered, site, diagnostics));
         if is_fixed { Some(layer.early.get_or_init(|| early).clone()) } else { Some(early) }
     }
 }
 
 impl Early {
-    fn read(rendered: &Node, name: Span, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Self> {
+    fn read(rendered: &Node, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut context = Context::new(Placeholders::Refuse);
         let file = CheckFile::decode(rendered, &mut context);
         diagnostics.append(&mut context.diagnostics);
-        let Some(systems) = rendered.get("valid_systems") else {
-            diagnostics.push(
-                Diagnostic::error(name, "`valid_systems` is missing")
-                    .hint("write valid_systems: [\"*\"], or name systems, partitions and features"),
-            );
-            return None;
-        };
-        let valid_systems = when::selector(systems, diagnostics);
-        site.known.check_names(systems, diagnostics);
-        let valid_environs =
-            rendered.get("valid_prog_environs").map_or_else(Selector::any, |node| when::selector(node, diagnostics));
-        Some(Self { valid_systems, valid_environs, tags: file?.tags.map(|tags| tags.0).unwrap_or_default() })
+        let mut selector = |key: &str| rendered.get(key).map_or_else(Selector::any, |node| when::selector(node, diagnostics));
+        let (valid_systems, valid_environs) = (selector("valid_systems"), selector("valid_prog_environs"));
+        if let Some(systems) = rendered.get("valid_systems") {
+            site.known.check_names(systems, diagnostics);
+        }
+        let tags = file.and_then(|file| file.tags).map(|tags| tags.0).unwrap_or_default();
+        Self { valid_systems, valid_environs, tags }
     }
 
     fn admits(&self, system: &System, place: &Place) -> bool {

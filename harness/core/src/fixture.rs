@@ -13,7 +13,7 @@ use crate::{
     workload::Workload,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 /// What a case that others depend on will leave, known when it is planned.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -46,6 +46,15 @@ pub enum Binding {
     Fixture(Arc<str>),
     /// `deps.CHECK`
     Check(Arc<str>),
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixture(name) => write!(f, "fixtures.{name}"),
+            Self::Check(name) => write!(f, "deps.{name}"),
+        }
+    }
 }
 
 /// A case that must have passed before another one begins.

@@ -60,7 +60,7 @@ pub enum News {
         /// Why that did not: the first of the chain.
         root: CaseId,
     },
-    /// The last of those that need it is over.
+    /// It is over, and so is the last of those that need it, if any do.
     Unused {
         /// The case.
         case: CaseId,
@@ -193,6 +193,7 @@ impl Graph {
         let mut news = Vec::new();
         for case in &held {
             self.release_needs(*case, Verdict::Aborted, &mut news);
+            self.tell_if_unused(*case, &mut news);
         }
         (held, news)
     }
@@ -230,9 +231,7 @@ impl Graph {
                 self.node_mut(case).users.push(user);
             }
             self.release_needs(case, verdict, news);
-            if self.is_needed(case) {
-                self.tell_if_unused(case, news);
-            }
+            self.tell_if_unused(case, news);
         }
     }
 
@@ -317,14 +316,14 @@ mod tests {
         assert_eq!(words(&graph.over(ids[0], Verdict::Passed)), [""; 0]);
         assert_eq!(words(&graph.over(ids[1], Verdict::Passed)), ["ready 2"]);
         assert_eq!(words(&graph.over(ids[2], Verdict::Passed)), ["ready 3", "unused 0", "unused 1"]);
-        assert_eq!(words(&graph.over(ids[3], Verdict::Passed)), ["unused 2"]);
+        assert_eq!(words(&graph.over(ids[3], Verdict::Passed)), ["unused 2", "unused 3"]);
     }
 
     #[test]
     fn a_failure_blocks_all_that_depends_on_it_and_names_itself_as_the_root() {
         let (mut graph, ids, _) = graph(&[&[], &[0], &[1], &[], &[3]]);
         let news = words(&graph.over(ids[0], Verdict::Failed));
-        assert_eq!(news, ["blocked 1 by 0 root 0", "blocked 2 by 1 root 0", "unused 0", "unused 1"]);
+        assert_eq!(news, ["blocked 1 by 0 root 0", "blocked 2 by 1 root 0", "unused 0", "unused 1", "unused 2"]);
         assert_eq!(words(&graph.over(ids[3], Verdict::Passed)), ["ready 4"]);
     }
 
@@ -332,8 +331,8 @@ mod tests {
     fn what_a_failed_user_has_used_is_wanted() {
         let (mut graph, ids, _) = graph(&[&[], &[0], &[0]]);
         graph.over(ids[0], Verdict::Passed);
-        assert_eq!(words(&graph.over(ids[1], Verdict::Failed)), [""; 0]);
-        assert_eq!(words(&graph.over(ids[2], Verdict::Passed)), ["unused 0, wanted"]);
+        assert_eq!(words(&graph.over(ids[1], Verdict::Failed)), ["unused 1"]);
+        assert_eq!(words(&graph.over(ids[2], Verdict::Passed)), ["unused 0, wanted", "unused 2"]);
     }
 
     #[test]
@@ -347,9 +346,9 @@ mod tests {
         let after = graph.add(&[lost]);
         assert_eq!(
             words(&graph.settle(&[again, lost, after])),
-            ["ready 3", "blocked 4 by 1 root 1", "blocked 5 by 4 root 1", "unused 1", "unused 4"]
+            ["ready 3", "blocked 4 by 1 root 1", "blocked 5 by 4 root 1", "unused 1", "unused 4", "unused 5"]
         );
-        assert_eq!(words(&graph.over(again, Verdict::Passed)), ["unused 0, wanted"]);
+        assert_eq!(words(&graph.over(again, Verdict::Passed)), ["unused 0, wanted", "unused 3"]);
     }
 
     #[test]
@@ -370,7 +369,7 @@ mod tests {
     fn what_is_held_when_the_session_ends_is_aborted_in_order() {
         let (mut graph, ids, _) = graph(&[&[], &[0], &[1], &[]]);
         let (held, news) = graph.abort_held();
-        assert_eq!((held, words(&news)), (vec![ids[1], ids[2]], vec!["unused 1".to_owned()]));
+        assert_eq!((held, words(&news)), (vec![ids[1], ids[2]], vec!["unused 1".to_owned(), "unused 2".to_owned()]));
         assert_eq!(words(&graph.over(ids[0], Verdict::Aborted)), ["unused 0"]);
     }
 
@@ -428,7 +427,7 @@ mod tests {
                 // All news of one ending are in: who is unused now has no open user, and who has none was told so.
                 for (at, id) in ids.iter().enumerate() {
                     let users: Vec<usize> = (0..ids.len()).filter(|user| needs[*user].contains(id)).collect();
-                    let all_over = !users.is_empty() && users.iter().all(|user| verdicts[*user].is_some());
+                    let all_over = users.iter().all(|user| verdicts[*user].is_some());
                     prop_assert_eq!(unused[at], usize::from(all_over && verdicts[at].is_some()), "{}", at);
                 }
                 let Some(pick) = picks.next().filter(|_| !running.is_empty()) else { break };

@@ -106,7 +106,7 @@ impl Overrides {
 
 /// A key of a check that is set as a whole.
 fn is_key(name: &str) -> bool {
-    let fixed = ["name", "abstract", "extends", "parameters", "variables", "when"];
+    let fixed = ["name", "abstract", "extends", "parameters", "variables", "exclude", "fixtures", "depends_on", "when"];
     !fixed.contains(&name) && CheckFile::TABLE.keys.iter().any(|key| key.name == name)
 }
 

@@ -10,12 +10,14 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
     script::Script,
+    shell,
     site::{Partition, SchedulerKind},
     template,
     test_case::TestCase,
     workload::Program,
     yaml::{self, Node},
 };
+use std::path::Path;
 
 /// The program of a case. `None` after a mistake.
 pub fn program(
@@ -31,6 +33,39 @@ pub fn program(
         SchedulerKind::Fake => building.fake(diagnostics),
         SchedulerKind::Ec2 => building.instances(diagnostics),
         SchedulerKind::K8s | SchedulerKind::Ipu => building.objects(diagnostics),
+    }
+}
+
+/// What runs when the last case that needs this one is over: its `teardown_cmds`. `None` after a mistake.
+pub fn teardown(
+    case: &TestCase,
+    (tree, file): (&Node, &CheckFile),
+    scope: &Scope,
+    commands: &[String],
+    stage: &Path,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Program> {
+    let building = Building { case, tree, file, scope };
+    let mut script = |commands: &[String]| building.scripted(Script { prerun_cmds: commands, ..Script::default() }, diagnostics);
+    let kind = case.place.partition.scheduler;
+    match kind {
+        SchedulerKind::Local => {
+            // It has a folder of its own, so that what it prints does not mix with what the case has printed.
+            let there = format!("cd {}", shell::quote(&stage.to_string_lossy()));
+            let commands: Vec<String> = std::iter::once(there).chain(commands.iter().cloned()).collect();
+            Some(Program::Script { text: script(&commands)?, pass_env: case.place.partition.pass_env.clone() })
+        }
+        SchedulerKind::Fake => Some(Program::Play(Value::Object(serde_json::Map::new()))),
+        SchedulerKind::K8s | SchedulerKind::Ipu if file.image.is_some() && file.k8s_config.is_none() => {
+            let (image, env_vars) = (file.image.clone()?, building.env_vars());
+            Some(Program::Container { image, command: None, script: script(commands)?, env_vars, patch: None })
+        }
+        SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2 => {
+            let message = format!("`teardown_cmds` of `{}` have nothing to run in on `{kind}`", case.check.name);
+            let hint = "they run on `local`, and on `k8s` in the `image` of the check";
+            diagnostics.push(Diagnostic::error(case.check.span, message).hint(hint));
+            None
+        }
     }
 }
 
@@ -136,19 +171,24 @@ impl Building<'_> {
     }
 
     fn script(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
-        let place = &self.case.place;
-        let prepare: Vec<String> = place.partition.prepare_cmds.iter().chain(&place.environ.prepare_cmds).cloned().collect();
         let list = |list: &Option<OneOrMany<String>>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
         let script = Script {
-            exports: &self.env_vars(),
-            prepare_cmds: &prepare,
             prerun_cmds: &list(&self.file.prerun_cmds),
             executable: self.file.executable.as_deref(),
             executable_opts: &list(&self.file.executable_opts),
             command: self.file.command.as_deref(),
             postrun_cmds: &list(&self.file.postrun_cmds),
-            in_container: place.partition.scheduler.is_kubernetes(),
+            ..Script::default()
         };
+        self.scripted(script, diagnostics)
+    }
+
+    /// The text of a script, with all that every script of this case has around it.
+    fn scripted(&self, script: Script<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
+        let place = &self.case.place;
+        let prepare: Vec<String> = place.partition.prepare_cmds.iter().chain(&place.environ.prepare_cmds).cloned().collect();
+        let in_container = place.partition.scheduler.is_kubernetes();
+        let script = Script { exports: &self.env_vars(), prepare_cmds: &prepare, in_container, ..script };
         script.render().map_err(|error| diagnostics.push(Diagnostic::error(self.case.check.span, error.to_string()))).ok()
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     decode::{Context, Decode, Placeholders},
     diagnostic::{Diagnostic, Span},
     expr::Scope,
+    fixture::Offer,
     perf::Source,
     program, references,
     result::About,
@@ -66,26 +67,23 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
     let sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
-    Some(Rendered {
-        workload: Workload {
-            identifier: facts.identifier.clone(),
-            session: facts.session.clone(),
-            case: (*case.name).clone(),
-            stage: facts.stage.clone(),
-            program: program?,
-            num_tasks,
-            sched_options,
-            limits: Limits {
-                pending: limit(&tree, "max_pending_time", file.max_pending_time, partition.max_pending_time),
-                run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),
-                judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
-            },
-            keep_failed: file.keep_failed,
+    let workload = Workload {
+        identifier: facts.identifier.clone(),
+        session: facts.session.clone(),
+        case: (*case.name).clone(),
+        stage: facts.stage.clone(),
+        program: program?,
+        num_tasks,
+        sched_options,
+        limits: Limits {
+            pending: limit(&tree, "max_pending_time", file.max_pending_time, partition.max_pending_time),
+            run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),
+            judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
         },
-        rules: rules?,
-        about: about(case, &file, num_tasks),
-        skip: None,
-    })
+        keep_failed: file.keep_failed,
+    };
+    let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
+    Some(Rendered { workload, rules: Rules { offer, ..rules? }, about: about(case, &file, num_tasks), skip: None })
 }
 
 /// The check's limit, else the partition's; an explicit null is none at all.
@@ -99,7 +97,42 @@ fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
     scope.set("identifier", facts.identifier.as_str());
     scope.set("session", facts.session.0.clone());
     scope.set("stagedir", facts.stage.to_string_lossy().into_owned());
+    scope.set("fixtures", Value::Object(facts.given.fixtures.clone()));
+    scope.set("deps", Value::Object(facts.given.deps.clone()));
     scope
+}
+
+/// What the placeholders of a case see before anything is known of its launch.
+pub(crate) fn scope_of(case: &TestCase, diagnostics: &mut Vec<Diagnostic>) -> Option<Scope> {
+    let base = Arc::new(base_scope(case, &LaunchFacts::rehearsal()));
+    let (layer, _) = overlaid(case, &base, diagnostics)?;
+    let mut scope = Scope::under(base);
+    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
+    Some(scope)
+}
+
+/// What a case leaves for others: nothing if there are none, and nothing runs when they are over.
+fn offer(
+    case: &TestCase,
+    layer: &Layer,
+    (tree, file): (&Node, &CheckFile),
+    scope: &Scope,
+    (workload, is_needed): (&Workload, bool),
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Box<Offer>> {
+    let teardown_cmds = file.teardown_cmds.as_ref().filter(|commands| !commands.is_empty());
+    if !is_needed && teardown_cmds.is_none() {
+        return None;
+    }
+    let names = case.variant.settings.iter().map(|setting| &*setting.name).chain(layer.variables.names());
+    let values = names.filter_map(|name| Some((name.to_owned(), scope.get(name)?.clone()))).collect();
+    let outputs = file.outputs.iter().flat_map(|outputs| outputs.iter());
+    let outputs = outputs.map(|(name, pattern)| (name.value.clone(), pattern.value.clone())).collect();
+    let teardown = teardown_cmds.and_then(|commands| {
+        let program = program::teardown(case, (tree, file), scope, commands, &workload.stage, diagnostics)?;
+        Some(Box::new(Workload { program, num_tasks: 1, ..workload.clone() }))
+    });
+    Some(Box::new(Offer { values, outputs, teardown }))
 }
 
 /// The layer of all entries of `when` that hold, or the reason to skip.

@@ -48,6 +48,12 @@ pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
         variable(name, entry, diagnostics);
         diagnostics.extend(entry.pattern.iter().filter_map(lint));
     }
+    for (_, pattern) in file.outputs.iter().flat_map(|outputs| outputs.iter()) {
+        if let Err(error) = Pattern::compile(pattern) {
+            diagnostics.push(pattern_mistake(&error, pattern.span));
+        }
+        diagnostics.extend(lint(pattern));
+    }
 }
 
 /// A warning about a pattern that may run over a whole log.

@@ -3,12 +3,13 @@
 
 use crate::{
     Value,
-    case::{CaseName, Identifier, SessionId},
+    case::{CaseHash, CaseName, Identifier, SessionId},
     check::{Check, Early},
+    dependencies::Use,
     diagnostic::Diagnostic,
     expr::Scope,
-    fixture::Given,
-    parameter::Variant,
+    fixture::{Binding, Given, Need},
+    parameter::{Setting, Variant},
     render,
     result::About,
     rules::Rules,
@@ -29,6 +30,15 @@ pub struct TestCase {
     /// Where it runs, in which setting.
     pub place: Arc<Place>,
     early: Arc<Early>,
+    hash: CaseHash,
+    /// The fixtures it uses, in which variants.
+    uses: Option<Arc<[Use]>>,
+    /// The cases that must have passed before it.
+    needs: Option<Arc<[Need]>>,
+    /// Stand-ins for what those will leave.
+    rehearsal: Option<Arc<LaunchFacts>>,
+    /// What tells it from other instances of the same check, if it is a fixture.
+    scope: Option<Arc<str>>,
 }
 
 /// A partition with one of its environments, and what expressions see of them.
@@ -84,16 +94,79 @@ pub struct Rendered {
 
 impl TestCase {
     pub(crate) fn new(check: Arc<Check>, variant: Arc<Variant>, place: Arc<Place>, early: Arc<Early>) -> Self {
+        Self::of(check, variant, place, early, None)
+    }
+
+    fn of(check: Arc<Check>, variant: Arc<Variant>, place: Arc<Place>, early: Arc<Early>, scope: Option<Arc<str>>) -> Self {
+        let mut display = variant.display(&check.name);
+        for setting in &check.set {
+            display.extend([" %", &setting.name, "=", &setting.text]);
+        }
+        if let Some(scope) = &scope {
+            display.extend([" ~", scope]);
+        }
+        let settings = variant.settings.iter().chain(&check.set).map(|setting| (&*setting.name, &*setting.text));
+        let hash = CaseHash::of(&check.name, settings.chain(scope.as_deref().map(|scope| ("~", scope))));
         let name = CaseName {
-            display: variant.display(&check.name),
+            display,
             check: check.name.to_string(),
-            hash: variant.hash(&check.name).short(),
+            hash: hash.short(),
             system: place.system.name.clone(),
             partition: place.partition.name.clone(),
             environ: place.environ.name.clone(),
             hidden: String::new(),
         };
-        Self { name: Arc::new(name), check, variant, place, early }
+        Self { name: Arc::new(name), check, variant, place, early, hash, uses: None, needs: None, rehearsal: None, scope }
+    }
+
+    /// The same case with fixtures, whose values it carries in its name.
+    pub(crate) fn using(&self, settings: Vec<Arc<Setting>>, uses: Vec<Use>) -> Self {
+        let variant = if settings.is_empty() {
+            self.variant.clone()
+        } else {
+            Arc::new(Variant { settings: self.variant.settings.iter().cloned().chain(settings).collect() })
+        };
+        let case = Self::of(self.check.clone(), variant, self.place.clone(), self.early.clone(), self.scope.clone());
+        Self { uses: Some(uses.into()), ..case }
+    }
+
+    /// The same case as a fixture of this scope.
+    pub(crate) fn as_fixture(&self, scope: &str) -> Self {
+        let (check, variant, place) = (self.check.clone(), self.variant.clone(), self.place.clone());
+        let case = Self::of(check, variant, place, self.early.clone(), Some(scope.into()));
+        Self { uses: self.uses.clone(), ..case }
+    }
+
+    /// Its parameters and what is set of it, as a case shows them that uses it under this name.
+    pub(crate) fn settings_as(&self, name: &str) -> impl Iterator<Item = Arc<Setting>> {
+        let settings = self.variant.settings.iter().chain(&self.check.set);
+        settings.map(move |setting| Arc::new(Setting { name: format!("{name}.{}", setting.name).into(), ..(**setting).clone() }))
+    }
+
+    /// The fixtures it uses.
+    pub(crate) fn uses(&self) -> &[Use] {
+        self.uses.as_deref().unwrap_or_default()
+    }
+
+    /// The same case behind those that must have passed before it, with stand-ins for what they will leave.
+    #[must_use]
+    pub fn after(self, needs: Vec<Need>, rehearsal: Option<LaunchFacts>) -> Self {
+        Self { needs: (!needs.is_empty()).then(|| needs.into()), rehearsal: rehearsal.map(Arc::new), ..self }
+    }
+
+    /// What it may be looked at with, without launching it: stand-ins for all that is known only then.
+    pub fn rehearsal(&self) -> LaunchFacts {
+        self.rehearsal.as_deref().cloned().unwrap_or_else(LaunchFacts::rehearsal)
+    }
+
+    /// The cases that must have passed before it.
+    pub fn needs(&self) -> &[Need] {
+        self.needs.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it runs for others only.
+    pub fn is_fixture(&self) -> bool {
+        self.scope.is_some()
     }
 
     /// Its tags.
@@ -103,7 +176,7 @@ impl TestCase {
 
     /// What can be said of it without rendering.
     pub fn about(&self) -> About {
-        let settings = self.variant.settings.iter();
+        let settings = self.variant.settings.iter().chain(&self.check.set);
         About {
             descr: String::new(),
             tags: self.tags().to_vec(),
@@ -121,12 +194,19 @@ impl TestCase {
     pub fn copy(&self, hidden: &str) -> Self {
         let blank = if self.name.hidden.is_empty() { "" } else { " " };
         let hidden = format!("{}{blank}{hidden}", self.name.hidden);
-        Self { name: Arc::new(CaseName { hidden, ..(*self.name).clone() }), ..self.clone() }
+        let hide = |name: &CaseName| Arc::new(CaseName { hidden: hidden.clone(), ..name.clone() });
+        // There is a copy of each case that it depends on, and one fixture for all copies.
+        let copied = |need: &Need| match &need.binding {
+            Binding::Fixture(_) => need.clone(),
+            Binding::Check(_) => Need { case: hide(&need.case), ..need.clone() },
+        };
+        let needs = self.needs.as_ref().map(|needs| needs.iter().map(copied).collect());
+        Self { name: hide(&self.name), needs, ..self.clone() }
     }
 
     /// The key of its folders: the check and sixteen hex digits of its hash, and what is hidden in its name.
     pub fn folder(&self) -> String {
-        let folder = format!("{}_{}", self.check.name, self.variant.hash(&self.check.name).long());
+        let folder = format!("{}_{}", self.check.name, self.hash.long());
         let hidden = self.name.hidden.split(' ').filter(|word| !word.is_empty());
         hidden.fold(folder, |folder, word| folder + "-" + &word.trim_start_matches("%.").replace('=', "_"))
     }

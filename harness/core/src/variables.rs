@@ -28,6 +28,11 @@ impl Variables {
         Self(order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
     }
 
+    /// Their names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// Gives each its value in a scope that holds everything else. `None` if one has none: whatever reads it would
     /// only be a mistake again.
     pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {

@@ -19,27 +19,44 @@ pub struct ListedCase {
     pub name: CaseName,
     /// What its check says of itself.
     pub about: About,
+    /// It runs for others only.
+    pub is_fixture: bool,
+    /// The cases that it needs.
+    pub needs: Vec<ListedNeed>,
 }
 
-/// `-l`: one line a check, in the order of selection.
+/// A case that another one needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedNeed {
+    /// Its place in the list.
+    pub at: usize,
+    /// What a fixture is called by the one that uses it.
+    pub fixture: Option<String>,
+}
+
+/// `-l`: one line a check, in the order of selection, and beneath it what it needs. What others need stands there only.
 pub fn checks(cases: &[ListedCase], paint: Paint) -> String {
     let groups = grouped(cases);
     let mut text = title("List of matched checks", groups.len() * 48, paint);
-    for group in &groups {
-        push_title(&mut text, group.first);
+    let needed = needed(cases);
+    for group in groups.iter().filter(|group| group.is_root(&needed)) {
+        push_title(&mut text, &cases[group.first]);
         text.push('\n');
+        push_needs(&mut text, cases, &group.cases, Places::Left);
     }
-    found(&mut text, groups.len());
+    found(&mut text, cases, &groups);
     text
 }
 
 /// `-l=C`: one line a case.
 pub fn cases(cases: &[ListedCase], paint: Paint) -> String {
     let mut text = title("List of matched checks", cases.len() * 80, paint);
-    for case in cases {
+    let needed = needed(cases);
+    for (at, case) in cases.iter().enumerate().filter(|(at, _)| !needed[*at]) {
         push_title(&mut text, case);
         push_place(&mut text, case);
         text.push('\n');
+        push_needs(&mut text, cases, &[at], Places::Shown);
     }
     concretized(&mut text, cases.len());
     text
@@ -50,24 +67,26 @@ pub fn checks_detailed(cases: &[ListedCase], paint: Paint) -> String {
     let groups = grouped(cases);
     let mut text = title("List of matched checks", groups.len() * 256, paint);
     for group in &groups {
-        push_title(&mut text, group.first);
+        push_title(&mut text, &cases[group.first]);
         text.push('\n');
-        details(&mut text, &group.first.about);
-        let of = |part: &dyn Fn(&CaseName) -> String| unique(group.cases.iter().map(|case| part(&case.name)));
+        push_needs(&mut text, cases, &group.cases, Places::Left);
+        details(&mut text, &cases[group.first].about);
+        let of = |part: &dyn Fn(&CaseName) -> String| unique(group.cases.iter().map(|at| part(&cases[*at].name)));
         detail(&mut text, "systems", &of(&CaseName::system_partition));
         detail(&mut text, "environments", &of(&|name| name.environ.clone()));
     }
-    found(&mut text, groups.len());
+    found(&mut text, cases, &groups);
     text
 }
 
 /// `-L=C`: a block a case.
 pub fn cases_detailed(cases: &[ListedCase], paint: Paint) -> String {
     let mut text = title("List of matched checks", cases.len() * 256, paint);
-    for case in cases {
+    for (at, case) in cases.iter().enumerate() {
         push_title(&mut text, case);
         push_place(&mut text, case);
         text.push('\n');
+        push_needs(&mut text, cases, &[at], Places::Shown);
         details(&mut text, &case.about);
     }
     concretized(&mut text, cases.len());
@@ -90,7 +109,7 @@ pub fn tags(cases: &[ListedCase], paint: Paint) -> String {
 /// # Errors
 /// Data without a JSON form.
 pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
-    let described: Vec<_> = grouped(cases).iter().map(Described::of).collect();
+    let described: Vec<_> = grouped(cases).iter().map(|group| Described::of(group, cases)).collect();
     written(&described)
 }
 
@@ -105,6 +124,10 @@ struct Described<'a> {
     maintainers: &'a [String],
     #[serde(serialize_with = "as_map")]
     parameters: &'a [(String, String)],
+    /// It runs for others only.
+    fixture: bool,
+    /// The checks that it needs, as displayed.
+    needs: Vec<&'a str>,
     cases: Vec<DescribedCase<'a>>,
 }
 
@@ -118,15 +141,20 @@ struct DescribedCase<'a> {
 }
 
 impl<'a> Described<'a> {
-    fn of(group: &Group<'a>) -> Self {
-        let ListedCase { name, about } = group.first;
-        let case = |case: &&'a ListedCase| DescribedCase {
-            system: &case.name.system,
-            partition: &case.name.partition,
-            environ: &case.name.environ,
-            scheduler: case.about.scheduler.as_str(),
-            num_tasks: case.about.num_tasks,
+    fn of(group: &Group, cases: &'a [ListedCase]) -> Self {
+        let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
+        let case = |at: &usize| {
+            let ListedCase { name, about, .. } = &cases[*at];
+            DescribedCase {
+                system: &name.system,
+                partition: &name.partition,
+                environ: &name.environ,
+                scheduler: about.scheduler.as_str(),
+                num_tasks: about.num_tasks,
+            }
         };
+        let needs = group.cases.iter().flat_map(|at| &cases[*at].needs).map(|need| &*cases[need.at].name.display);
+        let needs: BTreeSet<&str> = needs.collect();
         Self {
             name: &name.display,
             check: &name.check,
@@ -136,28 +164,75 @@ impl<'a> Described<'a> {
             tags: &about.tags,
             maintainers: &about.maintainers,
             parameters: &about.parameters,
+            fixture: *is_fixture,
+            needs: needs.into_iter().collect(),
             cases: group.cases.iter().map(case).collect(),
         }
     }
 }
 
-/// A check with its parameters, and its cases.
-struct Group<'a> {
-    first: &'a ListedCase,
-    cases: Vec<&'a ListedCase>,
+/// A check with its parameters, and its cases, by their places in the list.
+struct Group {
+    first: usize,
+    cases: Vec<usize>,
 }
 
-fn grouped(cases: &[ListedCase]) -> Vec<Group<'_>> {
+impl Group {
+    /// Whether some case of it is needed by no other.
+    fn is_root(&self, needed: &[bool]) -> bool {
+        self.cases.iter().any(|at| !needed[*at])
+    }
+}
+
+fn grouped(cases: &[ListedCase]) -> Vec<Group> {
     let mut places: HashMap<(&str, &str), usize> = HashMap::with_capacity(cases.len());
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for case in cases {
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
         let place = *places.entry((&case.name.display, &case.name.hash)).or_insert(groups.len());
         match groups.get_mut(place) {
-            Some(group) => group.cases.push(case),
-            None => groups.push(Group { first: case, cases: vec![case] }),
+            Some(group) => group.cases.push(at),
+            None => groups.push(Group { first: at, cases: vec![at] }),
         }
     }
     groups
+}
+
+/// Which cases others need.
+fn needed(cases: &[ListedCase]) -> Vec<bool> {
+    let mut needed = vec![false; cases.len()];
+    for need in cases.iter().flat_map(|case| &case.needs) {
+        needed[need.at] = true;
+    }
+    needed
+}
+
+/// Whether the place of what is needed is part of its line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    Shown,
+    Left,
+}
+
+/// `    ^NAME 'FIXTURE /HASH` for all that these cases need, and deeper what that needs. Below one title each line stands once.
+fn push_needs(text: &mut String, cases: &[ListedCase], of: &[usize], places: Places) {
+    let mut shown = BTreeSet::new();
+    let needs = |at: usize, depth: usize| cases[at].needs.iter().rev().map(move |need| (need, depth));
+    let mut rest: Vec<(&ListedNeed, usize)> = of.iter().rev().flat_map(|at| needs(*at, 0)).collect();
+    while let Some((need, depth)) = rest.pop() {
+        let case = &cases[need.at];
+        let mut line = format!("{:1$}^{2}", "", 4 + 2 * depth, one_line(&case.name.display));
+        if let Some(fixture) = &need.fixture {
+            let _ = write!(line, " '{}", one_line(fixture));
+        }
+        let _ = write!(line, " /{}", one_line(&case.name.hash));
+        if places == Places::Shown {
+            push_place(&mut line, case);
+        }
+        if shown.insert(line.clone()) {
+            let _ = writeln!(text, "{line}");
+            rest.extend(needs(need.at, depth + 1));
+        }
+    }
 }
 
 fn title(title: &str, capacity: usize, paint: Paint) -> String {
@@ -202,7 +277,9 @@ fn unique(values: impl Iterator<Item = String>) -> String {
     values.filter(|value| seen.insert(value.clone())).collect::<Vec<_>>().join(", ")
 }
 
-fn found(text: &mut String, checks: usize) {
+/// Fixtures are no checks that anybody asked for.
+fn found(text: &mut String, cases: &[ListedCase], groups: &[Group]) {
+    let checks = groups.iter().filter(|group| !cases[group.first].is_fixture).count();
     let _ = writeln!(text, "Found {checks} check(s)");
 }
 

@@ -73,7 +73,7 @@ impl Turn {
             scheduler: if adjustments.play.is_some() { SchedulerKind::Fake } else { partition.scheduler },
             max_jobs: partition.max_jobs,
             attempt,
-            needs: Box::default(),
+            needs: case.needs().into(),
             about: {
                 let case = case.clone();
                 Arc::new(move || case.about())

@@ -175,6 +175,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words! { PerFigure { "section" => Section, } }
 words! { Direction { "higher" => Higher, "lower" => Lower, } }
 words! { Reduce {

@@ -4,10 +4,12 @@
 //! nothing waits. The tree stays the truth in between; what lies in these structs is never written back. What keys
 //! mean together (a reference and its variable's unit, a system's name) is judged elsewhere.
 
+mod fixture;
 mod judging;
 mod reference;
 mod when;
 
+pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
 pub use judging::{PerFigure, PerfEntry, SanityItem};
 pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule};
 pub use when::{When, WhenRule};
@@ -50,6 +52,19 @@ keys! {
         /// Values by name that `-S name=value` sets and `${{ name }}` stands for. They may be computed from parameters, facts of the
         /// partition and each other, in any order.
         variables: Ordered<Node>,
+        /// Combinations of parameter values that are no cases: `{ tile: 4, ranks: [1, 2] }`. A variant is left out if one entry holds for
+        /// it in all its values.
+        exclude: Vec<Ordered<Node>>,
+        /// Checks that run first and leave something for this one, by name: `{ build: { check: build_ior, scope: environment } }`. What they
+        /// left is `fixtures.build.stagedir`, `fixtures.build.outputs.dir`, and their parameters and variables by name.
+        fixtures: Ordered<FixtureEntry>,
+        /// Checks that must have passed before this one: a name, or `{ check: name, how: by_part }`. What a case of them left is
+        /// `deps.name.stagedir`, `deps.name.outputs.dir`, and its parameters and variables by name.
+        depends_on: OneOrMany<Dependency>,
+        /// What the cases that depend on this one read from its output, by name: a regex each, of which the first match counts.
+        outputs: Ordered<Spanned<String>>,
+        /// Lines of sh that run when the last case that depends on this one is over, in its stage folder. One, or a list.
+        teardown_cmds: OneOrMany<String>,
         /// How long the job may run, from its first container running: `1h30m`, or a number of seconds. Default: the partition's;
         /// null: no limit.
         time_limit: Duration,
@@ -113,7 +128,7 @@ keys! {
         keep_failed: Duration,
     }
     later [
-        "fixtures", "depends_on", "outputs", "teardown_cmds", "keep_files", "modules", "container", "build", "sourcesdir", "exclude",
+        "keep_files", "modules", "container", "build", "sourcesdir",
         "readonly_files",
     ]
     instead {

@@ -39,7 +39,7 @@ keys! {
 const FIXED: Overlay<'_> = Overlay {
     what: "an entry of `when`",
     own: &["system", "environ", "with", "if", "skip"],
-    refused: &["name", "abstract", "extends", "parameters", "when"],
+    refused: &["name", "abstract", "extends", "parameters", "exclude", "fixtures", "depends_on", "when"],
 };
 
 impl Decode for When {

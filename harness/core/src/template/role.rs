@@ -21,6 +21,8 @@ pub(super) enum Role {
     /// References by variable, and one of them: `[value, lower, upper, unit]`, in which a null is an open end.
     Values,
     Bounds,
+    /// The mapping `outputs`, of patterns.
+    Outputs,
     /// A regular expression.
     Pattern,
     /// An expression, without `${{ }}`, and whether one that sees measured figures.
@@ -40,9 +42,10 @@ impl Role {
             (Self::Check | Self::WhenEntry, "perf_variables") => Self::Figures,
             (Self::Check | Self::WhenEntry, "reference") => Self::References,
             (Self::Check, "when") => Self::When,
+            (Self::Check | Self::WhenEntry, "outputs") => Self::Outputs,
             (Self::WhenEntry | Self::Reference, "if") => Self::Expression { judging: false },
             (Self::SanityItem, "assert") | (Self::Figure, "value") => Self::Expression { judging: true },
-            (Self::SanityItem, "found" | "not_found") | (Self::Figure, "pattern") => Self::Pattern,
+            (Self::SanityItem, "found" | "not_found") | (Self::Figure, "pattern") | (Self::Outputs, _) => Self::Pattern,
             (Self::Figures, _) => Self::Figure,
             (Self::References, _) | (Self::Reference, "values") => Self::Values,
             (Self::Values, _) | (Self::Bounds, "warn") => Self::Bounds,

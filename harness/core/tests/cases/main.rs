@@ -2,6 +2,7 @@
 
 mod judging;
 mod layers;
+mod needs;
 mod parameters;
 mod places;
 mod workloads;
@@ -9,7 +10,7 @@ mod workloads;
 use muster_core::{
     check::Check,
     decode::{Context, Placeholders},
-    diagnostic::{FileId, Severity},
+    diagnostic::{Diagnostic, FileId, Severity},
     load::Loader,
     site_facts::{KnownSystems, SystemFacts},
     site_file,
@@ -48,26 +49,32 @@ environments:
 
 /// All cases of the checks in `text`, and the messages of all mistakes.
 fn cases(text: &str) -> (Vec<TestCase>, Vec<String>) {
+    let facts = facts();
+    let (checks, mut diagnostics) = loaded(text, &facts);
+    let all = checks.into_iter().flat_map(|check| check.cases(&facts, &mut diagnostics)).collect();
+    (all, diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect())
+}
+
+/// The site.
+fn facts() -> SystemFacts {
     let parsed = yaml::parse(FileId::default(), SITE);
     let mut context = Context::new(Placeholders::Refuse);
     let system = site_file::read(&parsed.documents[0], &mut context).expect("a sound site");
     assert_eq!(context.diagnostics, []);
     let known = KnownSystems::of([&system]);
-    let facts = SystemFacts::new(Arc::new(system), known);
+    SystemFacts::new(Arc::new(system), known)
+}
 
+/// The sound checks in `text`, and all mistakes so far.
+fn loaded(text: &str, facts: &SystemFacts) -> (Vec<Arc<Check>>, Vec<Diagnostic>) {
     let mut loader = Loader::default();
     loader.add("check.yaml", text);
     loader.provide("job.yaml", Ok("kind: Job\nspec: { size: '${{ n }}' }\n".to_owned()));
     let read = loader.finish();
     let mut diagnostics = read.diagnostics;
-    let mut all = Vec::new();
-    for document in &read.checks {
-        let check = Check::new(document, None, read.manifests.clone(), &facts.known, &mut diagnostics);
-        if let Some(check) = check {
-            all.extend(Arc::new(check).cases(&facts, &mut diagnostics));
-        }
-    }
-    (all, diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect())
+    let mut check = |document| Check::new(document, None, read.manifests.clone(), &facts.known, &mut diagnostics);
+    let checks = read.checks.iter().filter_map(|document| check(document).map(Arc::new)).collect();
+    (checks, diagnostics)
 }
 
 /// A check on one place, with whatever else is given.

@@ -4,7 +4,7 @@ use crate::sample::cases;
 use insta::assert_snapshot;
 use muster_report::{
     Paint,
-    listing::{self, ListedCase},
+    listing::{self, ListedCase, ListedNeed},
 };
 
 fn listed() -> Vec<ListedCase> {
@@ -12,7 +12,7 @@ fn listed() -> Vec<ListedCase> {
     let of = |environ: &'static str| {
         let chosen = cases().into_iter().filter(move |case| named.contains(&case.name.check.as_str()));
         chosen.map(move |case| {
-            let mut listed = ListedCase { name: case.name, about: case.about };
+            let mut listed = ListedCase { name: case.name, about: case.about, is_fixture: false, needs: vec![] };
             listed.name.environ = environ.into();
             listed
         })
@@ -35,6 +35,46 @@ fn checks_are_listed_once_whatever_their_places() {
     assert_snapshot!(listing::checks(&[], Paint::OFF), @"
     [List of matched checks]
     Found 0 check(s)
+    ");
+}
+
+/// Two that use a fixture with one of its own, and one that depends on the first.
+fn with_needs() -> Vec<ListedCase> {
+    let of = |display: &str, is_fixture, needs: &[(usize, Option<&str>)]| {
+        let mut listed = listed().remove(0);
+        listed.name.display = display.into();
+        listed.name.hash = format!("{:08x}", display.len());
+        let needs = needs.iter().map(|(at, fixture)| ListedNeed { at: *at, fixture: fixture.map(str::to_owned) });
+        ListedCase { is_fixture, needs: needs.collect(), ..listed }
+    };
+    vec![
+        of("fetch ~eidf", true, &[]),
+        of("build ~eidf:gpu-service", true, &[(0, Some("source"))]),
+        of("write", false, &[(1, Some("binaries"))]),
+        of("read", false, &[(1, Some("binaries")), (2, None)]),
+        of("alone", false, &[]),
+    ]
+}
+
+#[test]
+fn what_a_check_needs_stands_beneath_it() {
+    assert_snapshot!(listing::checks(&with_needs(), Paint::OFF), @"
+    [List of matched checks]
+    - read /00000004
+        ^build ~eidf:gpu-service 'binaries /00000017
+          ^fetch ~eidf 'source /0000000b
+        ^write /00000005
+          ^build ~eidf:gpu-service 'binaries /00000017
+            ^fetch ~eidf 'source /0000000b
+    - alone /00000005
+    Found 3 check(s)
+    ");
+    assert_snapshot!(listing::cases(&with_needs()[..3], Paint::OFF), @"
+    [List of matched checks]
+    - write /00000005 @eidf:gpu-service+default
+        ^build ~eidf:gpu-service 'binaries /00000017 @eidf:gpu-service+default
+          ^fetch ~eidf 'source /0000000b @eidf:gpu-service+default
+    Concretized 3 test case(s)
     ");
 }
 
@@ -147,6 +187,8 @@ fn a_description_is_json() {
         "parameters": {
           "num_bodies": "512000"
         },
+        "fixture": false,
+        "needs": [],
         "cases": [
           {
             "system": "eidf",
@@ -179,6 +221,8 @@ fn a_description_is_json() {
         "parameters": {
           "num_bodies": "1024000"
         },
+        "fixture": false,
+        "needs": [],
         "cases": [
           {
             "system": "eidf",

@@ -1,0 +1,120 @@
+//! `fixtures`, `depends_on` and `exclude`: what comes before a check, and which of its variants there are.
+
+use super::judging::words;
+use crate::{
+    Value,
+    decode::{Context, Decode, Keyed, Ordered, Spanned, object, word, words_schema},
+    keys,
+    yaml::{Kind, Node},
+};
+use serde_json::json;
+
+keys! {
+    /// One entry of `fixtures`.
+    pub struct FixtureEntry ("a fixture") {
+        /// The check that runs before this one. It needs no `valid_systems`: it runs where its users do.
+        @required check: Spanned<String>,
+        /// How often it runs: once a session, once a partition, once for every environment of a partition, or once for every case
+        /// that uses it (`test`). Default: test.
+        scope: FixtureScope,
+        /// What becomes of several variants of it: `fork` makes a case of this check for each, `join` gives one case all of them, as a
+        /// list. Default: fork.
+        action: FixtureAction,
+        /// Values of its parameters, which leave only those variants (a value, or a list of them), and of its variables.
+        with: Ordered<Node>,
+    }
+    instead {
+        "variables" => "write them under `with`",
+        "variants" => "write the wanted values of its parameters under `with`",
+        "name" => "the key of the entry is its name; write `check` for the check that runs",
+    }
+}
+
+/// How often a fixture runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FixtureScope {
+    /// Once.
+    Session,
+    /// Once a partition.
+    Partition,
+    /// Once a partition and environment.
+    Environment,
+    /// Once a case.
+    #[default]
+    Test,
+}
+
+words! { FixtureScope {
+    "session" => Session,
+    "partition" => Partition,
+    "environment" => Environment,
+    "test" => Test,
+} }
+
+/// What becomes of several variants of a fixture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FixtureAction {
+    /// Each has a case of its own that uses it.
+    #[default]
+    Fork,
+    /// One case uses them all.
+    Join,
+}
+
+words! { FixtureAction { "fork" => Fork, "join" => Join, } }
+
+/// One entry of `depends_on`: a check's name, or a mapping that also says how cases are paired.
+#[derive(Debug, Clone)]
+pub struct Dependency {
+    /// The check that must have passed.
+    pub check: Option<Spanned<String>>,
+    /// Which of its cases.
+    pub how: How,
+}
+
+keys! {
+    /// The long form of an entry of `depends_on`.
+    pub struct LongDependency ("a dependency") {
+        /// The check that must have passed.
+        @required check: Spanned<String>,
+        /// Which of its cases, beside those with equal values of the parameters that both have: those of the same partition and
+        /// environment (`by_case`), of the same partition (`by_part`), of the same environment (`by_env`), or all (`fully`).
+        /// Default: `by_case`.
+        how: How,
+    }
+}
+
+/// Which cases of a check another one depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum How {
+    /// All.
+    Fully,
+    /// Those of the same partition.
+    ByPart,
+    /// Those of the same environment.
+    ByEnv,
+    /// Those of the same partition and environment.
+    #[default]
+    ByCase,
+}
+
+words! { How {
+    "fully" => Fully,
+    "by_part" => ByPart,
+    "by_env" => ByEnv,
+    "by_case" => ByCase,
+} }
+
+impl Decode for Dependency {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        if let Kind::Scalar { .. } = context.kind(node)? {
+            return Some(Self { check: Some(Spanned::decode(node, context)?), how: How::default() });
+        }
+        let LongDependency { check, how, .. } = object(node, context)?;
+        Some(Self { check, how: how.unwrap_or_default() })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "string" }, LongDependency::TABLE.schema()] })
+    }
+}
