@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Case, Options, all, case, tally};
 use muster_core::{result::Outcome, scheduler::Scheduler, scheduler::Scope};
-use muster_runner::engine::ExecPolicy;
+use muster_runner::{engine::ExecPolicy, fake::Call};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -227,4 +227,86 @@ async fn after_maxfail_what_is_held_is_aborted_too() {
     )
     .await;
     assert_eq!(tally(&results), BTreeMap::from([("abort".into(), 1), ("fail{workload}".into(), 1), ("pass".into(), 1)]));
+}
+
+/// The calls that change something, each by the case whose turn it is in the order of plans.
+fn changes(bench: &Bench) -> Vec<String> {
+    let calls = bench.fake.calls();
+    let mut known = Vec::new();
+    let mut lines = Vec::new();
+    for (call, identifier) in calls {
+        if call == Call::Plan {
+            known.push(identifier.clone());
+        }
+        let number = known.iter().position(|other| *other == identifier).unwrap_or_default();
+        if matches!(call, Call::Launch | Call::Delete | Call::Stop) {
+            lines.push(format!("{call:?} {number}"));
+        }
+    }
+    lines
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_runs_after_the_last_user_and_before_its_slot_is_free() {
+    let bench = Bench::new().await;
+    let build = Case { teardown: Some(takes(10)), ..case("build", takes(10)) };
+    let user = |name: &str| case(name, takes(10)).after(&["build"]);
+    let results = all(&bench, [build, user("one"), user("two"), case("other", takes(10))]).await;
+    assert_eq!(tally(&results), BTreeMap::from([("pass".to_owned(), 4)]));
+    bench.engine.finish().await;
+    let lines = changes(&bench);
+    // build, other, one, two in the order of their turns; then the teardown.
+    assert_eq!(lines.len(), 10, "{lines:?}");
+    assert_eq!(lines[8..], ["Launch 4", "Delete 4"], "{lines:?}");
+    assert!(!stage(&bench, "build").exists());
+    assert_eq!(bench.left().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_or_served_a_failure_is_torn_down_at_the_end_and_a_case_without_users_at_once() {
+    let bench = Bench::new().await;
+    let build = |name: &str, play| Case { teardown: Some(takes(10)), ..case(name, play) };
+    let bad_user = case("user", fails(10)).after(&["build"]);
+    all(&bench, [build("build", takes(10)), bad_user, build("bad", fails(10)), build("alone", takes(10))]).await;
+    bench.engine.finish().await;
+    assert_eq!(bench.fake.created(), 6, "two are torn down: {:?}", changes(&bench));
+    bench.engine.end().await.expect("an end");
+    assert_eq!(bench.fake.created(), 7);
+    assert!(stage(&bench, "bad").is_dir() && !stage(&bench, "build").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_interrupt_what_was_built_is_still_torn_down() {
+    let bench = Bench::new().await;
+    let build = Case { teardown: Some(takes(10)), ..case("build", takes(10)) };
+    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::turn));
+    sleep(Duration::from_millis(500)).await;
+    bench.engine.cancel("Ctrl-C");
+    for result in results {
+        result.await.expect("a result");
+    }
+    bench.engine.finish().await;
+    bench.engine.end().await.expect("an end");
+    assert_eq!((bench.fake.created(), bench.left().await), (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_that_hangs_or_fails_ends_no_session_and_is_told() {
+    let mut bench = Bench::new().await;
+    let hangs = Case { teardown: Some(json!({ "statuses": [{ "state": "running" }] })), ..case("hangs", takes(10)) };
+    let breaks = Case { teardown: Some(fails(10)), ..case("breaks", takes(10)) };
+    let results = all(&bench, [hangs, breaks]).await;
+    assert_eq!(tally(&results), BTreeMap::from([("pass".to_owned(), 2)]));
+    bench.engine.finish().await;
+    let mut warnings: Vec<_> = bench.drain().into_iter().filter(|line| line.starts_with("warning")).collect();
+    warnings.sort();
+    let told: Vec<_> = warnings.iter().map(|line| line.split(';').next().unwrap_or_default()).collect();
+    assert_eq!(
+        told,
+        [
+            "warning the teardown of breaks @test:p+default failed: exit status 1",
+            "warning the teardown of hangs @test:p+default failed: still running after 5m",
+        ]
+    );
+    assert_eq!(bench.left().await, 0);
 }

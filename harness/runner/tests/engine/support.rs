@@ -248,7 +248,7 @@ impl Case {
                     limits: self.limits,
                     keep_failed: None,
                 };
-                let offer = given.is_needed.then(|| {
+                let offer = (given.is_needed || self.teardown.is_some()).then(|| {
                     let teardown = self.teardown.map(|play| Box::new(workload(Program::Play(play))));
                     Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs, teardown })
                 });
