@@ -71,6 +71,10 @@ fn explain_syntax(pattern: &str, error: &ast::Error) -> PatternError {
         ErrorKind::EscapeUnrecognized if pattern.get(at.clone()) == Some("\\Z") => {
             ("`\\Z` is Python's".to_owned(), Some("write `\\z` for the end of the text, `$` for the end of a line"))
         }
+        kind @ ErrorKind::GroupUnclosed => (kind.to_string(), Some("close it with `)`, or write `\\(` for the character itself")),
+        kind @ ErrorKind::GroupUnopened => (kind.to_string(), Some("write `\\)` for the character itself")),
+        kind @ ErrorKind::ClassUnclosed => (kind.to_string(), Some("close it with `]`, or write `\\[` for the character itself")),
+        kind @ ErrorKind::RepetitionMissing => (kind.to_string(), Some("write a backslash before it for the character itself")),
         kind => (kind.to_string(), None),
     };
     PatternError { message, hint: hint.map(str::to_owned), at: Some(at) }
@@ -152,9 +156,9 @@ mod tests {
         "\u{2029}{L}": the pattern holds the control character U+2029, at `\u{2029}`; write patterns in single quotes: within double quotes YAML eats `\P`
         "end\\Z": `\Z` is Python's, at `\\Z`; write `\z` for the end of the text, `$` for the end of a line
         "(?>a)": atomic groups are not supported, at `>`; write `(?:`: no search backtracks here
-        "(a": unclosed group, at `(`
-        "a)": unopened group, at `)`
-        "[a": unclosed character class, at `[`
+        "(a": unclosed group, at `(`; close it with `)`, or write `\(` for the character itself
+        "a)": unopened group, at `)`; write `\)` for the character itself
+        "[a": unclosed character class, at `[`; close it with `]`, or write `\[` for the character itself
         "\\p{Nonsense}": Unicode property not found, at `\\p{Nonsense}`
         "\\q": unrecognized escape sequence, at `\\q`
         "*a": repetition operator missing expression, at ``
