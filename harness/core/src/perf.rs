@@ -301,11 +301,11 @@ mod tests {
             say(pattern("x", None, i64::MIN), false),
             say(Source::Value("1 + 1".into()), true),
         ];
-        insta::assert_snapshot!(said.join("\n"), @"
+        insta::assert_snapshot!(said.join("\n"), @r"
         fine
         fine
         fine
-        unclosed group: 
+        unclosed group: close it with `)`, or write `\(` for the character itself
         the pattern has no group `y`: it has 1
         item -9223372036854775808 is too far from the end: count from the beginning
         `per: section` needs a pattern: an expression sees all sections at once: leave `per` out

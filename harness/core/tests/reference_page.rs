@@ -117,11 +117,13 @@ fn collect(schema: &Value, words: &mut Vec<String>) {
                 Some(items) if items != "anything" => format!("a list: {items}"),
                 _ => "a list".to_owned(),
             }),
-            "object" => words.push(match schema.get("additionalProperties").filter(|values| values.is_object()).map(self::kind) {
-                Some(values) if values != "anything" => format!("a mapping by name: {values}"),
-                Some(_) => "a mapping by name".to_owned(),
-                None => "a mapping".to_owned(),
-            }),
+            "object" => {
+                words.push(match schema.get("additionalProperties").filter(|values| values.is_object()).map(self::kind) {
+                    Some(values) if values != "anything" => format!("a mapping by name: {values}"),
+                    Some(_) => "a mapping by name".to_owned(),
+                    None => "a mapping".to_owned(),
+                })
+            }
             _ => {}
         }
     }

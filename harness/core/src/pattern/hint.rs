@@ -161,7 +161,7 @@ mod tests {
         "[a": unclosed character class, at `[`; close it with `]`, or write `\[` for the character itself
         "\\p{Nonsense}": Unicode property not found, at `\\p{Nonsense}`
         "\\q": unrecognized escape sequence, at `\\q`
-        "*a": repetition operator missing expression, at ``
+        "*a": repetition operator missing expression, at ``; write a backslash before it for the character itself
         "(?<a>x)(?<a>y)": duplicate capture group name, at `a`
         "\\w{1000}{100}": the compiled pattern is larger than 10 MiB, at nowhere; a count such as `{500}` repeats what it follows: lower it, or write `[0-9A-Za-z_]` for `\w`
         "#);

@@ -258,7 +258,9 @@ impl<'a> Builder<'a> {
                 merges.push(value);
             } else if let Some(span) = first.get(text) {
                 let message = format!("`{text}` is written twice");
-                self.error(Diagnostic::error(key.place(), message).related(*span, "first written here").hint("leave one of them out"));
+                self.error(
+                    Diagnostic::error(key.place(), message).related(*span, "first written here").hint("leave one of them out"),
+                );
             } else {
                 first.insert(text.to_owned(), key.place());
                 entries.push((key, value));

@@ -57,8 +57,8 @@ fn asserts_count_in_doubles_over_each_section() {
     ('x' + 'y').size() == 2 && 'a,b'.split(',')[1] == 'b'  ->  true
     extractsingle('took (.*) ms') == 10  ->  true
     [1, 2, 3].exists_one(i, i > 2)  ->  true
-    count('$(') > 0  ->  error at `(`: unclosed group
-    count(s + '(') > 0  ->  error at `count(s + '(')`: unclosed group
+    count('$(') > 0  ->  error at `(`: unclosed group | close it with `)`, or write `\(` for the character itself
+    count(s + '(') > 0  ->  error at `count(s + '(')`: unclosed group | close it with `)`, or write `\(` for the character itself
     "#);
 }
 

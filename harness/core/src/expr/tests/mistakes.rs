@@ -37,7 +37,7 @@ fn a_mistake_is_said_in_one_line_with_its_place() {
     abs(1, 2)  ->  error at `abs`: `abs` does not take 2 arguments | write abs(number)
     split('a', 'b', 'c')  ->  error at `split`: `split` does not take 3 arguments | write split(text, separator)
     count('x')  ->  error at `count('x')`: count reads the text, which only assert and value see
-    findall(r'(')  ->  error at `(`: unclosed group
+    findall(r'(')  ->  error at `(`: unclosed group | close it with `)`, or write `\(` for the character itself
     'abc'.matches('(')  ->  error at `'abc'.matches('(')`: `matches` cannot read this: unclosed group
     'a' < 1  ->  error at `'a' < 1`: `<` does not take text and an integer
     yes && 1  ->  error at `yes && 1`: `&&` does not take a boolean and an integer

@@ -125,7 +125,7 @@ when:
     at "nn": there is no `nn` here | did you mean `n`?
     at "k": there is no `k` here
     at "m": there is no `m` here
-    at "(": unclosed group
+    at "(": unclosed group | close it with `)`, or write `\(` for the character itself
     at "${{": this is an expression already | write it without ${{ }}
     at "perf": there is no `perf` here
     at "+": the expression ends too early
