@@ -38,7 +38,8 @@ pub(crate) fn a_night_within_the_cluster_leaves_its_results_and_its_exit_code() 
     place.write("site.yaml", site);
     for (name, line) in [("good", "echo hello"), ("bad", "echo sorry")] {
         fs::create_dir_all(place.path("checks").join(name)).expect("a folder");
-        place.write(&format!("checks/{name}/check.yaml"), &check(&pod(line), "parameters: { n: [1, 2] }"));
+        let check = check(&pod(line), "parameters: { n: [1, 2] }").replacen("name: case", &format!("name: {name}"), 1);
+        place.write(&format!("checks/{name}/check.yaml"), &check);
     }
     let image = format!("rfm.test/{}:1", place.namespace);
     let checks = place.path("checks");

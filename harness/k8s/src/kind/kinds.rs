@@ -8,7 +8,7 @@ use muster_core::{
     expr::{Arithmetic, Expr},
 };
 use serde::Deserialize;
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{borrow::Cow, collections::BTreeSet, sync::LazyLock};
 
 /// What is shipped.
 const TABLE: &str = include_str!("table.yaml");
@@ -71,7 +71,10 @@ impl Kinds {
     ///
     /// # Errors
     /// Every mistake in `entries`, by its place in `k8s_workloads`.
-    pub fn with(&self, entries: &[Value]) -> Result<Self, Vec<Diagnostic>> {
+    pub fn with(&self, entries: &[Value]) -> Result<Cow<'_, Self>, Vec<Diagnostic>> {
+        if entries.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
         let mut kinds = self.clone();
         let mut mistakes = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -79,7 +82,7 @@ impl Kinds {
                 mistakes.push(mistake.within(&format!("k8s_workloads[{index}]")));
             }
         }
-        if mistakes.is_empty() { Ok(kinds) } else { Err(mistakes) }
+        if mistakes.is_empty() { Ok(Cow::Owned(kinds)) } else { Err(mistakes) }
     }
 
     fn lay_over(&mut self, entry: &Value) -> Result<(), Mistake> {
