@@ -7,6 +7,7 @@ mod sandbox;
 mod attach;
 mod author;
 mod bad_input;
+mod convert;
 mod files;
 mod guide;
 mod k8s;

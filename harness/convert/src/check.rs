@@ -1,13 +1,15 @@
 //! A reading as a check: which attribute becomes which key, in the order in which people read them.
 
 use crate::{
+    build::{build, executable},
     cel::Cel,
     cond::Cond,
     judged::{figure, reference_key, references, sanity},
     reading::Reading,
     report::Level,
     settle::{Setting, entries, settle},
-    value::{Piece, Thing, Value},
+    supports,
+    value::{Declared, Piece, Thing, Value},
     world::{ClassId, Root},
 };
 
@@ -25,7 +27,7 @@ pub(crate) struct Document {
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
-const KEYS: [(&str, bool); 21] = [
+const KEYS: [(&str, bool); 22] = [
     ("descr", false),
     ("tags", false),
     ("maintainers", false),
@@ -47,6 +49,7 @@ const KEYS: [(&str, bool); 21] = [
     ("strict_check", false),
     ("require_reference", false),
     ("keep_files", false),
+    ("modules", false),
 ];
 
 /// Attributes that a scheduler or launcher needs, with what says the same here.
@@ -64,18 +67,35 @@ const DROPPED: [(&str, &str); 11] = [
     ("build_time_limit", "write `time_limit` in the check that builds"),
 ];
 
-/// Attributes without a counterpart of that name.
-const REFUSED: [(&str, &str); 5] = [
-    ("container_platform", "write `image` and `executable` for Kubernetes, or the container's command line in `executable`"),
+/// Keys that checks may not have yet, with what does the same today.
+const LATER: [(&str, &str); 3] = [
+    ("depends_on", "write both into one check"),
+    ("keep_files", "copy the files out in `postrun_cmds`"),
     ("modules", "load them in `prerun_cmds`: `module load NAME`"),
-    ("readonly_files", "name the files by their path in `prerun_cmds`"),
-    ("ci_extras", "write the CI job by hand"),
-    ("sourcesdir", "copy what the check needs in `prerun_cmds`"),
 ];
 
+/// Attributes without a counterpart of that name.
+const REFUSED: [(&str, &str); 3] = [
+    ("container_platform", "write `image` and `executable` for Kubernetes, or the container's command line in `executable`"),
+    ("readonly_files", "name the files by their path in `prerun_cmds`"),
+    ("ci_extras", "write the CI job by hand"),
+];
+
+/// What a check is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It is listed and runs.
+    Test,
+    /// Others derive from it.
+    Base,
+    /// Others need it: it runs where they do.
+    Fixture,
+}
+
 /// Makes a check of a reading. What a base leaves to others is left out of it.
-pub(crate) fn document(reading: &mut Reading, is_base: bool) -> Document {
+pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     let name = reading.id.1.clone();
+    let is_base = purpose != Purpose::Test;
     let mut making = Making { entries: vec![], settings: vec![], is_base };
     making.put("name", Value::text(&*name));
     Making::tasks(reading);
@@ -87,13 +107,18 @@ pub(crate) fn document(reading: &mut Reading, is_base: bool) -> Document {
         making.key(reading, key);
     }
     making.manifest_patch(reading);
-    Making::left_out(reading);
+    making.fixtures(reading);
+    making.build(reading);
+    making.left_out(reading);
     making.skips(reading);
     making.sanity(reading);
     let units = making.figures(reading);
     making.references(reading, &units);
     making.variables(reading);
     making.completeness(reading);
+    if purpose == Purpose::Fixture {
+        making.leave(&["valid_systems", "valid_prog_environs"]);
+    }
     let when = entries(&making.settings);
     if !when.is_empty() {
         making.put("when", Value::List(when));
@@ -294,7 +319,7 @@ impl Making {
     }
 
     /// What has no place in a check, line by line.
-    fn left_out(reading: &mut Reading) {
+    fn left_out(&mut self, reading: &mut Reading) {
         for (name, instead) in DROPPED {
             let is_said = |value: &Value| {
                 !matches!(value, Value::None | Value::Bool(false) | Value::Absent) && *value != Value::Dict(vec![])
@@ -317,26 +342,103 @@ impl Making {
                 reading.tell_of(name, Level::Refused, format!("`{name}` is not carried over"), Some(instead));
             }
         }
-        if reading.attr("sourcesdir").is_none() && reading.has_src() {
-            let why = "ReFrame copies the folder `src` into the stage folder of every case";
+        self.sources(reading);
+        for (key, instead) in LATER {
+            if !supports(key) && self.has(key) {
+                self.leave(&[key]);
+                reading.tell_of(key, Level::Refused, format!("`{key}` is not supported yet"), Some(instead));
+            }
+        }
+    }
+
+    /// Removes keys.
+    fn leave(&mut self, keys: &[&str]) {
+        self.entries.retain(|(key, _)| !keys.contains(&key.as_str()));
+        self.settings.retain(|setting| !keys.contains(&setting.key.trim_end_matches('+')));
+    }
+
+    /// ReFrame copies a folder of sources into every stage folder, `src` if nothing else is said.
+    fn sources(&mut self, reading: &mut Reading) {
+        let folder = match reading.attr("sourcesdir") {
+            None if reading.has_src() => Value::text("src"),
+            None | Some(Value::None | Value::Unknown | Value::Absent) => return,
+            Some(folder) => folder.clone(),
+        };
+        let is_remote =
+            folder.as_str().is_some_and(|folder| ["https://", "ssh://", "git@"].iter().any(|scheme| folder.starts_with(scheme)));
+        if let (true, Some(url)) = (is_remote, folder.as_str()) {
+            let clone = Value::text(format!("git clone --depth 1 {url} ."));
+            self.before(vec![clone]);
+        } else if supports("sourcesdir") && folder.as_str().is_some() {
+            self.put("sourcesdir", folder);
+        } else {
+            let why = "ReFrame copies the folder of sources into every stage folder";
             reading.tell_of("sourcesdir", Level::Refused, why, Some("copy what the check needs in `prerun_cmds`"));
         }
-        let dead = ["sourcepath", "build_system", "prebuild_cmds", "postbuild_cmds"];
-        let builds = dead
-            .iter()
-            .any(|name| reading.attr(name).is_some_and(|value| !matches!(value, Value::None) && value.truth() != Some(false)));
-        if builds || reading.root == Root::CompileOnly {
-            let why = "building is not carried over";
-            reading.tell_of("build_system", Level::Refused, why, Some("write the build as a script of another check"));
+    }
+
+    /// Puts lines before all others of the script.
+    fn before(&mut self, mut lines: Vec<Value>) {
+        if let Some((_, Value::List(known))) = self.entries.iter().find(|(key, _)| key == "prerun_cmds") {
+            lines.extend(known.clone());
         }
+        self.put("prerun_cmds", Value::List(lines));
+    }
+
+    fn fixtures(&mut self, reading: &mut Reading) {
+        let mut fixtures = Vec::new();
         for (name, declared) in reading.fixtures.clone() {
-            let _ = declared;
-            reading.tell_of(
-                &name,
-                Level::Refused,
-                format!("the fixture `{name}` is not carried over"),
-                Some("prepare what it makes in `prerun_cmds`"),
-            );
+            let Declared::Fixture { class, scope, variables, joins } = declared else { continue };
+            if !supports("fixtures") {
+                let why = format!("the fixture `{name}` is not supported yet");
+                reading.tell_of(&name, Level::Refused, why, Some("prepare what it makes in `prerun_cmds`"));
+                continue;
+            }
+            let mut entry = vec![(Value::text("check"), Value::text(&*class.1)), (Value::text("scope"), Value::Str(scope))];
+            if joins {
+                entry.push((Value::text("action"), Value::text("join")));
+            }
+            if !variables.is_empty() {
+                entry.push((Value::text("with"), Value::Dict(variables)));
+            }
+            fixtures.push((Value::Str(name), Value::Dict(entry)));
+        }
+        if !fixtures.is_empty() {
+            self.put("fixtures", Value::Dict(fixtures));
+        }
+    }
+
+    /// A test that builds: its build comes before what it runs, in the same folder. A compile-only test is its build.
+    fn build(&mut self, reading: &mut Reading) {
+        if self.is_base && reading.attr("build_system").is_none() && reading.attr("sourcepath").is_none() {
+            return;
+        }
+        let made = match build(reading) {
+            None => return,
+            Some(made) => made.and_then(|script| plain(&script, true).map_err(str::to_owned)),
+        };
+        let script = match made {
+            Ok(script) => script,
+            Err(why) => {
+                let instead = "write the commands that build it into `prerun_cmds`";
+                return reading.tell_of(
+                    "build_system",
+                    Level::Refused,
+                    format!("the build is not carried over: {why}"),
+                    Some(instead),
+                );
+            }
+        };
+        if reading.root == Root::CompileOnly {
+            self.leave(&["executable_opts", "postrun_cmds", "prerun_cmds"]);
+            return self.put("executable", script);
+        }
+        // A folder of its own for `cd`, and no run without a build: ReFrame builds in a script of its own.
+        let around = |text: &str| vec![Piece::Text(text.to_owned())];
+        let pieces = [around("("), script.pieces().unwrap_or_default(), around(") || exit 1")];
+        self.before(vec![Value::joined(pieces.concat())]);
+        if !self.has("executable") && !self.is_base {
+            self.put("executable", executable(reading));
         }
     }
 
@@ -353,6 +455,9 @@ impl Making {
 
     /// A check whose sanity could not be carried over fails, and says why: it must not pass for want of a question.
     fn sanity(&mut self, reading: &mut Reading) {
+        if reading.sanity.is_none() && reading.root == Root::CompileOnly {
+            return self.put("sanity", Value::List(vec![]));
+        }
         let Some(value) = reading.sanity.clone() else {
             if !self.is_base {
                 reading.tell_of("sanity_patterns", Level::Defect, "the test has no sanity function, so ReFrame fails it", None);

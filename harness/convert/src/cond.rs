@@ -20,7 +20,7 @@ pub(crate) enum Subject {
     Environ,
     /// The name of the scheduler.
     Scheduler,
-    /// Another text that the site knows: `partition.processor.arch`.
+    /// Anything else that is compared: `partition.processor.arch`.
     Fact(String),
 }
 
@@ -54,7 +54,8 @@ impl Subject {
             Self::Scheduler => "scheduler".to_owned(),
             Self::Fact(path) => path.clone(),
         };
-        let prec = if *self == Self::FullName { Prec::Add } else { Prec::Atom };
+        let is_sum = matches!(self, Self::Fact(text) if text.contains(' '));
+        let prec = if is_sum || *self == Self::FullName { Prec::Add } else { Prec::Atom };
         Cel::new(text, prec, Kind::Any)
     }
 }

@@ -3,7 +3,7 @@
 //! Mappings are blocks, short lists and what is a line by nature (a figure, a reference) are flows. Every text is quoted
 //! where any reader of YAML could take it for something else.
 
-use crate::value::{Piece, Value, float_text};
+use crate::value::{Piece, Value};
 use std::fmt::Write as _;
 
 /// Columns that a flow may fill.
@@ -181,7 +181,8 @@ fn number(value: f64) -> String {
     } else if value.is_infinite() {
         if value > 0.0 { ".inf" } else { "-.inf" }.to_owned()
     } else {
-        float_text(value)
+        // The one spelling that Muster takes for a number.
+        muster_core::Value::from(value).to_string()
     }
 }
 

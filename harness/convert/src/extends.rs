@@ -4,9 +4,9 @@
 //! with its base and without, and one that cannot be said as a change of its base stays whole.
 
 use crate::{
-    check::{self, Document},
+    check::{self, Document, Purpose},
     interp::Manifests,
-    reading::{is_listed, read},
+    reading::read,
     value::Value,
     world::{ClassId, Root, World},
 };
@@ -25,7 +25,7 @@ pub(crate) fn with_bases(world: &World, documents: &[Document], manifests: &dyn 
             continue;
         }
         let Ok(mut reading) = read(world, &id, manifests) else { continue };
-        let mut base = check::document(&mut reading, true);
+        let mut base = check::document(&mut reading, Purpose::Base);
         base.entries.insert(1, ("abstract".to_owned(), Value::Bool(true)));
         wanted.extend(parent(world, &id));
         bases.push(base);
@@ -74,8 +74,7 @@ fn over_base(world: &World, all: &[Document], document: &Document) -> (Document,
         return whole();
     }
     let mut entries = vec![("name".to_owned(), Value::text(&*document.name)), ("extends".to_owned(), Value::Str(name))];
-    let is_listed = world.class(&document.id).is_some_and(|class| is_listed(class));
-    if !is_listed {
+    if document.entries.iter().any(|(key, _)| key == "abstract") {
         entries.push(("abstract".to_owned(), Value::Bool(true)));
     }
     entries.extend(rest);

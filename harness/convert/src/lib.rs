@@ -7,6 +7,7 @@
 //! The converter runs nothing and guesses nothing: what it does not understand is refused with its line, and whatever
 //! depends on that is left out. It reads no files either; [`Manifests`] hands it what a check would open.
 
+mod build;
 mod cel;
 mod check;
 mod cond;
@@ -28,7 +29,7 @@ mod yaml;
 pub use interp::Manifests;
 pub use report::{Level, Refusal};
 
-use check::Document;
+use check::{Document, Purpose};
 use interp::{Interp, shortened};
 use world::{File, World};
 
@@ -86,17 +87,31 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
         world.files.push(file);
     }
     globals(&mut world, manifests, &mut refusals);
-    let mut documents = Vec::new();
+    let (mut documents, mut wanted) = (Vec::new(), Vec::new());
     for (at, file) in world.files.iter().enumerate() {
         for class in file.classes.iter().filter(|class| reading::is_listed(class)) {
             let id = (at, class.name.clone());
             match reading::read(&world, &id, manifests) {
                 Ok(mut reading) => {
-                    documents.push(check::document(&mut reading, false));
+                    documents.push(check::document(&mut reading, Purpose::Test));
                     refusals.append(&mut reading.interp.told);
+                    wanted.extend(fixture_classes(&reading));
                 }
                 Err(stranger) => refusals.push(unknown_base(&world, &stranger)),
             }
+        }
+    }
+    while let Some(id) = wanted.pop().filter(|_| supports("fixtures")) {
+        if documents.iter().any(|known: &Document| known.id == id) {
+            continue;
+        }
+        match reading::read(&world, &id, manifests) {
+            Ok(mut reading) => {
+                documents.push(check::document(&mut reading, Purpose::Fixture));
+                refusals.append(&mut reading.interp.told);
+                wanted.extend(fixture_classes(&reading));
+            }
+            Err(stranger) => refusals.push(unknown_base(&world, &stranger)),
         }
     }
     let documents = extends::with_bases(&world, &documents, manifests);
@@ -115,6 +130,18 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
     });
     refusals.dedup();
     Conversion { outputs, refusals }
+}
+
+/// The classes of a test's fixtures.
+fn fixture_classes(reading: &reading::Reading) -> Vec<world::ClassId> {
+    reading.interp.test.fixtures.iter().map(|(_, class, _)| class.clone()).collect()
+}
+
+/// Whether checks have a key today: what is not supported yet is refused instead of written.
+fn supports(key: &str) -> bool {
+    static KEYS: std::sync::OnceLock<muster_core::Value> = std::sync::OnceLock::new();
+    let schema = KEYS.get_or_init(muster_core::check_file::schema);
+    schema.get("properties").and_then(|keys| keys.get(key)).is_some()
 }
 
 /// The names at the top of each file, imported files first.

@@ -10,6 +10,7 @@ use crate::{
         get, set,
         test::default_of,
     },
+    judged::references,
     python::{Class, Expr, ExprKind, Function, Stmt, StmtKind},
     report::Level,
     value::{Declared, Thing, Value},
@@ -148,10 +149,11 @@ impl Reading<'_> {
                     None => known.retain(|(known, _)| known != name),
                 }
             }
-            fixture @ Declared::Fixture { .. } => {
+            Declared::Fixture { class, scope, variables, joins } => {
                 self.fixtures.retain(|(known, _)| known != name);
-                self.fixtures.push((name.to_owned(), fixture));
-                self.interp.test.fixtures.push(name.to_owned());
+                self.interp.test.fixtures.retain(|(known, ..)| known != name);
+                self.interp.test.fixtures.push((name.to_owned(), class.clone(), joins));
+                self.fixtures.push((name.to_owned(), Declared::Fixture { class, scope, variables, joins }));
             }
         }
     }
@@ -337,11 +339,19 @@ impl Reading<'_> {
         };
         let figures = get(&self.interp.state.attrs, "perf_variables").cloned();
         let patterns = get(&self.interp.state.attrs, "perf_patterns").cloned();
-        for figures in [figures, patterns].into_iter().flatten() {
-            let Value::Dict(entries) = figures else { continue };
+        if let Some(Value::Dict(entries)) = figures {
             for (name, value) in entries {
                 let value = self.figure(value);
                 self.figures.push((name, value));
+            }
+        }
+        // The old form has no units of its own; ReFrame takes the reference's.
+        if let Some(Value::Dict(entries)) = patterns {
+            let (rows, _) = references(&self.attr("reference").cloned().unwrap_or(Value::None));
+            for (name, value) in entries {
+                let row = rows.iter().find(|row| name.as_str() == Some(&row.variable));
+                let unit = row.and_then(|row| row.values.get(3).cloned()).unwrap_or(Value::None);
+                self.figures.push((name, Value::Figure(Box::new((value, unit)))));
             }
         }
     }

@@ -58,6 +58,12 @@ fn the_source_documents_checks_are_carried_over() {
 }
 
 #[test]
+fn builds_fixtures_and_dependencies_are_carried_over() {
+    let conversion = convert(&sources("builds"), &Beside(testdata("builds")));
+    insta::assert_snapshot!("builds", shown(&conversion));
+}
+
+#[test]
 fn a_site_configuration_becomes_a_file_for_each_system() {
     let conversion = convert(&sources("site"), &Beside(testdata("site")));
     insta::assert_snapshot!("site", shown(&conversion));
@@ -80,7 +86,7 @@ fn deep_and_long_files_are_refused_and_end_nothing() {
         format!("x = a{}\n", ".b".repeat(100_000)),
         format!("x = 1{}\n", " + 1".repeat(50_000)),
         format!("x = f{}\n", "()".repeat(60_000)),
-        (0..400).map(|level| format!("{}if a:\n", " ".repeat(level))).collect(),
+        (0..400).map(|level| " ".repeat(level) + "if a:\n").collect::<Vec<_>>().concat(),
         "x = 1\n".repeat(100_000),
         "x = 'a' * 99999999999\ny = [0] * 99999999999\nz = 9 ** 9 ** 9\n".to_owned(),
         "x = 'a'\n".to_owned() + &"x = x + x\n".repeat(80),
@@ -94,7 +100,9 @@ fn deep_and_long_files_are_refused_and_end_nothing() {
 
 #[test]
 fn branches_that_multiply_are_refused_before_they_cost_anything() {
-    let hook: String = (0..60).map(|at| format!("        if self.current_system.name == 's{at}':\n            self.executable = self.executable + 'a'\n        else:\n            self.executable = self.executable + 'b'\n")).collect();
+    let body = "        if self.current_system.name == 's#':\n            self.executable = self.executable + 'a'\n        else:\n            \
+                self.executable = self.executable + 'b'\n";
+    let hook = (0..60).map(|at: u32| body.replace('#', &at.to_string())).collect::<Vec<_>>().concat();
     let text = format!(
         "import reframe as rfm\n@rfm.simple_test\nclass t(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    executable = 'x'\n    @run_before('run')\n    def h(self):\n{hook}"
     );

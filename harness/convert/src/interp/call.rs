@@ -48,6 +48,14 @@ impl Interp<'_> {
 
     pub(super) fn args(&mut self, call: &Call) -> Made<Args> {
         let mut args = Args::default();
+        // The types of a variable are not needed: `variable(typ.List[str], value=[])`.
+        if call.function.dotted().is_some_and(|name| name.rsplit('.').next() == Some("variable")) {
+            for (name, value) in call.keywords.iter().filter(|(name, _)| name.as_deref() == Some("value")) {
+                let value = self.expr(value)?;
+                args.by_name.extend(name.clone().map(|name| (name, value)));
+            }
+            return Ok(args);
+        }
         for arg in &call.args {
             match &arg.kind {
                 ExprKind::Starred(inner) => match self.expr(inner)? {

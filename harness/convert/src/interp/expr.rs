@@ -5,7 +5,7 @@ use crate::{
     cel::{Cel, Kind, Prec},
     cond::Cond,
     judge::Judge,
-    python::{Expr, ExprKind, FormatPart, Logic},
+    python::{Expr, ExprKind, FormatPart, Logic, StmtKind},
     report::Level,
     value::{Choice, Piece, Thing, Value, join},
     world::Method,
@@ -234,7 +234,7 @@ impl Interp<'_> {
             }
             Value::Thing(Thing::Class(id)) => self.class_attribute(&id.clone(), name, line),
             Value::Thing(Thing::Dependency(check)) => self.dependency_attribute(check, name, line),
-            Value::Thing(Thing::Fixture(fixture)) => Ok(Value::known(&format!("fixtures.{fixture}.{name}"), Kind::Any)),
+            Value::Thing(Thing::Fixture(fixture)) => self.fixture_attribute(fixture, name, line),
             Value::Thing(Thing::Nothing) => Ok(Value::Thing(Thing::Nothing)),
             _ => Err(Stop::new(line, format!("`.{name}` of this value cannot be followed"))),
         }
@@ -242,10 +242,48 @@ impl Interp<'_> {
 
     fn dependency_attribute(&self, check: &str, name: &str, line: u32) -> Made {
         if name == "stagedir" {
-            return Ok(Value::known(&format!("fixtures.{check}.stagedir"), Kind::Text));
+            return Ok(Value::known(&format!("deps.{check}.stagedir"), Kind::Text));
         }
         Err(Stop::new(line, format!("`{name}` of another test is not known here"))
-            .instead("declare it in `outputs` of that check and make it a fixture"))
+            .instead("declare it in `outputs` of that check and read `deps.CHECK.outputs`"))
+    }
+
+    /// What a fixture leaves: its folder, its parameters and variables.
+    fn fixture_attribute(&self, fixture: &str, name: &str, line: u32) -> Made {
+        let known = self.test.fixtures.iter().find(|(known, ..)| known == fixture);
+        let Some((_, class, joins)) = known else { return Err(Stop::silent(line)) };
+        if *joins {
+            return Err(Stop::new(line, "what several variants of a fixture leave is a list")
+                .instead("read it as `fixtures.NAME[0].stagedir`"));
+        }
+        if name == "stagedir" {
+            return Ok(Value::known(&format!("fixtures.{fixture}.stagedir"), Kind::Text));
+        }
+        if self.declares(class, name) {
+            return Ok(Value::known(&format!("fixtures.{fixture}.{name}"), Kind::Any));
+        }
+        Err(Stop::new(line, format!("`{name}` of a fixture is not known here")).instead("declare it in `outputs` of its check"))
+    }
+
+    /// Whether a class or one of its bases declares a parameter or a variable with one plain value.
+    fn declares(&self, class: &crate::world::ClassId, name: &str) -> bool {
+        let Ok((lineage, _)) = self.world.lineage(class) else { return false };
+        let is_plain =
+            |expr: &Expr| matches!(expr.kind, ExprKind::Str(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_));
+        lineage.iter().filter_map(|id| self.world.class(id)).flat_map(|class| &class.body).any(|stmt| match &stmt.kind {
+            StmtKind::Assign(targets, Expr { kind: ExprKind::Call(call), .. }) => {
+                let is_it = targets.iter().any(|target| target.dotted().as_deref() == Some(name));
+                let declares = match call.function.dotted().as_deref() {
+                    Some("parameter") => true,
+                    Some("variable") => {
+                        call.keywords.iter().any(|(key, value)| key.as_deref() == Some("value") && is_plain(value))
+                    }
+                    _ => false,
+                };
+                is_it && declares
+            }
+            _ => false,
+        })
     }
 
     /// `self.name`
@@ -266,7 +304,7 @@ impl Interp<'_> {
             Some(value) if name != "container_platform" && name != "build_system" => return Ok(value.clone()),
             _ => {}
         }
-        if self.test.fixtures.iter().any(|fixture| fixture == name) {
+        if self.test.fixtures.iter().any(|(fixture, ..)| fixture == name) {
             return Ok(Value::Thing(Thing::Fixture(name.to_owned())));
         }
         if let Some(method) = self.test.methods.get(name).cloned() {

@@ -278,17 +278,18 @@ fn symbol(op: Compare) -> &'static str {
     }
 }
 
-/// What a value is the name of, if a selector can ask for it.
+/// What a value is the name of, if a selector can ask for it; else the value itself, for it is compared all the same.
 pub(crate) fn subject(value: &Value) -> Option<Subject> {
     match value {
-        Value::Cel(cel) => cel.subject.clone(),
+        Value::Cel(cel) if cel.subject.is_some() => cel.subject.clone(),
+        Value::Cel(cel) if matches!(cel.kind, Kind::Text | Kind::Int) => Some(Subject::Fact(cel.at(Prec::Add))),
         Value::Text(pieces) => match &pieces[..] {
             [Piece::Cel(system), Piece::Text(colon), Piece::Cel(partition)]
                 if colon == ":" && system.subject == Some(Subject::System) && partition.subject == Some(Subject::Partition) =>
             {
                 Some(Subject::FullName)
             }
-            _ => None,
+            _ => Cel::of(value).map(|cel| Subject::Fact(cel.at(Prec::Add))),
         },
         _ => None,
     }

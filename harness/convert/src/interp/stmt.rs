@@ -9,7 +9,6 @@ use super::{Interp, MOST_PARTS, Made, State, Stop, get, methods::job_option, ope
 use crate::{
     cond::Cond,
     python::{Call, Expr, ExprKind, Stmt, StmtKind},
-    report::Level,
     value::{Thing, Value, join},
 };
 
@@ -416,7 +415,8 @@ impl Interp<'_> {
                 _ => {}
             }
             if let Err(stop) = self.stmt(stmt) {
-                let stop = if stop.level == Level::Defect && !is_class { stop.level(Level::Defect) } else { stop };
+                let is_told = !stop.why.is_empty() || !is_class;
+                let stop = if is_told { stop } else { Stop::new(stmt.line, "this depends on what was not carried over") };
                 self.tell(stop);
                 self.forget(std::slice::from_ref(stmt));
             }

@@ -21,8 +21,8 @@ pub(crate) struct Test {
     pub methods: BTreeMap<String, Method>,
     /// Its classes, the most derived first.
     pub lineage: Vec<ClassId>,
-    /// Its fixtures by name.
-    pub fixtures: Vec<String>,
+    /// Its fixtures: name, class, and whether its variants are joined.
+    pub fixtures: Vec<(String, ClassId, bool)>,
     /// The names of stable variables that were read.
     pub read: Vec<String>,
 }

@@ -1,0 +1,164 @@
+//! `muster convert`: what it writes, what it says, and that the cases are those of ReFrame.
+
+use crate::sandbox::Sandbox;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const REFRAME: &str = "4.10.4";
+
+const CHECK: &str = r"import reframe as rfm
+import reframe.utility.sanity as sn
+
+@rfm.simple_test
+class hello(rfm.RunOnlyRegressionTest):
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    executable = 'echo hello'
+
+    @sanity_function
+    def greets(self):
+        return sn.assert_found(r'hello', self.stdout)
+";
+
+fn testdata(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/convert/testdata").join(folder)
+}
+
+#[test]
+fn a_converted_check_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.py", CHECK);
+    let converted = sandbox.muster(&["convert", "hello.py"]);
+    assert_eq!((converted.code, &*converted.stdout), (Some(0), "hello.check.yaml\n"), "{}", converted.stderr);
+    let run = sandbox.muster(&["-c", "hello.check.yaml", "--system", "local", "-r", "--nocolor"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_file_that_is_there_is_overwritten_only_when_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.py", CHECK).write("hello.check.yaml", "mine");
+    let refused = sandbox.muster(&["convert", "hello.py"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("hello.check.yaml is there already"), "{}", refused.stderr);
+    assert_eq!(sandbox.read("hello.check.yaml"), "mine");
+    assert_eq!(sandbox.muster(&["convert", "hello.py", "--force"]).code, Some(0));
+    assert!(sandbox.read("hello.check.yaml").starts_with("name: hello\n"));
+}
+
+#[test]
+fn a_check_only_reports_and_standard_output_is_the_yaml() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.py", &CHECK.replace("    executable =", "    num_gpus_per_node = 1\n    executable ="));
+    let check = sandbox.muster(&["convert", "--check", "hello.py"]);
+    assert_eq!((check.code, &*check.stdout), (Some(1), ""));
+    assert!(check.stderr.contains("hello.py:8: dropped: `num_gpus_per_node` is the scheduler's"), "{}", check.stderr);
+    assert!(!sandbox.path("hello.check.yaml").exists());
+    let printed = sandbox.muster(&["convert", "-o", "-", "hello.py"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed.stdout.starts_with("# Not carried over from ReFrame:\n") && printed.stdout.contains("\nname: hello\n"),
+        "{}",
+        printed.stdout
+    );
+}
+
+#[test]
+fn folders_keep_their_shape_and_what_is_no_check_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("suite/a/hello.py", CHECK).write("suite/b/hello.py", CHECK).write("suite/tool.py", "def f():\n    return 1\n");
+    let converted = sandbox.muster(&["convert", "suite", "-o", "new"]);
+    assert_eq!(
+        (converted.code, &*converted.stdout),
+        (Some(0), "new/a/hello.check.yaml\nnew/b/hello.check.yaml\n"),
+        "{}",
+        converted.stderr
+    );
+    let nothing = sandbox.muster(&["convert", "suite/tool.py"]);
+    assert!(nothing.stderr.contains("no test of ReFrame's"), "{}", nothing.stderr);
+    assert_eq!(sandbox.muster(&["convert", "missing.py"]).code, Some(2));
+}
+
+/// ReFrame in a virtual environment outside of the checkout, as the benchmarks have it; or why there is none.
+fn reframe() -> Result<PathBuf, String> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let folder = cache.ok_or("there is no HOME")?.join(format!("muster-bench/reframe-{REFRAME}"));
+    let program = folder.join("bin/reframe");
+    if program.exists() {
+        return Ok(program);
+    }
+    let run = |command: &mut Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))
+        .map_err(|why| format!("no virtual environment of Python: {why}"))?;
+    run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &format!("reframe-hpc=={REFRAME}")]))
+        .map_err(|why| format!("ReFrame cannot be installed: {why}"))?;
+    Ok(program)
+}
+
+/// The cases of a listing, dependencies included and fixtures not, without their hashes: a case's hash is each program's own.
+fn cases(listing: &str) -> BTreeSet<String> {
+    let lines = listing.lines().map(str::trim_start).filter_map(|line| line.strip_prefix("- ").or(line.strip_prefix('^')));
+    let lines = lines.filter(|line| !line.contains(" ~"));
+    let case = |line: &str| {
+        let (name, rest) = line.rsplit_once(" /").unwrap_or((line, ""));
+        format!("{name} {}", rest.split_once(' ').map_or("", |(_, place)| place))
+    };
+    lines.map(case).collect()
+}
+
+/// Converts a folder of checks and its site, and compares what both programs list.
+fn same_cases(checks: &str, site: &str, system: &str, least: usize) {
+    let program = match reframe() {
+        Ok(program) => program,
+        Err(why) => return eprintln!("!!! SKIPPED: not compared with ReFrame {REFRAME}: {why}"),
+    };
+    let sandbox = Sandbox::new();
+    for entry in fs::read_dir(testdata(checks)).expect("testdata").map(|entry| entry.expect("an entry")) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        sandbox.write(&format!("checks/{name}"), &fs::read_to_string(entry.path()).expect("a file"));
+    }
+    let settings = fs::read_to_string(testdata(site).join("settings.py")).expect("a site");
+    sandbox.write("site/settings.py", &settings);
+    for folder in ["checks", "site"] {
+        let converted = sandbox.muster(&["convert", folder]);
+        assert!(matches!(converted.code, Some(0 | 1)), "{}", converted.stderr);
+    }
+    // ReFrame itself knows no Kubernetes; where a case runs does not change which cases there are.
+    sandbox.write("theirs.py", &settings.replace("\"k8s\"", "\"local\""));
+    let mut theirs = Command::new(program);
+    theirs.args(["-C", "../theirs.py", "--system", system, "-c", ".", "-R", "-lC", "--nocolor", "--prefix", "../rfm"]);
+    // A check opens its manifest from the folder that ReFrame runs in.
+    theirs.current_dir(sandbox.path("checks")).env("HOME", sandbox.path("")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let theirs = theirs.output().expect("ReFrame runs");
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let ours = sandbox.muster(&["-C", "site", "--system", system, "-c", "checks", "-l=C", "--nocolor"]);
+    assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+    assert!(!ours.stderr.contains("error"), "{}", ours.stderr);
+    assert!(cases(&theirs).len() >= least, "ReFrame lists\n{theirs}");
+    assert_eq!(cases(&ours.stdout), cases(&theirs));
+}
+
+#[test]
+fn a_converted_suite_has_the_cases_that_reframe_lists() {
+    same_cases("suite", "site", "lab", 100);
+}
+
+#[test]
+fn builds_fixtures_and_dependencies_have_the_cases_that_reframe_lists() {
+    same_cases("builds", "site", "lab", 8);
+}
+
+#[test]
+fn the_source_documents_checks_have_the_cases_that_reframe_lists() {
+    same_cases("seeds", "seeds-site", "eidf", 12);
+}
