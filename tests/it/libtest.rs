@@ -48,7 +48,8 @@ fn run(sandbox: &Sandbox, program: &str, args: &[&str]) -> Ended {
 }
 
 fn test(sandbox: &Sandbox, args: &[&str]) -> Ended {
-    let own = ["test", "--offline", "--quiet", "--test", "checks", "--"];
+    // With the features of the build that runs this: `cargo test --workspace`.
+    let own = ["test", "--offline", "--quiet", "--workspace", "--test", "checks", "--"];
     run(sandbox, env!("CARGO"), &[&own, args].concat())
 }
 
