@@ -26,7 +26,7 @@ pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestam
 fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
     let text = fs::read_to_string(path).with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
     let mut sources = Sources::default();
-    let parsed = yaml::parse(sources.add(&path.display().to_string(), text.as_str()), &text);
+    let parsed = yaml::parse(sources.add(path.display().to_string(), text.as_str()), &text);
     let mut context = Decoding::new(Placeholders::Refuse);
     context.diagnostics = parsed.diagnostics;
     let entries = parsed.documents.iter().flat_map(|document| quarantine::read(document, &mut context)).collect();

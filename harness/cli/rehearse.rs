@@ -24,7 +24,7 @@ pub fn play(path: &Path) -> anyhow::Result<Value> {
         return Ok(json!({ "logs": sections(&text) }));
     }
     let mut sources = Sources::default();
-    let file = sources.add(&path.display().to_string(), text.as_str());
+    let file = sources.add(path.display().to_string(), text.as_str());
     let parsed = yaml::parse(file, &text);
     let mut diagnostics = parsed.diagnostics;
     let play = parsed.documents.first().map_or(Ok(Value::Null), yaml::to_value);

@@ -12,6 +12,7 @@ site 16
 local_check "$scratch/check.yaml" "$cases" "echo \${{ n }} >> $scratch/ran"
 for how in restore attach; do
   rm -f "$scratch/ran" "$scratch"/results.db*
+  : >"$scratch/first.txt"
   "${muster[@]}" -c "$scratch/check.yaml" -r >"$scratch/first.txt" 2>&1 &
   victim=$!
   while [ "$(grep -c '^\[ *OK' "$scratch/first.txt")" -lt $((cases / 2)) ]; do sleep 0.02; done

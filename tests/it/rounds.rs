@@ -148,6 +148,17 @@ fn copies_of_a_case_have_folders_of_their_own_and_one_name_in_its_history() {
 }
 
 #[test]
+fn a_case_is_copied_for_each_node_and_runs_nowhere_else() {
+    let sandbox = sandbox();
+    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let ended = muster(&sandbox, &["-r", "-n", "good", "--distribute", &format!("{here},elsewhere")]);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(attempts(&sandbox), ["good 1 error", "good 1 pass"]);
+    let cause = "is to run on elsewhere, and `local` runs on this machine (leave the node out, or name this one)";
+    assert!(ended.stdout.contains(cause), "{}", ended.stdout);
+}
+
+#[test]
 fn maxfail_is_of_each_round() {
     let sandbox = sandbox();
     let all_fail = "name: fails\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nexecutable: 'false'\nsanity: []\n";

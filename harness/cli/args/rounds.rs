@@ -34,6 +34,9 @@ pub struct Rounds {
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
     pub shard: Option<Shard>,
+    /// Make a copy of every case for each of these nodes, which runs there and nowhere else
+    #[arg(long, value_name = "NODE", value_delimiter = ',', help_heading = "Rounds")]
+    pub distribute: Vec<String>,
     /// Options that the site file keeps under this name; what is typed comes after them
     #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
     pub mode: Option<String>,

@@ -115,7 +115,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         output: &places.output.to_string_lossy(),
         database: &if store.is_some() { places.database.to_string_lossy() } else { "none: a rehearsal is not stored".into() },
     };
-    for expired in course.quarantine.expired(course.cases.iter().map(|case| &*case.name)) {
+    for expired in course.quarantine.expired(&course.cases.iter().map(|case| &*case.name).collect::<Vec<_>>()) {
         terminal.note(&format!("note: {expired}"));
     }
     let view =
@@ -238,7 +238,9 @@ fn all_rounds(
     let mut due: Vec<&TestCase> = cases.iter().collect();
     let mut number = 1;
     let mut results = before.clone();
-    before.iter().for_each(|result| engine.recall(Arc::clone(result)));
+    for result in &before {
+        engine.recall(Arc::clone(result));
+    }
     loop {
         let known: BTreeSet<CaseName> = {
             let of_this_round = results.iter().filter(|result| result.attempt == number).map(|result| result.name.clone());
@@ -256,7 +258,9 @@ fn all_rounds(
         let elapsed = clock::now().since(session.started);
         match rounds::next(policy, Round { number, results: &all, elapsed, cut_short: engine.is_closed() }) {
             Next::Over(why) => {
-                why.iter().for_each(|why| terminal.note(&format!("note: {why}")));
+                if let Some(why) = why {
+                    terminal.note(&format!("note: {why}"));
+                }
                 return results;
             }
             Next::Again(names) => {

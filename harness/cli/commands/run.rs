@@ -109,6 +109,9 @@ pub(super) fn lined_up(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId)
         let mut takes = shard.takes(&names, &together(&cases)).into_iter();
         cases.retain(|_| takes.next().unwrap_or(false));
     }
+    if !cli.rounds.distribute.is_empty() {
+        cases = cases.iter().flat_map(|case| on_each(case, &cli.rounds.distribute)).collect();
+    }
     if let Some(copies) = cli.rounds.repeat {
         cases = cases.iter().flat_map(|case| copies_of(case, copies)).collect();
     }
@@ -126,6 +129,14 @@ fn together(cases: &[TestCase]) -> Vec<(usize, usize)> {
         needs.map(|need| (at, *need)).collect::<Vec<_>>()
     };
     cases.iter().enumerate().flat_map(of).collect()
+}
+
+/// The same of copies for nodes.
+fn on_each(case: &TestCase, nodes: &[String]) -> Vec<TestCase> {
+    if case.is_fixture() {
+        return vec![case.clone()];
+    }
+    nodes.iter().map(|node| case.on(node)).collect()
 }
 
 /// A fixture serves all copies of its users.

@@ -103,10 +103,10 @@ impl List {
     }
 
     /// A sentence on each entry whose time is over and that some of these cases were in.
-    pub fn expired<'c>(&self, cases: impl Iterator<Item = &'c CaseName> + Clone) -> Vec<String> {
+    pub fn expired(&self, cases: &[&CaseName]) -> Vec<String> {
         let over = self.entries.iter().filter(|entry| entry.quarantine.until < self.today);
         let concerned = over.filter(|entry| {
-            let mut held = cases.clone().filter(|case| entry.matcher.matches(case));
+            let mut held = cases.iter().filter(|case| entry.matcher.matches(case));
             held.any(|case| matches!(self.of(case), Standing::Over(_)))
         });
         concerned.map(|entry| format!("`{}` {}", entry.name, over_since(&entry.quarantine))).collect()
@@ -167,7 +167,7 @@ mod tests {
     fn an_entry_whose_time_is_over_is_named_if_it_matters() {
         let text = "[{ name: ior, reason: ticket 1, until: 2026-06-30 }, { name: stream, reason: ticket 2, until: 2026-06-30 }]";
         let (list, _) = list(text, "2026-07-01");
-        insta::assert_snapshot!(list.expired([case("ior", "")].iter()).join("\n"), @"`ior` was in quarantine until 2026-06-30 and counts again (ticket 1)");
+        insta::assert_snapshot!(list.expired(&[&case("ior", "")]).join("\n"), @"`ior` was in quarantine until 2026-06-30 and counts again (ticket 1)");
     }
 
     #[test]

@@ -66,7 +66,10 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
-    let sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
+    let mut sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
+    if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
+        options.insert("node".to_owned(), Value::from(&**node));
+    }
     let workload = Workload {
         identifier: facts.identifier.clone(),
         session: facts.session.clone(),

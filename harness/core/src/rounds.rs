@@ -150,8 +150,9 @@ fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult])
 /// How often a case with this result is run again. What can never work, or was never begun, is not.
 fn most_retries(result: &CaseResult, max: u32) -> u32 {
     match &result.outcome {
-        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) => 0,
-        Outcome::Abort | Outcome::Error(Fault::Config) => 0,
+        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) | Outcome::Abort | Outcome::Error(Fault::Config) => {
+            0
+        }
         Outcome::Disrupted(_) => match result.about.on_disruption {
             Some(OnDisruption::Fail) => 0,
             Some(OnDisruption::Retry) => max.max(DISRUPTION_RETRIES),

@@ -39,6 +39,8 @@ pub struct TestCase {
     rehearsal: Option<Arc<LaunchFacts>>,
     /// What tells it from other instances of the same check, if it is a fixture.
     scope: Option<Arc<str>>,
+    /// The node that it is to run on; `None`: wherever the scheduler likes.
+    pub(crate) node: Option<Arc<str>>,
 }
 
 /// A partition with one of its environments, and what expressions see of them.
@@ -116,7 +118,19 @@ impl TestCase {
             environ: place.environ.name.clone(),
             hidden: String::new(),
         };
-        Self { name: Arc::new(name), check, variant, place, early, hash, uses: None, needs: None, rehearsal: None, scope }
+        Self {
+            name: Arc::new(name),
+            check,
+            variant,
+            place,
+            early,
+            hash,
+            uses: None,
+            needs: None,
+            rehearsal: None,
+            scope,
+            node: None,
+        }
     }
 
     /// The same case with fixtures, whose values it carries in its name.
@@ -202,6 +216,12 @@ impl TestCase {
         };
         let needs = self.needs.as_ref().map(|needs| needs.iter().map(copied).collect());
         Self { name: hide(&self.name), needs, ..self.clone() }
+    }
+
+    /// A copy for one node: `--distribute`.
+    #[must_use]
+    pub fn on(&self, node: &str) -> Self {
+        Self { node: Some(node.into()), ..self.copy(&format!("%.nid={node}")) }
     }
 
     /// The key of its folders: the check and sixteen hex digits of its hash, and what is hidden in its name.

@@ -176,7 +176,11 @@ impl Places {
     /// there is of the log is dropped, to be collected from the start.
     pub(crate) fn take_up(&self, path: &Path, attempt: Attempt<'_>) -> Result<Option<(Spool, Ending)>, PlacesError> {
         let output = self.output_of(attempt);
-        if !path.is_dir() && Spool::reopened(&output, attempt.identifier).is_some() {
+        if Spool::reopened(path, attempt.identifier).is_none() && Spool::reopened(&output, attempt.identifier).is_some() {
+            // What is still there of the stage folder was about to be removed.
+            if path.is_dir() {
+                self.remove(path)?;
+            }
             let kept = |source| PlacesError::Keep { from: output.clone(), to: path.to_owned(), source };
             fs::rename(&output, path).map_err(kept)?;
         }
@@ -207,14 +211,20 @@ impl Places {
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
         }
-        fs::create_dir_all(&output).map_err(|source| PlacesError::Create { path: output.clone(), source })?;
-        // An empty folder gives way. Else it passed before, or the output is on another file system.
+        // It passed before: the old folder makes way as a whole, so that whoever is killed here leaves one folder that is whole.
+        let old = output.with_added_extension("old");
+        // Left by one who was killed.
+        let _ = fs::remove_dir_all(&old);
+        let made_way = fs::rename(&output, &old).is_ok();
+        let parent = output.parent().unwrap_or(&self.output);
+        fs::create_dir_all(parent).map_err(|source| PlacesError::Create { path: parent.to_owned(), source })?;
         if fs::rename(stage, &output).is_err() {
-            for name in KEPT {
-                let (from, to) = (stage.join(name), output.join(name));
-                move_file(&from, &to).map_err(|source| PlacesError::Keep { from, to, source })?;
-            }
+            // The output is on another file system.
+            self.keep_copy(stage, attempt)?;
             self.remove(stage)?;
+        }
+        if made_way {
+            fs::remove_dir_all(&old).map_err(|source| PlacesError::Remove { path: old, source })?;
         }
         Ok(output)
     }
@@ -286,18 +296,6 @@ fn prune(stage: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames a file, to another file system too; a source that is not there is no error.
-fn move_file(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            fs::copy(from, to)?;
-            fs::remove_file(from)
-        }
-        renamed => renamed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +361,7 @@ mod tests {
             assert_eq!(found, [SECTIONS, EXIT_FILE, LOG_FILE, SCRIPT_FILE], "{round}");
             assert!(KEPT.iter().all(|file| fs::read_to_string(kept.join(file)).unwrap() == round), "{round}");
             assert!(!path.exists(), "{round}");
+            assert_eq!(fs::read_dir(kept.parent().unwrap()).unwrap().count(), 1, "{round}");
         }
     }
 

@@ -19,6 +19,8 @@ use std::time::Duration;
 const SLACK: Duration = Duration::from_mins(5);
 /// What is over stays at least so long: its logs are read, and its verdict is seen.
 const TTL: Duration = Duration::from_hours(1);
+/// Every node has it, with its name as a rule.
+const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// Adapts all documents, the workload at `main` above all. Returns the notes.
 pub(super) fn adapt(
@@ -51,6 +53,9 @@ pub(super) fn adapt(
     }
     let Some(document) = documents.get_mut(main) else { return Ok(notes) };
     annotate(workload, options, document);
+    if let Some(node) = &options.node {
+        pin(node, document);
+    }
     env_vars(workload, rules, document);
     restart_policy(document, rules, &mut notes).unwrap_or_else(|mistake| mistakes.push(mistake));
     let suspend = kinds.find(&document.resource).and_then(|kind| kind.suspend.as_deref());
@@ -93,6 +98,17 @@ fn annotate(workload: &Workload, options: &Options, document: &mut Document) {
         put("annotations", key, value, false);
     }
     put("annotations", CASE_ANNOTATION, &workload.case.to_string(), true);
+}
+
+/// Every pod of the workload runs on this node or nowhere. As a selector, not as `nodeName`: the scheduler still counts what fits.
+fn pin(node: &str, document: &mut Document) {
+    each_pod(&mut document.value, &mut |pod| {
+        let Some(selector) = place(pod, "spec.nodeSelector") else { return };
+        if !selector.is_object() {
+            *selector = Value::Object(serde_json::Map::new());
+        }
+        selector[HOSTNAME_LABEL] = node.into();
+    });
 }
 
 /// `env_vars` in every primary container that does not set them itself.

@@ -10,6 +10,8 @@ pub(super) struct Options {
     pub(super) context: Option<String>,
     pub(super) namespace: Option<String>,
     pub(super) k8s_resource: Option<String>,
+    /// The only node that its pods may run on.
+    pub(super) node: Option<String>,
     /// For the workload's own metadata.
     pub(super) labels: Vec<(String, String)>,
     /// The same.
@@ -29,6 +31,7 @@ impl Options {
             context: reader.read("context", "a name"),
             namespace: reader.read("namespace", "a name"),
             k8s_resource: reader.read("k8s_resource", "a name, `ipujob` say"),
+            node: reader.read("node", "the name of a node"),
             labels: reader.texts("labels"),
             annotations: reader.texts("annotations"),
             k8s_workloads: reader.read("k8s_workloads", "a list of rules, each with a `match`").unwrap_or_default(),

@@ -430,6 +430,17 @@ fn unlabelled(value: &Value) -> usize {
     }
 }
 
+#[test]
+fn a_node_is_where_every_pod_of_the_workload_runs() {
+    let mut main = job("solve");
+    main["spec"]["template"]["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
+    for (manifest, path) in [(main, "/spec/template/spec/nodeSelector"), (pod("solve"), "/spec/nodeSelector")] {
+        let handle = planned(&with(vec![manifest], json!({ "node": "gpu-17" })));
+        let object = &handle.workload().expect("a workload").manifest;
+        assert_eq!(object.pointer(path).expect(path)["kubernetes.io/hostname"], "gpu-17");
+    }
+}
+
 proptest! {
     #[test]
     fn a2_a3_whatever_the_manifest_every_metadata_is_labelled_and_the_input_untouched(

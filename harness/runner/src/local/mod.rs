@@ -248,6 +248,13 @@ impl Scheduler for LocalScheduler {
             let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `local`", workload.case));
             return Err(vec![mistake.hint("set `executable` or `command`")]);
         };
+        if let Some(node) = workload.sched_options.get("node").and_then(muster_core::Value::as_str)
+            && node != rustix::system::uname().nodename().to_string_lossy()
+        {
+            let mistake =
+                Diagnostic::general(format!("`{}` is to run on {node}, and `local` runs on this machine", workload.case));
+            return Err(vec![mistake.hint("leave the node out, or name this one")]);
+        }
         let handle = LocalHandle {
             script: text.clone(),
             pass_env: pass_env.clone(),
