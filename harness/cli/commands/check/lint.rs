@@ -11,14 +11,14 @@ use muster_core::{
     check::Check,
     diagnostic::{self, Diagnostic, Severity, Sources},
     lint::{self, Finding, LINTS, Loaded, Silence},
-    load,
+    load, needs,
     pipeline::EXIT_USAGE,
     site::System,
     site_facts::{KnownSystems, SystemFacts},
     site_file,
 };
 use serde_json::json;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Looks at checks. 0: nothing was found, 1: something was, 2: the files have mistakes.
 pub fn lint(cli: &Cli, args: &LintArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -61,13 +61,18 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
     let systems = systems.into_iter().map(|system| SystemFacts::new(Arc::new(with_detected_processor(system)), known.clone()));
     let systems: Vec<SystemFacts> = systems.collect();
     let mut mistakes = loaded.diagnostics.clone();
+    let read = |document| Some((document, Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes)?));
+    let read: Vec<_> = loaded.checks.iter().filter_map(read).collect();
+    needs::check(read.iter().map(|(_, check)| (&*check.name, check.needs())), &mut mistakes);
+    let fixtures = needs::used_as_fixtures(read.iter().map(|(_, check)| check.needs()));
+    let fixtures: BTreeSet<String> = fixtures.into_iter().map(str::to_owned).collect();
     let mut checks = Vec::new();
-    for document in &loaded.checks {
-        if let Some(check) = Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes) {
-            let check = Arc::new(check);
-            let cases = systems.iter().flat_map(|system| check.cases(system, &mut mistakes)).collect();
-            checks.push(Loaded { document, check, cases });
-        }
+    for (document, check) in read {
+        let check = Arc::new(check);
+        let has_cases = check.runs_by_itself() || !fixtures.contains(&*check.name);
+        let systems = systems.iter().filter(|_| has_cases);
+        let cases = systems.flat_map(|system| check.cases(system, &mut mistakes)).collect();
+        checks.push(Loaded { document, check, cases });
     }
     // What loading warns of is a finding, or a name of a site that is not described here.
     mistakes.retain(|mistake| mistake.severity == Severity::Error);

@@ -17,7 +17,8 @@ pub(super) fn no_time_limit(subject: &Subject<'_>, report: &mut Report) {
 }
 
 pub(super) fn runs_nowhere(subject: &Subject<'_>, report: &mut Report) {
-    if subject.knows_sites && subject.cases.is_empty() {
+    // Without `valid_systems` it runs where those run that use it, and otherwise that was told of.
+    if subject.knows_sites && subject.cases.is_empty() && subject.check.runs_by_itself() {
         let place = subject.tree().get("valid_systems").map_or(subject.check.span, |node| node.span);
         let hint = "look at the features and names of the site files, or give the right ones with -C";
         report.found("runs-nowhere", place, "no partition of the known sites takes this check", hint);
