@@ -170,7 +170,7 @@ pub enum ResultsCommand {
 /// The actions: exactly one.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
-#[command(group = ArgGroup::new("action").args(["run", "list", "list_detailed", "describe", "list_tags", "dry_run"]).multiple(false))]
+#[command(group = ArgGroup::new("action").args(["run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate"]).multiple(false))]
 pub struct Action {
     /// Run the selected cases
     #[arg(short, long, help_heading = "Actions")]
@@ -199,6 +199,12 @@ pub struct Action {
         help_heading = "Actions"
     )]
     pub dry_run: Option<DryRun>,
+    /// Write a child pipeline for GitLab with a job a case, and launch nothing
+    #[arg(long, value_name = "FILE", help_heading = "Actions")]
+    pub ci_generate: Option<PathBuf>,
+    /// With --ci-generate: so many jobs, each with its share of the cases
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500), requires = "ci_generate", help_heading = "Actions")]
+    pub ci_shards: Option<u32>,
 }
 
 /// Who looks at what would be launched.

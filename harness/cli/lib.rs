@@ -80,6 +80,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::run::run(parsed, command_line, terminal),
         None if let Some(how) = cli.action.dry_run => commands::dry_run::dry_run(cli, how, terminal),
+        None if let Some(file) = &cli.action.ci_generate => commands::pipeline::generate(cli, file, terminal),
         None if cli.action.any_listing() => commands::list::list(cli, terminal),
         None => anyhow::bail!("nothing to do: say -r to run, -l to list, or `muster --help`"),
     }

@@ -137,7 +137,18 @@ fn position(case: &CaseResult, workdir: &Path, root: Option<&Path>) -> Position 
     let file = workdir.join(&case.about.file);
     let file: PathBuf = file.components().collect();
     let within = root.and_then(|root| file.strip_prefix(root).ok()).map(Path::to_owned);
-    Position { file: within.unwrap_or_else(|| case.about.file.clone().into()).to_string_lossy().into_owned(), line: None }
+    Position {
+        file: within.unwrap_or_else(|| case.about.file.clone().into()).to_string_lossy().into_owned(),
+        line: line_of(case),
+    }
+}
+
+/// Where the check's name stands, if its file is still there.
+fn line_of(case: &CaseResult) -> Option<u32> {
+    let text = fs::read_to_string(&case.about.file).ok()?;
+    let names_it =
+        |line: &str| line.strip_prefix("name:").is_some_and(|name| name.trim().trim_matches(['\'', '"']) == case.name.check);
+    (1..).zip(text.lines()).find(|(_, line)| names_it(line)).map(|(number, _)| number)
 }
 
 /// `latest.json`. A convenience: where there can be no link, there is none.
@@ -177,7 +188,7 @@ fn own_templates(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
 }
 
 /// The options that find the same sites and checks again.
-fn rerun_options(cli: &Cli) -> Vec<String> {
+pub fn rerun_options(cli: &Cli) -> Vec<String> {
     let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
     let config = cli.files.config_file.iter().flat_map(|path| pair("-C", &path.to_string_lossy()));
     let set = cli.files.setvar.iter().flat_map(|set| pair("-S", set));

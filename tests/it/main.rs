@@ -15,6 +15,7 @@ mod libtest;
 mod listing;
 mod mistakes;
 mod readme;
+mod reports;
 mod rounds;
 mod running;
 mod signals;

@@ -56,7 +56,8 @@ impl Sandbox {
     /// The binary with arguments, its environment cleared of ours.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MUSTER_")) {
+        let is_ours = |name: &str| name.starts_with("MUSTER_") || name.starts_with("GITHUB_");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_ours(&name.to_string_lossy())) {
             command.env_remove(name);
         }
         command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.path("state")).env("COLUMNS", "100");

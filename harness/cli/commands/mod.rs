@@ -12,6 +12,7 @@ pub mod k8s;
 pub mod kernel;
 pub mod list;
 pub mod man;
+pub mod pipeline;
 pub mod report;
 mod restore;
 pub mod results;

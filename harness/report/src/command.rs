@@ -1,16 +1,20 @@
 //! Commands that a person can paste into a shell.
 
-use muster_core::{result::CaseResult, shell};
+use muster_core::{case::CaseName, result::CaseResult, shell};
 
 /// What runs one case again: its file, its hash, its place, and before them the options that the site and the check
 /// were found and changed with (`-C`, `-S`, `--prefix`), which only the caller knows.
 pub fn rerun(case: &CaseResult, options: &[String]) -> String {
-    let name = &case.name;
+    of_case(&case.name, &case.about.file, options)
+}
+
+/// The same for a case that has not run yet.
+pub(crate) fn of_case(name: &CaseName, file: &str, options: &[String]) -> String {
     let mut words = vec!["muster".to_owned()];
     words.extend(options.iter().cloned());
     let (hash, place) = (format!("/{}", name.hash), name.system_partition());
-    for (flag, value) in [("-c", &case.about.file), ("-n", &hash), ("--system", &place), ("-p", &literal(&name.environ))] {
-        words.extend([flag.to_owned(), value.clone()]);
+    for (flag, value) in [("-c", file), ("-n", &hash), ("--system", &place), ("-p", &literal(&name.environ))] {
+        words.extend([flag.to_owned(), value.to_owned()]);
     }
     words.push("-r".to_owned());
     words.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" ")

@@ -21,6 +21,7 @@ pub mod command;
 pub mod counts;
 mod csv_cells;
 pub mod failure;
+pub mod gitlab;
 pub mod json;
 pub mod junit;
 pub mod listing;
@@ -55,6 +56,17 @@ pub enum RenderError {
     /// A template is not to be understood, or asks for what is not there.
     #[error("render a template")]
     Template(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A command of a pipeline would show a secret.
+    #[error(
+        "the command of the job '{job}' holds what looks like a secret: set it as a variable of the CI system instead (MUSTER_SETVAR)"
+    )]
+    Secret {
+        /// The job.
+        job: String,
+    },
+    /// The pipeline has no YAML form.
+    #[error("write the YAML")]
+    Yaml(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The session has no XML form.
     #[error("write the XML")]
     Xml(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod failure;
+mod gitlab;
 mod json;
 mod junit;
 mod listing;

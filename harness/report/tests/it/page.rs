@@ -5,7 +5,8 @@ use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use muster_core::{
     error::chain,
-    result::{CaseResult, Failure, Outcome, Phase, Session},
+    result::{CaseResult, Failure, Outcome, Phase, Quarantine, Session},
+    time::Date,
 };
 use muster_report::{
     Results,
@@ -61,6 +62,29 @@ fn the_summary_of_a_good_session_is_short() {
 
     <sub>session 20260105-070312-qkzvaxpe by ada on login-1, 2026-01-05 07:03:12 +00:00; 2 figures; Muster 0.1.0</sub>
     ");
+}
+
+#[test]
+fn what_is_in_quarantine_stands_apart() {
+    let quarantine = Quarantine { reason: "DIMM 4 is on order".into(), until: Date::parse("2026-12-31").unwrap() };
+    let bad = case("stream", &[], Outcome::Fail(Failure::Performance), Phase::Performance);
+    let cases = [CaseResult { quarantine: Some(quarantine), ..bad }];
+    let session = Session { num_cases: 1, extras: vec![("ticket".into(), "OPS-12".into())], ..session() };
+    let results = Results::new(&session, &cases);
+    assert_snapshot!(markdown(&results), @r#"
+    ## ✅ eidf: passed
+
+    0 of 1 case passed, 1 in quarantine, in 1m34s.
+
+    ### In quarantine
+
+    - stream &#64;eidf:gpu-service+default: fail\{performance\}, until 2026-12-31: DIMM 4 is on order
+
+    <sub>session 20260105-070312-qkzvaxpe by ada on login-1, 2026-01-05 07:03:12 +00:00; 0 figures; Muster 0.1.0</sub>
+    "#);
+    let page = html(&results);
+    assert!(page.contains("In quarantine <span class=\"count\">1") && page.contains("<dt>ticket</dt><dd>OPS-12</dd>"), "{page}");
+    assert!(!page.contains("<details"), "no failure");
 }
 
 #[test]

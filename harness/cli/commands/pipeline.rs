@@ -1,0 +1,57 @@
+//! `--ci-generate`: the selection as a pipeline for GitLab.
+
+use crate::{
+    args::Cli,
+    commands::list,
+    report_files::rerun_options,
+    selection::{self, Depth},
+    terminal::Terminal,
+};
+use anyhow::Context;
+use muster_core::pipeline::EXIT_USAGE;
+use muster_report::gitlab::{self, Planned};
+use std::{fs, path::Path};
+
+/// Writes the pipeline. Mistakes in the files end with 2, and nothing is written.
+pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8> {
+    let selection = selection::select(cli, Depth::Every, terminal.live)?;
+    terminal.diagnostics(&selection.diagnostics, &selection.sources);
+    if selection.has_errors() {
+        terminal.note("no pipeline was written");
+        return Ok(EXIT_USAGE);
+    }
+    if selection.cases.is_empty() {
+        return Ok(list::told_if_empty(&selection, terminal));
+    }
+    let text = match cli.action.ci_shards {
+        Some(count) => gitlab::of_shards(count, &selecting_options(cli))?,
+        None => {
+            let cases = selection.cases.iter();
+            let cases = cases.map(|case| Planned { name: &case.name, file: &case.check.path, needs: Vec::new() });
+            let cases: Vec<_> = cases.collect();
+            gitlab::of_cases(&cases, &rerun_options(cli))?
+        }
+    };
+    fs::write(file, text).with_context(|| format!("the pipeline {} could not be written", file.display()))?;
+    terminal.print(&format!("Pipeline: {}\n", file.display()));
+    Ok(0)
+}
+
+/// The options that make the same selection again.
+fn selecting_options(cli: &Cli) -> Vec<String> {
+    let mut options = rerun_options(cli);
+    let mut all = |flag: &str, values: &[String]| {
+        options.extend(values.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
+    };
+    let paths: Vec<_> = cli.files.checkpath.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    all("-c", &paths);
+    all("--system", cli.files.system.as_slice());
+    let filter = &cli.filter;
+    all("-n", &filter.name);
+    all("-x", &filter.exclude);
+    all("-t", &filter.tag);
+    all("-T", &filter.exclude_tag);
+    all("-E", &filter.filter_expr);
+    all("-p", &filter.prgenv);
+    options
+}

@@ -1,0 +1,102 @@
+//! Reports as files: all of them from one session, also an interrupted one, and what cannot be written.
+
+use crate::sandbox::Sandbox;
+use std::fs;
+
+const CHECK: &str = "name: speed\nvalid_systems: ['*']\nparameters: { n: [1, 2] }\nexecutable: 'echo speed ${{ n }}0 GB/s; test ${{ n }} = 1'\n\
+    sanity: [{ found: speed }]\nperf_variables: { speed: { pattern: 'speed (\\S+)', unit: GB/s } }\nreference: { '*': { speed: [10, -0.1, null, GB/s] } }\n";
+
+const ALL: [&str; 16] = [
+    "-c",
+    "check.yaml",
+    "-r",
+    "--db",
+    "r.db",
+    "--report-file",
+    "r.json",
+    "--report-junit",
+    "out/r.xml",
+    "--report-html",
+    "out/r.html",
+    "--report-markdown",
+    "out/{sessionid}.md",
+    "--perflogdir",
+    "perflogs",
+    "--failure-stats",
+];
+
+#[test]
+fn one_session_writes_every_report_and_its_exit_code_stays() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let summary = sandbox.path("summary.md");
+    let mut command = sandbox.command(&ALL);
+    let github = [("GITHUB_ACTIONS", "true".into()), ("GITHUB_STEP_SUMMARY", summary.clone().into_os_string())];
+    let ended = sandbox.ended(&command.envs(github).env("GITHUB_WORKSPACE", sandbox.path("")).output().expect("runs"));
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    assert!(sandbox.read("out/r.xml").contains("<failure") && sandbox.read("out/r.html").contains("speed %n=2"));
+    let log = sandbox.read("perflogs/local/default/speed.csv");
+    assert_eq!((log.lines().count(), log.contains("pval")), (3, true), "{log}");
+    let named = fs::read_dir(sandbox.path("out"))
+        .expect("a folder")
+        .flatten()
+        .find(|entry| entry.path().extension().is_some_and(|end| end == "md"));
+    assert_eq!(fs::read(named.expect("a summary").path()).expect("text"), fs::read(summary).expect("the job's page"));
+    let annotation: Vec<_> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
+    assert_eq!(annotation.len(), 1, "{}", ended.stdout);
+    assert!(
+        annotation[0]
+            .starts_with("::error file=check.yaml,line=1,title=FAIL speed %25n=2::speed %25n=2 @local:default+default%0A"),
+        "{annotation:?}"
+    );
+    let again = sandbox.muster(&ALL);
+    assert_eq!(
+        (again.code, sandbox.read("perflogs/local/default/speed.csv").lines().count()),
+        (Some(1), 5),
+        "one header: {}",
+        again.stderr
+    );
+    let past = sandbox.muster(&["results", "show", "--db", "r.db", "--report-html", "past.html", "--report-junit", "past.xml"]);
+    assert_eq!(past.code, Some(0), "{}", past.stderr);
+    assert!(sandbox.read("past.html").contains("speed %n=2") && sandbox.read("past.xml").contains("<failure"));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_anything_runs() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("file", "").write("templates/summary.md", "{{ verdikt }}").write("empty/readme.txt", "");
+    let rows: [(&[&str], &str); 5] = [
+        (
+            &["--report-html", "file/r.html"],
+            "the HTML report file/r.html cannot be written: choose another place with --report-html",
+        ),
+        (&["--report-junit", "."], "the JUnit report . cannot be written: choose another place with --report-junit"),
+        (&["--perflogdir", "file"], "the perflogs in file cannot be written: choose another folder with --perflogdir"),
+        (&["--report-templates", "empty"], "the templates in empty cannot be used: there is neither report.html nor summary.md"),
+        (&["--report-templates", "templates"], "Variable `verdikt` is not defined"),
+    ];
+    for (place, sentence) in rows {
+        let ended = sandbox.muster(&[&["-c", "check.yaml", "-r", "--db", "r.db"], place].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{place:?}: something ran");
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_perflog_of_somebody_else_is_left_alone_and_the_session_says_so() {
+    let sandbox = Sandbox::with_check(&CHECK.replace("[1, 2]", "[1]"));
+    sandbox.write("perflogs/local/default/speed.csv", "result|job_completion_time|\n");
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--db", "r.db", "--perflogdir", "perflogs"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let sentence = "the perflog perflogs/local/default/speed.csv has other columns: move it away, or choose another folder with --perflogdir";
+    assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+    assert_eq!(sandbox.read("perflogs/local/default/speed.csv"), "result|job_completion_time|\n");
+}
+
+#[test]
+fn a_pipeline_is_written_for_the_selection() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let ended = sandbox.muster(&["-c", "check.yaml", "-n", "n=2", "--ci-generate", "ci.yml"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Pipeline: ci.yml\n"), "{}", ended.stderr);
+    let text = sandbox.read("ci.yml");
+    assert!(text.contains("speed %n=2 @local:default+default:") && !text.contains("%n=1"), "{text}");
+}
