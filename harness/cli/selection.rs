@@ -16,7 +16,7 @@ use muster_core::{
     site_file,
     test_case::TestCase,
 };
-use muster_runner::local::detect;
+use muster_runner::{local::detect, trials};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 /// What one invocation is about.
@@ -173,8 +173,13 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
     let wrong = |message| SelectionError::Filter { flag: "-E", message };
     select::check_names(&filters.expressions, || all.iter()).map_err(wrong)?;
     let mut selected = Vec::new();
+    // What a tool asked for that takes us for a test binary.
+    let asked = |case: &TestCase| {
+        let scheduler = case.place.partition.scheduler;
+        cli.output.libtest.as_ref().is_none_or(|arguments| trials::is_selected(arguments, &case.name, scheduler))
+    };
     for case in &all {
-        if filters.admit(case).map_err(wrong)? {
+        if asked(case) && filters.admit(case).map_err(wrong)? {
             selected.push(case.clone());
         }
     }

@@ -84,6 +84,26 @@ fn cargo_test_lists_selects_and_runs_cases_and_prints_nothing_of_its_own() {
 }
 
 #[test]
+fn a_case_that_is_asked_for_brings_its_fixture_along() {
+    let sandbox = Sandbox::new();
+    let build = "name: build\nexecutable: echo built > product\nsanity: []\n";
+    let user = |name: &str| {
+        format!(
+            "---\nname: {name}\nvalid_systems: [\"*\"]\nfixtures: {{ build: {{ check: build, scope: session }} }}\n\
+             executable: cat ${{{{ fixtures.build.stagedir }}}}/product\nsanity: [{{ found: built }}]\n"
+        )
+    };
+    sandbox.write("a.check.yaml", &format!("{build}{}{}", user("one"), user("two")));
+    let names = test(&sandbox, &["--list", "--format", "terse"]);
+    let two =
+        names.stdout.lines().find_map(|line| line.strip_suffix(": test").filter(|name| name.contains(" two"))).expect("listed");
+    let run = test(&sandbox, &["--exact", two]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("1 passed; 0 failed"), "{}", run.stdout);
+    assert_eq!(sandbox.muster(&["check", "lint", "--allow", "no-sanity", "a.check.yaml"]).code, Some(0));
+}
+
+#[test]
 fn a_file_with_mistakes_is_no_empty_list() {
     let sandbox = Sandbox::new();
     sandbox.write("a.check.yaml", &CHECKS.replace("executable: echo nothing", "executabel: echo nothing"));

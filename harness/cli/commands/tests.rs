@@ -59,8 +59,7 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
 
 fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let depth = if arguments.list { Depth::Sample } else { Depth::Every };
-    let mut selection = selection::select(&parsed.cli, depth, terminal.live)?;
-    selection.cases.retain(|case| trials::is_selected(arguments, &case.name, case.place.partition.scheduler));
+    let selection = selection::select(&parsed.cli, depth, terminal.live)?;
     let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler));
     // No test is no failure to libtest. Files with mistakes are one: a tool would take the rest for all.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
