@@ -1,0 +1,28 @@
+//! ReFrame's Python to checks: no panic, twice the same, and what is written can be read.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use muster_convert::{Manifests, Source, convert};
+use muster_core::{diagnostic::FileId, yaml};
+
+fuzz_target!(|text: &str| {
+    let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), has_src: false }];
+    let (one, other) = (convert(&source(), &Nothing), convert(&source(), &Nothing));
+    assert_eq!(one.refusals.len(), other.refusals.len());
+    for (output, again) in one.outputs.iter().zip(&other.outputs) {
+        assert_eq!(output.text, again.text);
+        let parsed = yaml::parse(FileId::default(), &output.text);
+        assert!(parsed.diagnostics.is_empty(), "{:?}\n{}", parsed.diagnostics, output.text);
+    }
+});
+
+/// No file is there.
+#[derive(Debug)]
+struct Nothing;
+
+impl Manifests for Nothing {
+    fn read(&self, _: &str, _: &str) -> Option<String> {
+        None
+    }
+}
