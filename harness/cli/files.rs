@@ -72,10 +72,10 @@ pub(crate) fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loade
         let text = read(Path::new(&path)).map_err(|error| error.to_string());
         loader.provide(&path, text);
     }
-    let mut loaded = loader.finish();
-    loaded.num_documents += unread.len();
-    loaded.diagnostics.extend(unread);
-    Ok(loaded)
+    let mut checks = loader.finish();
+    checks.num_documents += unread.len();
+    checks.diagnostics.extend(unread);
+    Ok(checks)
 }
 
 /// The check files below a path: itself, or those of a folder.
@@ -221,7 +221,7 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(wrong("it is UTF-16 text; save it as UTF-8".to_owned()));
     }
-    let line = |at: usize| bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = |at: usize| bytes[..at].split(|byte| *byte == b'\n').count();
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
         return Err(wrong(format!("it is no text: line {} holds a zero byte", line(at))));
     }

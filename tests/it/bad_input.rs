@@ -94,10 +94,10 @@ fn texts() -> Vec<(&'static str, String)> {
 /// What goes beyond a limit: the message names it.
 fn beyond() -> Vec<(&'static str, String, &'static str)> {
     let nested = |depth: usize| format!("{HEAD}{SANITY}k8s_patch: {}{}\n", "{a: ".repeat(depth), "}".repeat(depth));
-    let bomb: String = (1..9).map(|n| format!("  a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", "))).collect();
-    let heirs: String = (1..400).map(|n| format!("---\nname: n{n}\nabstract: true\nextends: '#n{}'\n", n - 1)).collect();
-    let twice: String =
-        (1..40).map(|n| format!("---\nname: n{n}\nabstract: true\nextends: ['#n{0}', '#n{0}']\n", n - 1)).collect();
+    let lines = |count: usize, line: &dyn Fn(usize) -> String| (1..count).map(line).collect::<Vec<_>>().concat();
+    let bomb = lines(9, &|n| format!("  a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", ")));
+    let heirs = lines(400, &|n| format!("---\nname: n{n}\nabstract: true\nextends: '#n{}'\n", n - 1));
+    let twice = lines(40, &|n| format!("---\nname: n{n}\nabstract: true\nextends: ['#n{0}', '#n{0}']\n", n - 1));
     let twice = format!("name: n0\nabstract: true\n{twice}---\n{HEAD}{SANITY}extends: '#n39'\n");
     vec![
         ("a file of 5 MiB", format!("{HEAD}{SANITY}descr: {}\n", "x".repeat(5 << 20)), "4194304 bytes"),
@@ -105,7 +105,7 @@ fn beyond() -> Vec<(&'static str, String, &'static str)> {
         ("brackets without end", format!("{HEAD}tags: {}", "[".repeat(100_000)), "more than 100 deep"),
         (
             "blocks in blocks",
-            format!("{HEAD}k8s_patch:\n{}", (1..150).map(|n| format!("{}a:\n", " ".repeat(n))).collect::<String>()),
+            format!("{HEAD}k8s_patch:\n{}", lines(150, &|n| format!("{}a:\n", " ".repeat(n)))),
             "more than 100 deep",
         ),
         (

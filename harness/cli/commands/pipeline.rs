@@ -4,7 +4,7 @@ use crate::{
     args::Cli,
     commands::list,
     report_files::rerun_options,
-    selection::{self, Depth},
+    selection::{self, Depth, Selection},
     terminal::Terminal,
 };
 use anyhow::Context;
@@ -25,12 +25,7 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
     }
     let text = match cli.action.ci_shards {
         Some(count) => gitlab::of_shards(count, &selecting_options(cli))?,
-        None => {
-            let cases = selection.cases.iter();
-            let cases = cases.map(|case| Planned { name: &case.name, file: &case.check.path, needs: Vec::new() });
-            let cases: Vec<_> = cases.collect();
-            gitlab::of_cases(&cases, &rerun_options(cli))?
-        }
+        None => gitlab::of_cases(&planned(&selection), &rerun_options(cli))?,
     };
     fs::write(file, text).with_context(|| format!("the pipeline {} could not be written", file.display()))?;
     terminal.print(&format!("Pipeline: {}\n", file.display()));
@@ -54,4 +49,17 @@ fn selecting_options(cli: &Cli) -> Vec<String> {
     all("-E", &filter.filter_expr);
     all("-p", &filter.prgenv);
     options
+}
+
+/// The cases that are jobs, and which of them each job follows. A fixture is none: a job brings its own along.
+fn planned(selection: &Selection) -> Vec<Planned<'_>> {
+    let is_job = |at: &usize| !selection.cases[*at].is_fixture();
+    let jobs: Vec<usize> = (0..selection.cases.len()).filter(is_job).collect();
+    let place = |at: usize| jobs.binary_search(&at).ok();
+    let planned = |&at: &usize| {
+        let case = &selection.cases[at];
+        let needs = selection.needs[at].iter().filter_map(|edge| place(edge.at)).collect();
+        Planned { name: &case.name, file: &case.check.path, needs }
+    };
+    jobs.iter().map(planned).collect()
 }

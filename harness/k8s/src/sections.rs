@@ -34,7 +34,7 @@ impl ContainerLog {
 
 /// Every container of a pod: init containers first, each group in the manifest's order.
 ///
-/// Primary are those that `rules` name, else the one that the pod's [`DEFAULT_CONTAINER`] names, else all main containers. A name that the pod does not have counts as not given.
+/// Primary are those that `rules` name, else the one that the pod's annotation for the default container names, else all main containers. A name that the pod does not have counts as not given.
 pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let has = |name: &str| spec.containers.iter().any(|container| container.name == name);

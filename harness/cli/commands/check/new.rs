@@ -38,6 +38,11 @@ fn starter(scheduler: Starter) -> String {
     [include_str!("starters/head.yaml"), own, include_str!("starters/tail.yaml")].concat()
 }
 
+/// The name of a YAML file without its ending.
+fn yaml_stem(name: &str) -> Option<&str> {
+    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml"))
+}
+
 /// The file to write, and the check's name.
 fn place(path: &Path) -> anyhow::Result<(PathBuf, String)> {
     let last = path.file_name().with_context(|| format!("{} names no file", path.display()))?.to_string_lossy().into_owned();
@@ -45,8 +50,8 @@ fn place(path: &Path) -> anyhow::Result<(PathBuf, String)> {
     let (path, name) = match (last.strip_suffix(".check.yaml"), &*last) {
         (Some(name), _) => (path.to_owned(), name.to_owned()),
         (None, "check.yaml") => (path.to_owned(), above().unwrap_or_else(|| "check".to_owned())),
-        (None, last) if last.ends_with(".yaml") || last.ends_with(".yml") => {
-            let stem = last.trim_end_matches(".yaml").trim_end_matches(".yml");
+        (None, last) if yaml_stem(last).is_some() => {
+            let stem = yaml_stem(last).unwrap_or(last);
             bail!("{last} would not be found in a folder: call it {stem}.check.yaml");
         }
         (None, last) => (path.join(format!("{last}.check.yaml")), last.to_owned()),

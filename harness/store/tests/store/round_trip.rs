@@ -117,7 +117,7 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
 }
 
 fn provided(number: u32) -> Option<Box<Provides>> {
-    (number % 2 == 0).then(|| {
+    number.is_multiple_of(2).then(|| {
         Box::new(Provides {
             stage: format!("/stage/{number}").into(),
             values: [("n".to_owned(), number.into())].into(),
