@@ -122,7 +122,7 @@ fn collect(schema: &Value, words: &mut Vec<String>) {
                     Some(values) if values != "anything" => format!("a mapping by name: {values}"),
                     Some(_) => "a mapping by name".to_owned(),
                     None => "a mapping".to_owned(),
-                })
+                });
             }
             _ => {}
         }
