@@ -9,6 +9,7 @@ mod author;
 mod bad_input;
 mod convert;
 mod files;
+mod fixtures;
 mod guide;
 mod k8s;
 mod libtest;
