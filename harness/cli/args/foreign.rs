@@ -22,12 +22,12 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--flex-alloc-nodes", "say in the check how many tasks it needs: `num_tasks`"),
     ("--flex-alloc-strict", "say in the check how many tasks it needs: `num_tasks`"),
     ("--launcher", "the check's own command line starts the ranks"),
-    ("--load-module", "write `modules` in the site file or the check"),
-    ("-m", "write `modules` in the site file or the check"),
-    ("--module", "write `modules` in the site file or the check"),
-    ("--module-mappings", "write `modules` in the site file or the check"),
-    ("-M", "write `modules` in the site file or the check"),
-    ("--map-module", "write `modules` in the site file or the check"),
+    ("--load-module", "write it in `prepare_cmds` of the partition: `module load NAME`"),
+    ("-m", "write it in `prepare_cmds` of the partition: `module load NAME`"),
+    ("--module", "write it in `prepare_cmds` of the partition: `module load NAME`"),
+    ("--module-mappings", "write it in `prepare_cmds` of the partition: `module load NAME`"),
+    ("-M", "write it in `prepare_cmds` of the partition: `module load NAME`"),
+    ("--map-module", "write it in `prepare_cmds` of the partition: `module load NAME`"),
     ("--module-path", "write it in `prepare_cmds` of the partition: `module use PATH`"),
     ("--unload-module", "write it in `prepare_cmds` of the partition: `module unload NAME`"),
     ("-u", "write it in `prepare_cmds` of the partition: `module unload NAME`"),
@@ -86,7 +86,7 @@ mod tests {
         let first = |argv: &[&str]| told(argv).lines().next().unwrap_or_default().to_owned();
         insta::assert_snapshot!(first(&["--show-config"]), @"error: `--show-config` is ReFrame's: write `muster config show`");
         insta::assert_snapshot!(first(&["--module-path=x", "-r"]), @"error: `--module-path` is ReFrame's: write it in `prepare_cmds` of the partition: `module use PATH`");
-        insta::assert_snapshot!(first(&["-r", "-M", "q:r"]), @"error: `-M` is ReFrame's: write `modules` in the site file or the check");
+        insta::assert_snapshot!(first(&["-r", "-M", "q:r"]), @"error: `-M` is ReFrame's: write it in `prepare_cmds` of the partition: `module load NAME`");
         assert!(first(&["--nonsense"]).starts_with("error: unexpected argument '--nonsense'"));
     }
 
