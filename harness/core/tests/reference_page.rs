@@ -72,7 +72,14 @@ fn tables(schema: &Value) -> Vec<&Value> {
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     let parts = parts.chain(["items", "additionalProperties"].into_iter().filter_map(|key| schema.get(key)));
-    parts.filter(|part| part.is_object()).flat_map(tables).collect()
+    let mut found: Vec<&Value> = Vec::new();
+    for table in parts.filter(|part| part.is_object()).flat_map(tables) {
+        // One, or a list of them: the same mapping twice.
+        if !found.contains(&table) {
+            found.push(table);
+        }
+    }
+    found
 }
 
 /// What a value may be, in words.
