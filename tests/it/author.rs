@@ -138,6 +138,9 @@ fn every_lint_is_explained() {
 fn in_shell(sandbox: &Sandbox, shell: &str, script: &str) -> Option<String> {
     let mut command = Command::new(shell);
     command.args(["-c", script]).current_dir(sandbox.path("")).env("TESTED", env!("CARGO_BIN_EXE_muster"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MUSTER_")) {
+        command.env_remove(name);
+    }
     match command.output() {
         Ok(output) => {
             assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

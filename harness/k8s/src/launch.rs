@@ -327,12 +327,15 @@ mod tests {
         let (mine, _) = tenancy(answer("abcdefgh", "s"));
         assert_eq!(uids(&launch(&mine, &ours(), handle(vec![pod()])).await.unwrap()), [Some("u-1".into())]);
         // One whose identifier is ours by chance, and one that only has the name.
+        let mut said = Vec::new();
         for (label, session) in [("abcdefgh", "another"), ("zzzzzzzz", "s")] {
             let (anothers, _) = tenancy(answer(label, session));
             let error = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap_err();
             assert_eq!(error.class, Class::Infra, "another attempt has another identifier");
-            insta::assert_snapshot!(chain(&error), @r#"create pods rfm-x: there is another pods rfm-x in namespace n, and it is not this case's: pods "rfm-x" already exists"#);
+            said.push(chain(&error));
         }
+        assert_eq!(said[0], said[1]);
+        insta::assert_snapshot!(said[0], @r#"create pods rfm-x: there is another pods rfm-x in namespace n, and it is not this case's: pods "rfm-x" already exists"#);
     }
 
     #[tokio::test]
