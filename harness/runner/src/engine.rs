@@ -1,4 +1,4 @@
-//! The engine: order, `max_jobs` and cancelling of all cases of a session.
+//! The engine: order, `max_jobs` and cancelling of all cases of a session. Longer than other files: all of it shares one lock.
 //!
 //! A case that waits is an entry in a queue, not a task: a task is made when a slot of its partition is free, and
 //! the slot is given back when the case's result is stored. A case that its site has no room for keeps its slot and

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions. Longer than other files: one walk over every kind of expression, so that none is forgotten.
 
 use super::{Interp, Made, Stop, get, test::default_of};
 use crate::{

@@ -1,4 +1,4 @@
-//! The parser's tree made ours. No other module names the parser's crates.
+//! The parser's tree made ours. No other module names the parser's crates, so the whole translation stands here.
 //!
 //! Files of hundreds of kilobytes and expressions of hundreds of levels are no checks; both are refused before they can
 //! cost more than they are worth. The parser and the drop of its tree recurse with the depth of the text, so they run on

@@ -1,6 +1,8 @@
 //! What templates can read: plain data, in the words of docs/reports.md. Every text is clean of control characters and
 //! of what looks like a secret; numbers come as text for people and as numbers for sorting.
 
+mod case;
+
 use super::bar::Bar;
 use crate::{
     command,
@@ -11,6 +13,7 @@ use crate::{
     style::{Tone, one_line, sanitize},
     words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
 };
+use case::{CaseFacts, RetriedFacts};
 use muster_core::{
     perf::{Measurement, Verdict},
     result::{CaseResult, Outcome},
@@ -108,79 +111,6 @@ struct PartitionFacts {
     good: u32,
     odd: u32,
     bad: u32,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct CaseFacts {
-    /// Names this attempt within the page.
-    anchor: String,
-    name: String,
-    display: String,
-    check: String,
-    hash: String,
-    place: String,
-    system_partition: String,
-    environ: String,
-    descr: String,
-    file: String,
-    tags: Vec<String>,
-    maintainers: Vec<String>,
-    scheduler: &'static str,
-    identifier: Option<String>,
-    attempt: u32,
-    flaky: bool,
-    /// Why its outcome does not count, and until when.
-    quarantine: Option<String>,
-    restored_from: Option<String>,
-    outcome: String,
-    word: &'static str,
-    tone: &'static str,
-    fine: bool,
-    phase: &'static str,
-    happened: String,
-    cause: Option<String>,
-    warnings: Vec<String>,
-    nodes: Vec<String>,
-    exits: Vec<String>,
-    figures: Vec<FigureFacts>,
-    took: String,
-    took_s: f64,
-    folder: Option<String>,
-    log_tail: Option<String>,
-    look: Vec<String>,
-    delete: Vec<String>,
-    leftovers: Vec<String>,
-    rerun: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct FigureFacts {
-    label: String,
-    origin: Option<String>,
-    value: String,
-    /// For sorting; `None` for what is no number.
-    number: Option<f64>,
-    unit: String,
-    reference: Option<String>,
-    lower: Option<String>,
-    upper: Option<String>,
-    bounds: String,
-    diff: Option<String>,
-    diff_percent: Option<f64>,
-    verdict: &'static str,
-    reason: Option<String>,
-    tone: &'static str,
-    bad: bool,
-    bar: Option<Bar>,
-}
-
-#[derive(Debug, Serialize)]
-struct RetriedFacts {
-    name: String,
-    flaky: bool,
-    outcome: String,
-    tone: &'static str,
-    attempts: Vec<CaseFacts>,
 }
 
 impl Facts {
@@ -347,111 +277,4 @@ fn partitions(cases: &[&CaseResult]) -> Vec<PartitionFacts> {
         } += 1;
     }
     partitions.into_values().collect()
-}
-
-impl CaseFacts {
-    fn of(case: &CaseResult, rerun_options: &[String]) -> Self {
-        let (name, about) = (&case.name, &case.about);
-        let origins = Origins::of(&case.measurements);
-        Self {
-            anchor: anchor(case),
-            name: line(&name.to_string()),
-            display: line(&name.title()),
-            check: line(&name.check),
-            hash: line(&name.hash),
-            place: line(&name.place()),
-            system_partition: line(&name.system_partition()),
-            environ: line(&name.environ),
-            descr: line(&about.descr),
-            file: line(&about.file),
-            tags: lines(&about.tags),
-            maintainers: lines(&about.maintainers),
-            scheduler: about.scheduler.as_str(),
-            identifier: case.identifier.as_ref().map(ToString::to_string),
-            attempt: case.attempt,
-            flaky: false,
-            quarantine: case.quarantine.as_ref().map(|of| line(&format!("until {}: {}", of.until, of.reason))),
-            restored_from: case.restored_from.as_ref().map(|session| line(&session.0)),
-            outcome: line(&case.outcome.to_string()),
-            word: case.outcome.word(),
-            tone: tone(tone_of(case)),
-            fine: case.outcome.is_fine(),
-            phase: case.phase.as_str(),
-            happened: line(&what_happened(case)),
-            cause: case.cause.as_deref().map(line),
-            warnings: lines(&case.warnings),
-            nodes: lines(&case.nodes),
-            exits: exits(case),
-            figures: case.measurements.iter().map(|one| FigureFacts::of(one, origins.text(one))).collect(),
-            took: format_duration(case.times.total()),
-            took_s: case.times.total().as_secs_f64(),
-            folder: case.folder.as_ref().map(|folder| line(&folder.to_string_lossy())),
-            log_tail: case.log_tail.as_deref().map(block),
-            look: lines(&case.look),
-            delete: lines(&case.delete),
-            leftovers: lines(&case.leftovers),
-            rerun: line(&command::rerun(case, rerun_options)),
-        }
-    }
-}
-
-/// Letters, digits and dashes only.
-fn anchor(case: &CaseResult) -> String {
-    let name = &case.name;
-    let text = format!("{}-{}-{}-{}-{}", name.check, name.hash, name.hidden, name.place(), case.attempt);
-    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
-}
-
-/// The sections that did not end well.
-fn exits(case: &CaseResult) -> Vec<String> {
-    let bad: Vec<_> = case.exits.iter().filter(|exit| exit.exit.status() != Some(0)).collect();
-    let told = bad.iter().take(EXITS).map(|exit| {
-        let how = match exit.exit {
-            Exit::Code(code) => format!("exit status {code}"),
-            Exit::Signal(signal) => format!("ended by signal {signal}"),
-            Exit::Unknown => "ended, nobody can say how".to_owned(),
-        };
-        let node =
-            exit.node.as_ref().filter(|node| **node != exit.section).map_or_else(String::new, |node| format!(" on {node}"));
-        line(&format!("{}{node}: {how}", exit.section))
-    });
-    let more = bad.len().saturating_sub(EXITS);
-    told.chain((more > 0).then(|| format!("... and {more} more"))).collect()
-}
-
-impl FigureFacts {
-    fn of(figure: &Measurement, origin: Option<String>) -> Self {
-        let bound = |bound: Option<f64>| bound.map(number);
-        Self {
-            label: line(&figure.label()),
-            origin: origin.map(|origin| line(&origin)),
-            value: number(figure.value),
-            number: figure.value.is_finite().then_some(figure.value),
-            unit: line(&figure.unit),
-            reference: bound(figure.bounds.map(|bounds| bounds.reference)),
-            lower: bound(figure.bounds.and_then(|bounds| bounds.lower)),
-            upper: bound(figure.bounds.and_then(|bounds| bounds.upper)),
-            bounds: bounds(figure.bounds).trim().to_owned(),
-            diff: difference_of(figure).map(percent),
-            diff_percent: difference_of(figure),
-            verdict: verdict_word(&figure.verdict),
-            reason: verdict_reason(&figure.verdict).map(line),
-            tone: tone(verdict_tone(&figure.verdict)),
-            bad: matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)),
-            bar: Bar::of(figure),
-        }
-    }
-}
-
-impl RetriedFacts {
-    fn of(results: &Results<'_>, attempts: &[&CaseResult], rerun_options: &[String]) -> Option<Self> {
-        let last = attempts.last()?;
-        Some(Self {
-            name: line(&last.name.to_string()),
-            flaky: is_flaky(results, last),
-            outcome: bracket_word(&last.outcome).to_owned(),
-            tone: tone(outcome_tone(&last.outcome)),
-            attempts: attempts.iter().map(|case| CaseFacts::of(case, rerun_options)).collect(),
-        })
-    }
 }

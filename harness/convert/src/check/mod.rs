@@ -1,5 +1,8 @@
 //! A reading as a check: which attribute becomes which key, in the order in which people read them.
 
+mod surroundings;
+mod verdict;
+
 use crate::{
     build::{build, executable},
     cel::Cel,
@@ -318,278 +321,14 @@ impl Making {
         }
     }
 
-    /// What has no place in a check, line by line.
-    fn left_out(&mut self, reading: &mut Reading) {
-        for (name, instead) in DROPPED {
-            let is_said = |value: &Value| {
-                !matches!(value, Value::None | Value::Bool(false) | Value::Absent) && *value != Value::Dict(vec![])
-            };
-            if reading.attr(name).is_some_and(is_said) {
-                reading.tell_of(name, Level::Dropped, format!("`{name}` is the scheduler's"), Some(instead));
-            }
-        }
-        for (name, instead) in REFUSED {
-            let is_said = |value: &Value| {
-                !matches!(value, Value::None | Value::Absent) && *value != Value::List(vec![]) && *value != Value::Dict(vec![])
-            };
-            let inner = reading
-                .interp
-                .state
-                .attrs
-                .iter()
-                .any(|(known, value)| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')) && is_said(value));
-            if inner || reading.attr(name).is_some_and(is_said) {
-                reading.tell_of(name, Level::Refused, format!("`{name}` is not carried over"), Some(instead));
-            }
-        }
-        self.sources(reading);
-        for (key, instead) in LATER {
-            if !supports(key) && self.has(key) {
-                self.leave(&[key]);
-                reading.tell_of(key, Level::Refused, format!("`{key}` is not supported yet"), Some(instead));
-            }
-        }
-    }
-
-    /// Removes keys.
-    fn leave(&mut self, keys: &[&str]) {
-        self.entries.retain(|(key, _)| !keys.contains(&key.as_str()));
-        self.settings.retain(|setting| !keys.contains(&setting.key.trim_end_matches('+')));
-    }
-
-    /// ReFrame copies a folder of sources into every stage folder, `src` if nothing else is said.
-    fn sources(&mut self, reading: &mut Reading) {
-        let folder = match reading.attr("sourcesdir") {
-            None if reading.has_src() => Value::text("src"),
-            None | Some(Value::None | Value::Unknown | Value::Absent) => return,
-            Some(folder) => folder.clone(),
-        };
-        let is_remote =
-            folder.as_str().is_some_and(|folder| ["https://", "ssh://", "git@"].iter().any(|scheme| folder.starts_with(scheme)));
-        if let (true, Some(url)) = (is_remote, folder.as_str()) {
-            let clone = Value::text(format!("git clone --depth 1 {url} ."));
-            self.before(vec![clone]);
-        } else if supports("sourcesdir") && folder.as_str().is_some() {
-            self.put("sourcesdir", folder);
-        } else {
-            let why = "ReFrame copies the folder of sources into every stage folder";
-            reading.tell_of("sourcesdir", Level::Refused, why, Some("copy what the check needs in `prerun_cmds`"));
-        }
-    }
-
-    /// Puts lines before all others of the script.
-    fn before(&mut self, mut lines: Vec<Value>) {
-        if let Some((_, Value::List(known))) = self.entries.iter().find(|(key, _)| key == "prerun_cmds") {
-            lines.extend(known.clone());
-        }
-        self.put("prerun_cmds", Value::List(lines));
-    }
-
-    fn fixtures(&mut self, reading: &mut Reading) {
-        let mut fixtures = Vec::new();
-        for (name, declared) in reading.fixtures.clone() {
-            let Declared::Fixture { class, scope, variables, joins } = declared else { continue };
-            if !supports("fixtures") {
-                let why = format!("the fixture `{name}` is not supported yet");
-                reading.tell_of(&name, Level::Refused, why, Some("prepare what it makes in `prerun_cmds`"));
-                continue;
-            }
-            let mut entry = vec![(Value::text("check"), Value::text(&*class.1)), (Value::text("scope"), Value::Str(scope))];
-            if joins {
-                entry.push((Value::text("action"), Value::text("join")));
-            }
-            if !variables.is_empty() {
-                entry.push((Value::text("with"), Value::Dict(variables)));
-            }
-            fixtures.push((Value::Str(name), Value::Dict(entry)));
-        }
-        if !fixtures.is_empty() {
-            self.put("fixtures", Value::Dict(fixtures));
-        }
-    }
-
-    /// A test that builds: its build comes before what it runs, in the same folder. A compile-only test is its build.
-    fn build(&mut self, reading: &mut Reading) {
-        if self.is_base && reading.attr("build_system").is_none() && reading.attr("sourcepath").is_none() {
-            return;
-        }
-        let made = match build(reading) {
-            None => return,
-            Some(made) => made.and_then(|script| plain(&script, true).map_err(str::to_owned)),
-        };
-        let script = match made {
-            Ok(script) => script,
-            Err(why) => {
-                let instead = "write the commands that build it into `prerun_cmds`";
-                return reading.tell_of(
-                    "build_system",
-                    Level::Refused,
-                    format!("the build is not carried over: {why}"),
-                    Some(instead),
-                );
-            }
-        };
-        if reading.root == Root::CompileOnly {
-            self.leave(&["executable_opts", "postrun_cmds", "prerun_cmds"]);
-            return self.put("executable", script);
-        }
-        // A folder of its own for `cd`, and no run without a build: ReFrame builds in a script of its own.
-        let around = |text: &str| vec![Piece::Text(text.to_owned())];
-        let pieces = [around("("), script.pieces().unwrap_or_default(), around(") || exit 1")];
-        self.before(vec![Value::joined(pieces.concat())]);
-        if !self.has("executable") && !self.is_base {
-            self.put("executable", executable(reading));
-        }
-    }
-
     fn skips(&mut self, reading: &mut Reading) {
-        for (cond, msg, line) in std::mem::take(&mut reading.interp.skips) {
+        for (cond, msg, _) in std::mem::take(&mut reading.interp.skips) {
             let Some(pieces) = msg.pieces() else { continue };
             if cond == Cond::Always(false) {
                 continue;
             }
-            let _ = line;
             self.settings.push(Setting { cond, key: "skip".to_owned(), value: Value::joined(pieces) });
         }
-    }
-
-    /// A check whose sanity could not be carried over fails, and says why: it must not pass for want of a question.
-    fn sanity(&mut self, reading: &mut Reading) {
-        if reading.sanity.is_none() && reading.root == Root::CompileOnly {
-            return self.put("sanity", Value::List(vec![]));
-        }
-        let Some(value) = reading.sanity.clone() else {
-            if !self.is_base {
-                reading.tell_of("sanity_patterns", Level::Defect, "the test has no sanity function, so ReFrame fails it", None);
-                self.put("sanity", failing());
-            }
-            return;
-        };
-        let made = sanity(&value).and_then(|list| {
-            let settled = settle("sanity", &list);
-            let base = settled
-                .base
-                .map(|base| plain(&base, false))
-                .transpose()
-                .map_err(|_| "what it asserts is known only when it runs")?;
-            Ok((base, settled.settings))
-        });
-        match made {
-            Ok((base, settings)) => {
-                if let Some(base) = base {
-                    self.put("sanity", base);
-                }
-                self.settings.extend(settings);
-                if !self.has("sanity") {
-                    self.put("sanity", failing());
-                }
-            }
-            Err(why) => {
-                if value != Value::Unknown {
-                    reading.tell_of("sanity_patterns", Level::Refused, why, None);
-                }
-                self.put("sanity", failing());
-            }
-        }
-    }
-
-    /// The figures; gives their units by name.
-    fn figures(&mut self, reading: &mut Reading) -> Vec<(String, Option<String>)> {
-        let mut known = Vec::new();
-        let mut variables = Vec::new();
-        for (name, value) in reading.figures.clone() {
-            let Some(name) = name.as_str().map(str::to_owned) else {
-                reading.tell_of("perf_variables", Level::Refused, "a figure whose name is known only when it runs", None);
-                continue;
-            };
-            if value == Value::Unknown {
-                known.push((name, None));
-                continue;
-            }
-            match figure(&value) {
-                Ok(entry) => {
-                    let unit = match &entry {
-                        Value::Dict(entry) => entry
-                            .iter()
-                            .find(|(key, _)| key.as_str() == Some("unit"))
-                            .map(|(_, unit)| unit.as_str().map(str::to_owned)),
-                        _ => None,
-                    };
-                    known.push((
-                        name.clone(),
-                        Some(unit.flatten().unwrap_or_default()).filter(|_| matches!(entry, Value::Dict(_))),
-                    ));
-                    variables.push((Value::Str(name), entry));
-                }
-                Err(why) => {
-                    known.push((name.clone(), None));
-                    reading.tell_of("perf_variables", Level::Refused, format!("`{name}`: {why}"), None);
-                }
-            }
-        }
-        if !variables.is_empty() {
-            let settled = settle("perf_variables", &Value::Dict(variables));
-            if let Some(base) = settled.base.filter(|base| *base != Value::Dict(vec![])) {
-                self.said(reading, "perf_variables", &base, false, None);
-            }
-            self.settings.extend(settled.settings);
-        }
-        known
-    }
-
-    /// References with the units of their figures: ReFrame warns of another one and goes by the function's.
-    fn references(&mut self, reading: &mut Reading, units: &[(String, Option<String>)]) {
-        let Some(value) = reading.attr("reference").cloned() else { return };
-        let (rows, misfits) = references(&value);
-        for why in misfits {
-            reading.tell_of("reference", Level::Refused, why, Some("write what differs as rows of `reference`"));
-        }
-        let mut kept = Vec::new();
-        let mut told: Vec<String> = Vec::new();
-        for mut row in rows {
-            let Some((_, unit)) = units.iter().find(|(name, _)| *name == row.variable) else {
-                if !self.is_base && !told.contains(&row.variable) {
-                    let why = format!("there is no performance variable `{}` for this reference", row.variable);
-                    reading.tell_of("reference", Level::Defect, why, None);
-                    told.push(row.variable.clone());
-                }
-                if self.is_base {
-                    kept.push(row);
-                }
-                continue;
-            };
-            if let Some(unit) = unit {
-                let written = row.values.get(3).and_then(Value::as_str).filter(|written| !written.is_empty());
-                if let Some(written) = written.filter(|written| written != unit) {
-                    let key = format!("{} {written}", row.variable);
-                    if !told.contains(&key) {
-                        let why = format!(
-                            "the reference of `{}` is in {written}, the figure in {}",
-                            row.variable,
-                            if unit.is_empty() { "nothing" } else { unit }
-                        );
-                        reading.tell_of(
-                            "reference",
-                            Level::Defect,
-                            why,
-                            Some("ReFrame compares the numbers as they are, and so does the converted check"),
-                        );
-                        told.push(key);
-                    }
-                }
-                row.values.truncate(3);
-                if !unit.is_empty() {
-                    row.values.push(Value::text(&**unit));
-                }
-            }
-            kept.push(row);
-        }
-        let (base, settings) = reference_key(&kept);
-        if let Some(base) = base {
-            self.put("reference", base);
-        }
-        let setting = |(cond, value)| Setting { cond, key: "reference".to_owned(), value };
-        self.settings.extend(settings.into_iter().map(setting));
     }
 
     /// What a check must have.
@@ -608,15 +347,6 @@ impl Making {
             reading.tell_of("executable", Level::Defect, "the test has nothing to run", None);
         }
     }
-}
-
-/// A sanity that fails and says that it was not carried over.
-fn failing() -> Value {
-    let item = vec![
-        (Value::text("assert"), Value::text("1 == 2")),
-        (Value::text("msg"), Value::text("the sanity of this check was not carried over from ReFrame")),
-    ];
-    Value::List(vec![Value::Dict(item)])
 }
 
 /// One text where Muster wants a list is fine there too; tuples are lists.

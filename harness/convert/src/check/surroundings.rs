@@ -1,0 +1,129 @@
+//! What a test needs around it: files, builds, fixtures; and what has no place in a check.
+
+use super::{DROPPED, Declared, LATER, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain, supports};
+
+impl Making {
+    /// What has no place in a check, line by line.
+    pub(super) fn left_out(&mut self, reading: &mut Reading) {
+        for (name, instead) in DROPPED {
+            let is_said = |value: &Value| {
+                !matches!(value, Value::None | Value::Bool(false) | Value::Absent) && *value != Value::Dict(vec![])
+            };
+            if reading.attr(name).is_some_and(is_said) {
+                reading.tell_of(name, Level::Dropped, format!("`{name}` is the scheduler's"), Some(instead));
+            }
+        }
+        for (name, instead) in REFUSED {
+            let is_said = |value: &Value| {
+                !matches!(value, Value::None | Value::Absent) && *value != Value::List(vec![]) && *value != Value::Dict(vec![])
+            };
+            let inner = reading
+                .interp
+                .state
+                .attrs
+                .iter()
+                .any(|(known, value)| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')) && is_said(value));
+            if inner || reading.attr(name).is_some_and(is_said) {
+                reading.tell_of(name, Level::Refused, format!("`{name}` is not carried over"), Some(instead));
+            }
+        }
+        self.sources(reading);
+        for (key, instead) in LATER {
+            if !supports(key) && self.has(key) {
+                self.leave(&[key]);
+                reading.tell_of(key, Level::Refused, format!("`{key}` is not supported yet"), Some(instead));
+            }
+        }
+    }
+
+    /// Removes keys.
+    pub(super) fn leave(&mut self, keys: &[&str]) {
+        self.entries.retain(|(key, _)| !keys.contains(&key.as_str()));
+        self.settings.retain(|setting| !keys.contains(&setting.key.trim_end_matches('+')));
+    }
+
+    /// ReFrame copies a folder of sources into every stage folder, `src` if nothing else is said.
+    pub(super) fn sources(&mut self, reading: &mut Reading) {
+        let folder = match reading.attr("sourcesdir") {
+            None if reading.has_src() => Value::text("src"),
+            None | Some(Value::None | Value::Unknown | Value::Absent) => return,
+            Some(folder) => folder.clone(),
+        };
+        let is_remote =
+            folder.as_str().is_some_and(|folder| ["https://", "ssh://", "git@"].iter().any(|scheme| folder.starts_with(scheme)));
+        if let (true, Some(url)) = (is_remote, folder.as_str()) {
+            let clone = Value::text(format!("git clone --depth 1 {url} ."));
+            self.before(vec![clone]);
+        } else if supports("sourcesdir") && folder.as_str().is_some() {
+            self.put("sourcesdir", folder);
+        } else {
+            let why = "ReFrame copies the folder of sources into every stage folder";
+            reading.tell_of("sourcesdir", Level::Refused, why, Some("copy what the check needs in `prerun_cmds`"));
+        }
+    }
+
+    /// Puts lines before all others of the script.
+    pub(super) fn before(&mut self, mut lines: Vec<Value>) {
+        if let Some((_, Value::List(known))) = self.entries.iter().find(|(key, _)| key == "prerun_cmds") {
+            lines.extend(known.clone());
+        }
+        self.put("prerun_cmds", Value::List(lines));
+    }
+
+    pub(super) fn fixtures(&mut self, reading: &mut Reading) {
+        let mut fixtures = Vec::new();
+        for (name, declared) in reading.fixtures.clone() {
+            let Declared::Fixture { class, scope, variables, joins } = declared else { continue };
+            if !supports("fixtures") {
+                let why = format!("the fixture `{name}` is not supported yet");
+                reading.tell_of(&name, Level::Refused, why, Some("prepare what it makes in `prerun_cmds`"));
+                continue;
+            }
+            let mut entry = vec![(Value::text("check"), Value::text(&*class.1)), (Value::text("scope"), Value::Str(scope))];
+            if joins {
+                entry.push((Value::text("action"), Value::text("join")));
+            }
+            if !variables.is_empty() {
+                entry.push((Value::text("with"), Value::Dict(variables)));
+            }
+            fixtures.push((Value::Str(name), Value::Dict(entry)));
+        }
+        if !fixtures.is_empty() {
+            self.put("fixtures", Value::Dict(fixtures));
+        }
+    }
+
+    /// A test that builds: its build comes before what it runs, in the same folder. A compile-only test is its build.
+    pub(super) fn build(&mut self, reading: &mut Reading) {
+        if self.is_base && reading.attr("build_system").is_none() && reading.attr("sourcepath").is_none() {
+            return;
+        }
+        let made = match build(reading) {
+            None => return,
+            Some(made) => made.and_then(|script| plain(&script, true).map_err(str::to_owned)),
+        };
+        let script = match made {
+            Ok(script) => script,
+            Err(why) => {
+                let instead = "write the commands that build it into `prerun_cmds`";
+                return reading.tell_of(
+                    "build_system",
+                    Level::Refused,
+                    format!("the build is not carried over: {why}"),
+                    Some(instead),
+                );
+            }
+        };
+        if reading.root == Root::CompileOnly {
+            self.leave(&["executable_opts", "postrun_cmds", "prerun_cmds"]);
+            return self.put("executable", script);
+        }
+        // A folder of its own for `cd`, and no run without a build: ReFrame builds in a script of its own.
+        let around = |text: &str| vec![Piece::Text(text.to_owned())];
+        let pieces = [around("("), script.pieces().unwrap_or_default(), around(") || exit 1")];
+        self.before(vec![Value::joined(pieces.concat())]);
+        if !self.has("executable") && !self.is_base {
+            self.put("executable", executable(reading));
+        }
+    }
+}
