@@ -67,6 +67,8 @@ fn texts() -> Vec<(&'static str, String)> {
             "two references that tie",
             "sanity: []\nparameters: { n: [1] }\nexecutable_opts: ['${{ n }}']\nperf_variables: { p: { pattern: a } }\nreference:\n  - { with: { n: 1 }, values: { p: [1, 0, 0] } }\n  - { system: '*', with: { n: 1 }, values: { p: [2, 0, 0] } }\n",
         ),
+        ("a file of references that is not there", "sanity: []\nreference: refs.yaml#stream\n"),
+        ("a key of references without a file", "sanity: []\nreference: '#stream'\n"),
         ("a parameter nobody declares", "sanity: []\nwhen: [{ with: { n: 1 }, skip: no }]\n"),
         ("a selector that is none", "name: bad\nvalid_systems: ['a b:']\nexecutable: a\nsanity: []\n"),
         ("no systems", "name: bad\nexecutable: a\nsanity: []\n"),

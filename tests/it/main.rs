@@ -16,6 +16,7 @@ mod libtest;
 mod listing;
 mod mistakes;
 mod readme;
+mod reference_files;
 mod reports;
 mod rounds;
 mod running;

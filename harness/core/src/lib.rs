@@ -35,6 +35,7 @@ pub mod pipeline;
 pub mod program;
 pub mod quarantine;
 pub mod reference;
+mod reference_file;
 pub mod references;
 pub mod render;
 pub mod result;

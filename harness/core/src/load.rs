@@ -7,6 +7,7 @@
 use crate::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
     extends::{self, Library},
+    reference_file,
     yaml::{self, Node},
 };
 use std::{
@@ -29,6 +30,7 @@ struct File {
     /// `None`: it could not be read.
     id: Option<FileId>,
     documents: Vec<Node>,
+    kind: Mention,
     /// Its checks are candidates for running, not only bases.
     is_root: bool,
 }
@@ -46,6 +48,7 @@ struct Wanted {
 enum Mention {
     Base,
     Manifest,
+    References,
 }
 
 /// Everything that was read, sorted out.
@@ -115,12 +118,16 @@ impl Loader {
         match text {
             Ok(text) => self.read(path.to_owned(), path, &text, wanted.kind, false),
             Err(why) => {
-                let what = if wanted.kind == Mention::Base { "base file" } else { "manifest" };
+                let what = match wanted.kind {
+                    Mention::Base => "base file",
+                    Mention::Manifest => "manifest",
+                    Mention::References => "file of references",
+                };
                 self.diagnostics.push(
                     Diagnostic::error(wanted.by, format!("the {what} {path} could not be read: {why}"))
                         .hint("a path is relative to the file that mentions it"),
                 );
-                self.files.insert(path.to_owned(), File { id: None, documents: vec![], is_root: false });
+                self.files.insert(path.to_owned(), File { id: None, documents: vec![], kind: wanted.kind, is_root: false });
             }
         }
     }
@@ -135,7 +142,7 @@ impl Loader {
             }
         }
         self.wanted.retain(|wanted| wanted.path != key);
-        self.files.insert(key, File { id: Some(id), documents: parsed.documents, is_root });
+        self.files.insert(key, File { id: Some(id), documents: parsed.documents, kind, is_root });
     }
 
     fn want_all(&mut self, from: &str, check: &Node) {
@@ -143,7 +150,8 @@ impl Loader {
         let bases = extends::bases(check).into_iter();
         let bases = bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Base)));
         let manifests = manifest_paths(check).into_iter().map(|(path, span)| (path, span, Mention::Manifest));
-        for (written, by, kind) in bases.chain(manifests) {
+        let references = reference_file::paths(check).into_iter().map(|(path, span)| (path, span, Mention::References));
+        for (written, by, kind) in bases.chain(manifests).chain(references) {
             let path = beside(from, &written);
             if !self.files.contains_key(&path) && path != from && !self.wanted.iter().any(|wanted| wanted.path == path) {
                 self.wanted.push(Wanted { path, by, kind });
@@ -155,6 +163,7 @@ impl Loader {
     pub fn finish(mut self) -> Loaded {
         let paths: HashMap<FileId, String> =
             self.files.iter().filter_map(|(path, file)| file.id.map(|id| (id, path.clone()))).collect();
+        self.put_references_in(&paths);
         let mut documents = HashMap::new();
         for file in self.files.values() {
             for document in &file.documents {
@@ -187,6 +196,25 @@ impl Loader {
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
         let manifests = Arc::new(Manifests { files, paths });
         Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
+    }
+
+    /// Before checks are laid over each other, so that references from a file are like those in the check.
+    fn put_references_in(&mut self, paths: &HashMap<FileId, String>) {
+        let documents_of = |by: FileId, written: &str| {
+            let file = self.files.get(&beside(paths.get(&by)?, written))?;
+            file.id.is_some().then_some(file.documents.as_slice())
+        };
+        let mut diagnostics = Vec::new();
+        let mut put_in = |document: &Node| reference_file::put_in(document, &documents_of, &mut diagnostics);
+        let checks = self.files.iter().filter(|(_, file)| file.kind == Mention::Base);
+        let checks: Vec<(String, Vec<Node>)> =
+            checks.map(|(path, file)| (path.clone(), file.documents.iter().map(&mut put_in).collect())).collect();
+        for (path, documents) in checks {
+            if let Some(file) = self.files.get_mut(&path) {
+                file.documents = documents;
+            }
+        }
+        self.diagnostics.append(&mut diagnostics);
     }
 }
 

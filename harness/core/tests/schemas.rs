@@ -148,6 +148,22 @@ fn what_an_editor_should_underline_is_refused() {
 }
 
 #[test]
+fn a_file_of_references_holds_one_block_or_several_by_name() {
+    let validator = validator("references.schema.json");
+    let scopes = "'*': { speed: [100, -0.1, null, MB/s], wait: { value: 2, upper: 1 } }\n";
+    let rules = "- { system: s, with: { n: 1 }, values: { speed: [100, -0.1, 0.1] } }\n";
+    let named = "stream:\n  '*': { speed: [100, null, null] }\nosu:\n  - { values: { wait: [2, null, 0.1] } }\n";
+    for document in [scopes, rules, named].into_iter().flat_map(documents) {
+        assert_eq!(mistakes(&validator, &document), [""; 0], "{document}");
+    }
+    for document in
+        ["'*': { speed: [100] }\n", "- { sytem: s, values: {} }\n", "stream: 5\n", "text\n"].into_iter().flat_map(documents)
+    {
+        assert_ne!(mistakes(&validator, &document), [""; 0], "{document}");
+    }
+}
+
+#[test]
 fn what_waits_for_rendering_is_valid_whatever_its_type() {
     let validator = validator("check.schema.json");
     let waiting = "name: a\nnum_tasks: ${{ n }}\ntime_limit: '${{ t }}'\nsanity: ${{ s }}\ntags: '${{ t }}'\nextends: '#b'\ntags+: [x]\n\

@@ -11,7 +11,7 @@ mod when;
 
 pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
 pub use judging::{PerFigure, PerfEntry, SanityItem};
-pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule};
+pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
 pub use when::{When, WhenRule};
 
 use crate::{
@@ -113,7 +113,8 @@ keys! {
         sanity: Vec<SanityItem>,
         /// The figures of the check, by name.
         perf_variables: Ordered<PerfEntry>,
-        /// What the figures should be: `{ "sys:part": { name: [value, lower, upper, unit] } }`, or a list with selectors.
+        /// What the figures should be: `{ "sys:part": { name: [value, lower, upper, unit] } }`, a list with selectors, or the path
+        /// of a file that holds one of these, relative to this file: `refs.yaml`, or `refs.yaml#name` for one key of it.
         reference: ReferenceBlock,
         /// Whether a missed reference fails the case. Default: true.
         strict_check: bool,

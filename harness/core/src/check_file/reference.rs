@@ -39,8 +39,22 @@ impl Decode for ReferenceBlock {
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [Ordered::<Ordered<ReferenceEntry>>::schema(), Vec::<ReferenceRule>::schema()] })
+        json!({ "anyOf": [{ "type": "string" }, Ordered::<Ordered<ReferenceEntry>>::schema(), Vec::<ReferenceRule>::schema()] })
     }
+}
+
+/// The JSON schema of a file that `reference: refs.yaml` or `refs.yaml#name` reads.
+pub fn references_schema() -> Value {
+    let (scopes, rules) = (Ordered::<Ordered<ReferenceEntry>>::schema(), Vec::<ReferenceRule>::schema());
+    let named = json!({ "type": "object", "additionalProperties": { "anyOf": [scopes, rules] } });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "references.schema.json",
+        "title": "Muster references",
+        "description": "What `reference` of a check says, or several of those by name: `reference: refs.yaml#name`.",
+        "anyOf": [scopes, rules, named],
+        "$defs": { "placeholder": super::placeholder() },
+    })
 }
 
 keys! {

@@ -15,4 +15,5 @@ pub(crate) fn assert_fresh(file: &str, schema: &Value) {
 #[test]
 fn the_schema_in_the_repository_is_fresh() {
     assert_fresh("check.schema.json", &schema());
+    assert_fresh("references.schema.json", &references_schema());
 }
