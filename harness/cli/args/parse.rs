@@ -205,7 +205,7 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Not flags: the filter of the log, and what the tests, the gate and the benchmarks of this repository are told by.
 const OTHERS: [&str; 6] =
-    ["MUSTER_LOG", "MUSTER_UPDATE", "MUSTER_CI_", "MUSTER_BENCH", "MUSTER_CLUSTER_TESTS", "MUSTER_TEST_KUBECONFIG"];
+    ["MUSTER_LOG", "MUSTER_UPDATE", "MUSTER_CI_", "MUSTER_BENCH", "MUSTER_CLUSTER", "MUSTER_TEST_KUBECONFIG"];
 
 /// `exec-policy` is `MUSTER_EXEC_POLICY`.
 pub fn variable(long: &str) -> String {

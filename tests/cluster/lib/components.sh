@@ -130,7 +130,8 @@ resolvConf: ""
 serializeImagePulls: false
 maxPods: 120
 podLogsDir: $at/pods
-containerLogMaxSize: 1Mi
+# Above the longest log that a test wants whole, below the one that is to be rotated.
+containerLogMaxSize: 2Mi
 containerLogMonitorInterval: 3s
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: 1Mi, nodefs.available: 0%, imagefs.available: 0%, nodefs.inodesFree: 0%}
