@@ -3,14 +3,13 @@
 //! Bodies are read from the last base to the class itself, hooks in the order in which ReFrame runs them. Nothing here
 //! knows of YAML.
 
+mod hooks;
+mod verdict;
+
+use hooks::assigned;
+
 use crate::{
-    interp::{
-        Interp, Manifests, Parameter, Stop,
-        call::{Args, decorator},
-        get, set,
-        test::default_of,
-    },
-    judged::references,
+    interp::{Interp, Manifests, Parameter, Stop, get, set, test::default_of},
     python::{Class, Expr, ExprKind, Function, Stmt, StmtKind},
     report::Level,
     value::{Declared, Thing, Value},
@@ -38,12 +37,6 @@ pub(crate) struct Reading<'w> {
     /// Its figures by name.
     pub figures: Vec<(Value, Value)>,
 }
-
-/// Stages in the order in which ReFrame passes them; a hook before one comes before a hook after it.
-const STAGES: [&str; 7] = ["init", "setup", "compile", "run", "sanity", "performance", "cleanup"];
-
-/// The rank of the first hook that runs after the verdict.
-const AFTER_VERDICT: usize = 11;
 
 /// Whether a class is a test that ReFrame lists.
 pub(crate) fn is_listed(class: &Class) -> bool {
@@ -225,158 +218,6 @@ impl Reading<'_> {
         self.interp.test.stable = stable.cloned().collect();
     }
 
-    /// Performance functions fill `perf_variables` before any hook runs.
-    fn decorated_figures(&mut self, world: &World) {
-        let mut figures: Vec<(Value, Value)> = Vec::new();
-        for id in self.interp.test.lineage.clone() {
-            let Some(class) = world.class(&id) else { continue };
-            for function in functions(class) {
-                let Some(call) = function.decorators.iter().find_map(|above| decorator(above, "performance_function")) else {
-                    continue;
-                };
-                let most_derived = self.interp.test.methods.get(&function.name);
-                if most_derived.is_none_or(|method| method.class != id)
-                    || function.params.len() > 1 && function.params[1].1.is_none()
-                {
-                    continue;
-                }
-                let key = call
-                    .keywords
-                    .iter()
-                    .find(|(name, _)| name.as_deref() == Some("perf_key"))
-                    .map(|(_, key)| key)
-                    .or_else(|| call.args.get(1));
-                let name = key.and_then(|key| self.interp.expr(key).ok()).filter(|key| *key != Value::None);
-                let method = Method { function: function.clone(), class: id.clone() };
-                let name = name.unwrap_or_else(|| Value::text(&*function.name));
-                if figures.iter().all(|(known, _)| *known != name) {
-                    figures.push((name, Value::Thing(Thing::Bound(method))));
-                }
-            }
-        }
-        if !figures.is_empty() {
-            set(&mut self.interp.state.attrs, "perf_variables", Value::Dict(figures));
-        }
-    }
-
-    /// Runs the hooks.
-    fn hooks(&mut self, world: &World) {
-        if let Some(method) = self.interp.test.methods.get("__init__").cloned() {
-            self.interp.is_early = true;
-            self.run_hook(&method);
-        }
-        let mut hooks: Vec<(usize, bool, Method)> = Vec::new();
-        for id in self.interp.test.lineage.clone().iter().rev() {
-            let Some(class) = world.class(id) else { continue };
-            for function in functions(class) {
-                let stages = stages(function);
-                let method = Method { function: function.clone(), class: id.clone() };
-                // A hook of the same name takes the place of the base's; a plain method ends it.
-                let place = hooks.iter().position(|(.., known)| known.function.name == function.name);
-                hooks.retain(|(.., known)| known.function.name != function.name);
-                let new = stages.into_iter().map(|(rank, last)| (rank, last, method.clone()));
-                match place.filter(|place| *place <= hooks.len()) {
-                    Some(place) => drop(hooks.splice(place..place, new)),
-                    None => hooks.extend(new),
-                }
-            }
-        }
-        for rank in 0..=STAGES.len() * 2 {
-            let (last, first): (Vec<_>, Vec<_>) =
-                hooks.iter().filter(|(known, ..)| *known == rank).cloned().partition(|(_, last, _)| *last);
-            for (_, _, method) in first.iter().chain(last.iter().rev()) {
-                if rank >= AFTER_VERDICT {
-                    let stop = Stop::new(method.function.line, "this hook runs after the verdict")
-                        .instead("write `postrun_cmds`, or `teardown_cmds` of a fixture");
-                    let frame = self.interp.enter(method.class.0, None);
-                    self.interp.tell(stop);
-                    self.interp.frame = frame;
-                    continue;
-                }
-                // Rank 1 is after init; nothing has been chosen then.
-                self.interp.is_early = rank <= 2;
-                self.run_hook(method);
-            }
-        }
-        self.interp.is_early = false;
-    }
-
-    fn run_hook(&mut self, method: &Method) {
-        // `@require_deps`: the parameters are the tests that this one depends on.
-        let has_deps = method.function.decorators.iter().any(|above| named(above, "require_deps"));
-        let deps = if has_deps { &method.function.params[1.min(method.function.params.len())..] } else { &[] };
-        let args = deps.iter().map(|(name, _)| Value::Thing(Thing::Dependency(name.clone()))).collect();
-        let frame = self.interp.enter(method.class.0, Some(method.class.clone()));
-        if let Err(stop) = self.interp.inline(method, args, &[], method.function.line) {
-            self.interp.tell(stop);
-        }
-        self.interp.frame = frame;
-    }
-
-    /// Evaluates the sanity function and the figures.
-    fn judged(&mut self, world: &World) {
-        let lineage = self.interp.test.lineage.clone();
-        let sanity = lineage.iter().find_map(|id| {
-            let class = world.class(id)?;
-            let function =
-                functions(class).find(|function| function.decorators.iter().any(|above| named(above, "sanity_function")))?;
-            Some(Method { function: function.clone(), class: id.clone() })
-        });
-        let assigned = get(&self.interp.state.attrs, "sanity_patterns").cloned().filter(|value| *value != Value::None);
-        self.sanity = match (assigned, sanity) {
-            (Some(value), _) => Some(value),
-            (None, Some(method)) => {
-                let frame = self.interp.enter(method.class.0, Some(method.class.clone()));
-                let value = self.interp.inline(&method, vec![], &[], method.function.line);
-                let value = value.unwrap_or_else(|stop| {
-                    self.interp.tell(stop);
-                    Value::Unknown
-                });
-                self.interp.frame = frame;
-                Some(value)
-            }
-            (None, None) => None,
-        };
-        let figures = get(&self.interp.state.attrs, "perf_variables").cloned();
-        let patterns = get(&self.interp.state.attrs, "perf_patterns").cloned();
-        if let Some(Value::Dict(entries)) = figures {
-            for (name, value) in entries {
-                let value = self.figure(value);
-                self.figures.push((name, value));
-            }
-        }
-        // The old form has no units of its own; ReFrame takes the reference's.
-        if let Some(Value::Dict(entries)) = patterns {
-            let (rows, _) = references(&self.attr("reference").cloned().unwrap_or(Value::None));
-            for (name, value) in entries {
-                let row = rows.iter().find(|row| name.as_str() == Some(&row.variable));
-                let unit = row.and_then(|row| row.values.get(3).cloned()).unwrap_or(Value::None);
-                self.figures.push((name, Value::Figure(Box::new((value, unit)))));
-            }
-        }
-    }
-
-    fn figure(&mut self, value: Value) -> Value {
-        match value {
-            Value::Thing(Thing::Bound(method)) => {
-                let frame = self.interp.enter(method.class.0, Some(method.class.clone()));
-                let line = method.function.line;
-                let value = self.interp.called(&Value::Thing(Thing::Bound(method)), Args::default(), line);
-                let value = value.unwrap_or_else(|stop| {
-                    self.interp.tell(stop);
-                    Value::Unknown
-                });
-                self.interp.frame = frame;
-                value
-            }
-            Value::Choice(choice) => {
-                let made: Result<Value, ()> = choice.map(|value| Ok(self.figure(value.clone())));
-                made.unwrap_or(Value::Unknown)
-            }
-            other => other,
-        }
-    }
-
     /// Tells of something in the class.
     pub(crate) fn tell(&mut self, line: u32, level: Level, why: impl Into<String>, instead: Option<&str>) {
         let stop = Stop { line, level, why: why.into(), instead: instead.map(str::to_owned) };
@@ -402,67 +243,12 @@ impl Reading<'_> {
     }
 }
 
-/// The stages of a function's hooks: twice the stage, one more after it; and whether it comes last.
-fn stages(function: &Function) -> Vec<(usize, bool)> {
-    let mut stages = Vec::new();
-    for above in &function.decorators {
-        for (word, after) in [("run_before", 0), ("run_after", 1)] {
-            let Some(call) = decorator(above, word) else { continue };
-            let Some(ExprKind::Str(stage)) = call.args.first().map(|stage| &stage.kind) else { continue };
-            let last = call
-                .keywords
-                .iter()
-                .any(|(name, value)| name.as_deref() == Some("always_last") && value.kind == ExprKind::Bool(true));
-            stages.extend(STAGES.iter().position(|known| known == stage).map(|at| (at * 2 + after, last)));
-        }
-        if named(above, "require_deps") && stages.is_empty() {
-            stages.push((3, false));
-        }
-    }
-    stages
-}
-
 fn line_of(class: &Class, name: &str) -> u32 {
     let assigns = |stmt: &&Stmt| match &stmt.kind {
         StmtKind::Assign(targets, _) => targets.iter().any(|target| target.dotted().as_deref() == Some(name)),
         _ => false,
     };
     class.body.iter().rev().find(assigns).map_or(class.line, |stmt| stmt.line)
-}
-
-/// The attributes that a function sets.
-fn assigned(body: &[Stmt], names: &mut Vec<String>) {
-    let own = |target: &Expr| target.dotted().and_then(|name| name.strip_prefix("self.").map(str::to_owned));
-    for stmt in body {
-        match &stmt.kind {
-            StmtKind::Assign(targets, _) => {
-                for target in targets {
-                    match &target.kind {
-                        ExprKind::Tuple(targets) => names.extend(targets.iter().filter_map(own)),
-                        ExprKind::Subscript(of, _) => names.extend(own(of)),
-                        _ => names.extend(own(target)),
-                    }
-                }
-            }
-            StmtKind::Augment(target, ..) => names.extend(own(target)),
-            StmtKind::Expr(Expr { kind: ExprKind::Call(call), .. }) => {
-                if let ExprKind::Attribute(of, _) = &call.function.kind {
-                    names.extend(own(of));
-                }
-                if call.function.dotted().as_deref() == Some("self.set_var_default")
-                    && let Some(ExprKind::Str(name)) = call.args.first().map(|name| &name.kind)
-                {
-                    names.push(name.clone());
-                }
-            }
-            StmtKind::If(_, then, otherwise) => {
-                assigned(then, names);
-                assigned(otherwise, names);
-            }
-            StmtKind::For(_, _, body, _) | StmtKind::With(_, body) | StmtKind::Other(_, body) => assigned(body, names),
-            _ => {}
-        }
-    }
 }
 
 /// Whether Muster shows a value as ReFrame does.

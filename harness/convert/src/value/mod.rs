@@ -3,6 +3,12 @@
 //! A value that depends on parameters, facts or the output is an expression in CEL ([`Cel`]); one that depends on a
 //! branch is a [`Choice`], so that it can become entries of `when` in the end. Values know nothing of where they are used.
 
+mod join;
+mod python;
+
+pub(crate) use join::join;
+pub(crate) use python::float_text;
+
 use crate::{
     cel::{Cel, Kind, Prec},
     cond::Cond,
@@ -161,6 +167,11 @@ impl Value {
         Self::Thing(Thing::Name(name.into()))
     }
 
+    /// A name of Muster's.
+    pub(crate) fn known(name: &str, kind: Kind) -> Self {
+        Self::Cel(Cel::new(name, Prec::Atom, kind))
+    }
+
     /// The text of a constant one.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
@@ -200,42 +211,6 @@ impl Value {
         }
     }
 
-    /// What Python calls its truth, for a constant.
-    pub(crate) fn truth(&self) -> Option<bool> {
-        Some(match self {
-            Self::None => false,
-            Self::Bool(value) => *value,
-            Self::Int(value) => *value != 0,
-            Self::Float(value) => *value != 0.0,
-            Self::Str(value) => !value.is_empty(),
-            Self::List(items) | Self::Tuple(items) if items.is_empty() => false,
-            Self::List(items) | Self::Tuple(items) if !matches!(items[0], Self::Items(_)) => true,
-            Self::Dict(entries) if entries.is_empty() => false,
-            Self::Dict(entries) if entries[0].1 != Self::Absent => true,
-            Self::Thing(_) => true,
-            _ => return None,
-        })
-    }
-
-    /// Whether two constants are equal as Python sees it; `None` for what is not constant.
-    pub(crate) fn equals(&self, other: &Self) -> Option<bool> {
-        if !self.is_constant() || !other.is_constant() {
-            return None;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "as Python compares an integer with a decimal")]
-        let number = |value: &Self| match value {
-            Self::Bool(value) => Some(f64::from(u8::from(*value))),
-            Self::Int(value) => Some(*value as f64),
-            Self::Float(value) => Some(*value),
-            _ => None,
-        };
-        match (number(self), number(other)) {
-            #[expect(clippy::float_cmp, reason = "as Python compares")]
-            (Some(left), Some(right)) => Some(left == right),
-            _ => Some(self == other),
-        }
-    }
-
     /// What kind of value it is for Muster.
     pub(crate) fn kind(&self) -> Kind {
         match self {
@@ -249,35 +224,6 @@ impl Value {
             Self::Choice(choice) => choice.values().map(Self::kind).reduce(Kind::either).unwrap_or(Kind::Any),
             _ => Kind::Any,
         }
-    }
-
-    /// What Python prints for a constant: `str(value)`.
-    pub(crate) fn shown(&self) -> Option<String> {
-        match self {
-            Self::Str(text) => Some(text.clone()),
-            _ => self.repr(),
-        }
-    }
-
-    /// `repr(value)` of a constant.
-    pub(crate) fn repr(&self) -> Option<String> {
-        let list = |items: &[Self]| items.iter().map(Self::repr).collect::<Option<Vec<_>>>().map(|items| items.join(", "));
-        Some(match self {
-            Self::None => "None".to_owned(),
-            Self::Bool(true) => "True".to_owned(),
-            Self::Bool(false) => "False".to_owned(),
-            Self::Int(value) => value.to_string(),
-            Self::Float(value) => float_text(*value),
-            Self::Str(text) => text_repr(text),
-            Self::List(items) => format!("[{}]", list(items)?),
-            Self::Tuple(items) if items.len() == 1 => format!("({},)", list(items)?),
-            Self::Tuple(items) => format!("({})", list(items)?),
-            Self::Dict(entries) => {
-                let entry = |(key, value): &(Self, Self)| Some(format!("{}: {}", key.repr()?, value.repr()?));
-                format!("{{{}}}", entries.iter().map(entry).collect::<Option<Vec<_>>>()?.join(", "))
-            }
-            _ => return None,
-        })
     }
 
     /// A text of these parts, joined where they touch.
@@ -322,105 +268,8 @@ impl Choice {
     }
 }
 
-/// What two branches leave: `then` if the condition holds, `otherwise` if not. Lists and mappings keep what is the same
-/// in both.
-pub(crate) fn join(cond: &Cond, then: &Value, otherwise: &Value) -> Value {
-    if then == otherwise {
-        return then.clone();
-    }
-    match cond {
-        Cond::Always(true) => return then.clone(),
-        Cond::Always(false) => return otherwise.clone(),
-        _ => {}
-    }
-    match (then, otherwise) {
-        (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-        (Value::List(left), Value::List(right)) => join_lists(cond, left, right),
-        (Value::Dict(left), Value::Dict(right)) => join_maps(cond, left, right),
-        (Value::Thing(Thing::Manifest(left)), Value::Thing(Thing::Manifest(right))) if left.path == right.path => {
-            let patch = join(cond, &left.patch, &right.patch);
-            Value::Thing(Thing::Manifest(Arc::new(Manifest { patch, ..(**left).clone() })))
-        }
-        (_, Value::Choice(rest)) => {
-            let mut choice = (**rest).clone();
-            choice.arms.insert(0, (cond.clone(), then.clone()));
-            Value::Choice(Box::new(choice))
-        }
-        _ => Value::Choice(Box::new(Choice { arms: vec![(cond.clone(), then.clone())], default: Some(otherwise.clone()) })),
-    }
-}
-
-/// A list that begins the same in both branches: what follows depends on the branch. Lists that share nothing are two
-/// lists.
-fn join_lists(cond: &Cond, left: &[Value], right: &[Value]) -> Value {
-    let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
-    if same == 0 && !left.is_empty() && !right.is_empty() {
-        let arm = (cond.clone(), Value::List(left.to_vec()));
-        return Value::Choice(Box::new(Choice { arms: vec![arm], default: Some(Value::List(right.to_vec())) }));
-    }
-    let rest = |list: &[Value]| Value::List(list[same..].to_vec());
-    let mut items = left[..same].to_vec();
-    let choice = Choice { arms: vec![(cond.clone(), rest(left))], default: Some(rest(right)) };
-    items.push(Value::Items(Box::new(choice)));
-    Value::List(items)
-}
-
-fn join_maps(cond: &Cond, left: &[(Value, Value)], right: &[(Value, Value)]) -> Value {
-    let at = |map: &[(Value, Value)], key: &Value| map.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
-    let absent = || Value::Absent;
-    let keys = left.iter().chain(right.iter().filter(|(key, _)| at(left, key).is_none())).map(|(key, _)| key);
-    let entry = |key: &Value| {
-        let (then, otherwise) = (at(left, key).unwrap_or_else(absent), at(right, key).unwrap_or_else(absent));
-        (key.clone(), join(cond, &then, &otherwise))
-    };
-    Value::Dict(keys.map(entry).collect())
-}
-
-/// `str(float)`
-pub(crate) fn float_text(value: f64) -> String {
-    if value.is_nan() {
-        return "nan".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    let exponent = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
-    if (-4.0..16.0).contains(&exponent) {
-        return format!("{value:?}");
-    }
-    // Rust writes 1e-6 and 1e16 where Python writes 1e-06 and 1e+16.
-    let text = format!("{value:e}");
-    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
-    format!("{digits}e{sign}{power:0>2}")
-}
-
-fn text_repr(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut repr = String::from(quote);
-    for letter in text.chars() {
-        match letter {
-            '\n' => repr.push_str("\\n"),
-            '\t' => repr.push_str("\\t"),
-            '\r' => repr.push_str("\\r"),
-            '\\' => repr.push_str("\\\\"),
-            letter if letter == quote => repr.extend(['\\', letter]),
-            letter => repr.push(letter),
-        }
-    }
-    repr.push(quote);
-    repr
-}
-
 impl From<Cel> for Value {
     fn from(cel: Cel) -> Self {
         Self::Cel(cel)
-    }
-}
-
-impl Value {
-    /// A name of Muster's.
-    pub(crate) fn known(name: &str, kind: Kind) -> Self {
-        Self::Cel(Cel::new(name, Prec::Atom, kind))
     }
 }
