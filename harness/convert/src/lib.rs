@@ -220,9 +220,10 @@ fn yaml_sites(source: &Source, refusals: &mut Vec<Refusal>) -> Vec<Output> {
         refuse(line, "Jinja is computed while ReFrame loads it", "write the values out");
         return vec![];
     }
-    let Some(config) = yaml::read(&source.text) else {
+    let Some(tree) = yaml::tree(&source.text) else {
         refuse(1, "this is no YAML", "correct it first");
         return vec![];
     };
-    site::sites(&config, None, &file, refusals).iter().map(|site| site_output(&source.path, site)).collect()
+    let place = site::Place::Yaml(&tree, &source.text);
+    site::sites(&yaml::of(&tree), Some(place), &file, refusals).iter().map(|site| site_output(&source.path, site)).collect()
 }

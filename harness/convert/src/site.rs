@@ -10,7 +10,7 @@ use crate::{
     value::Value,
     world::File,
 };
-use muster_core::site::SchedulerKind;
+use muster_core::{site::SchedulerKind, yaml::Node};
 
 /// A system's file.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,15 @@ pub(crate) struct Site {
     pub entries: Vec<(String, Value)>,
 }
 
+/// Where a configuration is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// As Python.
+    Python(&'a Expr),
+    /// As YAML: a tree, and the text that its spans count in.
+    Yaml(&'a Node, &'a str),
+}
+
 /// A step from a value to what is in it.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
@@ -29,7 +38,7 @@ enum Step {
 }
 
 /// Converts a configuration: its value, where it stands, and the file.
-pub(crate) fn sites(config: &Value, place: Option<&Expr>, file: &File, told: &mut Vec<Refusal>) -> Vec<Site> {
+pub(crate) fn sites(config: &Value, place: Option<Place<'_>>, file: &File, told: &mut Vec<Refusal>) -> Vec<Site> {
     let mut reader = Reader { place, file, told, system: String::new() };
     for key in ["logging", "general", "modes", "storage", "autodetect_methods"] {
         if get(config, key).is_some() {
@@ -42,19 +51,19 @@ pub(crate) fn sites(config: &Value, place: Option<&Expr>, file: &File, told: &mu
 }
 
 /// Where `site_configuration` is assigned.
-pub(crate) fn assigned(file: &File) -> Option<&Expr> {
+pub(crate) fn assigned(file: &File) -> Option<Place<'_>> {
     file.module.body.iter().rev().find_map(|stmt| match &stmt.kind {
         StmtKind::Assign(targets, value)
             if targets.iter().any(|target| target.dotted().as_deref() == Some("site_configuration")) =>
         {
-            Some(value)
+            Some(Place::Python(value))
         }
         _ => None,
     })
 }
 
 struct Reader<'a> {
-    place: Option<&'a Expr>,
+    place: Option<Place<'a>>,
     file: &'a File,
     told: &'a mut Vec<Refusal>,
     system: String,
@@ -62,7 +71,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn tell(&mut self, path: &[Step], level: Level, why: String, instead: &str) {
-        let line = self.place.map_or(1, |place| line_at(place, path));
+        let line = self.place.map_or(1, |place| place.line_at(path));
         let what = shortened(self.file.line(line));
         self.told.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead: Some(instead.to_owned()) });
     }
@@ -286,8 +295,17 @@ fn processor(of: &Value) -> Option<Value> {
     (!entries.is_empty()).then(|| as_map(entries))
 }
 
-/// The line of what a path leads to, or of the last thing on the way that is written there.
-fn line_at(mut place: &Expr, path: &[Step]) -> u32 {
+impl Place<'_> {
+    /// The line of what a path leads to, or of the last thing on the way that is written there.
+    fn line_at(self, path: &[Step]) -> u32 {
+        match self {
+            Self::Python(place) => python_line(place, path),
+            Self::Yaml(place, text) => yaml_line(place, text, path),
+        }
+    }
+}
+
+fn python_line(mut place: &Expr, path: &[Step]) -> u32 {
     let mut line = place.line;
     for step in path {
         let next = match (step, &place.kind) {
@@ -302,4 +320,18 @@ fn line_at(mut place: &Expr, path: &[Step]) -> u32 {
         (line, place) = (at, next);
     }
     line
+}
+
+fn yaml_line(mut place: &Node, text: &str, path: &[Step]) -> u32 {
+    let mut start = place.span.start;
+    for step in path {
+        let next = match step {
+            Step::Key(key) => place.entry(key).map(|(name, value)| (name.span.start, value)),
+            Step::At(at) => place.items().get(*at).map(|item| (item.span.start, item)),
+        };
+        let Some((at, next)) = next else { break };
+        (start, place) = (at, next);
+    }
+    let before = usize::try_from(start).ok().and_then(|start| text.get(..start)).unwrap_or_default();
+    u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX)
 }

@@ -8,14 +8,17 @@ use muster_core::{
 
 /// The first document of a YAML text; `None` if it is no YAML.
 pub(crate) fn read(text: &str) -> Option<Value> {
-    let parsed = parse(FileId::default(), text);
-    if !parsed.diagnostics.is_empty() {
-        return None;
-    }
-    parsed.documents.first().map(of)
+    tree(text).as_ref().map(of)
 }
 
-fn of(node: &Node) -> Value {
+/// The same with its places.
+pub(crate) fn tree(text: &str) -> Option<Node> {
+    let parsed = parse(FileId::default(), text);
+    parsed.documents.into_iter().next().filter(|_| parsed.diagnostics.is_empty())
+}
+
+/// What a tree says.
+pub(crate) fn of(node: &Node) -> Value {
     match &*node.kind {
         Kind::Map(entries) => Value::Dict(entries.iter().map(|(key, value)| (of(key), of(value))).collect()),
         Kind::Seq(items) => Value::List(items.iter().map(of).collect()),

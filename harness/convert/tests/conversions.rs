@@ -70,6 +70,44 @@ fn a_site_configuration_becomes_a_file_for_each_system() {
 }
 
 #[test]
+fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
+    let text = "systems:\n  - name: daint\n    hostnames: ['daint\\d+']\n    partitions:\n      - name: gpu\n        scheduler: slurm\n        \
+                environs: [gnu]\n      - name: login\n        scheduler: local\n        launcher: mpirun\n        environs: [gnu]\n        \
+                max_jobs: 4\nenvironments:\n  - {name: gnu, cc: gcc}\nlogging: []\n";
+    let source = |text: &str| Source { path: "settings.yaml".to_owned(), text: text.to_owned(), has_src: false };
+    insta::assert_snapshot!(shown(&convert(&[source(text)], &Beside(PathBuf::new()))), @r"
+    ==> daint.yaml (0 checks)
+    name: daint
+    hostnames: [daint\d+]
+
+    partitions:
+      - name: login
+        scheduler: local
+        environs: [gnu]
+        max_jobs: 4
+
+    environments:
+      - name: gnu
+        env_vars: { CC: gcc }
+
+    ==> refusals
+    settings.yaml:6: refused: Muster has no scheduler `slurm`, so the partition `gpu` is left out; describe it as k8s, ec2 or local
+        scheduler: slurm
+    settings.yaml:10: dropped: the launcher `mpirun` is not carried over; write `mpirun` into `executable` where a check starts ranks
+        launcher: mpirun
+    settings.yaml:15: dropped: `logging` is ReFrame's own; settings of the program are options of the command line and `MUSTER_` variables
+        logging: []
+    ");
+    for (text, refusal) in [
+        ("systems: [", "settings.yaml:1: refused: this is no YAML"),
+        ("a: 1\nb: {{ host }}\n", "settings.yaml:2: refused: Jinja is computed while ReFrame loads it"),
+    ] {
+        let conversion = convert(&[source(text)], &Beside(PathBuf::new()));
+        assert!(conversion.outputs.is_empty() && shown(&conversion).contains(refusal), "{}", shown(&conversion));
+    }
+}
+
+#[test]
 fn what_cannot_be_carried_over_is_told_line_by_line() {
     let conversion = convert(&sources("refused"), &Beside(testdata("refused")));
     insta::assert_snapshot!("refused", shown(&conversion));
