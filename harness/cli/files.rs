@@ -7,6 +7,7 @@ use muster_core::{
     site_file,
     yaml::{self, Node},
 };
+use muster_runner::staging;
 use std::{
     collections::HashSet,
     fs,
@@ -71,6 +72,9 @@ pub(crate) fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loade
     while let Some(path) = loader.wanted().into_iter().next() {
         let text = read(Path::new(&path)).map_err(|error| error.to_string());
         loader.provide(&path, text);
+    }
+    for folder in loader.wanted_folders() {
+        loader.provide_folder(&folder, staging::look(Path::new(&folder)));
     }
     let mut checks = loader.finish();
     checks.num_documents += unread.len();

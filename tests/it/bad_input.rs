@@ -84,6 +84,12 @@ fn texts() -> Vec<(&'static str, String)> {
         ("a base file that is not there", "extends: base.yaml#base\nsanity: []\n"),
         ("a manifest that is not there", "k8s_config: pod.yaml\nsanity: []\n"),
         ("a base file that is a folder", "extends: stateless#base\nsanity: []\n"),
+        ("sources that are not there", "sourcesdir: nowhere\nsanity: []\n"),
+        ("sources that are a file", "sourcesdir: check.yaml\nsanity: []\n"),
+        ("sources that are a repository", "sourcesdir: https://example.org/app.git\nsanity: []\n"),
+        ("read-only files of no sources", "readonly_files: ['*.bin']\nsanity: []\n"),
+        ("a glob that leads out of its folder", "sourcesdir: stateless\nreadonly_files: [../data]\nsanity: []\n"),
+        ("a glob that is open", "sourcesdir: stateless\nreadonly_files: ['[a']\nsanity: []\n"),
         ("something that cannot be printed", "descr: \"a\u{7}\"\nsanitty: []\n"),
     ];
     let has_name =

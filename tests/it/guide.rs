@@ -18,6 +18,7 @@ fn every_check_of_the_guide_runs_as_it_stands_and_ends_well() {
     assert!(checks.len() >= 8, "{} checks in the guide", checks.len());
     for check in checks {
         let sandbox = Sandbox::with_check(&check);
+        sandbox.write("input/run.txt", "ready\n").write("input/big.mesh", "mesh\n");
         let run = sandbox.muster(&["-c", ".", "--system", "local", "-r", "--nocolor"]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{check}\n{}", run.stdout);
     }

@@ -21,4 +21,5 @@ mod reports;
 mod rounds;
 mod running;
 mod signals;
+mod staging;
 mod surroundings;

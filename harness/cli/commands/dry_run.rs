@@ -89,6 +89,11 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
         limit(workload.limits.run),
         limit(workload.limits.pending),
     );
+    if let Some(staging) = &workload.staging {
+        let linked: Vec<_> = staging.readonly_files.iter().map(String::as_str).collect();
+        let linked = if linked.is_empty() { String::new() } else { format!(", {} linked", linked.join(", ")) };
+        let _ = writeln!(text, "# stages {}{linked}", staging.folder.display());
+    }
     if !case.place.partition.scheduler.is_kubernetes() {
         return Ok((text + &program(&workload.program), None));
     }

@@ -8,10 +8,11 @@ use crate::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
     extends::{self, Library},
     reference_file,
+    staging,
     yaml::{self, Node},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -23,6 +24,10 @@ pub struct Loader {
     diagnostics: Vec<Diagnostic>,
     files: BTreeMap<String, File>,
     wanted: Vec<Wanted>,
+    /// Folders that are mentioned, and where first; nowhere: one that may be there.
+    wanted_folders: BTreeMap<String, Option<Span>>,
+    /// Those of them that are there.
+    folders: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -86,6 +91,7 @@ pub struct Document {
 pub struct Manifests {
     files: HashMap<String, Vec<Node>>,
     paths: HashMap<FileId, String>,
+    folders: BTreeSet<String>,
 }
 
 impl Manifests {
@@ -93,6 +99,16 @@ impl Manifests {
     pub fn get(&self, by: FileId, written: &str) -> Option<&[Node]> {
         let from = self.paths.get(&by)?;
         self.files.get(&beside(from, written)).map(Vec::as_slice)
+    }
+
+    /// A path that is called `written` in `by`. One of the command line is relative to the working directory.
+    pub(crate) fn beside(&self, by: FileId, written: &str) -> String {
+        self.paths.get(&by).map_or_else(|| written.to_owned(), |from| beside(from, written))
+    }
+
+    /// The folder of sources beside a check file that mentions none, if there is one.
+    pub(crate) fn default_folder(&self, check: &str) -> Option<String> {
+        self.folders.get(&beside(check, staging::DEFAULT_FOLDER)).cloned()
     }
 }
 
@@ -132,6 +148,33 @@ impl Loader {
         }
     }
 
+    /// The folders to look for when all files are read.
+    pub fn wanted_folders(&self) -> Vec<String> {
+        self.wanted_folders.keys().cloned().collect()
+    }
+
+    /// Answers one wanted folder: whether it is there, or what is wrong with it.
+    pub fn provide_folder(&mut self, path: &str, is_there: Result<bool, String>) {
+        let Some((path, by)) = self.wanted_folders.remove_entry(path) else { return };
+        match (is_there, by) {
+            (Ok(true), _) => drop(self.folders.insert(path)),
+            (Ok(false), None) => {}
+            (Ok(false), Some(by)) => {
+                let message = format!("the folder {path} is not there, which `sourcesdir` names");
+                let hint = "a path is relative to the file that mentions it";
+                self.diagnostics.push(Diagnostic::error(by, message).hint(hint));
+            }
+            (Err(why), by) => {
+                let message = format!("the folder {path} cannot be staged: {why}");
+                self.diagnostics.push(match by {
+                    Some(by) => Diagnostic::error(by, message).hint("name a folder of what the job needs, and nothing else"),
+                    None => Diagnostic::general(message)
+                        .hint("it is staged because it is called `src`: `sourcesdir: null` leaves it out"),
+                });
+            }
+        }
+    }
+
     fn read(&mut self, key: String, path: &str, text: &str, kind: Mention, is_root: bool) {
         let id = self.sources.add(path, text);
         let parsed = yaml::parse(id, text);
@@ -139,6 +182,9 @@ impl Loader {
         if kind == Mention::Base {
             for document in &parsed.documents {
                 self.want_all(&key, document);
+            }
+            if is_root {
+                self.want_folder(beside(&key, staging::DEFAULT_FOLDER), None);
             }
         }
         self.wanted.retain(|wanted| wanted.path != key);
@@ -157,6 +203,14 @@ impl Loader {
                 self.wanted.push(Wanted { path, by, kind });
             }
         }
+        for (written, by) in staging::mentioned(check) {
+            self.want_folder(beside(from, &written), Some(by));
+        }
+    }
+
+    fn want_folder(&mut self, path: String, by: Option<Span>) {
+        let mention = self.wanted_folders.entry(path).or_insert(by);
+        *mention = mention.or(by);
     }
 
     /// Sorts out what was read.
@@ -194,7 +248,7 @@ impl Loader {
         }
         report_twins(&checks, &mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
-        let manifests = Arc::new(Manifests { files, paths });
+        let manifests = Arc::new(Manifests { files, paths, folders: self.folders });
         Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
     }
 

@@ -19,7 +19,7 @@ use crate::{
     sanity::Claim,
     settings,
     site::Partition,
-    template,
+    staging, template,
     test_case::{LaunchFacts, Rendered, TestCase},
     when::Rule,
     workload::{Limits, Workload},
@@ -70,11 +70,14 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
         options.insert("node".to_owned(), Value::from(&**node));
     }
+    let ground = staging::Ground { path: &case.check.path, scheduler: partition.scheduler, known: &case.check.manifests };
+    let staging = staging::of(&ground, &tree, &file, diagnostics);
     let workload = Workload {
         identifier: facts.identifier.clone(),
         session: facts.session.clone(),
         case: (*case.name).clone(),
         stage: facts.stage.clone(),
+        staging,
         program: program?,
         num_tasks,
         sched_options,
@@ -133,7 +136,7 @@ fn offer(
     let outputs = outputs.map(|(name, pattern)| (name.value.clone(), pattern.value.clone())).collect();
     let teardown = teardown_cmds.and_then(|commands| {
         let program = program::teardown(case, (tree, file), scope, commands, &workload.stage, diagnostics)?;
-        Some(Box::new(Workload { program, num_tasks: 1, ..workload.clone() }))
+        Some(Box::new(Workload { program, num_tasks: 1, staging: None, ..workload.clone() }))
     });
     Some(Box::new(Offer { values, outputs, teardown }))
 }
@@ -233,6 +236,7 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             session: facts.session.clone(),
             case: (*case.name).clone(),
             stage: facts.stage.clone(),
+            staging: None,
             program: crate::workload::Program::Play(Value::Null),
             num_tasks: 1,
             sched_options: Value::Null,

@@ -11,7 +11,7 @@ use crate::{
     reference::ReferenceRow,
     rules::Rules,
     sanity::{Assertion, Claim},
-    template,
+    staging, template,
 };
 use std::collections::BTreeMap;
 
@@ -40,6 +40,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
 
 /// Tells the mistakes of settings that no case may ever use: an entry of `when` that never applies, say.
 pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
+    staging::check(file, diagnostics);
     for item in file.sanity.iter().flatten() {
         assertion(item, diagnostics);
         diagnostics.extend(item.found.iter().chain(&item.not_found).filter_map(lint));

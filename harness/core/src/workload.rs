@@ -3,6 +3,7 @@
 use crate::{
     Value,
     case::{CaseName, Identifier, SessionId},
+    staging::Staging,
 };
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
@@ -18,6 +19,8 @@ pub struct Workload {
     pub case: CaseName,
     /// The folder of this attempt: the script, the log and what the job leaves. It exists before `launch`.
     pub stage: PathBuf,
+    /// What is put into that folder before anything runs; `None`: nothing.
+    pub staging: Option<Staging>,
     /// What runs.
     pub program: Program,
     /// Completions, instances or ranks; 1 when nothing says more.

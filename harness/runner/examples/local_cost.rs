@@ -153,6 +153,7 @@ fn workload(stage: PathBuf, script: &str) -> Workload {
             hidden: String::new(),
         },
         stage,
+        staging: None,
         program: Program::Script { text: script.to_owned(), pass_env: Vec::new() },
         num_tasks: 1,
         sched_options: Value::Null,

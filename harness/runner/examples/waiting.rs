@@ -87,6 +87,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
                     session: facts.session.clone(),
                     case: (*case).clone(),
                     stage: facts.stage.clone(),
+                    staging: None,
                     program: Program::Play(play),
                     num_tasks: 1,
                     sched_options: Value::Null,

@@ -24,6 +24,7 @@ mod run_case;
 pub mod runtime;
 pub mod signals;
 mod spool;
+pub mod staging;
 mod tail;
 pub mod trials;
 pub mod turn;

@@ -33,7 +33,7 @@ use std::{
 /// The name of the list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";
 /// What a pass keeps.
-const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
+pub(crate) const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
 /// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
 const LOCK: &str = ".lock";
 

@@ -8,7 +8,10 @@
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
-use crate::{map::text_of, places::SECTIONS};
+use crate::{
+    map::text_of,
+    places::{KEPT, SECTIONS},
+};
 use muster_core::{
     case::Identifier,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
@@ -35,6 +38,11 @@ const COUNTED: usize = 64 * 1024;
 /// Whether a file is part of a log that was not put together.
 pub(crate) fn is_unfinished(name: &OsStr) -> bool {
     name == UNFINISHED || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
+}
+
+/// Whether Muster writes a file of this name into a stage folder.
+pub(crate) fn is_ours(name: &OsStr) -> bool {
+    is_unfinished(name) || KEPT.iter().any(|kept| name == *kept)
 }
 
 /// The log of one attempt.

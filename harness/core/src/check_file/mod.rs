@@ -73,6 +73,11 @@ keys! {
         max_pending_time: Duration,
         /// How long sanity and performance may take to read the output: `5m`, or a number of seconds. Default: 5m.
         judge_limit: Duration,
+        /// A folder, relative to this file, that is copied into the stage folder before the script runs; what its `.gitignore` names is
+        /// left out. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the harness.
+        sourcesdir: Spanned<String>,
+        /// Globs within `sourcesdir`: what is linked into the stage folder, not copied. For large files that nobody writes to.
+        readonly_files: OneOrMany<Spanned<String>>,
         /// The program of the job script. Together with `executable_opts` it becomes one line of sh: shell words in it expand.
         executable: String,
         /// Options of `executable`, joined by blanks as they are; quote for the shell where it matters. One, or a list.
@@ -129,8 +134,7 @@ keys! {
         keep_failed: Duration,
     }
     later [
-        "keep_files", "modules", "container", "build", "sourcesdir",
-        "readonly_files",
+        "keep_files", "modules", "container", "build",
     ]
     instead {
         "description" => "write `descr`",

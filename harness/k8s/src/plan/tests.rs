@@ -34,6 +34,7 @@ fn workload(manifest: Vec<Value>) -> Workload {
             hidden: String::new(),
         },
         stage: PathBuf::from("stage"),
+        staging: None,
         program: Program::Objects { manifest, patch: None, env_vars: Vec::new() },
         num_tasks: 1,
         sched_options: json!({}),

@@ -135,6 +135,7 @@ impl Ground {
             },
             identifier,
             stage,
+            staging: None,
             program: Program::Objects { manifest: vec![manifest], patch: None, env_vars: Vec::new() },
             num_tasks: 1,
             sched_options: json!({"context": self.context, "namespace": self.namespace}),

@@ -5,6 +5,7 @@ use muster_core::{
     Value,
     error::{Class, SchedulerError},
     scheduler::Job,
+    staging::Staging,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct LocalHandle {
     /// The text of `rfm_job.sh`.
     pub script: String,
+    /// What is put beside it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
     /// Variables taken over from the harness' own environment.
     pub pass_env: Vec<String>,
     /// Where the pids below mean something.

@@ -44,6 +44,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
+    staging::Staging,
     time::Timestamp,
     workload::{Program, Workload},
 };
@@ -200,6 +201,7 @@ impl LocalScheduler {
         let jobs = in_scope.map(|(mark, found)| {
             let handle = LocalHandle {
                 script: String::new(),
+                staging: None,
                 pass_env: Vec::new(),
                 machine: self.here.clone(),
                 leader: None,
@@ -217,6 +219,11 @@ impl LocalScheduler {
         });
         Ok(jobs.collect())
     }
+}
+
+/// Another process may launch it, with another working directory.
+fn absolute(staging: Staging) -> Staging {
+    Staging { folder: std::path::absolute(&staging.folder).unwrap_or(staging.folder), ..staging }
 }
 
 /// Runs blocking work on a thread for it; a panic there goes on here.
@@ -257,6 +264,7 @@ impl Scheduler for LocalScheduler {
         }
         let handle = LocalHandle {
             script: text.clone(),
+            staging: workload.staging.clone().map(absolute),
             pass_env: pass_env.clone(),
             machine: self.here.clone(),
             leader: None,

@@ -242,6 +242,7 @@ impl Case {
                     session: facts.session.clone(),
                     case: (*name).clone(),
                     stage: facts.stage.clone(),
+                    staging: None,
                     program,
                     num_tasks: 1,
                     sched_options: Value::Null,

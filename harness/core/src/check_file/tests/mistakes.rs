@@ -21,7 +21,7 @@ fn pictures(text: &str) -> String {
 const MISTAKES: &[(&str, &str)] = &[
     ("a key with a slip", "name: a\nvalid_system: [x]\n"),
     ("a key of another system", "name: a\nnum_tasks_per_node: 4\n"),
-    ("a key of a later stage", "name: a\nkeep_files: ['*.csv']\n"),
+    ("a key of a later stage", "name: a\nbuild: make\n"),
     ("a key nobody knows", "name: a\nqqq: 1\n"),
     ("no name", "descr: a check\n"),
     ("a name that cannot be a folder", "name: my check\n"),

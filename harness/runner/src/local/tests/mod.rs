@@ -71,6 +71,7 @@ impl Field {
                 hidden: String::new(),
             },
             stage,
+            staging: None,
             program: Program::Script { text, pass_env: pass_env.iter().map(|&name| name.to_owned()).collect() },
             num_tasks: 1,
             sched_options: Value::Null,
