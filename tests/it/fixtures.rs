@@ -1,6 +1,11 @@
 //! Fixtures and dependencies on this machine: what runs, in which order, and what is left.
 
-use crate::{common::eventually, sandbox::Sandbox};
+use crate::{
+    common::eventually,
+    sandbox::{Ended, Sandbox},
+};
+use insta::assert_snapshot;
+use serde_json::Value;
 use std::{process::Command, time::Duration};
 
 const SITE: &str = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [e1, e2], max_jobs: 1 }]\nenvironments: [{ name: e1 }, { name: e2 }]\n";
@@ -78,4 +83,159 @@ fn after_an_interrupt_what_was_built_is_torn_down() {
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
     assert_eq!(sandbox.read("torn-down"), "made\n", "{}", ended.stderr);
+}
+
+/// A fixture that counts how often it was built, and users of which the second takes long unless `again` is there.
+fn interrupted(teardown: &str) -> (Sandbox, Vec<&'static str>) {
+    let sandbox = sandbox(&format!(
+        "name: build\nexecutable: echo once >> ../../../../../built; echo made > file\n{teardown}sanity: []\n---\n\
+         name: user\nvalid_systems: ['*']\nfixtures: {{ b: {{ check: build, scope: environment }} }}\n\
+         parameters: {{ n: [1, 2] }}\nexecutable: |-\n  cat ${{{{ fixtures.b.stagedir }}}}/file || exit 1\n  \
+         echo ${{{{ n }}}} >> ../../../../../ran\n  test ${{{{ n }}}} = 1 && exit\n  \
+         while ! test -e ../../../../../again; do sleep 0.1; done\nsanity: []\n"
+    ));
+    (sandbox, vec!["-c", "check.yaml", "-p", "e1", "-r", "--db", "r.db", "--nocolor"])
+}
+
+/// Runs until the second user runs, and sends a signal.
+fn cut_short(sandbox: &Sandbox, command: &[&str], signal: &str) -> Ended {
+    let child = sandbox.command(command).spawn().expect("runs");
+    let second = || std::fs::read_to_string(sandbox.path("ran")).is_ok_and(|ran| ran.lines().count() == 2);
+    eventually("the second user", Duration::from_secs(20), second);
+    // What nobody waits for is in the database soon.
+    std::thread::sleep(Duration::from_millis(300));
+    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+    sandbox.write("again", "");
+    sandbox.ended(&child.wait_with_output().expect("ends"))
+}
+
+/// `name attempt outcome` of every attempt in the run report, sorted.
+fn attempts(sandbox: &Sandbox) -> Vec<String> {
+    let report: Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = |case: &Value| format!("{} {} {}", text(&case["name"]), case["attempt"], text(&case["outcome"]["word"]));
+    let mut lines: Vec<String> = report["cases"].as_array().expect("cases").iter().map(line).collect();
+    lines.sort();
+    lines
+}
+
+fn folders(sandbox: &Sandbox, place: &str) -> Vec<String> {
+    let found = std::fs::read_dir(sandbox.path(place)).expect("a folder").map(|entry| entry.expect("an entry"));
+    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_fixture_that_was_torn_down_runs_again_for_the_users_that_are_left() {
+    let (sandbox, command) = interrupted("teardown_cmds: 'true'\n");
+    assert_eq!(cut_short(&sandbox, &command, "-INT").code, Some(130));
+    assert!(!folders(&sandbox, "stage/here/p/e1").iter().any(|name| name.starts_with("build")));
+    let run = sandbox.muster(&[&command[..], &["--restore-session"]].concat());
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    assert_eq!(attempts(&sandbox), ["build ~here:p+e1 1 pass", "user %n=1 1 pass", "user %n=2 1 pass"]);
+    assert_eq!((sandbox.read("built"), sandbox.read("ran")), ("once\n".repeat(2), "1\n2\n2\n".to_owned()));
+    assert!(run.stderr.contains("1 case(s) are restored, 2 run"), "{}", run.stderr);
+}
+
+#[test]
+fn a_fixture_that_was_kept_is_named_and_serves_the_users_that_are_left() {
+    let (sandbox, command) = interrupted("");
+    let ended = cut_short(&sandbox, &command, "-INT");
+    let kept: Vec<&str> = ended.stdout.lines().skip_while(|line| !line.starts_with("KEPT")).take(3).collect();
+    let kept = kept.join("\n");
+    assert_snapshot!(kept, @"
+    KEPT: what 1 case left for others that did not pass
+      build ~here:p+e1 /e728fc39 @here:p+e1
+          rm -r [FOLDER]/stage/here/p/e1/build_e728fc3936b4d7dd
+    ");
+    let run = sandbox.muster(&[&command[..], &["--restore-session"]].concat());
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    assert_eq!((sandbox.read("built"), attempts(&sandbox).len()), ("once\n".to_owned(), 3));
+    assert!(!folders(&sandbox, "stage/here/p/e1").iter().any(|name| name.starts_with("build")), "the last user is over");
+}
+
+#[test]
+fn attach_runs_a_fixture_again_that_is_gone_and_tells_of_it_once() {
+    // The second user was not begun, or begun on what is gone, or runs by itself.
+    for (step, built) in [("result-stored:2", 2), ("intent-stored:3", 2), ("", 1)] {
+        let (sandbox, command) = interrupted("");
+        if step.is_empty() {
+            assert_eq!(cut_short(&sandbox, &command, "-KILL").code, None);
+        } else {
+            sandbox.write("again", "");
+            let output = sandbox.command(&command).env("RFM_CRASH_AT", step).output().expect("the binary runs");
+            assert_eq!(output.status.code(), None, "{step}: it was not killed");
+        }
+        for name in folders(&sandbox, "stage/here/p/e1").iter().filter(|name| name.starts_with("build")) {
+            std::fs::remove_dir_all(sandbox.path("stage/here/p/e1").join(name)).unwrap();
+        }
+        let run = sandbox.muster(&["attach", "--db", "r.db", "--nocolor"]);
+        assert_eq!(run.code, Some(0), "{step}: {}{}", run.stdout, run.stderr);
+        assert_eq!(sandbox.read("built").lines().count(), built, "{step}: {}", run.stdout);
+        let attempt = built;
+        let expected = [format!("build ~here:p+e1 {attempt} pass"), "user %n=1 1 pass".into(), "user %n=2 1 pass".into()];
+        assert_eq!(attempts(&sandbox), expected, "{step}");
+    }
+}
+
+#[test]
+fn a_second_signal_names_what_was_not_torn_down() {
+    let text = user("executable: |-\n  trap '' TERM\n  echo > ../../../../../running\n  while :; do sleep 0.1; done");
+    let sandbox = sandbox(&text);
+    let child = sandbox.command(&["-c", "check.yaml", "-p", "e1", "-r", "--db", "r.db"]).spawn().expect("runs");
+    eventually("the user", Duration::from_secs(20), || sandbox.path("running").exists());
+    for _ in 0..2 {
+        let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        assert!(status.success());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    let told = ended.stderr.lines().filter(|line| line.starts_with("not torn down: build")).count();
+    assert!(told == 1 && ended.stderr.contains("muster attach"), "{}", ended.stderr);
+    assert_eq!(sandbox.muster(&["sweep", "--db", "r.db"]).code, Some(0));
+}
+
+/// `write` is a dependency of the fixture `build`, and fails the first time if it is to.
+fn chain(first: &str) -> Sandbox {
+    sandbox(&format!(
+        "name: write\nvalid_systems: ['*']\nexecutable: {first}\nsanity: []\n---\n\
+         name: build\ndepends_on: write\nexecutable: echo build >> ../../../../../ran; echo made > file\nsanity: []\n---\n\
+         name: user\nvalid_systems: ['*']\nfixtures: {{ b: {{ check: build, scope: environment }} }}\n\
+         executable: echo user >> ../../../../../ran; cat ${{{{ fixtures.b.stagedir }}}}/file\nsanity: []\n"
+    ))
+}
+
+fn counted(sandbox: &Sandbox, name: &str) -> usize {
+    sandbox.read("ran").lines().filter(|line| *line == name).count()
+}
+
+#[test]
+fn when_a_dependency_passes_on_its_retry_what_waited_for_it_runs() {
+    let sandbox = chain("echo write >> ../../../../../ran; test $(wc -l < ../../../../../ran) -ge 2");
+    let run = sandbox.muster(&["-c", "check.yaml", "-p", "e1", "-r", "--db", "r.db", "--nocolor", "--max-retries", "1"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let expected =
+        ["build ~here:p+e1 1 skip", "build ~here:p+e1 2 pass", "user 1 skip", "user 2 pass", "write 1 fail", "write 2 pass"];
+    assert_eq!(attempts(&sandbox), expected);
+    let report: Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    let flaky = report["cases"].as_array().unwrap().iter().filter(|case| case["flaky"] == true).map(|case| &case["name"]);
+    assert_eq!(flaky.collect::<Vec<_>>(), ["write"], "what waited had not failed");
+}
+
+#[test]
+fn copies_share_a_fixture_and_what_that_depends_on() {
+    let sandbox = chain("echo write >> ../../../../../ran");
+    let run = |flags: &[&str]| {
+        let command = [&["-c", "check.yaml", "-p", "e1", "-r", "--db", "r.db", "--nocolor"], flags].concat();
+        let run = sandbox.muster(&command);
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        assert!(!run.stdout.contains("SKIP"), "{}", run.stdout);
+        let counts = ["write", "build", "user"].map(|name| counted(&sandbox, name));
+        std::fs::remove_file(sandbox.path("ran")).unwrap();
+        counts
+    };
+    assert_eq!(run(&["--repeat", "3"]), [1, 1, 3]);
+    assert_eq!(run(&["--reruns", "2"]), [3, 3, 3]);
+    assert_eq!(run(&["--repeat", "2", "--reruns", "1"]), [2, 2, 4]);
 }

@@ -130,7 +130,7 @@ fn in_reruns_every_failure_counts() {
     [  FAILED  ] Ran 4/4 test case(s) from 2 check(s) (1 failure(s), 0 expected failure(s), 0 skipped, 0 aborted)
     ");
     assert_eq!(attempts(&sandbox), ["flaky 1 fail", "flaky 2 pass", "good 1 pass", "good 2 pass"]);
-    let ended = muster(&sandbox, &["-r", "-n", "good", "--duration", "1"]);
+    let ended = muster(&sandbox, &["-r", "-n", "good", "--duration", "5"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
     assert!(attempts(&sandbox).len() > 1);
 }

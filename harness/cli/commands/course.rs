@@ -10,18 +10,20 @@
 
 use crate::{
     args::{self, Cli},
-    commands::{daemons, report},
+    commands::{
+        anew::{self, Known},
+        daemons, leave, report, restore,
+    },
     report_files::ReportFiles,
     settings::{self, Places},
-    terminal::{NoEcho, Terminal},
-    view::{self, View},
+    terminal::Terminal,
+    view::View,
     wire::Wired,
 };
 use anyhow::Context;
 use muster_core::{
     adjust::Adjustments,
     case::CaseName,
-    pipeline::EXIT_INTERRUPTED,
     quarantine::List,
     result::{CaseResult, Session},
     rounds::{self, Next, Policy, Round},
@@ -30,7 +32,7 @@ use muster_core::{
 use muster_report::progress;
 use muster_runner::{
     clock,
-    engine::{Engine, EngineConfig, ExecPolicy, InFlight, Lease},
+    engine::{Engine, EngineConfig, ExecPolicy, Lease},
     local::owner,
     places,
     signals::Signals,
@@ -49,9 +51,6 @@ use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot},
 };
-
-/// So many restored results are written at once: the store commits what has queued.
-const AT_ONCE: usize = 256;
 
 /// A session that is about to run, from its beginning or from where a process that is gone has left it.
 pub(super) struct Course {
@@ -91,6 +90,14 @@ impl Course {
         names.filter(|name| !over.contains(name)).collect()
     }
 
+    /// What has a result already and runs all the same: it is gone.
+    fn anew(&self) -> BTreeSet<CaseName> {
+        let over: BTreeSet<&CaseName> = self.before.iter().map(|result| &result.name).collect();
+        let fresh = self.cases.iter().map(|case| (&*case.name, case.needs())).filter(|(name, _)| !over.contains(name));
+        let begin = self.begun.iter().map(anew::needs).chain(fresh).collect();
+        Known::new(&self.cases, self.before.iter().map(AsRef::as_ref)).anew(&begin)
+    }
+
     /// Nothing of a rehearsal is kept among the results of what really ran.
     fn is_rehearsal(&self) -> bool {
         self.adjustments.play.is_some()
@@ -118,8 +125,10 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
     for expired in course.quarantine.expired(&course.cases.iter().map(|case| &*case.name).collect::<Vec<_>>()) {
         terminal.note(&format!("note: {expired}"));
     }
-    let view =
-        View::new(terminal, cli.output.format.is_some(), course.session.num_cases, course.before.len()).planned(course.ahead());
+    let anew = course.anew();
+    let done = course.before.len() - anew.len().min(course.before.len());
+    let view = View::new(terminal, cli.output.format.is_some(), course.session.num_cases, done)
+        .planned(course.ahead().into_iter().chain(&anew));
     view.header(&header);
 
     let Course { session, heir_of, before, begun, cases, policy, quarantine, adjustments, wired } = course;
@@ -178,22 +187,26 @@ fn conduct(
     let signals = Signals::listen().context("listen to signals")?;
     let engine = runtime.block_on(Engine::begin(config))?;
     if let Some(store) = store.as_ref().filter(|_| is_new) {
-        runtime.block_on(adopt(store, &begun, &work.before))?;
+        runtime.block_on(restore::adopt(store, &begun, &work.before))?;
     }
-    let supervised = signals.supervise(engine.clone());
-    let supervisor = runtime.spawn(async move { leave_at_once(&supervised.await, terminal) });
+    let supervised = engine.clone();
+    let supervisor = runtime.spawn(async move {
+        signals.supervise(supervised.clone()).await;
+        leave::at_once(&supervised, terminal);
+    });
     let watching = watch();
 
     let (front, waiting) = Front::of(&work);
     let arguments = arguments(cli, waiting.len());
     let trials = std::thread::spawn(move || run_trials(&arguments, waiting));
-    let results = all_rounds(runtime, &engine, &begun, work, &front, terminal);
+    let mut results = all_rounds(runtime, &engine, &begun, work, &front, terminal);
     front.close(&results);
     if let Err(panic) = trials.join() {
         panic::resume_unwind(panic);
     }
     let ended = runtime.block_on(async {
         let session = engine.end().await?;
+        leave::name_what_is_kept(&mut results, engine.kept().await);
         if let Some(store) = store {
             store.close().await?;
         }
@@ -208,21 +221,6 @@ fn conduct(
     drop(engine);
     let _ = watching.join();
     Ok((session, results))
-}
-
-/// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.
-async fn adopt(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
-    for some in restored.chunks(AT_ONCE) {
-        let mut written = tokio::task::JoinSet::new();
-        for result in some {
-            let (store, session, result) = (store.clone(), session.id.clone(), Arc::clone(result));
-            written.spawn(async move { store.finished(&session, &result).await });
-        }
-        while let Some(written) = written.join_next().await {
-            written.unwrap_or(Ok(()))?;
-        }
-    }
-    Ok(())
 }
 
 /// Round after round, until there is nothing to run again. All results, in the order of their endings.
@@ -241,19 +239,28 @@ fn all_rounds(
     for result in &before {
         engine.recall(Arc::clone(result));
     }
+    // What is gone and ran again is told of once.
+    let mut gone: BTreeSet<(CaseName, u32)> = BTreeSet::new();
+    let mut why = None;
     loop {
-        let known: BTreeSet<CaseName> = {
-            let of_this_round = results.iter().filter(|result| result.attempt == number).map(|result| result.name.clone());
-            of_this_round.chain(begun.iter().filter(|turn| turn.attempt == number).map(|turn| (*turn.name).clone())).collect()
+        let turns = turns_of(number, &due, &mut begun, &results, &adjustments);
+        let turns = {
+            let known = Known::new(&cases, results.iter().map(AsRef::as_ref));
+            let anew = known.anew(&turns.iter().map(anew::needs).collect());
+            gone.extend(
+                results.iter().filter(|result| anew.contains(&result.name)).map(|result| (result.name.clone(), result.attempt)),
+            );
+            known.joined(turns, &anew, &adjustments)
         };
-        let taken_up: Vec<Turn> = begun.extract_if(.., |turn| turn.attempt == number).collect();
-        let fresh = due.iter().filter(|case| !known.contains(&case.name));
-        let turns: Vec<Turn> = taken_up.into_iter().chain(fresh.map(|case| Turn::of(case, &adjustments, number))).collect();
+        if let Some(why) = why.take() {
+            engine.begin_round(u32::try_from(turns.len()).unwrap_or(u32::MAX), why);
+        }
         for result in engine.submit_all(turns) {
             front.follow(runtime, result);
         }
         results.clone_from(&before);
         results.extend(runtime.block_on(engine.finish()));
+        results.retain(|result| !gone.contains(&(result.name.clone(), result.attempt)));
         let all: Vec<&CaseResult> = results.iter().map(AsRef::as_ref).collect();
         let elapsed = clock::now().since(session.started);
         match rounds::next(policy, Round { number, results: &all, elapsed, cut_short: engine.is_closed() }) {
@@ -269,11 +276,26 @@ fn all_rounds(
                     return results;
                 }
                 number += 1;
-                let count = u32::try_from(due.len()).unwrap_or(u32::MAX);
-                engine.begin_round(count, said_of(policy, number, due.len()));
+                why = Some(said_of(policy, number, due.len()));
             }
         }
     }
+}
+
+/// What is left to do of a round: what was begun of it, and the cases that are `due` and neither begun nor over.
+fn turns_of(
+    number: u32,
+    due: &[&TestCase],
+    begun: &mut Vec<Turn>,
+    results: &[Arc<CaseResult>],
+    adjustments: &Arc<Adjustments>,
+) -> Vec<Turn> {
+    let taken_up: Vec<Turn> = begun.extract_if(.., |turn| turn.attempt == number).collect();
+    let over = results.iter().filter(|result| result.attempt == number).map(|result| &result.name);
+    let known: BTreeSet<&CaseName> = over.chain(taken_up.iter().map(|turn| &*turn.name)).collect();
+    let fresh: Vec<Turn> =
+        due.iter().filter(|case| !known.contains(&*case.name)).map(|case| Turn::of(case, adjustments, number)).collect();
+    taken_up.into_iter().chain(fresh).collect()
 }
 
 /// `Retrying 2 failed case(s) (retry 1/3)`: ReFrame's line.
@@ -366,18 +388,4 @@ fn arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
         Some(args::TestFormat::Terse) => trials::printing(FormatSetting::Terse, cases),
         Some(args::TestFormat::Json) => trials::printing(FormatSetting::Json, cases),
     }
-}
-
-/// The second signal: says what may be left and ends the process.
-fn leave_at_once(left: &[InFlight], terminal: Terminal) {
-    view::take_down();
-    terminal.note("second signal: leaving at once");
-    for flight in left {
-        terminal.note(&format!("may be left: {} ({}), in {}", flight.case, flight.job.identifier, flight.job.stage.display()));
-    }
-    if !left.is_empty() {
-        terminal.note("end what is left with: muster sweep");
-    }
-    NoEcho::end();
-    std::process::exit(EXIT_INTERRUPTED.into());
 }

@@ -1,5 +1,6 @@
 //! What the program does: one room an action or command. Each returns the exit code.
 
+mod anew;
 pub mod attach;
 pub mod check;
 pub mod completions;
@@ -10,6 +11,7 @@ pub mod daemons;
 pub mod dry_run;
 pub mod k8s;
 pub mod kernel;
+mod leave;
 pub mod list;
 pub mod man;
 pub mod pipeline;

@@ -64,6 +64,7 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
         text += "\n";
         text += part;
     }
+    text += &summary::kept(results, &screen);
     text += &summary::leftovers(results, &screen);
     if terminal.level > -2 {
         text += "\n";

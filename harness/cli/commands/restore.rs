@@ -2,20 +2,28 @@
 //!
 //! What a killed session left running is ended first: two runs of one case at the same time would measure each other.
 
-use crate::{args::Cli, commands::results::alive, settings::Places, terminal::Terminal, wire};
+use crate::{
+    args::Cli,
+    commands::{anew::Known, results::alive},
+    settings::Places,
+    terminal::Terminal,
+    wire,
+};
 use anyhow::{Context, bail};
 use muster_core::{
     case::CaseName,
     error::chain,
-    result::CaseResult,
+    result::{CaseResult, Session},
     rounds::{self, Restored},
     scheduler::Disposition,
     test_case::TestCase,
 };
-use muster_store::{Reader, SessionState, Store};
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use muster_store::{Reader, SessionState, Store, StoreError};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use tokio::{runtime::Runtime, time::timeout};
 
+/// So many restored results are written at once: the store commits what has queued.
+const AT_ONCE: usize = 256;
 /// Ending one job takes no longer.
 const END_LIMIT: Duration = Duration::from_mins(1);
 
@@ -43,7 +51,9 @@ pub(super) fn restore(
             Some(before) => runs.intersection(&before).cloned().collect(),
         });
     }
-    let again = again.unwrap_or_default();
+    let mut again = again.unwrap_or_default();
+    let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
+    again.extend(Known::new(cases, taken.values()).anew(&run.collect()));
     taken.retain(|name, _| !again.contains(name));
     cases.retain(|case| again.contains(&case.name));
     terminal.note(&format!("{} case(s) are restored, {} run", taken.len(), cases.len()));
@@ -100,5 +110,20 @@ async fn end_what_runs(
     }
     store.close().await?;
     wired.close().await;
+    Ok(())
+}
+
+/// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.
+pub(super) async fn adopt(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
+    for some in restored.chunks(AT_ONCE) {
+        let mut written = tokio::task::JoinSet::new();
+        for result in some {
+            let (store, session, result) = (store.clone(), session.id.clone(), Arc::clone(result));
+            written.spawn(async move { store.finished(&session, &result).await });
+        }
+        while let Some(written) = written.join_next().await {
+            written.unwrap_or(Ok(()))?;
+        }
+    }
     Ok(())
 }

@@ -27,7 +27,11 @@ use muster_core::{
     test_case::TestCase,
 };
 use muster_runner::{clock, identifier, runtime};
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 /// Runs the selection. The exit code is that of [`muster_core::rounds::exit_code`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
@@ -110,10 +114,11 @@ pub(super) fn lined_up(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId)
         cases.retain(|_| takes.next().unwrap_or(false));
     }
     if !cli.rounds.distribute.is_empty() {
-        cases = cases.iter().flat_map(|case| on_each(case, &cli.rounds.distribute)).collect();
+        cases = copied(&cases, |case, once| cli.rounds.distribute.iter().map(|node| case.on(node, once)).collect());
     }
     if let Some(copies) = cli.rounds.repeat {
-        cases = cases.iter().flat_map(|case| copies_of(case, copies)).collect();
+        let copy = |case: &TestCase, once: &_| (0..copies).map(|n| case.copy(&format!("%.repeat_no={n}"), once)).collect();
+        cases = copied(&cases, copy);
     }
     if let Some(order) = cli.rounds.exec_order {
         Order::from(order).sort(&mut cases, &session.0);
@@ -131,20 +136,11 @@ fn together(cases: &[TestCase]) -> Vec<(usize, usize)> {
     cases.iter().enumerate().flat_map(of).collect()
 }
 
-/// The same of copies for nodes.
-fn on_each(case: &TestCase, nodes: &[String]) -> Vec<TestCase> {
-    if case.is_fixture() {
-        return vec![case.clone()];
-    }
-    nodes.iter().map(|node| case.on(node)).collect()
-}
-
-/// A fixture serves all copies of its users.
-fn copies_of(case: &TestCase, copies: u32) -> Vec<TestCase> {
-    if case.is_fixture() {
-        return vec![case.clone()];
-    }
-    (0..copies).map(|copy| case.copy(&format!("%.repeat_no={copy}"))).collect()
+/// Several copies of each case, but for what is there once.
+fn copied(cases: &[TestCase], copies: impl Fn(&TestCase, &HashSet<Arc<CaseName>>) -> Vec<TestCase>) -> Vec<TestCase> {
+    let once = TestCase::once(cases);
+    let of = |case: &TestCase| if once.contains(&case.name) { vec![case.clone()] } else { copies(case, &once) };
+    cases.iter().flat_map(of).collect()
 }
 
 fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {

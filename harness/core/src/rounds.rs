@@ -8,6 +8,8 @@
 //! `--duration` run everything again, whatever came of it. Only what another run can change is retried. No clock runs here,
 //! and a process that takes a session over asks the same questions of the same results.
 
+mod anew;
+
 use crate::{
     case::CaseName,
     pipeline,
@@ -18,6 +20,8 @@ use std::{
     fmt,
     time::Duration,
 };
+
+pub use anew::needed_anew;
 
 /// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
 const DISRUPTION_RETRIES: u32 = 2;

@@ -8,7 +8,7 @@ use crate::{
     dependencies::Use,
     diagnostic::Diagnostic,
     expr::Scope,
-    fixture::{Binding, Given, Need},
+    fixture::{Given, Need},
     parameter::{Setting, Variant},
     render,
     result::About,
@@ -16,7 +16,11 @@ use crate::{
     site::{Environment, Partition, System},
     workload::Workload,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 /// Check x variant x partition x environment. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -183,6 +187,19 @@ impl TestCase {
         self.scope.is_some()
     }
 
+    /// The cases of which there is one however often their users are copied: fixtures, and what these depend on.
+    pub fn once(cases: &[Self]) -> HashSet<Arc<CaseName>> {
+        let needs: HashMap<&CaseName, &[Need]> = cases.iter().map(|case| (&*case.name, case.needs())).collect();
+        let mut once: HashSet<Arc<CaseName>> = HashSet::new();
+        let mut found: Vec<&Arc<CaseName>> = cases.iter().filter(|case| case.is_fixture()).map(|case| &case.name).collect();
+        while let Some(name) = found.pop() {
+            if once.insert(Arc::clone(name)) {
+                found.extend(needs.get(&**name).into_iter().flat_map(|needs| needs.iter()).map(|need| &need.case));
+            }
+        }
+        once
+    }
+
     /// Its tags.
     pub fn tags(&self) -> &[String] {
         &self.early.tags
@@ -203,16 +220,16 @@ impl TestCase {
         }
     }
 
-    /// A copy that is another case of the session, with the same history: `%.repeat_no=1`.
+    /// A copy that is another case of the session, with the same history: `%.repeat_no=1`. What is there `once` serves all
+    /// copies, of everything else that it needs there is a copy too.
     #[must_use]
-    pub fn copy(&self, hidden: &str) -> Self {
+    pub fn copy(&self, hidden: &str, once: &HashSet<Arc<CaseName>>) -> Self {
         let blank = if self.name.hidden.is_empty() { "" } else { " " };
         let hidden = format!("{}{blank}{hidden}", self.name.hidden);
         let hide = |name: &CaseName| Arc::new(CaseName { hidden: hidden.clone(), ..name.clone() });
-        // There is a copy of each case that it depends on, and one fixture for all copies.
-        let copied = |need: &Need| match &need.binding {
-            Binding::Fixture(_) => need.clone(),
-            Binding::Check(_) => Need { case: hide(&need.case), ..need.clone() },
+        let copied = |need: &Need| {
+            let case = if once.contains(&need.case) { Arc::clone(&need.case) } else { hide(&need.case) };
+            Need { case, ..need.clone() }
         };
         let needs = self.needs.as_ref().map(|needs| needs.iter().map(copied).collect());
         Self { name: hide(&self.name), needs, ..self.clone() }
@@ -220,8 +237,8 @@ impl TestCase {
 
     /// A copy for one node: `--distribute`.
     #[must_use]
-    pub fn on(&self, node: &str) -> Self {
-        Self { node: Some(node.into()), ..self.copy(&format!("%.nid={node}")) }
+    pub fn on(&self, node: &str, once: &HashSet<Arc<CaseName>>) -> Self {
+        Self { node: Some(node.into()), ..self.copy(&format!("%.nid={node}"), once) }
     }
 
     /// The key of its folders: the check and sixteen hex digits of its hash, and what is hidden in its name.

@@ -8,7 +8,7 @@ use crate::{
     words::counted,
 };
 use muster_core::{
-    result::Outcome,
+    result::{CaseResult, Outcome},
     time::{Timestamp, format_duration},
 };
 use std::{fmt::Write, time::Duration};
@@ -36,6 +36,31 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     if !retried.is_empty() {
         let flaky = retried.iter().filter_map(|attempts| attempts.last()).filter(|last| is_flaky(results, last)).count();
         let _ = writeln!(text, "{} retried, {flaky} of them flaky", counted(retried.len(), "case"));
+    }
+    text
+}
+
+/// So many folders are listed: a thousand users of a thousand fixtures may have been cut short.
+const KEPT: usize = 10;
+
+/// The stage folders of passed cases that are still there, since cases that were given them did not pass; empty if there are
+/// none.
+pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
+    let is_kept = |case: &&CaseResult| case.outcome.is_fine() && !case.delete.is_empty();
+    let kept: Vec<_> = results.sorted().into_iter().filter(is_kept).collect();
+    if kept.is_empty() {
+        return String::new();
+    }
+    let title = format!("KEPT: what {} left for others that did not pass", counted(kept.len(), "case"));
+    let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, title));
+    for case in kept.iter().take(KEPT) {
+        let _ = writeln!(text, "  {}", titled(&case.name));
+        for command in &case.delete {
+            let _ = writeln!(text, "      {}", one_line(command));
+        }
+    }
+    if kept.len() > KEPT {
+        let _ = writeln!(text, "  ... and {} more: see `delete` in the run report", kept.len() - KEPT);
     }
     text
 }

@@ -24,7 +24,6 @@ use crate::{
     turn::Turn,
 };
 use muster_core::{
-    case::CaseName,
     error::chain,
     graph::CaseId,
     quarantine::{self, List, Standing},
@@ -37,7 +36,10 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::sync::{Notify, mpsc::UnboundedSender, oneshot};
+use tokio::{
+    sync::{Notify, mpsc::UnboundedSender, oneshot},
+    task::spawn_blocking,
+};
 
 pub use crate::context::InFlight;
 
@@ -212,6 +214,22 @@ impl Engine {
         self.shared.context.in_flight()
     }
 
+    /// The cases that have left something for others whose teardown has not ended, and would not if the process ended now.
+    pub fn standing(&self) -> Vec<Arc<CaseResult>> {
+        self.shared.state().order.providers(true)
+    }
+
+    /// The results of passed cases whose stage folder is still there since others were given it, with the commands that
+    /// remove it. To be called when `end` has returned.
+    pub async fn kept(&self) -> Vec<CaseResult> {
+        if self.shared.context.places.keeps_stages() {
+            return Vec::new();
+        }
+        let providers = self.shared.state().order.providers(false);
+        let kept = spawn_blocking(move || providers.iter().filter_map(|result| release::kept(result)).collect());
+        kept.await.unwrap_or_default()
+    }
+
     /// Waits until every case submitted so far is over. All results, in the order of their endings.
     pub async fn finish(&self) -> Vec<Arc<CaseResult>> {
         loop {
@@ -234,6 +252,7 @@ impl Engine {
         let rest = self.shared.state().order.rest();
         for release in rest {
             release::release(&self.shared.context, &self.shared.schedulers, &release).await;
+            self.shared.state().order.released(release.id);
         }
         let ended = clock::now();
         let context = &self.shared.context;
@@ -299,6 +318,7 @@ impl Shared {
         for release in releases {
             release::release(&self.context, &self.schedulers, &release).await;
             let mut state = self.state();
+            state.order.released(release.id);
             state.releasing -= 1;
             if state.is_idle() {
                 self.idle.notify_waiters();
@@ -383,8 +403,8 @@ impl Shared {
     }
 
     /// What the session makes of a result.
-    fn mark(&self, result: &mut CaseResult) {
-        result.flaky = rounds::is_flaky(self.context.session.counting, result) && !self.was_blocked(&result.name);
+    fn mark(&self, id: CaseId, result: &mut CaseResult) {
+        result.flaky = rounds::is_flaky(self.context.session.counting, result) && self.state().order.had_failed(id);
         match self.quarantine.of(&result.name) {
             Standing::Free => {}
             Standing::Held(quarantine) => result.quarantine = Some(quarantine.clone()),
@@ -392,14 +412,9 @@ impl Shared {
         }
     }
 
-    /// Whether an attempt at it never began, because of another case: it did not fail.
-    fn was_blocked(&self, case: &CaseName) -> bool {
-        self.state().results.iter().any(|result| result.name == *case && result.blocked_by.is_some())
-    }
-
     /// A case has its result: on disk first, then to everybody who waits for it.
     async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
-        self.mark(&mut result);
+        self.mark(id, &mut result);
         let result = Arc::new(result);
         if let Some(store) = &self.context.store
             && let Err(error) = store.finished(&self.context.session.id, &result).await

@@ -9,7 +9,10 @@
 //! over ----------> Release (the last user of something is over)
 //! ```
 
-use crate::turn::{Turn, Work};
+use crate::{
+    places,
+    turn::{Render, Turn, Work},
+};
 use muster_core::{
     case::CaseName,
     fixture::{Given, Need},
@@ -48,6 +51,7 @@ pub(crate) struct Blocked {
 
 /// What a case has left, to be torn down.
 pub(crate) struct Release {
+    pub(crate) id: CaseId,
     pub(crate) result: Arc<CaseResult>,
     /// Somebody may want to look at what it left: some user did not pass.
     pub(crate) wanted: bool,
@@ -63,12 +67,25 @@ pub(crate) struct Order {
 }
 
 struct Entry {
+    id: CaseId,
     name: Arc<CaseName>,
     needs: Vec<(Need, CaseId)>,
+    /// The attempt before this one.
+    before: Option<CaseId>,
     held: Option<Box<Waiting>>,
     result: Option<Arc<CaseResult>>,
-    /// What it left is torn down, or about to be.
-    released: bool,
+    left: Left,
+}
+
+/// How it stands with what a case left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// It is there, as far as there is anything.
+    Standing,
+    /// It is being torn down, or about to be.
+    Falling,
+    /// Nothing more becomes of it.
+    Released,
 }
 
 impl Order {
@@ -92,10 +109,13 @@ impl Order {
     /// A case that ended before this session, or in another process.
     pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
-        // What was torn down cannot be counted on any more.
-        let gone = result.provides.as_ref().is_some_and(|provides| !provides.stage.is_dir());
-        let verdict = if gone { Verdict::Failed } else { Verdict::of(&result.outcome) };
-        self.entries[id.index()].released = gone;
+        let stage = result.provides.as_ref().map(|provides| &*provides.stage);
+        let spoilt = stage.is_some_and(|stage| !places::is_there(stage));
+        let verdict = if spoilt { Verdict::Failed } else { Verdict::of(&result.outcome) };
+        // A teardown that somebody began and did not end is done again.
+        if stage.is_some_and(|stage| !stage.is_dir()) {
+            self.entries[id.index()].left = Left::Released;
+        }
         self.entries[id.index()].result = Some(result);
         self.graph.over(id, verdict);
     }
@@ -105,6 +125,14 @@ impl Order {
         self.entries[id.index()].result = Some(Arc::clone(result));
         let news = self.graph.over(id, Verdict::of(&result.outcome));
         self.steps(news)
+    }
+
+    /// Whether an earlier attempt at a case failed. One that never began for want of another case did not, nor did one that
+    /// passed and is gone.
+    pub(crate) fn had_failed(&self, case: CaseId) -> bool {
+        let entry = |id: CaseId| &self.entries[id.index()];
+        let before = std::iter::successors(entry(case).before, |id| entry(*id).before);
+        before.filter_map(|id| entry(id).result.as_ref()).any(|result| !result.outcome.is_fine())
     }
 
     /// Nothing more begins: everything that is held.
@@ -118,6 +146,17 @@ impl Order {
     pub(crate) fn rest(&mut self) -> Vec<Release> {
         let entries = self.entries.iter_mut().rev();
         entries.filter_map(|entry| entry.release(true)).collect()
+    }
+
+    /// What was to become of what a case left, has.
+    pub(crate) fn released(&mut self, case: CaseId) {
+        self.entries[case.index()].left = Left::Released;
+    }
+
+    /// The cases that have left something for others; those only whose teardown has not ended.
+    pub(crate) fn providers(&self, standing: bool) -> Vec<Arc<CaseResult>> {
+        let entries = self.entries.iter().filter(|entry| !standing || entry.left != Left::Released);
+        entries.filter_map(|entry| entry.result.clone().filter(|result| result.provides.is_some())).collect()
     }
 
     fn add(&mut self, mut turn: Turn, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
@@ -141,8 +180,8 @@ impl Order {
     fn enter(&mut self, name: Arc<CaseName>, needs: Vec<(Need, CaseId)>) -> CaseId {
         let ids: Vec<CaseId> = needs.iter().map(|(_, id)| *id).collect();
         let id = self.graph.add(&ids);
-        self.by_name.insert(Arc::clone(&name), id);
-        self.entries.push(Entry { name, needs, held: None, result: None, released: false });
+        let before = self.by_name.insert(Arc::clone(&name), id);
+        self.entries.push(Entry { id, name, needs, before, held: None, result: None, left: Left::Standing });
         id
     }
 
@@ -182,7 +221,8 @@ impl Order {
         let (by, root) = (&self.entries[by.index()], &self.entries[root.index()]);
         let what = match &root.result {
             None => "is not part of this session".to_owned(),
-            Some(_) if root.released => "is torn down already".to_owned(),
+            // It passed, and yet it cannot be counted on.
+            Some(result) if Verdict::of(&result.outcome) == Verdict::Passed => "is torn down already".to_owned(),
             Some(result) if result.outcome == Outcome::Skip => {
                 format!("was skipped: {}", result.cause.as_deref().unwrap_or("no cause was given"))
             }
@@ -200,19 +240,26 @@ impl Order {
 impl Entry {
     /// What it left, once.
     fn release(&mut self, wanted: bool) -> Option<Release> {
-        let result = self.result.clone().filter(|result| result.provides.is_some())?;
-        (!std::mem::replace(&mut self.released, true)).then_some(Release { result, wanted })
+        let result = self.result.clone().filter(|result| result.provides.is_some() && self.left == Left::Standing)?;
+        self.left = Left::Falling;
+        Some(Release { id: self.id, result, wanted })
     }
 }
 
 /// The same work, that knows what the cases before it have left.
 fn given_to(given: Given, work: Work) -> Work {
-    match work {
-        Work::Fresh(render) if given != Given::default() => {
-            Work::Fresh(Box::new(move |facts| render(&LaunchFacts { given, ..facts.clone() })))
-        }
-        work => work,
+    if given == Given::default() {
+        return work;
     }
+    match work {
+        Work::Fresh(render) => Work::Fresh(with(given, render)),
+        Work::Anew(job, render) => Work::Anew(job, with(given, render)),
+        begun @ Work::Begun(_) => begun,
+    }
+}
+
+fn with(given: Given, render: Render) -> Render {
+    Box::new(move |facts| render(&LaunchFacts { given, ..facts.clone() }))
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub const SECTIONS: &str = "pods.json";
 pub(crate) const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
 /// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
 const LOCK: &str = ".lock";
+/// In a stage folder: its teardown has begun, so that nobody counts any more on what it holds.
+const TORN_DOWN: &str = ".torn-down";
 
 /// A failed operation on a session's folders.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +135,11 @@ impl Places {
     pub fn keeping_stages(mut self, keeps: bool) -> Self {
         self.keeps_stages = keeps;
         self
+    }
+
+    /// Whether what passes leaves its stage folder as it is.
+    pub(crate) fn keeps_stages(&self) -> bool {
+        self.keeps_stages
     }
 
     /// The root of the stage folders, absolute.
@@ -245,8 +252,31 @@ impl Places {
         Ok(output)
     }
 
+    /// Says that nobody is to count any more on what a stage folder holds.
+    pub(crate) fn give_up(path: &Path) -> Result<(), PlacesError> {
+        let mark = path.join(TORN_DOWN);
+        fs::write(&mark, "").map_err(|source| PlacesError::Create { path: mark, source })
+    }
+
+    /// Removes a stage folder that others have counted on: whoever is killed here leaves nothing that looks whole.
+    pub(crate) fn tear_down(&self, path: &Path) -> Result<(), PlacesError> {
+        self.check_within(path)?;
+        let gone = path.with_added_extension("gone");
+        // Left by one who was killed.
+        let _ = self.remove(&gone);
+        fs::rename(path, &gone).map_err(|source| PlacesError::Remove { path: path.to_owned(), source })?;
+        self.remove(&gone)
+    }
+
     /// Removes a stage folder with all that is in it.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), PlacesError> {
+        self.check_within(path)?;
+        // A link in the place of the folder itself is removed, not followed.
+        fs::remove_dir_all(path).map_err(|source| PlacesError::Remove { path: path.to_owned(), source })
+    }
+
+    /// Nothing outside the stage root is ever touched.
+    fn check_within(&self, path: &Path) -> Result<(), PlacesError> {
         let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
         let outside = || PlacesError::Outside { path: path.to_owned(), root: self.stage.clone() };
         let parent = path.parent().ok_or_else(outside)?;
@@ -256,9 +286,13 @@ impl Places {
         if parent.canonicalize().map_err(failed)? != root.join(within) {
             return Err(outside());
         }
-        // A link in the place of the folder itself is removed, not followed.
-        fs::remove_dir_all(path).map_err(failed)
+        Ok(())
     }
+}
+
+/// Whether others can count on what a case has left in its stage folder.
+pub fn is_there(stage: &Path) -> bool {
+    stage.is_dir() && !stage.join(TORN_DOWN).exists()
 }
 
 /// `eidf/gpu-service/default`
@@ -297,111 +331,4 @@ fn prune(stage: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tempfile::TempDir;
-
-    fn name() -> CaseName {
-        let part = |text: &str| text.to_owned();
-        CaseName {
-            display: part("case"),
-            check: part("case"),
-            hash: part("01234567"),
-            system: part("s"),
-            partition: part("p"),
-            environ: part("e"),
-            hidden: String::new(),
-        }
-    }
-
-    /// A folder, and the two roots in it.
-    fn roots() -> (TempDir, PathBuf, PathBuf) {
-        let folder = TempDir::new().unwrap();
-        let (stage, output) = (folder.path().join("stage"), folder.path().join("output"));
-        (folder, stage, output)
-    }
-
-    fn identifier() -> Identifier {
-        Identifier::parse("kqzvwxyz").unwrap()
-    }
-
-    #[test]
-    fn a_session_beside_another_has_folders_of_its_own() {
-        let (_folder, stage, output) = roots();
-        let (case, identifier) = (name(), identifier());
-        let leaf = |places: &Places, number| {
-            let attempt = Attempt { case: &case, folder: "case_1", number, identifier: &identifier };
-            places.stage_of(attempt).strip_prefix(stage.join("s/p/e")).unwrap().display().to_string()
-        };
-        let first = Places::open(&stage, &output).unwrap();
-        let second = Places::open(&stage, &output).unwrap();
-        assert_eq!([leaf(&first, 1), leaf(&first, 2)], ["case_1", "case_1.2"]);
-        assert_eq!([leaf(&second, 1), leaf(&second, 2)], ["case_1.kqzvwxyz", "case_1.2.kqzvwxyz"]);
-        drop(first);
-        assert_eq!(leaf(&Places::open(&stage, &output).unwrap(), 1), "case_1");
-    }
-
-    #[test]
-    fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
-        let (_folder, stage, output) = roots();
-        let places = Places::open(&stage, &output).unwrap();
-        let (case, identifier) = (name(), identifier());
-        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-        let path = places.stage_of(attempt);
-        for round in ["first", "again"] {
-            places.create(&path).unwrap();
-            fs::create_dir_all(path.join("deep/er")).unwrap();
-            for file in KEPT.iter().chain(&["core.1", ".hidden", "deep/er/data"]) {
-                fs::write(path.join(file), round).unwrap();
-            }
-            let kept = places.keep(&path, attempt).unwrap();
-            assert_eq!(kept, output.join("s/p/e/case_1"));
-            let mut found: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-            found.sort();
-            assert_eq!(found, [SECTIONS, EXIT_FILE, LOG_FILE, SCRIPT_FILE], "{round}");
-            assert!(KEPT.iter().all(|file| fs::read_to_string(kept.join(file)).unwrap() == round), "{round}");
-            assert!(!path.exists(), "{round}");
-            assert_eq!(fs::read_dir(kept.parent().unwrap()).unwrap().count(), 1, "{round}");
-        }
-    }
-
-    #[test]
-    fn a_pass_may_leave_its_stage_folder_as_it_is() {
-        let (_folder, stage, output) = roots();
-        let places = Places::open(&stage, &output).unwrap().keeping_stages(true);
-        let (case, identifier) = (name(), identifier());
-        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-        let path = places.stage_of(attempt);
-        places.create(&path).unwrap();
-        for file in [LOG_FILE, "data"] {
-            fs::write(path.join(file), file).unwrap();
-        }
-        let kept = places.keep(&path, attempt).unwrap();
-        assert!(kept.join(LOG_FILE).exists() && !kept.join("data").exists());
-        assert!(path.join(LOG_FILE).exists() && path.join("data").exists());
-    }
-
-    #[test]
-    fn a_link_in_the_place_of_a_folder_is_not_followed() {
-        let (folder, stage, output) = roots();
-        let places = Places::open(&stage, &output).unwrap();
-        let (case, identifier) = (name(), identifier());
-        let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-        let path = places.stage_of(attempt);
-        let precious = folder.path().join("precious");
-        fs::create_dir(&precious).unwrap();
-        fs::write(precious.join("file"), "keep me").unwrap();
-        places.create(&path).unwrap();
-        fs::remove_dir(&path).unwrap();
-        std::os::unix::fs::symlink(&precious, &path).unwrap();
-        assert!(matches!(places.keep(&path, attempt), Err(PlacesError::Remove { .. })));
-        assert!(precious.join("file").exists() && !output.join("s").exists());
-    }
-
-    #[test]
-    fn a_name_cannot_lead_out_of_a_root() {
-        for (name, safe) in [("../../escape", "_.._.._escape"), ("", "_"), (".", "_."), ("a/b\n", "a_b_")] {
-            assert_eq!(component(name), safe, "{name:?}");
-        }
-    }
-}
+mod tests;

@@ -3,7 +3,13 @@
 //! A teardown is a job like any other, but for its limit and for what becomes of it: it takes no slot, so that it cannot wait
 //! for its own session, and a failure of it is told and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
 
-use crate::{context::Context, event::Event, order::Release, run_case::panic_message};
+use crate::{
+    context::Context,
+    event::Event,
+    order::Release,
+    places::{Places, PlacesError},
+    run_case::panic_message,
+};
 use futures_util::FutureExt;
 use muster_core::{
     error::chain,
@@ -17,7 +23,13 @@ use muster_core::{
     workload::Workload,
 };
 use muster_store::Intent;
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     task::spawn_blocking,
     time::{sleep, timeout},
@@ -33,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Tears down and removes what nobody needs any more. What fails here is told, and changes no outcome.
 pub(crate) async fn release(context: &Arc<Context>, schedulers: &BTreeMap<String, Arc<dyn Scheduler>>, release: &Release) {
-    let Release { result, wanted } = release;
+    let Release { result, wanted, .. } = release;
     let Some(provides) = &result.provides else { return };
     let mut is_torn_down = false;
     // What was never launched has nothing to tear down, and what is gone was torn down by somebody else.
@@ -57,7 +69,8 @@ pub(crate) async fn release(context: &Arc<Context>, schedulers: &BTreeMap<String
     // What failed is kept to be looked at, and so is what somebody that failed was given.
     if Verdict::of(&result.outcome) == Verdict::Passed
         && (is_torn_down || !wanted)
-        && let Err(why) = removed(context, &provides.stage).await
+        && !context.places.keeps_stages()
+        && let Err(why) = removed(context, &provides.stage, Places::tear_down).await
     {
         context.emit(Event::Warning(format!("{}: {why}", result.name)));
     }
@@ -70,16 +83,19 @@ async fn tear_down(
     workload: &Workload,
 ) -> Result<(), String> {
     let identifier = context.identifiers.draw().map_err(|error| chain(&error))?;
-    let mut stage = workload.stage.clone().into_os_string();
-    stage.push(".teardown");
-    let session = context.session.id.clone();
-    let workload = Workload { identifier: identifier.clone(), session, stage: stage.into(), ..workload.clone() };
+    let (session, stage) = (context.session.id.clone(), folder_of_teardown(&workload.stage));
+    let workload = Workload { identifier: identifier.clone(), session, stage, ..workload.clone() };
     let mistakes = |mistakes: Vec<muster_core::diagnostic::Diagnostic>| {
         mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
     };
     let job = Arc::new(scheduler.plan(&workload).map_err(mistakes)?);
     let (shared, folder) = (Arc::clone(context), job.stage.clone());
-    match spawn_blocking(move || shared.places.create(&folder)).await {
+    let left = result.provides.as_ref().map(|provides| provides.stage.clone());
+    let made = move || {
+        left.map_or(Ok(()), |left| Places::give_up(&left))?;
+        shared.places.create(&folder)
+    };
+    match spawn_blocking(made).await {
         Ok(created) => created.map_err(|error| chain(&error))?,
         Err(_) => return Err("making its folder panicked".to_owned()),
     }
@@ -97,7 +113,21 @@ async fn tear_down(
     }
     let ended = ended.unwrap_or_else(|_| Err(format!("still running after {}", format_duration(limit))));
     ended.map_err(|why| format!("{why}; see {}", shell::quote(&job.stage.join(LOG_FILE).to_string_lossy())))?;
-    removed(context, &job.stage).await
+    removed(context, &job.stage, Places::remove).await
+}
+
+/// Where the teardown of what is in a stage folder runs.
+fn folder_of_teardown(stage: &Path) -> PathBuf {
+    stage.with_added_extension("teardown")
+}
+
+/// The result of a case that passed, with the commands that remove what it has left for others and is still there. Blocks.
+pub(crate) fn kept(result: &CaseResult) -> Option<CaseResult> {
+    let stage = &result.provides.as_ref()?.stage;
+    let there = [stage.clone(), folder_of_teardown(stage)].into_iter().filter(|folder| folder.is_dir());
+    let remove: Vec<_> = there.map(|folder| format!("rm -r {}", shell::quote(&folder.to_string_lossy()))).collect();
+    let is_news = Verdict::of(&result.outcome) == Verdict::Passed && !remove.is_empty() && result.delete != remove;
+    is_news.then(|| CaseResult { delete: remove, ..result.clone() })
 }
 
 /// The plan is on disk before the launch: a crash leaves a row, never an unknown process.
@@ -140,9 +170,13 @@ async fn run(scheduler: &Arc<dyn Scheduler>, planned: &Arc<Job>) -> Result<(), S
     }
 }
 
-async fn removed(context: &Arc<Context>, folder: &Path) -> Result<(), String> {
+async fn removed(
+    context: &Arc<Context>,
+    folder: &Path,
+    remove: fn(&Places, &Path) -> Result<(), PlacesError>,
+) -> Result<(), String> {
     let (shared, folder) = (Arc::clone(context), folder.to_owned());
-    match spawn_blocking(move || shared.places.remove(&folder)).await {
+    match spawn_blocking(move || remove(&shared.places, &folder)).await {
         Ok(removed) => removed.map_err(|error| chain(&error)),
         Err(_) => Err("removing its stage folder panicked".to_owned()),
     }

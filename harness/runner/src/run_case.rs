@@ -100,6 +100,10 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: 
         match turn.work {
             Work::Fresh(render) => prepare(context, scheduler, Fresh { folder: turn.folder, render }, &mut record).await,
             Work::Begun(begun) => take_up(context, scheduler, turn.folder, *begun, &mut record).await,
+            Work::Anew(job, render) => {
+                remove_lost(context, scheduler, Arc::new(*job), &mut record).await;
+                prepare(context, scheduler, Fresh { folder: turn.folder, render }, &mut record).await
+            }
         }
     });
     let end = match ready.await {
@@ -195,8 +199,7 @@ async fn take_up(
     context.emit(Event::Begun { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: clock::now() });
     let job = Arc::new(job);
     if !launched {
-        let lost = InFlight { case: Arc::clone(&record.name), job: Arc::clone(&job) };
-        Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
+        remove_lost(context, scheduler, Arc::clone(&job), record).await;
     }
     let work = {
         let (context, job, name) = (Arc::clone(context), Arc::clone(&job), Arc::clone(&record.name));
@@ -213,6 +216,12 @@ async fn take_up(
     let taken = spawn_blocking(work).await.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
     let stands = taken.map_err(|error: PlacesError| End::infra(Phase::Plan, chain(&error)))?;
     Ok(Ready { folder, job, rules: Arc::new(rules), limits, stands })
+}
+
+/// Removes what a process that is gone may have launched.
+async fn remove_lost(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: Arc<Job>, record: &mut Record) {
+    let lost = InFlight { case: Arc::clone(&record.name), job };
+    Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
 }
 
 /// All mistakes in one sentence.

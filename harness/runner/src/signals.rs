@@ -1,6 +1,6 @@
 //! Ctrl-C, TERM and HUP: the first ends the session in order, the second at once.
 
-use crate::engine::{Engine, InFlight};
+use crate::engine::Engine;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -44,14 +44,13 @@ impl Signals {
         }
     }
 
-    /// The first signal cancels `engine`; at the second this returns, with everything that may be left behind. The
-    /// caller then prints it and leaves at once. Dropped when the session ends before that. A HUP is never the second: a
+    /// The first signal cancels `engine`; at the second this returns. The caller then prints what may be left behind and
+    /// leaves at once. Dropped when the session ends before that. A HUP is never the second: a
     /// terminal that goes away sends several, and nobody is there to be impatient.
-    pub async fn supervise(mut self, engine: Engine) -> Vec<InFlight> {
+    pub async fn supervise(mut self, engine: Engine) {
         let name = self.next().await;
         engine.cancel(format!("interrupted by {name}"));
         while self.next().await == HANGUP {}
-        engine.in_flight()
     }
 }
 

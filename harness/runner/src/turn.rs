@@ -47,6 +47,8 @@ pub enum Work {
     Fresh(Render),
     /// Another process planned it, and perhaps launched it, and is gone.
     Begun(Box<Begun>),
+    /// The same, on what is gone as well: nothing that may have been launched of it is left when it is rendered anew.
+    Anew(Box<Job>, Render),
 }
 
 /// A case as the store remembers it.
@@ -78,13 +80,32 @@ impl Turn {
                 let case = case.clone();
                 Arc::new(move || case.about())
             },
-            work: Work::Fresh(Box::new(move |facts| {
-                let mut rendered = case.render(facts)?;
-                adjustments.apply(&mut rendered);
-                Ok(rendered)
-            })),
+            work: Work::Fresh(render(case, adjustments)),
         }
     }
+
+    /// A turn that another process began and did not launch, as an attempt at `case` that is rendered anew.
+    #[must_use]
+    pub fn anew(self, case: &TestCase, adjustments: &Arc<Adjustments>) -> Self {
+        let work = match self.work {
+            Work::Begun(begun) => Work::Anew(Box::new(begun.job), render(case.clone(), Arc::clone(adjustments))),
+            work => work,
+        };
+        Self { work, ..self }
+    }
+
+    /// Whether it needs no other case any more: it runs, or did.
+    pub fn is_launched(&self) -> bool {
+        matches!(&self.work, Work::Begun(begun) if begun.launched)
+    }
+}
+
+fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
+    Box::new(move |facts| {
+        let mut rendered = case.render(facts)?;
+        adjustments.apply(&mut rendered);
+        Ok(rendered)
+    })
 }
 
 impl From<TestCase> for Turn {

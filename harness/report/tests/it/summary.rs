@@ -1,8 +1,12 @@
 //! The end of a session.
 
-use crate::sample::{after, colored, screen, with, with_only};
+use crate::sample::{after, case, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
-use muster_report::summary::{leftovers, summary};
+use muster_core::result::{CaseResult, Outcome, Phase};
+use muster_report::{
+    Results,
+    summary::{kept, leftovers, summary},
+};
 
 #[test]
 fn a_summary_counts_outcomes_and_time() {
@@ -29,4 +33,26 @@ fn what_was_left_behind_is_named() {
           pod eidf095ns/rfm-kqjzmvxa-0: kubectl -n eidf095ns delete pod rfm-kqjzmvxa-0
     ");
     assert_eq!(with_only(&["nbody"], |results| leftovers(results, &screen(80))), "");
+}
+
+#[test]
+fn what_others_were_given_and_is_kept_is_named_up_to_a_number() {
+    let of = |count: usize| {
+        let kept_case = |n: usize| CaseResult {
+            delete: vec![format!("rm -r /stage/build{n}")],
+            ..case(&format!("build{n}"), &[], Outcome::Pass, Phase::Sanity)
+        };
+        let mut cases: Vec<_> = (0..count).map(kept_case).collect();
+        cases.push(CaseResult { delete: vec!["rm -r /stage/bad".into()], ..case("bad", &[], Outcome::Abort, Phase::Run) });
+        kept(&Results::new(&session(), &cases), &screen(80))
+    };
+    assert_eq!(of(0), "");
+    assert_snapshot!(of(2), @"
+    KEPT: what 2 cases left for others that did not pass
+      build0 /748d9462 @eidf:gpu-service+default
+          rm -r /stage/build0
+      build1 /6a6203f8 @eidf:gpu-service+default
+          rm -r /stage/build1
+    ");
+    assert!(of(12).ends_with("  ... and 2 more: see `delete` in the run report\n"));
 }

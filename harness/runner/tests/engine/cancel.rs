@@ -149,7 +149,8 @@ async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     sleep(Duration::from_millis(50)).await;
     assert!(!supervised.is_finished());
     raise(Signal::INT);
-    let left = supervised.await.expect("no panic");
+    supervised.await.expect("no panic");
+    let left = bench.engine.in_flight();
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].case.display, "a");
     assert!(bench.drain().contains(&"cancelling: interrupted by SIGTERM".to_owned()));

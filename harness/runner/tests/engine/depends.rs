@@ -189,7 +189,8 @@ async fn a_case_of_another_session_is_counted_on_as_long_as_what_it_left_is_ther
     bench.engine.finish().await;
     for is_there in [true, false] {
         if !is_there {
-            std::fs::remove_dir_all(stage(&bench, "build")).unwrap();
+            // Somebody who was killed had begun to tear it down.
+            std::fs::write(stage(&bench, "build").join(".torn-down"), "").unwrap();
         }
         let heir = Bench::new().await;
         heir.engine.recall(Arc::clone(&before[0]));
@@ -288,6 +289,32 @@ async fn after_an_interrupt_what_was_built_is_still_torn_down() {
     bench.engine.finish().await;
     bench.engine.end().await.expect("an end");
     assert_eq!((bench.fake.created(), bench.left().await), (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_interrupt_what_stays_is_named_with_how_to_remove_it() {
+    let bench = Bench::new().await;
+    let torn = Case { teardown: Some(takes(10)), ..case("torn", takes(10)) };
+    let stuck = Case { teardown: Some(fails(10)), ..case("stuck", takes(10)) };
+    let user = Case { max_jobs: 8, ..case("user", takes(60_000)).after(&["build", "torn", "stuck"]) };
+    let results = bench.engine.submit_all([case("build", takes(10)), torn, stuck, user].map(Case::turn));
+    sleep(Duration::from_millis(500)).await;
+    let standing = |bench: &Bench| bench.engine.standing().iter().map(|case| case.name.display.clone()).collect::<Vec<_>>();
+    assert_eq!(standing(&bench), ["build", "torn", "stuck"], "what a second signal would leave");
+    bench.engine.cancel("Ctrl-C");
+    for result in results {
+        result.await.expect("a result");
+    }
+    bench.engine.finish().await;
+    bench.engine.end().await.expect("an end");
+    assert_eq!(standing(&bench), [""; 0]);
+    let kept = bench.engine.kept().await;
+    let kept: Vec<_> =
+        kept.iter().map(|case| bench.relative(&format!("{}: {}", case.name.display, case.delete.join("; ")))).collect();
+    insta::assert_snapshot!(kept.join("\n"), @"
+    build: rm -r /stage/test/p/default/build_0123456789abcdef
+    stuck: rm -r /stage/test/p/default/stuck_0123456789abcdef; rm -r /stage/test/p/default/stuck_0123456789abcdef.teardown
+    ");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,125 @@
+//! Two sessions on one root, what a pass keeps, and what is never followed.
+
+use super::*;
+use tempfile::TempDir;
+
+fn name() -> CaseName {
+    let part = |text: &str| text.to_owned();
+    CaseName {
+        display: part("case"),
+        check: part("case"),
+        hash: part("01234567"),
+        system: part("s"),
+        partition: part("p"),
+        environ: part("e"),
+        hidden: String::new(),
+    }
+}
+
+/// A folder, and the two roots in it.
+fn roots() -> (TempDir, PathBuf, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let (stage, output) = (folder.path().join("stage"), folder.path().join("output"));
+    (folder, stage, output)
+}
+
+fn identifier() -> Identifier {
+    Identifier::parse("kqzvwxyz").unwrap()
+}
+
+#[test]
+fn a_session_beside_another_has_folders_of_its_own() {
+    let (_folder, stage, output) = roots();
+    let (case, identifier) = (name(), identifier());
+    let leaf = |places: &Places, number| {
+        let attempt = Attempt { case: &case, folder: "case_1", number, identifier: &identifier };
+        places.stage_of(attempt).strip_prefix(stage.join("s/p/e")).unwrap().display().to_string()
+    };
+    let first = Places::open(&stage, &output).unwrap();
+    let second = Places::open(&stage, &output).unwrap();
+    assert_eq!([leaf(&first, 1), leaf(&first, 2)], ["case_1", "case_1.2"]);
+    assert_eq!([leaf(&second, 1), leaf(&second, 2)], ["case_1.kqzvwxyz", "case_1.2.kqzvwxyz"]);
+    drop(first);
+    assert_eq!(leaf(&Places::open(&stage, &output).unwrap(), 1), "case_1");
+}
+
+#[test]
+fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
+    let (_folder, stage, output) = roots();
+    let places = Places::open(&stage, &output).unwrap();
+    let (case, identifier) = (name(), identifier());
+    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = places.stage_of(attempt);
+    for round in ["first", "again"] {
+        places.create(&path).unwrap();
+        fs::create_dir_all(path.join("deep/er")).unwrap();
+        for file in KEPT.iter().chain(&["core.1", ".hidden", "deep/er/data"]) {
+            fs::write(path.join(file), round).unwrap();
+        }
+        let kept = places.keep(&path, attempt).unwrap();
+        assert_eq!(kept, output.join("s/p/e/case_1"));
+        let mut found: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        found.sort();
+        assert_eq!(found, [SECTIONS, EXIT_FILE, LOG_FILE, SCRIPT_FILE], "{round}");
+        assert!(KEPT.iter().all(|file| fs::read_to_string(kept.join(file)).unwrap() == round), "{round}");
+        assert!(!path.exists(), "{round}");
+        assert_eq!(fs::read_dir(kept.parent().unwrap()).unwrap().count(), 1, "{round}");
+    }
+}
+
+#[test]
+fn a_pass_may_leave_its_stage_folder_as_it_is() {
+    let (_folder, stage, output) = roots();
+    let places = Places::open(&stage, &output).unwrap().keeping_stages(true);
+    let (case, identifier) = (name(), identifier());
+    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = places.stage_of(attempt);
+    places.create(&path).unwrap();
+    for file in [LOG_FILE, "data"] {
+        fs::write(path.join(file), file).unwrap();
+    }
+    let kept = places.keep(&path, attempt).unwrap();
+    assert!(kept.join(LOG_FILE).exists() && !kept.join("data").exists());
+    assert!(path.join(LOG_FILE).exists() && path.join("data").exists());
+}
+
+#[test]
+fn a_link_in_the_place_of_a_folder_is_not_followed() {
+    let (folder, stage, output) = roots();
+    let places = Places::open(&stage, &output).unwrap();
+    let (case, identifier) = (name(), identifier());
+    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = places.stage_of(attempt);
+    let precious = folder.path().join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "keep me").unwrap();
+    places.create(&path).unwrap();
+    fs::remove_dir(&path).unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    assert!(matches!(places.keep(&path, attempt), Err(PlacesError::Remove { .. })));
+    assert!(precious.join("file").exists() && !output.join("s").exists());
+}
+
+#[test]
+fn a_name_cannot_lead_out_of_a_root() {
+    for (name, safe) in [("../../escape", "_.._.._escape"), ("", "_"), (".", "_."), ("a/b\n", "a_b_")] {
+        assert_eq!(component(name), safe, "{name:?}");
+    }
+}
+
+#[test]
+fn nothing_outside_the_stage_root_is_renamed_or_removed() {
+    let (folder, stage, output) = roots();
+    let places = Places::open(&stage, &output).unwrap();
+    let elsewhere = folder.path().join("elsewhere/build");
+    fs::create_dir_all(&elsewhere).unwrap();
+    assert!(matches!(places.tear_down(&elsewhere), Err(PlacesError::Outside { .. })));
+    assert!(elsewhere.is_dir());
+    let within = stage.join("s/build");
+    fs::create_dir_all(&within).unwrap();
+    assert!(is_there(&within));
+    Places::give_up(&within).unwrap();
+    assert!(!is_there(&within) && within.is_dir());
+    places.tear_down(&within).unwrap();
+    assert_eq!(fs::read_dir(stage.join("s")).unwrap().count(), 0);
+}
