@@ -7,8 +7,7 @@
 use crate::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
     extends::{self, Library},
-    reference_file,
-    staging,
+    reference_file, staging,
     yaml::{self, Node},
 };
 use std::{

@@ -42,6 +42,7 @@ mod tests {
 
     #[test]
     fn what_is_gone_runs_again_with_what_it_needs_and_what_is_there_does_not() {
+        let wanted = [need("a"), need("a")];
         // a needs b and c, b needs d, c needs e.
         let needs = HashMap::from([("a", vec![need("b"), need("c")]), ("b", vec![need("d")]), ("c", vec![need("e")])]);
         let needs_of = |name: &CaseName| needs.get(&*name.check).map(Vec::as_slice).unwrap_or_default();
@@ -53,7 +54,6 @@ mod tests {
             (&["b", "c", "d", "e"], &[]),
         ];
         for (gone, expected) in rows {
-            let wanted = [need("a"), need("a")];
             let anew = needed_anew(&wanted, needs_of, |name| gone.contains(&&*name.check));
             assert_eq!(anew.iter().map(|name| &*name.check).collect::<Vec<_>>(), expected, "{gone:?}");
         }
