@@ -98,7 +98,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("reruns", cli.rounds.reruns.to_string()),
         ("duration", or_dash(cli.rounds.duration.map(format_duration))),
         ("repeat", or_dash(cli.rounds.repeat.map(|count| count.to_string()))),
-        ("distribute", list(&cli.rounds.distribute)),
+        ("distribute", or_dash(cli.rounds.distribute.as_ref().map(ToString::to_string))),
         ("exec-order", or_dash(cli.rounds.exec_order.map(|order| word(&order)))),
         ("shard", or_dash(cli.rounds.shard.map(|shard| shard.to_string()))),
         ("mode", or_dash(cli.rounds.mode.clone())),

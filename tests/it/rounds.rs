@@ -159,6 +159,32 @@ fn a_case_is_copied_for_each_node_and_runs_nowhere_else() {
 }
 
 #[test]
+fn a_scheduler_that_can_name_its_nodes_does_and_the_others_say_so() {
+    let sandbox = sandbox();
+    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    for flag in ["--distribute", "--distribute=all", "--distribute=idle"] {
+        let ended = muster(&sandbox, &["-n", "good", flag, "-r"]);
+        assert_eq!(ended.code, Some(0), "{flag}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains(&format!("%.nid={here}")), "{flag}: {}", ended.stdout);
+    }
+    sandbox.write("site.yaml", "name: site\npartitions: [{ name: gpu, scheduler: k8s }, { name: play, scheduler: fake }]\n");
+    let pod = "valid_systems: ['site:gpu']\nimage: i\nexecutable: echo\ntime_limit: 1m\nmax_pending_time: 1m\nsanity: []\n";
+    let play = "valid_systems: ['site:play']\nfake: {}\nsanity: []\n";
+    sandbox.write("check.yaml", &format!("name: pod\n{pod}---\nname: play\n{play}"));
+    let rows = [("pod", "idle"), ("play", "avail"), ("pod", "idle|alloc")];
+    let said = rows.map(|(name, state)| {
+        let ended = muster(&sandbox, &["-r", "-n", name, &format!("--distribute={state}"), "--db", "r.db"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        ended.stderr.lines().next().unwrap_or_default().to_owned()
+    });
+    assert_snapshot!(said.join("\n"), @"
+    error: --distribute=idle: Kubernetes does not say of a node that nothing runs on it (partition gpu): take the nodes that take pods, with --distribute=avail
+    error: --distribute: `fake` cannot name the nodes of partition play: name them, as in --distribute node-1,node-2
+    error: invalid value 'idle|alloc' for '--distribute [<NODES>]': `idle|alloc` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
+    ");
+}
+
+#[test]
 fn maxfail_is_of_each_round() {
     let sandbox = sandbox();
     let all_fail = "name: fails\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nexecutable: 'false'\nsanity: []\n";

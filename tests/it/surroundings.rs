@@ -2,6 +2,7 @@
 
 use crate::{common::eventually, sandbox::Sandbox};
 use insta::assert_snapshot;
+use muster_report::style::sanitize;
 use std::{
     fmt::Write,
     fs,
@@ -113,6 +114,46 @@ fn a_session_outlives_its_terminal() {
     drop(reader);
     assert_eq!(child.wait().expect("ends").code(), Some(0));
     assert_eq!(sandbox.read("report.json").matches("\"pass\"").count(), 4);
+}
+
+/// The widths of the lines of each picture of the live view in which something runs, in order.
+fn pictures(screen: &str) -> Vec<Vec<usize>> {
+    let drawn = screen.split("\x1b[?2026l").filter_map(|update| update.rsplit_once("\x1b[J").map(|(_, drawn)| drawn));
+    let lines = |drawn: &str| {
+        let first = drawn.lines().position(|line| line.contains(['⠋', '⠙', '⠸', '⠴', '⠦', '⠇']))?;
+        Some(drawn.lines().skip(first).map(|line| sanitize(line.trim_matches('\r')).chars().count()).collect())
+    };
+    drawn.filter_map(lines).collect()
+}
+
+#[test]
+fn the_live_view_follows_its_terminal_when_that_is_resized() {
+    use rustix::termios::{Winsize, tcsetwinsize};
+    let size = |columns, rows| Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let sandbox = Sandbox::with_check(&GOOD.replace("sleep 0.1", "sleep 3"));
+    let (ours, theirs) = terminal();
+    tcsetwinsize(&ours, size(100, 40)).expect("a size");
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]);
+    command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("COLUMNS");
+    command.stdin(theirs()).stdout(theirs()).stderr(theirs());
+    let mut child = command.spawn().expect("runs");
+    drop((command, theirs));
+    let mut seen = Vec::new();
+    let mut reader = BufReader::new(ours.try_clone().expect("a handle"));
+    let is_wide = |seen: &[u8]| pictures(&String::from_utf8_lossy(seen)).iter().flatten().any(|width| (50..100).contains(width));
+    while !is_wide(&seen) {
+        assert_ne!(reader.read_until(b'm', &mut seen).expect("lives"), 0);
+    }
+    tcsetwinsize(&ours, size(50, 10)).expect("a size");
+    seen.clear();
+    // The other end is gone when the program is.
+    while let Ok(1..) = reader.read_until(b'm', &mut seen) {}
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+    let after = pictures(&String::from_utf8_lossy(&seen));
+    // One may have been drawn while it was resized.
+    let drawn = &after[1..];
+    assert!(drawn.len() > 3, "{after:?}");
+    assert!(drawn.iter().all(|lines| lines.len() <= 5 && lines.iter().all(|width| *width < 50)), "{drawn:?}");
 }
 
 #[cfg(target_os = "linux")]

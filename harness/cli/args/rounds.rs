@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use muster_core::{
     adjust::SchedOption,
+    distribute::Distribute,
     order::{Order, Shard},
     rounds::{Policy, Threshold},
     time::parse_duration,
@@ -34,9 +35,9 @@ pub struct Rounds {
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
     pub shard: Option<Shard>,
-    /// Make a copy of every case for each of these nodes, which runs there and nowhere else
-    #[arg(long, value_name = "NODE", value_delimiter = ',', help_heading = "Rounds")]
-    pub distribute: Vec<String>,
+    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or all, avail, idle [default: avail]
+    #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "avail", value_parser = Distribute::parse, help_heading = "Rounds")]
+    pub distribute: Option<Distribute>,
     /// Options that the site file keeps under this name; what is typed comes after them
     #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
     pub mode: Option<String>,

@@ -61,7 +61,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         terminal.note("the check files have mistakes by now: only what was begun is finished");
         Vec::new()
     } else {
-        run::lined_up(&parsed.cli, std::mem::take(&mut selection.cases), &id)
+        run::lined_up(&parsed.cli, std::mem::take(&mut selection.cases), &id, &runtime)?
     };
     let partitions = past.begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
     let wired = wire::schedulers(partitions.chain(run::partitions(&cases, &adjustments)))?;

@@ -8,6 +8,7 @@ pub mod config;
 pub mod convert;
 mod course;
 pub mod daemons;
+mod distribute;
 pub mod dry_run;
 pub mod k8s;
 pub mod kernel;

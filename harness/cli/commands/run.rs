@@ -8,7 +8,7 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        k8s, list, restore,
+        distribute, k8s, list, restore,
     },
     quarantine, rehearse,
     selection::{self, Depth, Selection},
@@ -27,11 +27,8 @@ use muster_core::{
     test_case::TestCase,
 };
 use muster_runner::{clock, identifier, runtime};
-use std::{
-    collections::{HashMap, HashSet},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use tokio::runtime::Runtime;
 
 /// Runs the selection. The exit code is that of [`muster_core::rounds::exit_code`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
@@ -66,11 +63,11 @@ pub(super) fn selected(
     }
     let mut session = session(cli, policy, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
-    let mut cases = lined_up(cli, std::mem::take(&mut selection.cases), &session.id);
+    let runtime = runtime::build().context("start the runtime")?;
+    let mut cases = lined_up(cli, std::mem::take(&mut selection.cases), &session.id, &runtime)?;
     if cases.is_empty() {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
     }
-    let runtime = runtime::build().context("start the runtime")?;
     let before = match &cli.rounds.restore_session {
         Some(named) => restore::restore(cli, named, &mut cases, &runtime, terminal)?,
         None => Vec::new(),
@@ -107,23 +104,30 @@ pub(super) fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(
 }
 
 /// This invocation's share of the cases, copied and in order.
-pub(super) fn lined_up(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId) -> Vec<TestCase> {
+///
+/// # Errors
+/// Nodes that nobody can name.
+pub(super) fn lined_up(
+    cli: &Cli,
+    mut cases: Vec<TestCase>,
+    session: &SessionId,
+    runtime: &Runtime,
+) -> anyhow::Result<Vec<TestCase>> {
     if let Some(shard) = cli.rounds.shard {
         let names: Vec<_> = cases.iter().map(|case| &*case.name).collect();
         let mut takes = shard.takes(&names, &together(&cases)).into_iter();
         cases.retain(|_| takes.next().unwrap_or(false));
     }
-    if !cli.rounds.distribute.is_empty() {
-        cases = copied(&cases, |case, once| cli.rounds.distribute.iter().map(|node| case.on(node, once)).collect());
+    if let Some(wanted) = &cli.rounds.distribute {
+        cases = distribute::distributed(&cases, wanted, runtime)?;
     }
     if let Some(copies) = cli.rounds.repeat {
-        let copy = |case: &TestCase, once: &_| (0..copies).map(|n| case.copy(&format!("%.repeat_no={n}"), once)).collect();
-        cases = copied(&cases, copy);
+        cases = distribute::repeated(&cases, copies);
     }
     if let Some(order) = cli.rounds.exec_order {
         Order::from(order).sort(&mut cases, &session.0);
     }
-    cases
+    Ok(cases)
 }
 
 /// The places of cases and of those that they need: a share holds both or neither.
@@ -134,13 +138,6 @@ fn together(cases: &[TestCase]) -> Vec<(usize, usize)> {
         needs.map(|need| (at, *need)).collect::<Vec<_>>()
     };
     cases.iter().enumerate().flat_map(of).collect()
-}
-
-/// Several copies of each case, but for what is there once.
-fn copied(cases: &[TestCase], copies: impl Fn(&TestCase, &HashSet<Arc<CaseName>>) -> Vec<TestCase>) -> Vec<TestCase> {
-    let once = TestCase::once(cases);
-    let of = |case: &TestCase| if once.contains(&case.name) { vec![case.clone()] } else { copies(case, &once) };
-    cases.iter().flat_map(of).collect()
 }
 
 fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {

@@ -15,6 +15,7 @@ pub mod check_file;
 pub mod decode;
 pub mod dependencies;
 pub mod diagnostic;
+pub mod distribute;
 pub mod error;
 mod exclude;
 pub mod expr;

@@ -23,6 +23,7 @@ mod launch;
 mod lease;
 pub mod logs;
 pub mod manifest;
+pub mod nodes;
 pub mod observed;
 pub mod plan;
 pub mod policy;

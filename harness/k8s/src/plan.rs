@@ -18,6 +18,7 @@ use crate::{
     manifest::{self, Document, Mark, Renames},
     policy::Subject,
 };
+pub(crate) use adapt::HOSTNAME_LABEL;
 use muster_core::{
     Value,
     diagnostic::Diagnostic,

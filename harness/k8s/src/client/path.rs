@@ -4,7 +4,8 @@ use crate::handle::Resource;
 use std::fmt::Write;
 
 /// Kinds that every server has: no need to ask for their plural.
-const BUILT_IN: [(&str, &str, &str); 18] = [
+const BUILT_IN: [(&str, &str, &str); 19] = [
+    ("", "Node", "nodes"),
     ("", "Pod", "pods"),
     ("", "ConfigMap", "configmaps"),
     ("", "Secret", "secrets"),
@@ -42,7 +43,9 @@ pub(super) fn version(resource: &Resource) -> String {
 /// All objects of a kind in a namespace, one of them, or a part of one.
 pub(super) fn objects(resource: &Resource, namespace: &str, name: Option<&str>, part: Option<&str>) -> String {
     let plural = resource.plural.as_deref().unwrap_or_default();
-    let mut path = format!("{}/namespaces/{}/{plural}", version(resource), encoded(namespace));
+    // The only kind without a namespace that is ever asked for.
+    let namespace = if plural == "nodes" { String::new() } else { format!("/namespaces/{}", encoded(namespace)) };
+    let mut path = format!("{}{namespace}/{plural}", version(resource));
     for step in [name, part].into_iter().flatten() {
         let _ = write!(path, "/{}", encoded(step));
     }
@@ -88,6 +91,7 @@ mod tests {
         let rows = [
             (known("v1", "Pod"), None, None, "/api/v1/namespaces/n/pods"),
             (known("v1", "Pod"), Some("x"), Some("log"), "/api/v1/namespaces/n/pods/x/log"),
+            (known("v1", "Node"), None, None, "/api/v1/nodes"),
             (known("batch/v1", "Job"), Some("../x"), None, "/apis/batch/v1/namespaces/n/jobs/..%2Fx"),
             (custom, Some("x"), None, "/apis/graphcore.ai/v1alpha1/namespaces/n/ipujobs/x"),
         ];

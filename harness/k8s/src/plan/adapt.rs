@@ -20,7 +20,7 @@ const SLACK: Duration = Duration::from_mins(5);
 /// What is over stays at least so long: its logs are read, and its verdict is seen.
 const TTL: Duration = Duration::from_hours(1);
 /// Every node has it, with its name as a rule.
-const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// Adapts all documents, the workload at `main` above all. Returns the notes.
 pub(super) fn adapt(
