@@ -67,6 +67,11 @@ fn texts() -> Vec<(&'static str, String)> {
             "two references that tie",
             "sanity: []\nparameters: { n: [1] }\nexecutable_opts: ['${{ n }}']\nperf_variables: { p: { pattern: a } }\nreference:\n  - { with: { n: 1 }, values: { p: [1, 0, 0] } }\n  - { system: '*', with: { n: 1 }, values: { p: [2, 0, 0] } }\n",
         ),
+        ("a module without a name", "sanity: []\nmodules: ['']\n"),
+        ("a module of a version apart", "sanity: []\nmodules: [{ name: gcc, version: '12' }]\n"),
+        ("a container beside an executable", "sanity: []\ncontainer_platform: { type: podman, image: box }\n"),
+        ("a container of an unknown kind", "sanity: []\ncontainer_platform: { type: pdoman, image: box }\n"),
+        ("a mount point of one path", "sanity: []\ncontainer_platform: { mount_points: [/data] }\n"),
         ("a file of references that is not there", "sanity: []\nreference: refs.yaml#stream\n"),
         ("a key of references without a file", "sanity: []\nreference: '#stream'\n"),
         ("a parameter nobody declares", "sanity: []\nwhen: [{ with: { n: 1 }, skip: no }]\n"),
@@ -223,6 +228,12 @@ fn the_same_mistakes_in_a_site_file_are_told_alike() {
         ("a bad host name", "name: s\nhostnames: ['(']\npartitions: [{ name: p, scheduler: local }]\n"),
         ("a placeholder", "name: ${{ s }}\npartitions: [{ name: p, scheduler: local }]\n"),
         ("an alias bomb", "name: &a [*a]\n"),
+        ("modules that nobody loads", "name: s\npartitions: [{ name: p, scheduler: local, modules: gcc }]\n"),
+        ("an unknown system of modules", "name: s\nmodules_system: lmodd\npartitions: [{ name: p, scheduler: local }]\n"),
+        (
+            "a platform without a type",
+            "name: s\npartitions: [{ name: p, scheduler: local, container_platforms: [{ name: podman }] }]\n",
+        ),
         ("nothing", ""),
     ] {
         let sandbox = Sandbox::with_check(&format!("{HEAD}{SANITY}"));

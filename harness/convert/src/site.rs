@@ -82,6 +82,7 @@ impl Reader<'_> {
         let path = [Step::Key("systems"), Step::At(at)];
         let mut entries = vec![("name".to_owned(), Value::text(&*name))];
         entries.extend(copied(system, &["descr", "hostnames", "extras"]));
+        entries.extend(copied(system, &["modules_system", "modules"]));
         self.drop_all(system, &path, &SYSTEM);
         if let Some(variables) = env_vars(system) {
             entries.push(("env_vars".to_owned(), variables));
@@ -98,6 +99,11 @@ impl Reader<'_> {
         if !environments.is_empty() {
             entries.push(("environments".to_owned(), Value::List(environments)));
         }
+        // Where nothing is said, ReFrame loads nothing.
+        if entries.iter().all(|(key, _)| key != "modules_system") && entries.iter().any(|(key, value)| names_modules(key, value))
+        {
+            entries.insert(1, ("modules_system".to_owned(), Value::text("nomod")));
+        }
         Some(Site { name, entries })
     }
 
@@ -113,9 +119,15 @@ impl Reader<'_> {
         let mut entries = vec![("name".to_owned(), Value::Str(name))];
         entries.extend(copied(partition, &["descr"]));
         entries.push(("scheduler".to_owned(), Value::Str(scheduler)));
-        entries.extend(copied(partition, &["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds"]));
+        entries
+            .extend(copied(partition, &["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds", "modules"]));
         if let Some(variables) = env_vars(partition) {
             entries.push(("env_vars".to_owned(), variables));
+        }
+        let platforms: Vec<Value> =
+            get(partition, "container_platforms").map(items).unwrap_or_default().iter().map(platform).collect();
+        if !platforms.is_empty() {
+            entries.push(("container_platforms".to_owned(), Value::List(platforms)));
         }
         if let Some(processor) = get(partition, "processor").and_then(processor) {
             entries.push(("processor".to_owned(), processor));
@@ -190,7 +202,7 @@ impl Reader<'_> {
                 variables.push((Value::text(variable), Value::Str(value)));
             }
         }
-        entries.extend(copied(environment, &["features", "extras", "prepare_cmds"]));
+        entries.extend(copied(environment, &["features", "extras", "prepare_cmds", "modules"]));
         if !variables.is_empty() {
             entries.push(("env_vars".to_owned(), Value::Dict(variables)));
         }
@@ -209,8 +221,26 @@ impl Reader<'_> {
     }
 }
 
-const SYSTEM: [(&str, &str); 8] = [
-    ("modules", "load them in `prepare_cmds` of the partitions"),
+/// Whether something of the site loads modules.
+fn names_modules(key: &str, value: &Value) -> bool {
+    let within = |value: &Value| match value {
+        Value::Dict(entries) => entries.iter().any(|(key, value)| names_modules(key.as_str().unwrap_or_default(), value)),
+        _ => false,
+    };
+    key == "modules" || within(value) || value.items().is_some_and(|items| items.iter().any(within))
+}
+
+/// One of `container_platforms`.
+fn platform(of: &Value) -> Value {
+    let mut entries = Vec::new();
+    entries.extend(text(of, "type").map(|name| ("type".to_owned(), Value::Str(name.to_lowercase()))));
+    entries.extend(copied(of, &["modules"]));
+    entries.extend(env_vars(of).map(|variables| ("env_vars".to_owned(), variables)));
+    entries.extend(copied(of, &["default"]));
+    as_map(entries)
+}
+
+const SYSTEM: [(&str, &str); 7] = [
     ("prefix", "say it with `--prefix`"),
     ("stagedir", "say it with `--stage`"),
     ("outputdir", "say it with `--output`"),
@@ -220,16 +250,13 @@ const SYSTEM: [(&str, &str); 8] = [
     ("prepare_cmds", "write `prepare_cmds` in the partitions"),
 ];
 
-const PARTITION: [(&str, &str); 5] = [
+const PARTITION: [(&str, &str); 3] = [
     ("access", "the scheduler or manifest says this"),
     ("resources", "the scheduler or manifest says this; if checks select by it, write its name into `features`"),
-    ("modules", "load them in `prepare_cmds`: `module load NAME`"),
-    ("container_platforms", "name the container's command line in the check"),
     ("sched_options", "`sched_options` are those of Muster's own schedulers"),
 ];
 
-const ENVIRONMENT: [(&str, &str); 2] =
-    [("modules", "load them in `prepare_cmds`: `module load NAME`"), ("resources", "the scheduler or manifest says this")];
+const ENVIRONMENT: [(&str, &str); 1] = [("resources", "the scheduler or manifest says this")];
 
 /// Compilers and flags as the variables that builds read.
 const COMPILERS: [(&str, &str); 9] = [

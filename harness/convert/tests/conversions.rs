@@ -108,6 +108,12 @@ fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
 }
 
 #[test]
+fn modules_and_containers_are_carried_over() {
+    let conversion = convert(&sources("modules"), &Beside(testdata("modules")));
+    insta::assert_snapshot!("modules", shown(&conversion));
+}
+
+#[test]
 fn what_cannot_be_carried_over_is_told_line_by_line() {
     let conversion = convert(&sources("refused"), &Beside(testdata("refused")));
     insta::assert_snapshot!("refused", shown(&conversion));

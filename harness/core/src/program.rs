@@ -6,12 +6,14 @@
 use crate::{
     Value,
     check_file::CheckFile,
+    container::{self, Container, Platform},
     decode::OneOrMany,
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
-    script::Script,
+    modules,
+    script::{Preparation, Script},
     shell,
-    site::{Partition, SchedulerKind},
+    site::{ContainerPlatform, Partition, SchedulerKind},
     template,
     test_case::TestCase,
     workload::Program,
@@ -53,7 +55,7 @@ pub fn teardown(
             // It has a folder of its own, so that what it prints does not mix with what the case has printed.
             let there = format!("cd {}", shell::quote(&stage.to_string_lossy()));
             let commands: Vec<String> = std::iter::once(there).chain(commands.iter().cloned()).collect();
-            Some(Program::Script { text: script(&commands)?, pass_env: case.place.partition.pass_env.clone() })
+            Some(Program::Script { text: script(&commands)?, pass_env: pass_env(&case.place.partition) })
         }
         SchedulerKind::Fake => Some(Program::Play(Value::Object(serde_json::Map::new()))),
         SchedulerKind::K8s | SchedulerKind::Ipu if file.image.is_some() && file.k8s_config.is_none() => {
@@ -79,7 +81,7 @@ struct Building<'a> {
 impl Building<'_> {
     fn local(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
         self.needs(self.has_payload(), "an `executable` or a `command`", diagnostics)?;
-        Some(Program::Script { text: self.script(diagnostics)?, pass_env: self.case.place.partition.pass_env.clone() })
+        Some(Program::Script { text: self.script(diagnostics)?, pass_env: pass_env(&self.case.place.partition) })
     }
 
     fn fake(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
@@ -97,6 +99,7 @@ impl Building<'_> {
     }
 
     fn objects(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
+        self.refuse_what_needs_a_script(diagnostics)?;
         let env_vars = self.env_vars();
         let patch = self.tree.get("k8s_patch").filter(|patch| !patch.is_null());
         let patch = patch.map(|patch| value(patch, diagnostics)).map_or(Some(None), |patch| patch.map(Some));
@@ -116,13 +119,36 @@ impl Building<'_> {
         })
     }
 
+    /// What a manifest has no place for, and what a container cannot do within another.
+    fn refuse_what_needs_a_script(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let (check, kind) = (&self.case.check, self.case.place.partition.scheduler);
+        let mut refuse = |key: &str, message: String, hint: &str| {
+            let span = self.tree.get(key).map_or(check.span, Node::place);
+            diagnostics.push(Diagnostic::error(span, message).hint(hint));
+            None
+        };
+        if self.image().is_some() {
+            let message = format!(
+                "`container_platform` of `{}` has nothing to run it on `{kind}`, where all jobs are containers",
+                check.name
+            );
+            return refuse("container_platform", message, "write `image` or `k8s_config` for this partition, under `when`");
+        }
+        if self.file.k8s_config.is_some() && self.file.modules.as_ref().is_some_and(|modules| !modules.is_empty()) {
+            let message = format!("`modules` of `{}` have no script to be loaded in: its manifest says what runs", check.name);
+            return refuse("modules", message, "load them in the container's own command, or write `image` and `executable`");
+        }
+        Some(())
+    }
+
     /// Whether nothing runs before or after the command.
     fn is_bare(&self) -> bool {
         let own = [&self.file.prerun_cmds, &self.file.postrun_cmds];
         let place = &self.case.place;
         own.iter().all(|list| list.as_ref().is_none_or(|list| list.0.is_empty()))
-            && place.partition.prepare_cmds.is_empty()
-            && place.environ.prepare_cmds.is_empty()
+            && self.file.modules.as_ref().is_none_or(|modules| modules.0.is_empty())
+            && [&place.partition.prepare_cmds, &place.environ.prepare_cmds].iter().all(|commands| commands.is_empty())
+            && [&place.partition.modules, &place.environ.modules].iter().all(|modules| modules.is_empty())
     }
 
     /// The manifest's documents with their placeholders filled in. An inline one was filled in with the check.
@@ -144,7 +170,12 @@ impl Building<'_> {
     }
 
     fn has_payload(&self) -> bool {
-        self.file.executable.is_some() || self.file.command.is_some()
+        self.file.executable.is_some() || self.file.command.is_some() || self.image().is_some()
+    }
+
+    /// The image of `container_platform`.
+    fn image(&self) -> Option<&str> {
+        self.file.container_platform.as_ref()?.image.as_deref()
     }
 
     /// A selected check without what its scheduler needs is a mistake of the file.
@@ -165,32 +196,113 @@ impl Building<'_> {
     }
 
     fn env_vars(&self) -> Vec<(String, String)> {
-        let own = self.file.env_vars.iter().flat_map(|vars| vars.iter()).map(|(name, value)| (name.value.clone(), value.clone()));
         let place = &self.case.place;
-        place.partition.env_vars.iter().chain(&place.environ.env_vars).cloned().chain(own).collect()
+        place.partition.env_vars.iter().chain(&place.environ.env_vars).cloned().chain(self.own_env_vars()).collect()
+    }
+
+    fn own_env_vars(&self) -> Vec<(String, String)> {
+        let own = self.file.env_vars.iter().flat_map(|vars| vars.iter());
+        own.map(|(name, value)| (name.value.clone(), value.clone())).collect()
     }
 
     fn script(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
         let list = |list: &Option<OneOrMany<String>>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
+        let (mut prerun_cmds, options) = (list(&self.file.prerun_cmds), list(&self.file.executable_opts));
+        let postrun_cmds = list(&self.file.postrun_cmds);
+        let Some(container) = self.container() else {
+            let script = Script {
+                prerun_cmds: &prerun_cmds,
+                executable: self.file.executable.as_deref(),
+                executable_opts: &options,
+                command: self.file.command.as_deref(),
+                postrun_cmds: &postrun_cmds,
+                ..Script::default()
+            };
+            return self.scripted(script, diagnostics);
+        };
+        self.refuse_two_programs(diagnostics)?;
+        prerun_cmds.extend(container.pull());
+        let stage = match self.case.place.partition.scheduler {
+            SchedulerKind::Ec2 => "$PWD".to_owned(),
+            _ => container::escaped(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or(".")),
+        };
         let script = Script {
-            prerun_cmds: &list(&self.file.prerun_cmds),
-            executable: self.file.executable.as_deref(),
-            executable_opts: &list(&self.file.executable_opts),
-            command: self.file.command.as_deref(),
-            postrun_cmds: &list(&self.file.postrun_cmds),
+            requires: Some(container.platform.program()),
+            prerun_cmds: &prerun_cmds,
+            executable: Some(&container.run(&stage)),
+            postrun_cmds: &postrun_cmds,
             ..Script::default()
         };
         self.scripted(script, diagnostics)
     }
 
+    /// ReFrame passes over the executable of a check that runs in a container; nobody would see that.
+    fn refuse_two_programs(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let ignored = ["executable", "executable_opts", "command"];
+        let found = ignored.iter().find_map(|key| Some((key, self.tree.get(key).filter(|node| !node.is_null())?)));
+        let Some((key, node)) = found else { return Some(()) };
+        let message = format!("`{key}` does not run: `{}` runs in a container", self.case.check.name);
+        diagnostics
+            .push(Diagnostic::error(node.place(), message).hint("write what runs there as `command` of `container_platform`"));
+        None
+    }
+
+    /// The container that runs on a machine.
+    fn container(&self) -> Option<Container<'_>> {
+        let platform = platform(self.file, &self.case.place.partition)?;
+        Container::of(self.file.container_platform.as_ref()?, self.tree.get("container_platform")?, platform)
+    }
+
     /// The text of a script, with all that every script of this case has around it.
     fn scripted(&self, script: Script<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
-        let place = &self.case.place;
-        let prepare: Vec<String> = place.partition.prepare_cmds.iter().chain(&place.environ.prepare_cmds).cloned().collect();
-        let in_container = place.partition.scheduler.is_kubernetes();
-        let script = Script { exports: &self.env_vars(), prepare_cmds: &prepare, in_container, ..script };
+        let (partition, environ) = (&self.case.place.partition, &self.case.place.environ);
+        let (modules, env_vars) = (modules::list(self.file.modules.as_ref()), self.own_env_vars());
+        let platform =
+            script.requires.and_then(|_| self.container()).and_then(|container| site_of(partition, container.platform));
+        let platform = platform.map(|site| Preparation { prepare_cmds: &[], modules: &site.modules, exports: &site.env_vars });
+        let preparations = [
+            Preparation { prepare_cmds: &partition.prepare_cmds, modules: &partition.modules, exports: &partition.env_vars },
+            Preparation { prepare_cmds: &environ.prepare_cmds, modules: &environ.modules, exports: &environ.env_vars },
+            platform.unwrap_or_default(),
+            Preparation { prepare_cmds: &[], modules: &modules, exports: &env_vars },
+        ];
+        let in_container = partition.scheduler.is_kubernetes();
+        let script = Script { modules_system: partition.modules_system, preparations: &preparations, in_container, ..script };
         script.render().map_err(|error| diagnostics.push(Diagnostic::error(self.case.check.span, error.to_string()))).ok()
     }
+}
+
+/// What a local job inherits: what the site says, and what finds its modules.
+fn pass_env(partition: &Partition) -> Vec<String> {
+    let of_modules = partition.modules_system.map(|system| system.pass_env()).unwrap_or_default();
+    partition.pass_env.iter().cloned().chain(of_modules.iter().map(|&name| name.to_owned())).collect()
+}
+
+/// What runs the container of a check here.
+fn platform(file: &CheckFile, partition: &Partition) -> Option<Platform> {
+    file.container_platform.as_ref()?.platform.or_else(|| partition.default_platform())
+}
+
+/// What a partition says of a platform.
+fn site_of(partition: &Partition, platform: Platform) -> Option<&ContainerPlatform> {
+    partition.container_platforms.iter().find(|one| one.platform == platform)
+}
+
+/// Why a check cannot run here, though nothing is wrong with it: what the site does not say.
+pub(crate) fn unprovided(case: &TestCase, file: &CheckFile) -> Option<String> {
+    let place = &case.place;
+    let has_script = !matches!(place.partition.scheduler, SchedulerKind::Fake) && file.k8s_config.is_none();
+    if has_script && place.partition.modules_system.is_none() && file.modules.as_ref().is_some_and(|modules| !modules.is_empty())
+    {
+        return Some(format!("the check loads modules, and {} does not say its modules_system", place.system.name));
+    }
+    let wants_container = file.container_platform.as_ref().is_some_and(|entry| entry.image.is_some());
+    let has_machine = matches!(place.partition.scheduler, SchedulerKind::Local | SchedulerKind::Ec2);
+    if has_machine && wants_container && platform(file, &place.partition).is_none() {
+        let name = case.name.system_partition();
+        return Some(format!("the check runs in a container of no type, and {name} has no container_platforms"));
+    }
+    None
 }
 
 fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {

@@ -60,6 +60,9 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let mut scope = Scope::under(base);
     layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
+    if let Some(reason) = program::unprovided(case, &file) {
+        return Some(skipped(case, facts, reason));
+    }
 
     let partition = &case.place.partition;
     let program = program::program(case, &tree, &file, &scope, diagnostics);

@@ -5,8 +5,9 @@
 //! trap : TERM INT HUP          the outer shell outlives the signal that ends the job ...
 //! (
 //! trap - TERM INT HUP
-//! export OMP_NUM_THREADS="8"   the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
-//! ./prepare
+//! ulimit -s unlimited          the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
+//! rfm_load module load gcc     what is prepared, in layers: commands, modules, variables; see [`Preparation`]
+//! export OMP_NUM_THREADS="8"
 //! ./bench -n 4
 //! )
 //! rfm_status=$?                ... and keeps its status where a later harness finds it
@@ -22,10 +23,16 @@
 //! The status file is not written aside and renamed: `mv` would be a second process for every case. One line of at
 //! most four bytes is one write; [`read_status`] takes a line without its newline for a file not yet written.
 //!
+//! Where a module does not load or what runs containers is not there, the program is never begun: `rfm_fault` says why, in
+//! the log and in [`FAULT_FILE`] (in a container: where Kubernetes reads the last words of one), and ends the subshell.
+//!
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
 //! makes the script invalid; the shell says so in the log.
 
-use crate::shell;
+use crate::{
+    modules::{Module, ModulesSystem},
+    shell,
+};
 use std::fmt::Write;
 
 /// The script's name in the stage folder.
@@ -34,15 +41,32 @@ pub const SCRIPT_FILE: &str = "rfm_job.sh";
 pub const LOG_FILE: &str = "rfm_job.out";
 /// The name of the file beside the script that holds its exit status.
 pub const EXIT_FILE: &str = "rfm_job.exit";
+/// The name of the file beside the script that says why its program was never begun. Without it, it was.
+pub const FAULT_FILE: &str = "rfm_job.fault";
+/// The exit status then.
+pub const FAULT_STATUS: i32 = 1;
+
+/// What one layer of the surroundings puts before a program: a partition, an environment, the check. Later layers may
+/// use what earlier ones set, and within a layer variables what its modules set: ReFrame's order.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Preparation<'a> {
+    /// Commands, verbatim.
+    pub prepare_cmds: &'a [String],
+    /// Modules to load.
+    pub modules: &'a [Module],
+    /// `export NAME="VALUE"`. See [`Script::render`] for what is live in a value.
+    pub exports: &'a [(String, String)],
+}
 
 /// What a job script is made of, in the order in which it runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Script<'a> {
-    /// `export NAME="VALUE"`: the partition's, the environment's and the check's, in this order, so that a later one may
-    /// use an earlier one. See [`Script::render`] for what is live in a value.
-    pub exports: &'a [(String, String)],
-    /// The partition's and the environment's commands, verbatim.
-    pub prepare_cmds: &'a [String],
+    /// What loads modules here; `None`: nobody has said.
+    pub modules_system: Option<ModulesSystem>,
+    /// The partition's, the environment's, the container platform's and the check's.
+    pub preparations: &'a [Preparation<'a>],
+    /// A program without which nothing can be begun: what runs containers.
+    pub requires: Option<&'a str>,
     /// The check's commands before the executable, verbatim.
     pub prerun_cmds: &'a [String],
     /// The executable, verbatim: the shell expands it.
@@ -96,10 +120,8 @@ impl Script<'_> {
     pub fn render(&self) -> Result<String, ScriptError> {
         self.refuse_nul()?;
         let mut text = String::from(HEAD);
-        for (name, value) in self.exports {
-            text.push_str(&export(name, value)?);
-        }
-        for line in self.prepare_cmds.iter().chain(self.prerun_cmds) {
+        self.push_preparations(&mut text)?;
+        for line in self.prerun_cmds {
             push_line(&mut text, line);
         }
         if let Some(program) = self.program()? {
@@ -120,6 +142,38 @@ impl Script<'_> {
         Ok(text)
     }
 
+    fn push_preparations(&self, text: &mut String) -> Result<(), ScriptError> {
+        let has_modules = self.preparations.iter().any(|layer| !layer.modules.is_empty());
+        // A machine that has modules has them for all its commands; few images have any.
+        let system = self.modules_system.filter(|_| has_modules || !self.in_container);
+        text.push_str(&system.map(ModulesSystem::init).unwrap_or_default());
+        let loads = has_modules && system.is_some_and(|system| system != ModulesSystem::Nomod);
+        if loads || self.requires.is_some() {
+            text.push_str(if self.in_container { FAULT_IN_CONTAINER } else { FAULT });
+        }
+        if loads {
+            text.push_str(system.map(ModulesSystem::loader).unwrap_or_default());
+        }
+        for layer in self.preparations {
+            for line in layer.prepare_cmds {
+                push_line(text, line);
+            }
+            for module in layer.modules {
+                text.push_str(&system.map(|system| system.load(module)).unwrap_or_default());
+            }
+            for (name, value) in layer.exports {
+                text.push_str(&export(name, value)?);
+            }
+        }
+        if let Some(program) = self.requires {
+            let _ = writeln!(
+                text,
+                "command -v {program} > /dev/null || rfm_fault \"{program} is not installed on $(uname -n): it is what runs the container\""
+            );
+        }
+        Ok(())
+    }
+
     fn program(&self) -> Result<Option<String>, ScriptError> {
         let executable = self.executable.map(|executable| {
             let words: Vec<&str> = [executable].into_iter().chain(self.executable_opts.iter().map(String::as_str)).collect();
@@ -134,19 +188,23 @@ impl Script<'_> {
     }
 
     fn refuse_nul(&self) -> Result<(), ScriptError> {
-        let lists = [
-            ("prepare_cmds", self.prepare_cmds),
+        let own = [
             ("prerun_cmds", self.prerun_cmds),
             ("executable_opts", self.executable_opts),
             ("command", self.command.unwrap_or_default()),
             ("postrun_cmds", self.postrun_cmds),
         ];
-        let in_lists = lists
-            .iter()
-            .flat_map(|(key, lines)| lines.iter().enumerate().map(move |(i, line)| (format!("{key}[{i}]"), line.as_str())));
-        let in_exports = self.exports.iter().map(|(name, value)| (format!("env_vars.{name}"), value.as_str()));
+        let lists = self.preparations.iter().map(|layer| ("prepare_cmds", layer.prepare_cmds)).chain(own);
+        let in_lists =
+            lists.flat_map(|(key, lines)| lines.iter().enumerate().map(move |(i, line)| (format!("{key}[{i}]"), line.as_str())));
+        let exports = self.preparations.iter().flat_map(|layer| layer.exports);
+        let in_exports = exports.map(|(name, value)| (format!("env_vars.{name}"), value.as_str()));
+        let modules = self.preparations.iter().flat_map(|layer| layer.modules);
+        let in_modules = modules.flat_map(|module| {
+            [Some(module.name.as_str()), module.path.as_deref()].map(|text| ("modules".to_owned(), text.unwrap_or_default()))
+        });
         let in_executable = self.executable.into_iter().map(|line| ("executable".to_owned(), line));
-        match in_exports.chain(in_executable).chain(in_lists).find(|(_, text)| text.contains('\0')) {
+        match in_exports.chain(in_modules).chain(in_executable).chain(in_lists).find(|(_, text)| text.contains('\0')) {
             Some((place, _)) => Err(ScriptError::Nul { place }),
             None => Ok(()),
         }
@@ -154,6 +212,20 @@ impl Script<'_> {
 }
 
 const HEAD: &str = "#!/bin/sh\ntrap : TERM INT HUP\n(\ntrap - TERM INT HUP\n";
+
+const FAULT: &str = "rfm_stage=$PWD
+rfm_fault() {
+printf '%s\\n' \"$1\" > \"$rfm_stage/rfm_job.fault\"
+printf '%s\\n' \"$1\" >&2
+exit 1
+}
+";
+const FAULT_IN_CONTAINER: &str = "rfm_fault() {
+{ printf '%s' \"$1\" > /dev/termination-log; } 2> /dev/null
+printf '%s\\n' \"$1\" >&2
+exit 1
+}
+";
 
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
@@ -243,14 +315,18 @@ mod tests {
     #[test]
     fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
         let script = Script {
-            exports: &[("OMP_NUM_THREADS".into(), "8".into()), ("DATA".into(), "$HOME/data".into())],
-            prepare_cmds: &owned(&["ulimit -s unlimited"]),
+            preparations: &[
+                Preparation { prepare_cmds: &owned(&["ulimit -s unlimited"]), ..Preparation::default() },
+                Preparation {
+                    exports: &[("OMP_NUM_THREADS".into(), "8".into()), ("DATA".into(), "$HOME/data".into())],
+                    ..Preparation::default()
+                },
+            ],
             prerun_cmds: &owned(&["cat > in.txt <<EOF\nn = 4\nEOF"]),
             executable: Some("./bench"),
             executable_opts: &owned(&["-n", "$OMP_NUM_THREADS", "> bench.csv"]),
-            command: None,
             postrun_cmds: &owned(&["cat bench.csv", "rm -f core.*"]),
-            in_container: false,
+            ..Script::default()
         };
         let contained = Script { in_container: true, ..script }.render().unwrap();
         assert_eq!(contained, script.render().unwrap().replace("echo \"$rfm_status\" > rfm_job.exit\n", ""));
@@ -259,9 +335,9 @@ mod tests {
         trap : TERM INT HUP
         (
         trap - TERM INT HUP
+        ulimit -s unlimited
         export OMP_NUM_THREADS="8"
         export DATA="$HOME/data"
-        ulimit -s unlimited
         cat > in.txt <<EOF
         n = 4
         EOF
@@ -276,6 +352,60 @@ mod tests {
         echo "$rfm_status" > rfm_job.exit
         exit "$rfm_status"
         "#);
+    }
+
+    #[test]
+    fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
+        let module =
+            |name: &str| Module { name: name.into(), collection: false, path: None, span: crate::diagnostic::Span::default() };
+        let script = Script {
+            modules_system: Some(ModulesSystem::Lmod),
+            preparations: &[
+                Preparation {
+                    prepare_cmds: &owned(&["module use /apps"]),
+                    modules: &[module("base")],
+                    exports: &[("ROOT".into(), "$BASE_ROOT".into())],
+                },
+                Preparation { modules: &[module("gcc/12")], ..Preparation::default() },
+            ],
+            requires: Some("apptainer"),
+            executable: Some("./bench"),
+            ..Script::default()
+        };
+        insta::assert_snapshot!(script.render().unwrap(), @r#"
+        #!/bin/sh
+        trap : TERM INT HUP
+        (
+        trap - TERM INT HUP
+        for rfm_init in "${LMOD_PKG:+$LMOD_PKG/init/sh}" "${MODULESHOME:+$MODULESHOME/init/sh}" /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh /usr/share/lmod/lmod/init/sh; do
+        if [ -r "$rfm_init" ]; then . "$rfm_init"; fi
+        if command -v module > /dev/null; then break; fi
+        done
+        rfm_stage=$PWD
+        rfm_fault() {
+        printf '%s\n' "$1" > "$rfm_stage/rfm_job.fault"
+        printf '%s\n' "$1" >&2
+        exit 1
+        }
+        rfm_load() {
+        command -v "$1" > /dev/null || rfm_fault "\`$*\` failed: there is no \`$1\` on $(uname -n); prepare_cmds may source what defines it"
+        "$@" || rfm_fault "\`$*\` failed on $(uname -n)"
+        }
+        module use /apps
+        rfm_load module load base
+        export ROOT="$BASE_ROOT"
+        rfm_load module load gcc/12
+        command -v apptainer > /dev/null || rfm_fault "apptainer is not installed on $(uname -n): it is what runs the container"
+        ./bench
+        )
+        rfm_status=$?
+        echo "$rfm_status" > rfm_job.exit
+        exit "$rfm_status"
+        "#);
+        let contained = Script { in_container: true, requires: None, ..script }.render().unwrap();
+        assert!(contained.contains("termination-log") && !contained.contains(FAULT_FILE), "{contained}");
+        let without = Script { modules_system: Some(ModulesSystem::Nomod), requires: None, ..script }.render().unwrap();
+        assert!(!without.contains("rfm_load") && !without.contains("rfm_fault"), "{without}");
     }
 
     #[test]
@@ -313,16 +443,18 @@ mod tests {
         let argv = owned(&["true"]);
         let (nul_value, unclosed, unclosed_brace) = (pair("K", "\0"), pair("K", "$(date"), pair("K", "${HOME"));
         let (digit, injected, empty) = (pair("1K", "v"), pair("K=x; rm", "v"), pair("", "v"));
-        let with = |exports| Script { exports, ..Script::default() };
+        let layer = |exports| [Preparation { exports, ..Preparation::default() }];
+        let layers = [&nul_value, &unclosed, &unclosed_brace, &digit, &injected, &empty].map(|exports| layer(exports));
+        let with = |layer| Script { preparations: layer, ..Script::default() };
         let rows = [
             Script { prerun_cmds: &nul, ..Script::default() },
             Script { executable: Some("true"), command: Some(&argv), ..Script::default() },
-            with(&nul_value),
-            with(&unclosed),
-            with(&unclosed_brace),
-            with(&digit),
-            with(&injected),
-            with(&empty),
+            with(&layers[0]),
+            with(&layers[1]),
+            with(&layers[2]),
+            with(&layers[3]),
+            with(&layers[4]),
+            with(&layers[5]),
         ];
         let said: Vec<String> = rows.iter().map(|script| script.render().unwrap_err().to_string()).collect();
         insta::assert_snapshot!(said.join("\n"), @r"

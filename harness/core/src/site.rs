@@ -1,6 +1,13 @@
 //! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
 
-use crate::{Value, diagnostic::Span, quarantine, result::OnDisruption};
+use crate::{
+    Value,
+    container::Platform,
+    diagnostic::Span,
+    modules::{Module, ModulesSystem},
+    quarantine,
+    result::OnDisruption,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -100,6 +107,12 @@ pub struct Partition {
     pub max_pending_time: Option<Duration>,
     /// What becomes of a case that the site takes away, if its check does not say.
     pub on_disruption: Option<OnDisruption>,
+    /// What loads modules here; `None`: the site does not say.
+    pub modules_system: Option<ModulesSystem>,
+    /// Loaded before every job script: the system's, then its own.
+    pub modules: Vec<Module>,
+    /// What runs containers here.
+    pub container_platforms: Vec<ContainerPlatform>,
     /// Exported before every job script.
     pub env_vars: Vec<(String, String)>,
     /// Run before `prerun_cmds`.
@@ -114,6 +127,27 @@ pub struct Partition {
     pub devices: Vec<Device>,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
+}
+
+/// Something that runs containers, and what it needs.
+#[derive(Debug, Clone)]
+pub struct ContainerPlatform {
+    /// Which.
+    pub platform: Platform,
+    /// Loaded before the check's.
+    pub modules: Vec<Module>,
+    /// Exported before the check's.
+    pub env_vars: Vec<(String, String)>,
+    /// For checks that do not say which.
+    pub is_default: bool,
+}
+
+impl Partition {
+    /// What runs the container of a check that does not say.
+    pub fn default_platform(&self) -> Option<Platform> {
+        let chosen = self.container_platforms.iter().find(|one| one.is_default).or(self.container_platforms.first());
+        chosen.map(|one| one.platform)
+    }
 }
 
 /// One kind of device in every node of a partition.
@@ -136,6 +170,8 @@ pub struct Environment {
     pub name: String,
     /// For people.
     pub descr: String,
+    /// Loaded after the partition's.
+    pub modules: Vec<Module>,
     /// Exported after the partition's.
     pub env_vars: Vec<(String, String)>,
     /// Run after the partition's.

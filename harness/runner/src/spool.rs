@@ -15,7 +15,7 @@ use crate::{
 use muster_core::{
     case::Identifier,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
-    script::LOG_FILE,
+    script::{FAULT_FILE, LOG_FILE},
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
 };
@@ -42,7 +42,7 @@ pub(crate) fn is_unfinished(name: &OsStr) -> bool {
 
 /// Whether Muster writes a file of this name into a stage folder.
 pub(crate) fn is_ours(name: &OsStr) -> bool {
-    is_unfinished(name) || KEPT.iter().any(|kept| name == *kept)
+    is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
 }
 
 /// The log of one attempt.

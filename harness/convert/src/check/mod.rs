@@ -30,7 +30,7 @@ pub(crate) struct Document {
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
-const KEYS: [(&str, bool); 22] = [
+const KEYS: [(&str, bool); 23] = [
     ("descr", false),
     ("tags", false),
     ("maintainers", false),
@@ -53,6 +53,7 @@ const KEYS: [(&str, bool); 22] = [
     ("require_reference", false),
     ("keep_files", false),
     ("modules", false),
+    ("container_platform", true),
 ];
 
 /// Attributes that a scheduler or launcher needs, with what says the same here.
@@ -71,18 +72,12 @@ const DROPPED: [(&str, &str); 11] = [
 ];
 
 /// Keys that checks may not have yet, with what does the same today.
-const LATER: [(&str, &str); 3] = [
-    ("depends_on", "write both into one check"),
-    ("keep_files", "copy the files out in `postrun_cmds`"),
-    ("modules", "load them in `prerun_cmds`: `module load NAME`"),
-];
+const LATER: [(&str, &str); 2] =
+    [("depends_on", "write both into one check"), ("keep_files", "copy the files out in `postrun_cmds`")];
 
 /// Attributes without a counterpart of that name.
-const REFUSED: [(&str, &str); 3] = [
-    ("container_platform", "write `image` and `executable` for Kubernetes, or the container's command line in `executable`"),
-    ("readonly_files", "name the files by their path in `prerun_cmds`"),
-    ("ci_extras", "write the CI job by hand"),
-];
+const REFUSED: [(&str, &str); 2] =
+    [("readonly_files", "name the files by their path in `prerun_cmds`"), ("ci_extras", "write the CI job by hand")];
 
 /// What a check is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +97,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     let mut making = Making { entries: vec![], settings: vec![], is_base };
     making.put("name", Value::text(&*name));
     Making::tasks(reading);
+    Making::gather_container(reading);
     for (key, _) in &KEYS[..8] {
         making.key(reading, key);
     }
@@ -109,6 +105,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     for (key, _) in &KEYS[8..] {
         making.key(reading, key);
     }
+    making.container(reading);
     making.manifest_patch(reading);
     making.fixtures(reading);
     making.build(reading);
@@ -141,7 +138,7 @@ fn file_name(path: &str) -> &str {
 
 /// Where a key stands in a check.
 fn place(key: &str) -> usize {
-    const ORDER: [&str; 37] = [
+    const ORDER: [&str; 38] = [
         "name",
         "extends",
         "abstract",
@@ -161,6 +158,7 @@ fn place(key: &str) -> usize {
         "sourcesdir",
         "readonly_files",
         "modules",
+        "container_platform",
         "namespace",
         "context",
         "k8s_resource",
@@ -341,6 +339,7 @@ impl Making {
         }
         if !self.has("executable")
             && !self.has("k8s_config")
+            && !self.has("container_platform")
             && reading.root == Root::RunOnly
             && !matches!(reading.attr("executable"), Some(Value::Unknown))
         {

@@ -36,6 +36,47 @@ impl Making {
         }
     }
 
+    /// `container_platform` and its attributes, as the one mapping that they are here.
+    pub(super) fn gather_container(reading: &mut Reading) {
+        const PARTS: [&str; 9] =
+            ["image", "command", "options", "mount_points", "mount_stagedir", "workdir", "pull_image", "with_cuda", "with_mpi"];
+        let kind = match reading.attr("container_platform") {
+            Some(Value::Str(name)) => Some(Value::Str(name.to_lowercase())),
+            Some(Value::None | Value::Absent | Value::Thing(_)) | None => None,
+            Some(other) => Some(other.clone()),
+        };
+        let mut parts: Vec<(Value, Value)> = kind.map(|kind| (Value::text("type"), kind)).into_iter().collect();
+        for part in PARTS {
+            parts.extend(reading.attr(&format!("container_platform.{part}")).map(|value| (Value::text(part), value.clone())));
+        }
+        if !parts.is_empty() {
+            crate::interp::set(&mut reading.interp.state.attrs, "container_platform", Value::Dict(parts));
+        }
+    }
+
+    /// ReFrame passes over the executable of a test that runs in a container; here it would be a second program.
+    pub(super) fn container(&mut self, reading: &mut Reading) {
+        const PASSED_OVER: [&str; 2] = ["executable", "executable_opts"];
+        let has_image =
+            |value: &Value| matches!(value, Value::Dict(parts) if parts.iter().any(|(key, _)| key.as_str() == Some("image")));
+        if self.entries.iter().any(|(key, value)| key == "container_platform" && has_image(value)) {
+            for key in PASSED_OVER.into_iter().filter(|key| self.has(key)).collect::<Vec<_>>() {
+                self.leave(&[key]);
+                let why = format!("`{key}` is passed over: the test runs the command of its container");
+                reading.tell_of(key, Level::Dropped, why, None);
+            }
+            return;
+        }
+        let in_container =
+            self.settings.iter().filter(|setting| setting.key == "container_platform" && has_image(&setting.value));
+        let conds: Vec<_> = in_container.map(|setting| setting.cond.clone()).collect();
+        for cond in conds {
+            for key in PASSED_OVER.into_iter().filter(|key| self.has(key)).collect::<Vec<_>>() {
+                self.settings.push(crate::settle::Setting { cond: cond.clone(), key: key.to_owned(), value: Value::None });
+            }
+        }
+    }
+
     /// Removes keys.
     pub(super) fn leave(&mut self, keys: &[&str]) {
         self.entries.retain(|(key, _)| !keys.contains(&key.as_str()));

@@ -4,11 +4,13 @@
 //! nothing waits. The tree stays the truth in between; what lies in these structs is never written back. What keys
 //! mean together (a reference and its variable's unit, a system's name) is judged elsewhere.
 
+mod container;
 mod fixture;
 mod judging;
 mod reference;
 mod when;
 
+pub use container::{ContainerEntry, MountPoint};
 pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
 pub use judging::{PerFigure, PerfEntry, SanityItem};
 pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
@@ -18,6 +20,7 @@ use crate::{
     Value,
     decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, derived, object},
     keys,
+    modules::Module,
     result::OnDisruption,
     yaml::{Kind, Node},
 };
@@ -88,6 +91,11 @@ keys! {
         prerun_cmds: OneOrMany<String>,
         /// Lines of sh after the executable. One, or a list.
         postrun_cmds: OneOrMany<String>,
+        /// Modules that the job loads before its commands, after those of system, partition and environment: a name, or `{ name,
+        /// collection, path }`. One, or a list. What does not load ends the case.
+        modules: OneOrMany<Module>,
+        /// A container to run in instead of `executable`, on `local`: podman, docker, apptainer, singularity, sarus or shifter.
+        container_platform: ContainerEntry,
         /// Environment variables of the job, `$` in them expands. They lie over the partition's and the environment's. On k8s they
         /// enter every primary container that does not set them itself.
         env_vars: Ordered<String>,
@@ -133,9 +141,7 @@ keys! {
         /// How long what failed is kept to be looked at: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
         keep_failed: Duration,
     }
-    later [
-        "keep_files", "modules", "container", "build",
-    ]
+    later ["keep_files", "build"]
     instead {
         "description" => "write `descr`",
         "title" => "write `descr`",
@@ -157,7 +163,7 @@ keys! {
         "postbuild_cmds" => "build before the session or in the image; Muster runs programs",
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
-        "container_platform" => "write `image`, or `k8s_config` for the whole object",
+        "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
         "num_tasks_per_node" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
         "num_tasks_per_core" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
         "num_tasks_per_socket" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",

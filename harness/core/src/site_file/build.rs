@@ -1,13 +1,14 @@
 //! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
 
-use super::{DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
+use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::{
     Value,
     decode::{Context, Decode, Mapping, Name, OneOrMany, Ordered, Spanned},
     diagnostic::{Diagnostic, nearest},
+    modules,
     pattern::Pattern,
     quarantine::Entry,
-    site::{Device, Environment, Mode, Partition, System},
+    site::{ContainerPlatform, Device, Environment, Mode, Partition, System},
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
@@ -37,6 +38,7 @@ pub fn read(node: &Node, context: &mut Context) -> Option<System> {
         .filter_map(|partition| self::partition(partition, &site, &environments, context))
         .map(Arc::new)
         .collect();
+    refuse_silent_modules(&site, context);
     let extras = extras(site.extras.as_ref(), context);
     let quarantine = site.quarantine.iter().flatten().filter_map(|file| Entry::new(file, context)).collect();
     let modes = modes(site.modes.as_deref().unwrap_or_default(), context);
@@ -70,6 +72,7 @@ fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Env
             Some(Arc::new(Environment {
                 name: file.name.as_ref()?.value.0.clone(),
                 descr: file.descr.clone().unwrap_or_default(),
+                modules: modules::list(file.modules.as_ref()),
                 env_vars: variables(&[file.env_vars.as_ref()]),
                 prepare_cmds: list(file.prepare_cmds.as_ref()),
                 features: list(file.features.as_ref()),
@@ -108,6 +111,9 @@ fn partition(
         time_limit: file.time_limit,
         max_pending_time: file.max_pending_time,
         on_disruption: file.on_disruption,
+        modules_system: site.modules_system,
+        modules: [&site.modules, &file.modules].into_iter().flat_map(|list| modules::list(list.as_ref())).collect(),
+        container_platforms: file.container_platforms.iter().flatten().filter_map(container_platform).collect(),
         env_vars: variables(&[site.env_vars.as_ref(), file.env_vars.as_ref()]),
         prepare_cmds: list(file.prepare_cmds.as_ref()),
         pass_env,
@@ -115,6 +121,33 @@ fn partition(
         processor: file.processor.as_ref().map(processor).unwrap_or_default(),
         devices: file.devices.iter().flatten().filter_map(device).collect(),
         span: Some(file.span),
+    })
+}
+
+/// Modules that nobody would load.
+fn refuse_silent_modules(site: &SiteFile, context: &mut Context) {
+    if site.modules_system.is_some() {
+        return;
+    }
+    let partitions = || site.partitions.iter().flatten();
+    let platforms = partitions().flat_map(|partition| partition.container_platforms.iter().flatten());
+    let lists = std::iter::once(&site.modules)
+        .chain(partitions().map(|partition| &partition.modules))
+        .chain(platforms.map(|platform| &platform.modules))
+        .chain(site.environments.iter().flatten().map(|environment| &environment.modules));
+    if let Some(first) = lists.flatten().find_map(|list| list.first()) {
+        let message = "`modules` without a `modules_system` to load them";
+        let hint = "write `modules_system: lmod` at the top of the file, or tmod, spack; nomod if they need no loading";
+        context.push(Diagnostic::error(first.span, message).hint(hint));
+    }
+}
+
+fn container_platform(file: &ContainerPlatformFile) -> Option<ContainerPlatform> {
+    Some(ContainerPlatform {
+        platform: file.platform?,
+        modules: modules::list(file.modules.as_ref()),
+        env_vars: variables(&[file.env_vars.as_ref()]),
+        is_default: file.default.unwrap_or(false),
     })
 }
 

@@ -11,8 +11,10 @@ pub use pick::{built_in_local, duplicates, pick};
 
 use crate::{
     Value,
+    container::Platform,
     decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
     keys,
+    modules::{Module, ModulesSystem},
     quarantine::QuarantineFile,
     result::OnDisruption,
     site::SchedulerKind,
@@ -36,6 +38,11 @@ keys! {
         @required partitions: Vec<PartitionFile>,
         /// The settings that checks run in. Default: one, `default`, that sets nothing.
         environments: Vec<EnvironmentFile>,
+        /// What loads modules: `lmod`, `tmod` (`envmod` or `tmod4` from version 4 on), `spack`, or `nomod` where what modules would
+        /// bring is there without them. Without this key, checks that load modules are skipped.
+        modules_system: ModulesSystem,
+        /// Modules that every job loads first: a name, or `{ name, collection, path }`. One, or a list.
+        modules: OneOrMany<Module>,
         /// Environment variables of every job; a partition's lie over them.
         env_vars: Ordered<String>,
         /// Names of environment variables that local jobs inherit from Muster, beside PATH, HOME, USER, LANG and TMPDIR.
@@ -47,7 +54,6 @@ keys! {
         /// Cases whose failure is known and does not fail a session, each with a reason and a last day.
         quarantine: Vec<QuarantineFile>,
     }
-    later ["modules", "modules_system"]
     instead {
         "systems" => "one file is one system: write its keys at the top of the file",
         "description" => "write `descr`",
@@ -98,9 +104,14 @@ keys! {
         time_limit: Duration,
         /// How long a job may wait if its check does not say: `2h`. Default: no limit.
         max_pending_time: Duration,
+        /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
+        modules: OneOrMany<Module>,
+        /// What runs the containers of `container_platform`; the first one, or the one with `default: true`, where a check does
+        /// not say which.
+        container_platforms: Vec<ContainerPlatformFile>,
         /// Environment variables of every job; an environment's and a check's lie over them.
         env_vars: Ordered<String>,
-        /// Lines of sh before everything else in the job script. One, or a list.
+        /// Lines of sh before everything else in the job script, modules and variables too. One, or a list.
         prepare_cmds: OneOrMany<String>,
         /// Names of environment variables that local jobs inherit from Muster.
         pass_env: OneOrMany<String>,
@@ -114,7 +125,6 @@ keys! {
         /// What devices its nodes have.
         devices: Vec<DeviceFile>,
     }
-    later ["modules", "container_platforms"]
     instead {
         "description" => "write `descr`",
         "resources" => "the scheduler or manifest says this",
@@ -127,22 +137,41 @@ keys! {
 }
 
 keys! {
+    /// One entry of `container_platforms`.
+    pub struct ContainerPlatformFile ("a container platform of a partition") {
+        /// docker, podman, singularity, apptainer, sarus or shifter.
+        @required platform: Platform as "type",
+        /// Modules to load where it is used. One, or a list.
+        modules: OneOrMany<Module>,
+        /// Environment variables where it is used.
+        env_vars: Ordered<String>,
+        /// Whether it runs the containers of checks that do not say which. Default: the first of the list does.
+        default: bool,
+    }
+    instead {
+        "name" => "write `type`",
+        "variables" => "write `env_vars`",
+    }
+}
+
+keys! {
     /// An environment as written.
     pub struct EnvironmentFile ("an environment") {
         /// Name of the environment, as in `environs` and `valid_prog_environs`.
         @required name: Spanned<Name>,
         /// One sentence for people.
         descr: String,
+        /// Modules that its jobs load after the partition's: a name, or `{ name, collection, path }`. One, or a list.
+        modules: OneOrMany<Module>,
         /// Environment variables of its jobs; a check's lie over them.
         env_vars: Ordered<String>,
         /// What it has, `+name` in `valid_prog_environs`.
         features: OneOrMany<String>,
         /// Facts by name: `%name=value` in `valid_prog_environs`, `${{ environ.extras.name }}` in checks.
         extras: Ordered<Node>,
-        /// Lines of sh after the partition's. One, or a list.
+        /// Lines of sh after all that the partition prepares. One, or a list.
         prepare_cmds: OneOrMany<String>,
     }
-    later ["modules"]
     instead {
         "target_systems" => "one file is one system: its environments are for it alone",
         "resources" => "the scheduler or manifest says this",

@@ -8,7 +8,7 @@ fn the_script_takes_system_partition_environment_and_check_in_this_order() {
         "executable: run\nexecutable_opts: [-n, '${{ partition.processor.num_cores }}']\nenv_vars: { MINE: '4' }\nprerun_cmds: [pre]\npostrun_cmds: post\nsanity: []",
     ));
     let script = script(&rendered);
-    let order = ["FROM_SYSTEM", "FROM_PARTITION", "FROM_ENVIRON", "MINE", ". /etc/profile", "pre", "run -n 128", "post"];
+    let order = [". /etc/profile", "FROM_SYSTEM", "FROM_PARTITION", "FROM_ENVIRON", "MINE", "pre", "run -n 128", "post"];
     let places: Vec<Option<usize>> = order.iter().map(|piece| script.find(piece)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{script}");
 }

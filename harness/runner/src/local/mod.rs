@@ -42,7 +42,8 @@ use muster_core::{
     case::Identifier,
     diagnostic::Diagnostic,
     error::{Class, SchedulerError},
-    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    scheduler::{Chunks, Disposition, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    script,
     site::SchedulerKind,
     staging::Staging,
     time::Timestamp,
@@ -226,6 +227,17 @@ fn absolute(staging: Staging) -> Staging {
     Staging { folder: std::path::absolute(&staging.folder).unwrap_or(staging.folder), ..staging }
 }
 
+/// Why the program of a job that is over was never begun: its script could not load a module, say. Then there is nothing
+/// to judge, whatever statuses the check allows.
+async fn fault(job: &Job, status: &JobStatus) -> Option<String> {
+    let JobStatus::Ended(ending) = status else { return None };
+    // What passes need not be asked.
+    ending.exits.iter().find(|section| section.exit == Exit::Code(script::FAULT_STATUS))?;
+    let path = job.stage.join(script::FAULT_FILE);
+    let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
+    Some(text.trim_end().to_owned())
+}
+
 /// Runs blocking work on a thread for it; a panic there goes on here.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
@@ -286,7 +298,13 @@ impl Scheduler for LocalScheduler {
     }
 
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
-        Box::pin(self.wait_for_change(job, seen))
+        Box::pin(async move {
+            let status = self.wait_for_change(job, seen).await?;
+            match fault(job, &status).await {
+                Some(why) => Err(SchedulerError::plain(Class::Config, why)),
+                None => Ok(status),
+            }
+        })
     }
 
     /// Waits for the end, then names the part of the file. What is being written now is read from the file itself.

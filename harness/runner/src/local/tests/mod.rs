@@ -1,6 +1,7 @@
 //! The scheduler with real processes. Nothing is left behind, whatever a test does: see [`Field`].
 
 mod found_again;
+mod modules;
 mod running;
 mod scripts;
 mod stopping;

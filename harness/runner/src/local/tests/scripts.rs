@@ -1,6 +1,6 @@
 //! Job scripts in the shells that are here: what they write and with which status they end.
 
-use muster_core::script::{EXIT_FILE, Script, read_status};
+use muster_core::script::{EXIT_FILE, Preparation, Script, read_status};
 use std::{
     fs,
     process::{Command, Stdio},
@@ -11,7 +11,7 @@ fn owned(lines: &[&str]) -> Vec<String> {
 }
 
 /// The shells of this machine, with the arguments that make them a POSIX sh.
-fn shells() -> Vec<Vec<&'static str>> {
+pub(super) fn shells() -> Vec<Vec<&'static str>> {
     let known = [vec!["sh"], vec!["dash"], vec!["bash", "--posix"], vec!["busybox", "sh"]];
     let is_here = |shell: &Vec<&str>| {
         let probe = Command::new(shell[0]).args(&shell[1..]).args(["-c", "exit 0"]).stderr(Stdio::null()).status();
@@ -59,7 +59,8 @@ fn a_value_is_what_was_written_but_for_the_dollar() {
     let command = owned(&["printenv", "K"]);
     for (value, seen) in rows {
         let exports = [("K".to_owned(), value.to_owned())];
-        expect(&Script { exports: &exports, command: Some(&command), ..Script::default() }, 0, &format!("{seen}\n"));
+        let preparations = [Preparation { exports: &exports, ..Preparation::default() }];
+        expect(&Script { preparations: &preparations, command: Some(&command), ..Script::default() }, 0, &format!("{seen}\n"));
     }
 }
 
@@ -75,7 +76,9 @@ fn every_short_value_without_a_dollar_reaches_the_job_unchanged() {
     let exports: Vec<(String, String)> = values.iter().enumerate().map(|(n, value)| (format!("K{n}"), value.clone())).collect();
     let options: Vec<String> = exports.iter().map(|(name, _)| format!("\"${name}\"")).collect();
     let output = format!("<{}>", values.join("><"));
-    let script = Script { exports: &exports, executable: Some("printf '<%s>'"), executable_opts: &options, ..Script::default() };
+    let preparations = [Preparation { exports: &exports, ..Preparation::default() }];
+    let script =
+        Script { preparations: &preparations, executable: Some("printf '<%s>'"), executable_opts: &options, ..Script::default() };
     expect(&script, 0, &output);
 }
 
@@ -111,12 +114,7 @@ fn a_later_export_sees_an_earlier_one_and_options_expand() {
     let exports = [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "$A$A".to_owned())];
     let options = owned(&["$B", "\"$B $A\"", "| tr 1 2"]);
     let prepare = owned(&["echo prepared"]);
-    let script = Script {
-        exports: &exports,
-        prepare_cmds: &prepare,
-        executable: Some("echo"),
-        executable_opts: &options,
-        ..Script::default()
-    };
+    let preparations = [Preparation { prepare_cmds: &prepare, exports: &exports, ..Preparation::default() }];
+    let script = Script { preparations: &preparations, executable: Some("echo"), executable_opts: &options, ..Script::default() };
     expect(&script, 0, "prepared\n22 22 2\n");
 }
