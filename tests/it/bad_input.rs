@@ -68,7 +68,10 @@ fn texts() -> Vec<(&'static str, String)> {
             "sanity: []\nparameters: { n: [1] }\nexecutable_opts: ['${{ n }}']\nperf_variables: { p: { pattern: a } }\nreference:\n  - { with: { n: 1 }, values: { p: [1, 0, 0] } }\n  - { system: '*', with: { n: 1 }, values: { p: [2, 0, 0] } }\n",
         ),
         ("a module without a name", "sanity: []\nmodules: ['']\n"),
-        ("a module of a version apart", "sanity: []\nmodules: [{ name: gcc, version: '12' }]\n"),
+        (
+            "a module of a version apart",
+            "name: bad\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: []\nmodules: [{ name: gcc, version: '12' }]\n",
+        ),
         ("a container beside an executable", "sanity: []\ncontainer_platform: { type: podman, image: box }\n"),
         ("a container of an unknown kind", "sanity: []\ncontainer_platform: { type: pdoman, image: box }\n"),
         ("a mount point of one path", "sanity: []\ncontainer_platform: { mount_points: [/data] }\n"),

@@ -10,7 +10,7 @@ use crate::{
     decode::OneOrMany,
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
-    modules,
+    modules::{self, ModulesSystem},
     script::{Preparation, Script},
     shell,
     site::{ContainerPlatform, Partition, SchedulerKind},
@@ -274,7 +274,7 @@ impl Building<'_> {
 
 /// What a local job inherits: what the site says, and what finds its modules.
 fn pass_env(partition: &Partition) -> Vec<String> {
-    let of_modules = partition.modules_system.map(|system| system.pass_env()).unwrap_or_default();
+    let of_modules = partition.modules_system.map(ModulesSystem::pass_env).unwrap_or_default();
     partition.pass_env.iter().cloned().chain(of_modules.iter().map(|&name| name.to_owned())).collect()
 }
 

@@ -101,7 +101,7 @@ mod tests {
     fn place_of(loaded: &Loaded, scope: &str, figure: &str) -> Option<String> {
         let tree = &loaded.checks.last()?.tree;
         let value = tree.get("reference")?.get(scope)?.get(figure)?;
-        Some(loaded.sources.get(value.span.file)?.path.to_string())
+        Some(loaded.sources.get(value.span.file)?.path.clone())
     }
 
     #[test]

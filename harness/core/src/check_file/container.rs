@@ -22,9 +22,9 @@ keys! {
         options: OneOrMany<String>,
         /// Folders to mount, `[on the host, in the container]` each. The stage folder is mounted anyway.
         mount_points: Vec<MountPoint>,
-        /// Where the stage folder is mounted; null: nowhere. Default: /rfm_workdir.
+        /// Where the stage folder is mounted; null: nowhere. Default: `/rfm_workdir`.
         mount_stagedir: String,
-        /// Where the command runs in the container; null: where the image says. Default: /rfm_workdir.
+        /// Where the command runs in the container; null: where the image says. Default: `/rfm_workdir`.
         workdir: String,
         /// Whether the image is pulled first, by docker, podman, sarus and shifter. Default: true.
         pull_image: bool,
