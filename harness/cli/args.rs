@@ -94,7 +94,11 @@ pub enum Command {
     /// Print the completions of a shell: `source <(muster completions bash)`
     Completions {
         /// Which.
-        shell: clap_complete::Shell,
+        #[arg(required_unless_present = "names")]
+        shell: Option<clap_complete::Shell>,
+        /// The names of the checks that -c names, for these scripts.
+        #[arg(long, hide = true)]
+        names: bool,
     },
     /// Print the manual page: `muster man | man -l -`
     Man,

@@ -74,7 +74,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, terminal),
         Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
-        Some(Command::Completions { shell }) => Ok(commands::completions::completions(*shell, terminal)),
+        Some(Command::Completions { shell, .. }) => commands::completions::completions(cli, *shell, terminal),
         Some(Command::Man) => commands::man::man(terminal),
         Some(Command::Convert(args)) => commands::convert::convert(args, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),

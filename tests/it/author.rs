@@ -176,6 +176,31 @@ fn completions_complete_in_bash_zsh_and_fish() {
 }
 
 #[test]
+fn behind_a_filter_shells_complete_the_names_of_the_checks_that_are_named() {
+    let sandbox = Sandbox::with_check(
+        "name: base\nabstract: true\n---\nname: stream\nextends: '#base'\n---\nname: strong-scaling\n---\nname: hpl\n",
+    );
+    let names = sandbox.muster(&["completions", "--names", "-c", "check.yaml"]);
+    assert_eq!(ok(&names), "stream\nstrong-scaling\nhpl\n");
+    let bash = "source <(\"$TESTED\" completions bash)
+        ask() { COMP_WORDS=(\"$TESTED\" \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _muster_named; echo \"${COMPREPLY[*]}\"; }
+        ask -c check.yaml -r -n str; ask --checkpath check.yaml --exclude ''; ask -n ''";
+    let answers = in_shell(&sandbox, "bash", bash).expect("there is a bash");
+    assert_eq!(answers, "stream strong-scaling\nstream strong-scaling hpl\n\n");
+    let fish =
+        "\"$TESTED\" completions fish | source; function muster; $TESTED $argv; end; complete -C 'muster -c check.yaml -n str'";
+    if let Some(answers) = in_shell(&sandbox, "fish", fish) {
+        assert_eq!(answers, "stream\nstrong-scaling\n");
+    }
+    // What zsh completes only shows on a terminal: the function is asked with the words that zsh would have set.
+    let zsh = "autoload -Uz compinit && compinit -D -u; source <(\"$TESTED\" completions zsh); compadd() { print -l $names; }
+        words=(\"$TESTED\" -c check.yaml -n ''); CURRENT=5; _muster_names; functions _muster | grep -o ':REGEX:_muster_names' | grep -c .";
+    if let Some(answers) = in_shell(&sandbox, "zsh", zsh) {
+        assert_eq!(answers, "stream\nstrong-scaling\nhpl\n4\n");
+    }
+}
+
+#[test]
 fn the_manual_has_a_page_for_every_command() {
     let manual = Sandbox::new().muster(&["man"]);
     for title in ["muster", "muster-check-lint", "muster-results-show", "muster-sweep"] {

@@ -67,7 +67,7 @@ impl Known<'_> {
             ),
             SchedulerKind::K8s | SchedulerKind::Ipu => {
                 let place = self.place(case)?;
-                let nodes = self.of_cluster(place).with_context(|| format!("--distribute on partition {partition}"))?;
+                let nodes = self.of_cluster(&place).with_context(|| format!("--distribute on partition {partition}"))?;
                 let wanted = nodes.iter().filter(|node| state == NodeState::Any || node.is_available);
                 wanted.map(|node| node.name.clone()).collect()
             }
@@ -99,9 +99,9 @@ impl Known<'_> {
         }
     }
 
-    fn of_cluster(&mut self, place: ClusterPlace) -> Result<&[Node], nodes::NodesError> {
+    fn of_cluster(&mut self, place: &ClusterPlace) -> Result<&[Node], nodes::NodesError> {
         if !self.of_clusters.contains_key(&place.context) {
-            let nodes = self.runtime.block_on(nodes::nodes(&place))?;
+            let nodes = self.runtime.block_on(nodes::nodes(place))?;
             self.of_clusters.insert(place.context.clone(), nodes);
         }
         Ok(self.of_clusters.get(&place.context).map(Vec::as_slice).unwrap_or_default())
