@@ -98,6 +98,13 @@ fn texts() -> Vec<(&'static str, String)> {
         ("read-only files of no sources", "readonly_files: ['*.bin']\nsanity: []\n"),
         ("a glob that leads out of its folder", "sourcesdir: stateless\nreadonly_files: [../data]\nsanity: []\n"),
         ("a glob that is open", "sourcesdir: stateless\nreadonly_files: ['[a']\nsanity: []\n"),
+        ("a search in files that nobody keeps", "sanity: [{ found: a, file: out.txt }]\n"),
+        (
+            "a search in a file that is not kept",
+            "keep_files: ['*.csv']\nsanity: []\nperf_variables: { p: { pattern: a, file: out.txt } }\n",
+        ),
+        ("an exit status in a file", "keep_files: out.txt\nsanity: [{ exit: 0, file: out.txt }]\n"),
+        ("a kept file of another folder", "keep_files: /etc/passwd\nsanity: []\n"),
         ("something that cannot be printed", "descr: \"a\u{7}\"\nsanitty: []\n"),
     ];
     let has_name =

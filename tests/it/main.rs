@@ -13,6 +13,7 @@ mod files;
 mod fixtures;
 mod guide;
 mod k8s;
+mod kept;
 mod libtest;
 mod listing;
 mod mistakes;

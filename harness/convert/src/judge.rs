@@ -3,6 +3,7 @@
 
 use crate::{
     cel::{Cel, Kind, Prec},
+    searched,
     value::Value,
 };
 
@@ -107,6 +108,11 @@ impl Judge {
     /// Something computed.
     pub(crate) fn plain(cel: Cel) -> Self {
         Self { cel, form: Form::Plain, msg: None }
+    }
+
+    /// The same in a file instead of the output.
+    pub(crate) fn in_file(self, file: Option<&str>) -> Self {
+        Self { cel: searched::within(file, self.cel), ..self }
     }
 
     /// `extractsingle`

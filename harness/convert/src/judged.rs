@@ -5,6 +5,7 @@ use crate::{
     cond::{Cond, Subject},
     interp::operators::subject,
     judge::{Extract, Form, Judge},
+    searched,
     settle::{exclusive, selector},
     value::{Choice, Piece, Value},
 };
@@ -36,17 +37,18 @@ pub(crate) fn sanity(value: &Value) -> Said {
 }
 
 fn items(judge: &Judge) -> Said<Vec<Value>> {
-    let mut item = match &judge.form {
-        Form::Every(inner) => {
-            let mut all = Vec::new();
-            for value in inner {
-                match sanity(value)? {
-                    Value::List(items) => all.extend(items),
-                    _ => return Err("which of these are asserted depends on a branch"),
-                }
+    if let Form::Every(inner) = &judge.form {
+        let mut all = Vec::new();
+        for value in inner {
+            match sanity(value)? {
+                Value::List(items) => all.extend(items),
+                _ => return Err("which of these are asserted depends on a branch"),
             }
-            return Ok(all);
         }
+        return Ok(all);
+    }
+    let (expression, file) = searched::taken_apart(&judge.cel.text)?;
+    let mut item = match &judge.form {
         Form::Found(pattern) => vec![(text("found"), pattern_value(pattern))],
         Form::NotFound(pattern) => vec![(text("not_found"), pattern_value(pattern))],
         Form::FoundTimes(pattern, count) if **count == Value::Int(0) => vec![(text("not_found"), pattern_value(pattern))],
@@ -58,9 +60,10 @@ fn items(judge: &Judge) -> Said<Vec<Value>> {
             let count = if let Value::Int(_) = count { count } else { Value::Cel(Cel::of(&count).ok_or(NO_ASSERTION)?) };
             vec![(text("found"), pattern_value(pattern)), (text("count"), count)]
         }
-        _ if judge.cel.kind == Kind::Bool => vec![(text("assert"), Value::Str(judge.cel.text.clone()))],
+        _ if judge.cel.kind == Kind::Bool => vec![(text("assert"), Value::Str(expression))],
         _ => return Err(NO_ASSERTION),
     };
+    item.extend(file.map(|file| (text("file"), file)));
     if let Some(msg) = &judge.msg
         && let Some(pieces) = msg.pieces()
     {
@@ -94,25 +97,15 @@ pub(crate) fn figure(value: &Value) -> Said {
 }
 
 fn with_unit(value: &Value, unit: &Value) -> Said {
-    let tag = |extract: &Extract| extract.tag().map(|tag| (text("tag"), tag));
-    let pattern = |extract: &Extract| (text("pattern"), pattern_value(&extract.pattern));
     let mut entry = match value {
         Value::Choice(choice) => return choice.map(|value| with_unit(value, unit)),
         Value::Figure(figure) => return with_unit(&figure.0, unit),
-        Value::Judge(judge) => match &judge.form {
-            Form::Single(extract, item) => {
-                let item = (*item != 0).then_some((text("item"), Value::Int(*item)));
-                std::iter::once(pattern(extract)).chain(tag(extract)).chain(item).collect()
-            }
-            Form::Reduced(extract, reduce) => {
-                let mut entry: Vec<_> = std::iter::once(pattern(extract)).chain(tag(extract)).collect();
-                entry.push((text("reduce"), text(reduce)));
-                entry
-            }
-            Form::Count(pattern) => vec![(text("pattern"), pattern_value(pattern)), (text("reduce"), text("count"))],
-            Form::All(_) | Form::Matches(_) => return Err("a list is no figure: say which of its items, or their mean"),
-            _ => vec![(text("value"), Value::Str(judge.cel.text.clone()))],
-        },
+        Value::Judge(judge) => {
+            let (expression, file) = searched::taken_apart(&judge.cel.text)?;
+            let mut entry = reading(judge, expression)?;
+            entry.extend(file.map(|file| (text("file"), file)));
+            entry
+        }
         Value::Int(_) | Value::Float(_) | Value::Cel(_) => {
             vec![(text("value"), Value::Str(Cel::of(value).ok_or(NO_FIGURE)?.text))]
         }
@@ -126,6 +119,26 @@ fn with_unit(value: &Value, unit: &Value) -> Said {
         _ => return Err("the unit is not known here"),
     }
     Ok(Value::Dict(entry))
+}
+
+/// How a figure is read.
+fn reading(judge: &Judge, expression: String) -> Said<Entries> {
+    let tag = |extract: &Extract| extract.tag().map(|tag| (text("tag"), tag));
+    let pattern = |extract: &Extract| (text("pattern"), pattern_value(&extract.pattern));
+    Ok(match &judge.form {
+        Form::Single(extract, item) => {
+            let item = (*item != 0).then_some((text("item"), Value::Int(*item)));
+            std::iter::once(pattern(extract)).chain(tag(extract)).chain(item).collect()
+        }
+        Form::Reduced(extract, reduce) => {
+            let mut entry: Vec<_> = std::iter::once(pattern(extract)).chain(tag(extract)).collect();
+            entry.push((text("reduce"), text(reduce)));
+            entry
+        }
+        Form::Count(pattern) => vec![(text("pattern"), pattern_value(pattern)), (text("reduce"), text("count"))],
+        Form::All(_) | Form::Matches(_) => return Err("a list is no figure: say which of its items, or their mean"),
+        _ => vec![(text("value"), Value::Str(expression))],
+    })
 }
 
 /// One reference and where it holds.

@@ -20,6 +20,7 @@ mod pattern;
 mod python;
 mod reading;
 mod report;
+mod searched;
 mod settle;
 mod site;
 mod value;

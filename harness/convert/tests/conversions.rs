@@ -64,6 +64,17 @@ fn builds_fixtures_and_dependencies_are_carried_over() {
 }
 
 #[test]
+fn files_that_a_test_brings_searches_and_keeps_are_carried_over() {
+    let conversion = convert(&sources("files"), &Beside(testdata("files")));
+    insta::assert_snapshot!("files", shown(&conversion));
+    // A folder `src` is the default of both; no folder at all has to be said where there is one.
+    let beside_src: Vec<Source> = sources("files").into_iter().map(|source| Source { has_src: true, ..source }).collect();
+    let text = &convert(&beside_src, &Beside(testdata("files"))).outputs[0].text;
+    assert_eq!((text.matches("sourcesdir: input").count(), text.matches("sourcesdir: null").count()), (1, 1), "{text}");
+    assert_eq!(text.matches("sourcesdir: src").count(), 1, "{text}");
+}
+
+#[test]
 fn a_site_configuration_becomes_a_file_for_each_system() {
     let conversion = convert(&sources("site"), &Beside(testdata("site")));
     insta::assert_snapshot!("site", shown(&conversion));

@@ -68,6 +68,11 @@ pub fn is_literal(glob: &str) -> bool {
     !glob.contains(['*', '?', '[', '{', '\\'])
 }
 
+/// A literal glob as the path that it stands for.
+pub fn plain(glob: &str) -> &str {
+    within(glob).unwrap_or(glob)
+}
+
 /// A glob without what does not matter, if it stays within its folder.
 fn within(text: &str) -> Result<&str, GlobError> {
     let path = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');

@@ -26,6 +26,7 @@ pub mod format;
 pub mod glob;
 pub mod graph;
 pub mod judge;
+mod kept;
 pub mod lint;
 pub mod load;
 pub mod modules;

@@ -4,14 +4,17 @@
 //! add(check file) -> wanted() -> provide(text) ... until nothing is wanted -> finish() -> Loaded
 //! ```
 
+mod folders;
+
 use crate::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
     extends::{self, Library},
     reference_file, staging,
     yaml::{self, Node},
 };
+use folders::Folders;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -23,10 +26,7 @@ pub struct Loader {
     diagnostics: Vec<Diagnostic>,
     files: BTreeMap<String, File>,
     wanted: Vec<Wanted>,
-    /// Folders that are mentioned, and where first; nowhere: one that may be there.
-    wanted_folders: BTreeMap<String, Option<Span>>,
-    /// Those of them that are there.
-    folders: BTreeSet<String>,
+    folders: Folders,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub struct Document {
 pub struct Manifests {
     files: HashMap<String, Vec<Node>>,
     paths: HashMap<FileId, String>,
-    folders: BTreeSet<String>,
+    folders: Folders,
 }
 
 impl Manifests {
@@ -107,7 +107,7 @@ impl Manifests {
 
     /// The folder of sources beside a check file that mentions none, if there is one.
     pub(crate) fn default_folder(&self, check: &str) -> Option<String> {
-        self.folders.get(&beside(check, staging::DEFAULT_FOLDER)).cloned()
+        Some(beside(check, staging::DEFAULT_FOLDER)).filter(|folder| self.folders.has(folder))
     }
 }
 
@@ -149,29 +149,12 @@ impl Loader {
 
     /// The folders to look for when all files are read.
     pub fn wanted_folders(&self) -> Vec<String> {
-        self.wanted_folders.keys().cloned().collect()
+        self.folders.wanted()
     }
 
     /// Answers one wanted folder: whether it is there, or what is wrong with it.
     pub fn provide_folder(&mut self, path: &str, is_there: Result<bool, String>) {
-        let Some((path, by)) = self.wanted_folders.remove_entry(path) else { return };
-        match (is_there, by) {
-            (Ok(true), _) => drop(self.folders.insert(path)),
-            (Ok(false), None) => {}
-            (Ok(false), Some(by)) => {
-                let message = format!("the folder {path} is not there, which `sourcesdir` names");
-                let hint = "a path is relative to the file that mentions it";
-                self.diagnostics.push(Diagnostic::error(by, message).hint(hint));
-            }
-            (Err(why), by) => {
-                let message = format!("the folder {path} cannot be staged: {why}");
-                self.diagnostics.push(match by {
-                    Some(by) => Diagnostic::error(by, message).hint("name a folder of what the job needs, and nothing else"),
-                    None => Diagnostic::general(message)
-                        .hint("it is staged because it is called `src`: `sourcesdir: null` leaves it out"),
-                });
-            }
-        }
+        self.diagnostics.extend(self.folders.answer(path, is_there));
     }
 
     fn read(&mut self, key: String, path: &str, text: &str, kind: Mention, is_root: bool) {
@@ -183,7 +166,7 @@ impl Loader {
                 self.want_all(&key, document);
             }
             if is_root {
-                self.want_folder(beside(&key, staging::DEFAULT_FOLDER), None);
+                self.folders.want(beside(&key, staging::DEFAULT_FOLDER), None);
             }
         }
         self.wanted.retain(|wanted| wanted.path != key);
@@ -203,13 +186,8 @@ impl Loader {
             }
         }
         for (written, by) in staging::mentioned(check) {
-            self.want_folder(beside(from, &written), Some(by));
+            self.folders.want(beside(from, &written), Some(by));
         }
-    }
-
-    fn want_folder(&mut self, path: String, by: Option<Span>) {
-        let mention = self.wanted_folders.entry(path).or_insert(by);
-        *mention = mention.or(by);
     }
 
     /// Sorts out what was read.

@@ -19,6 +19,9 @@ pub struct PerfVariable {
     pub unit: String,
     /// Where the figure comes from.
     pub source: Source,
+    /// A glob: it is read from the kept files that this fits, not from the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// One figure a section, each with its node.
     pub per_section: bool,
     /// Finding nothing is no fault.
@@ -285,8 +288,15 @@ mod tests {
             pick: Pick::Item(item),
         };
         let say = |source, per_section| {
-            let variable =
-                PerfVariable { name: "x".into(), unit: "s".into(), source, per_section, optional: false, direction: None };
+            let variable = PerfVariable {
+                name: "x".into(),
+                unit: "s".into(),
+                source,
+                file: None,
+                per_section,
+                optional: false,
+                direction: None,
+            };
             match variable.validate() {
                 Ok(()) => "fine".to_owned(),
                 Err(error) => format!("{error}: {}", error.hint.clone().unwrap_or_default()),

@@ -12,6 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     expr::Scope,
     fixture::Offer,
+    kept,
     perf::Source,
     program, references,
     result::About,
@@ -75,6 +76,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     }
     let ground = staging::Ground { path: &case.check.path, scheduler: partition.scheduler, known: &case.check.manifests };
     let staging = staging::of(&ground, &tree, &file, diagnostics);
+    kept::check_place(partition.scheduler, &file, diagnostics);
     let workload = Workload {
         identifier: facts.identifier.clone(),
         session: facts.session.clone(),

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 pub struct Rules {
     /// Sanity, in the order of the check file.
     pub sanity: Vec<Assertion>,
+    /// Globs within the stage folder: what a pass keeps, and what `file` may search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep_files: Vec<String>,
     /// Performance variables, in the order of the check file.
     pub perf_variables: Vec<PerfVariable>,
     /// The rows that apply to this case, at most one a variable and key pattern.
@@ -32,6 +35,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             sanity: Vec::new(),
+            keep_files: Vec::new(),
             perf_variables: Vec::new(),
             references: Vec::new(),
             strict: true,

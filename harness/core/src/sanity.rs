@@ -8,6 +8,9 @@ pub struct Assertion {
     /// What is asserted.
     #[serde(flatten)]
     pub claim: Claim,
+    /// A glob: it is about the kept files that this fits, not about the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The author's words for a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msg: Option<String>,

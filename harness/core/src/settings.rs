@@ -6,6 +6,7 @@ use crate::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
     expr::{Arithmetic, Expr, Scope},
+    kept,
     pattern::{self, Pattern, PatternError},
     perf::{PerfVariable, Pick, Source},
     reference::ReferenceRow,
@@ -28,6 +29,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     let facts = facts(&sanity, &perf_variables, scope);
     Some(Rules {
         sanity,
+        keep_files: kept::rules(file, diagnostics),
         perf_variables,
         references,
         strict: file.strict_check.unwrap_or(true),
@@ -41,6 +43,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
 /// Tells the mistakes of settings that no case may ever use: an entry of `when` that never applies, say.
 pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     staging::check(file, diagnostics);
+    kept::check(file, diagnostics);
     for item in file.sanity.iter().flatten() {
         assertion(item, diagnostics);
         diagnostics.extend(item.found.iter().chain(&item.not_found).filter_map(lint));
@@ -84,7 +87,7 @@ fn assertion(item: &SanityItem, diagnostics: &mut Vec<Diagnostic>) -> Option<Ass
     } else {
         Claim::Exit(item.exit.as_ref()?.value.clone())
     };
-    Some(Assertion { claim, msg: item.msg.clone() })
+    Some(Assertion { claim, file: item.file.as_ref().map(|file| file.value.clone()), msg: item.msg.clone() })
 }
 
 /// One performance variable; `None` while its pattern waits for a case, or after a mistake.
@@ -111,6 +114,7 @@ fn variable(name: &Spanned<String>, entry: &PerfEntry, diagnostics: &mut Vec<Dia
         name: name.value.clone(),
         unit: entry.unit.as_ref().map(|unit| unit.value.clone()).unwrap_or_default(),
         source,
+        file: entry.file.as_ref().map(|file| file.value.clone()),
         per_section: entry.per.is_some(),
         optional: entry.optional.unwrap_or(false),
         direction: entry.direction,

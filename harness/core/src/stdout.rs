@@ -8,8 +8,11 @@
 //! ```
 //! Sections are sorted by role, index, creation time and name. Patterns are searched in each section by itself, so
 //! a match never spans two and never sees these framing lines.
+//!
+//! Behind the logs stand the files that the job left and the check keeps, as sections of the same form, named by their paths.
+//! Nothing sees them that does not ask for files.
 
-use crate::{case::Identifier, scheduler::Exit, time::Timestamp};
+use crate::{case::Identifier, glob::Globs, scheduler::Exit, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -62,12 +65,15 @@ pub struct Section {
     pub exit: Option<Exit>,
     /// Why bytes are missing: empty means complete.
     pub gaps: Vec<String>,
+    /// It is a kept file, behind the logs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_file: bool,
 }
 
 impl Section {
     /// A section of which only the place is known: complete, without times and exit.
     pub fn new(origin: SectionOrigin, offset: u64, bytes: u64) -> Self {
-        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps: Vec::new() }
+        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps: Vec::new(), is_file: false }
     }
 }
 
@@ -79,18 +85,49 @@ pub type Text = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Stdout {
     text: Text,
     sections: Arc<[Section]>,
+    files: Option<Arc<Files>>,
+}
+
+/// The files that a job left and its check keeps.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Files {
+    /// Those that are text, in the order of their paths.
+    pub sections: Vec<Section>,
+    /// Those that cannot be searched, each with the reason: `core.1 (binary)`.
+    pub unread: Vec<String>,
 }
 
 impl fmt::Debug for Stdout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stdout").field("bytes", &self.bytes().len()).field("sections", &self.sections).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Stdout");
+        shown.field("bytes", &self.bytes().len()).field("sections", &self.sections).field("files", &self.files);
+        shown.finish_non_exhaustive()
     }
 }
 
 impl Stdout {
     /// A text and its sections, in order. Sections that reach beyond the text are cut to it.
     pub fn new(text: Text, sections: impl Into<Arc<[Section]>>) -> Self {
-        Self { text, sections: sections.into() }
+        Self { text, sections: sections.into(), files: None }
+    }
+
+    /// The same, with files behind the logs.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files: Some(Arc::new(files)), ..self }
+    }
+
+    /// The kept files, if any were asked for.
+    pub fn files(&self) -> Option<&Files> {
+        self.files.as_deref()
+    }
+
+    /// Only the kept files that some globs cover, in the place of the logs.
+    #[must_use]
+    pub fn of_files(&self, globs: &Globs) -> Self {
+        let sections = self.files.iter().flat_map(|files| &files.sections);
+        let sections: Vec<Section> = sections.filter(|section| globs.cover(&section.origin.name)).cloned().collect();
+        Self { text: Arc::clone(&self.text), sections: sections.into(), files: None }
     }
 
     /// One section that is the whole of `text`: for tests and rehearsals.
@@ -130,7 +167,7 @@ impl Stdout {
         (*self.text).as_ref()
     }
 
-    /// The sections in order.
+    /// The sections of the logs, in order.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }

@@ -63,7 +63,7 @@ fn run(path: &str, count: u64) -> io::Result<()> {
 }
 
 fn rules(count: u64) -> Rules {
-    let item = |claim| Assertion { claim, msg: None };
+    let item = |claim| Assertion { claim, file: None, msg: None };
     // A count, and things that are not there: none of them may stop early.
     let found = Claim::Found { pattern: FOUND.into(), count: Some(count) };
     let not_found = NOT_FOUND.map(|pattern| item(Claim::NotFound { pattern: pattern.into() }));
@@ -71,6 +71,7 @@ fn rules(count: u64) -> Rules {
         name: name.into(),
         unit: unit.into(),
         source: Source::Pattern { pattern: pattern.into(), tag: None, pick: Pick::Reduce(reduce) },
+        file: None,
         per_section: false,
         optional: false,
         direction: None,

@@ -94,7 +94,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },
                     keep_failed: None,
                 },
-                rules: Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() },
+                rules: Rules { sanity: vec![Assertion { claim, file: None, msg: None }], ..Rules::default() },
                 about: about(number),
                 skip: None,
             })

@@ -2,6 +2,7 @@
 
 use crate::{
     context::Context,
+    kept::Kept,
     places::{Attempt, PlacesError},
     record::{End, Record},
     spool::Spool,
@@ -61,12 +62,18 @@ pub(crate) async fn judged(
     let _permit = context.judges().acquire().await;
     let shared = Arc::clone(context);
     let thread = spawn_blocking(move || {
-        let stdout = spool.assemble(&ending.exits)?;
+        let mut stdout = spool.assemble(&ending.exits)?;
+        let mut kept = Kept::default();
+        if !rules.keep_files.is_empty() {
+            kept = Kept::find(&home.stage, &rules.keep_files);
+            stdout = kept.add(stdout, &home.stage)?;
+        }
         let begun = Instant::now();
         let mut judgement = judge(&rules, &stdout, &ending, &|| begun.elapsed() >= limit);
+        judgement.warnings.append(&mut kept.warnings);
         let outputs = outputs(&rules, &stdout, &mut judgement);
         let passed = matches!(judgement.outcome, Outcome::Pass | Outcome::Xfail);
-        let text = if passed { home.kept(&shared, &stdout, rules.offer.is_some()) } else { Text::of(&stdout) };
+        let text = if passed { home.kept(&shared, &stdout, &kept.paths(), rules.offer.is_some()) } else { Text::of(&stdout) };
         Ok((judgement, text, outputs))
     });
     record.has_log = true;
@@ -125,10 +132,10 @@ impl Home {
     }
 
     /// Others may need its stage folder: then that stays as it is until they are over.
-    fn kept(&self, context: &Context, stdout: &Stdout, is_needed: bool) -> Text {
-        let places = &context.places;
+    fn kept(&self, context: &Context, stdout: &Stdout, files: &[PathBuf], is_needed: bool) -> Text {
+        let (places, attempt) = (&context.places, self.attempt());
         let kept =
-            if is_needed { places.keep_copy(&self.stage, self.attempt()) } else { places.keep(&self.stage, self.attempt()) };
+            if is_needed { places.keep_copy(&self.stage, attempt, files) } else { places.keep(&self.stage, attempt, files) };
         Text { nodes: nodes(stdout), tail: None, kept: Some(kept) }
     }
 }

@@ -13,6 +13,7 @@ mod flight;
 pub mod identifier;
 mod journal;
 mod judging;
+mod kept;
 pub mod local;
 mod logs;
 mod map;

@@ -18,13 +18,14 @@ use crate::spool::{self, Spool};
 use muster_core::{
     case::{CaseName, Identifier},
     scheduler::Ending,
-    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
+    script::{EXIT_FILE, FAULT_FILE, LOG_FILE, SCRIPT_FILE},
 };
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -32,8 +33,15 @@ use std::{
 
 /// The name of the list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";
-/// What a pass keeps.
-pub(crate) const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
+/// What a pass keeps, beside what its check says.
+const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
+/// The list while it is written: what has the final name is whole.
+pub(crate) const UNFINISHED_SECTIONS: &str = "pods.json.part";
+/// Whether Muster writes a file of this name into a stage folder.
+pub(crate) fn is_ours(name: &OsStr) -> bool {
+    spool::is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
+}
+
 /// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
 const LOCK: &str = ".lock";
 /// In a stage folder: its teardown has begun, so that nobody counts any more on what it holds.
@@ -208,13 +216,14 @@ impl Places {
         Ok(None)
     }
 
-    /// Makes the stage folder of a passed attempt its output folder, without what the job left. Says where that is.
-    pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
+    /// Makes the stage folder of a passed attempt its output folder, without what the job left but for some files. Says where
+    /// that is.
+    pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>, files: &[PathBuf]) -> Result<PathBuf, PlacesError> {
         if self.keeps_stages {
-            return self.keep_copy(stage, attempt);
+            return self.keep_copy(stage, attempt, files);
         }
         let output = self.output_of(attempt);
-        prune(stage).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
+        prune(stage, files).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
         }
@@ -227,7 +236,7 @@ impl Places {
         fs::create_dir_all(parent).map_err(|source| PlacesError::Create { path: parent.to_owned(), source })?;
         if fs::rename(stage, &output).is_err() {
             // The output is on another file system.
-            self.keep_copy(stage, attempt)?;
+            self.keep_copy(stage, attempt, files)?;
             self.remove(stage)?;
         }
         if made_way {
@@ -236,12 +245,18 @@ impl Places {
         Ok(output)
     }
 
-    /// Copies what Muster wrote of a passed attempt to its output folder; others still need the stage folder. Says where.
-    pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>) -> Result<PathBuf, PlacesError> {
+    /// Copies what Muster wrote of a passed attempt, and some files, to its output folder; others still need the stage folder.
+    /// Says where.
+    pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>, files: &[PathBuf]) -> Result<PathBuf, PlacesError> {
         let output = self.output_of(attempt);
-        fs::create_dir_all(&output).map_err(|source| PlacesError::Create { path: output.clone(), source })?;
-        for name in KEPT {
+        let create =
+            |path: &Path| fs::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.to_owned(), source });
+        create(&output)?;
+        // What an earlier pass has kept is not this one's.
+        prune(&output, &[]).map_err(|source| PlacesError::Remove { path: output.clone(), source })?;
+        for name in KEPT.iter().map(Path::new).chain(files.iter().map(PathBuf::as_path)) {
             let (from, to) = (stage.join(name), output.join(name));
+            create(to.parent().unwrap_or(&output))?;
             match fs::copy(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(PlacesError::Keep { from, to, source: error });
@@ -313,18 +328,33 @@ fn component(name: &str) -> String {
     if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
 }
 
-/// Removes what the job left in its folder.
-fn prune(stage: &Path) -> io::Result<()> {
+/// Removes what the job left in its folder, but for some files.
+fn prune(stage: &Path, files: &[PathBuf]) -> io::Result<()> {
     // Should the job have put a link in the place of its folder, what that leads to is not ours.
     if !fs::symlink_metadata(stage)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    for entry in fs::read_dir(stage)? {
+    // A link is kept as the file that it leads to, which may be about to go.
+    for link in files.iter().map(|file| stage.join(file)).filter(|file| file.is_symlink()) {
+        let unfinished = link.with_added_extension("part");
+        fs::copy(&link, &unfinished)?;
+        fs::rename(&unfinished, &link)?;
+    }
+    prune_within(stage, Path::new(""), files)
+}
+
+/// The same of a folder below it.
+fn prune_within(stage: &Path, folder: &Path, files: &[PathBuf]) -> io::Result<()> {
+    for entry in fs::read_dir(stage.join(folder))? {
         let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            _ if KEPT.iter().any(|kept| entry.file_name() == *kept) => {}
-            true => fs::remove_dir_all(entry.path())?,
-            false => fs::remove_file(entry.path())?,
+        let path = folder.join(entry.file_name());
+        let is_ours = KEPT.iter().any(|kept| path == Path::new(kept));
+        let is_kept = is_ours || files.iter().any(|file| file.starts_with(&path));
+        match (is_kept, entry.file_type()?.is_dir()) {
+            (true, true) if !is_ours => prune_within(stage, &path, files)?,
+            (true, _) => {}
+            (false, true) => fs::remove_dir_all(entry.path())?,
+            (false, false) => fs::remove_file(entry.path())?,
         }
     }
     Ok(())

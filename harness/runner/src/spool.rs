@@ -10,12 +10,12 @@
 
 use crate::{
     map::text_of,
-    places::{KEPT, SECTIONS},
+    places::{SECTIONS, UNFINISHED_SECTIONS},
 };
 use muster_core::{
     case::Identifier,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
-    script::{FAULT_FILE, LOG_FILE},
+    script::LOG_FILE,
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
 };
@@ -37,12 +37,7 @@ const COUNTED: usize = 64 * 1024;
 
 /// Whether a file is part of a log that was not put together.
 pub(crate) fn is_unfinished(name: &OsStr) -> bool {
-    name == UNFINISHED || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
-}
-
-/// Whether Muster writes a file of this name into a stage folder.
-pub(crate) fn is_ours(name: &OsStr) -> bool {
-    is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
+    name == UNFINISHED || name == UNFINISHED_SECTIONS || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
 }
 
 /// The log of one attempt.
@@ -92,6 +87,8 @@ impl Spool {
         let stdout = stage.join(LOG_FILE);
         let mut first = vec![0; first_line(identifier).len()];
         File::open(&stdout).ok()?.read_exact(&mut first).ok()?;
+        // Kept files are found again where they are, and put behind the logs anew.
+        let sections: Vec<Section> = sections.into_iter().filter(|section| !section.is_file).collect();
         if sections.is_empty() || first != first_line(identifier).as_bytes() {
             return None;
         }
@@ -382,7 +379,7 @@ impl Spooled {
 
     fn into_section(self, offset: u64, bytes: u64, lines: Option<u64>) -> Section {
         let Self { origin, first, last, gaps, .. } = self;
-        Section { origin, offset, bytes, lines, first, last, exit: None, gaps }
+        Section { lines, first, last, gaps, ..Section::new(origin, offset, bytes) }
     }
 }
 

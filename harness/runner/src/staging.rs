@@ -5,7 +5,7 @@
 //! source's. Times of change are kept, for `make` compares them. What was staged before is replaced, so that a launch can be
 //! tried again.
 
-use crate::spool;
+use crate::places;
 use ignore::WalkBuilder;
 use muster_core::{
     glob::{GlobError, Globs},
@@ -93,7 +93,7 @@ pub fn look(folder: &Path) -> Result<bool, String> {
         Ok(_) => {}
     }
     let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
-    let mut ours = entries.flatten().map(|entry| entry.file_name()).filter(|name| spool::is_ours(name));
+    let mut ours = entries.flatten().map(|entry| entry.file_name()).filter(|name| places::is_ours(name));
     match ours.next() {
         Some(name) => Err(format!("it holds {}, which Muster itself writes into a stage folder", name.display())),
         None => Ok(true),

@@ -35,11 +35,12 @@ fuzz_target!(|run: Run<'_>| {
     let claim = Claim::Found { pattern: run.pattern.to_owned(), count: Some(found as u64) };
     let source = Source::Pattern { pattern: run.pattern.to_owned(), tag: Some("0".into()), pick: Pick::Reduce(Reduce::Count) };
     let rules = Rules {
-        sanity: vec![Assertion { claim, msg: None }],
+        sanity: vec![Assertion { claim, file: None, msg: None }],
         perf_variables: vec![PerfVariable {
             name: "n".into(),
             unit: String::new(),
             source,
+            file: None,
             per_section: false,
             optional: true,
             direction: None,

@@ -30,7 +30,7 @@ pub(crate) struct Document {
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
-const KEYS: [(&str, bool); 23] = [
+const KEYS: [(&str, bool); 24] = [
     ("descr", false),
     ("tags", false),
     ("maintainers", false),
@@ -54,6 +54,7 @@ const KEYS: [(&str, bool); 23] = [
     ("keep_files", false),
     ("modules", false),
     ("container_platform", true),
+    ("readonly_files", false),
 ];
 
 /// Attributes that a scheduler or launcher needs, with what says the same here.
@@ -71,13 +72,8 @@ const DROPPED: [(&str, &str); 11] = [
     ("build_time_limit", "write `time_limit` in the check that builds"),
 ];
 
-/// Keys that checks may not have yet, with what does the same today.
-const LATER: [(&str, &str); 2] =
-    [("depends_on", "write both into one check"), ("keep_files", "copy the files out in `postrun_cmds`")];
-
 /// Attributes without a counterpart of that name.
-const REFUSED: [(&str, &str); 2] =
-    [("readonly_files", "name the files by their path in `prerun_cmds`"), ("ci_extras", "write the CI job by hand")];
+const REFUSED: [(&str, &str); 1] = [("ci_extras", "write the CI job by hand")];
 
 /// What a check is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +109,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     making.skips(reading);
     making.sanity(reading);
     let units = making.figures(reading);
+    making.searched_files();
     making.references(reading, &units);
     making.variables(reading);
     making.completeness(reading);

@@ -1,6 +1,6 @@
 //! What a test needs around it: files, builds, fixtures; and what has no place in a check.
 
-use super::{DROPPED, Declared, LATER, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain, supports};
+use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain, supports};
 
 impl Making {
     /// What has no place in a check, line by line.
@@ -28,12 +28,6 @@ impl Making {
             }
         }
         self.sources(reading);
-        for (key, instead) in LATER {
-            if !supports(key) && self.has(key) {
-                self.leave(&[key]);
-                reading.tell_of(key, Level::Refused, format!("`{key}` is not supported yet"), Some(instead));
-            }
-        }
     }
 
     /// `container_platform` and its attributes, as the one mapping that they are here.
@@ -85,9 +79,13 @@ impl Making {
 
     /// ReFrame copies a folder of sources into every stage folder, `src` if nothing else is said.
     pub(super) fn sources(&mut self, reading: &mut Reading) {
+        let has_src = reading.has_src();
         let folder = match reading.attr("sourcesdir") {
-            None if reading.has_src() => Value::text("src"),
-            None | Some(Value::None | Value::Unknown | Value::Absent) => return,
+            // What runs in pods does not see it, and Muster's own default says so by not being there.
+            None if has_src && !self.has("k8s_config") => Value::text("src"),
+            Some(Value::Str(folder)) if folder == "src" && !has_src => return,
+            Some(Value::None) if !has_src => return,
+            None | Some(Value::Unknown | Value::Absent) => return,
             Some(folder) => folder.clone(),
         };
         let is_remote =
@@ -95,12 +93,41 @@ impl Making {
         if let (true, Some(url)) = (is_remote, folder.as_str()) {
             let clone = Value::text(format!("git clone --depth 1 {url} ."));
             self.before(vec![clone]);
-        } else if supports("sourcesdir") && folder.as_str().is_some() {
+        } else if let Ok(folder) = plain(&folder, false) {
             self.put("sourcesdir", folder);
         } else {
-            let why = "ReFrame copies the folder of sources into every stage folder";
+            let why = "which folder is staged is known only when it runs";
             reading.tell_of("sourcesdir", Level::Refused, why, Some("copy what the check needs in `prerun_cmds`"));
         }
+    }
+
+    /// Files that are searched are kept.
+    pub(super) fn searched_files(&mut self) {
+        let mut searched = Vec::new();
+        for (_, value) in self.entries.iter().filter(|(key, _)| matches!(&**key, "sanity" | "perf_variables")) {
+            files(value, &mut searched);
+        }
+        for setting in self.settings.iter().filter(|setting| matches!(&*setting.key, "sanity" | "perf_variables")) {
+            files(&setting.value, &mut searched);
+        }
+        if searched.is_empty() {
+            return;
+        }
+        let mut kept = match self.entries.iter().find(|(key, _)| key == "keep_files") {
+            Some((_, Value::List(kept))) => kept.clone(),
+            Some((_, one)) => vec![one.clone()],
+            None => vec![],
+        };
+        let globs: Vec<&str> = kept.iter().filter_map(Value::as_str).collect();
+        if let Ok(globs) = muster_core::glob::Globs::compile(&globs) {
+            searched.retain(|file| !file.as_str().is_some_and(|path| globs.cover(path)));
+        }
+        for file in searched {
+            if !kept.contains(&file) {
+                kept.push(file);
+            }
+        }
+        self.put("keep_files", Value::List(kept));
     }
 
     /// Puts lines before all others of the script.
@@ -166,5 +193,22 @@ impl Making {
         if !self.has("executable") && !self.is_base {
             self.put("executable", executable(reading));
         }
+    }
+}
+
+/// The files that items and figures search.
+fn files(value: &Value, found: &mut Vec<Value>) {
+    match value {
+        Value::List(items) => items.iter().for_each(|item| files(item, found)),
+        Value::Dict(entries) => {
+            for (key, value) in entries {
+                // A figure may be called so as well.
+                match value {
+                    Value::Str(_) | Value::Text(_) if key.as_str() == Some("file") => found.push(value.clone()),
+                    _ => files(value, found),
+                }
+            }
+        }
+        _ => {}
     }
 }

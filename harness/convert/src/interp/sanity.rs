@@ -6,6 +6,7 @@ use crate::{
     judge::{Extract, Form, Judge},
     pattern,
     python::Compare,
+    searched,
     value::{Piece, Thing, Value},
 };
 
@@ -16,13 +17,18 @@ impl Interp<'_> {
             "extractsingle" | "extractall" | "findall" | "finditer" | "extractiter" => return self.extracted(name, args, line),
             "assert_found" | "assert_not_found" => {
                 let pattern = self.pattern(args.get(0, "patt"), line)?;
-                Self::output(args.get(1, "filename"), line)?;
+                let file = Self::searched(args.get(1, "filename"), line)?;
                 let msg = args.get(2, "msg").cloned();
-                if name == "assert_found" { Judge::found(pattern, msg) } else { Judge::not_found(pattern, msg) }
+                let judge = if name == "assert_found" { Judge::found(pattern, msg) } else { Judge::not_found(pattern, msg) };
+                judge.in_file(file.as_deref())
             }
             "count" | "len" => match first {
-                Some(Value::Judge(Judge { form: Form::Matches(pattern), .. })) => Judge::count((**pattern).clone()),
-                Some(Value::Judge(Judge { form: Form::All(extract), .. })) => Judge::count((*extract.pattern).clone()),
+                Some(Value::Judge(Judge { form: Form::Matches(pattern), cel, .. })) => {
+                    Judge::count((**pattern).clone()).in_file(searched::file_of(cel).as_deref())
+                }
+                Some(Value::Judge(Judge { form: Form::All(extract), cel, .. })) => {
+                    Judge::count((*extract.pattern).clone()).in_file(searched::file_of(cel).as_deref())
+                }
                 Some(Value::Judge(judge)) => Judge::plain(Cel::call("size", std::slice::from_ref(&judge.cel), Kind::Int)),
                 _ => return self.named("builtins.len", args, line),
             },
@@ -84,25 +90,27 @@ impl Interp<'_> {
         }
     }
 
-    /// Only the output is searched.
-    fn output(file: Option<&Value>, line: u32) -> Made<()> {
+    /// The file that is searched; `None`: the output.
+    fn searched(file: Option<&Value>, line: u32) -> Made<Option<String>> {
         match file {
-            Some(Value::Thing(Thing::Output)) => Ok(()),
+            Some(Value::Thing(Thing::Output)) => Ok(None),
             Some(Value::Unknown) => Err(Stop::silent(line)),
             None => Err(Stop::new(line, "the pattern is searched in nothing")),
+            Some(file) if searched::path(file).is_some() => Ok(searched::path(file)),
             Some(file) => {
                 let name = file.shown().map_or_else(|| "a file".to_owned(), |name| format!("`{name}`"));
-                Err(Stop::new(line, format!("this searches {name}, not the output"))
-                    .instead("`cat` it in `postrun_cmds`, or say `file:` beside the pattern and keep it with `keep_files`"))
+                Err(Stop::new(line, format!("this searches {name}, which is no file in the stage folder"))
+                    .instead("`cat` it in `postrun_cmds`, and search the output"))
             }
         }
     }
 
     fn extracted(&mut self, name: &str, args: &Args, line: u32) -> Made {
         let pattern = self.pattern(args.get(0, "patt"), line)?;
-        Self::output(args.get(1, "filename"), line)?;
+        let file = Self::searched(args.get(1, "filename"), line)?;
+        let file = file.as_deref();
         if matches!(name, "findall" | "finditer") {
-            return Ok(Value::Judge(Judge::matches(pattern)));
+            return Ok(Value::Judge(Judge::matches(pattern).in_file(file)));
         }
         let tag = args.get(2, "tag").cloned().unwrap_or(Value::Int(0));
         if !matches!(tag, Value::Int(_) | Value::Str(_)) {
@@ -118,9 +126,9 @@ impl Interp<'_> {
                 Some(Value::Int(item)) => *item,
                 Some(_) => return Err(Stop::new(line, "which match is wanted is known only when it runs")),
             };
-            Judge::single(extract, item)
+            Judge::single(extract, item).in_file(file)
         } else {
-            Judge::all(extract)
+            Judge::all(extract).in_file(file)
         };
         match conv {
             None | Some(Value::None) => Ok(Value::Judge(judge)),

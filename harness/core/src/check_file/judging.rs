@@ -25,10 +25,11 @@ keys! {
         assert: Spanned<String>,
         /// Which exit statuses are fine: `any`, a number, or a list of numbers. Default: 0.
         exit: Spanned<ExitRule>,
+        /// A glob: the item is about the kept files that it fits, not about the output. They must be among `keep_files`.
+        file: Spanned<String>,
         /// What to say when it does not hold. Default: the item itself, in words.
         msg: String,
     }
-    later ["file"]
     instead {
         "pattern" => "write `found` or `not_found`",
         "exit_code" => "write `exit`",
@@ -61,6 +62,11 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
         && !claims.is_empty()
     {
         context.wrong::<()>(count, "`count` counts what is `found`", Some("write it beside `found`"));
+    }
+    if claims == ["exit"]
+        && let Some((file, _)) = node.entry("file").filter(|(_, value)| !value.is_null())
+    {
+        context.wrong::<()>(file, "an exit status stands in no file", Some("leave `file` out"));
     }
     Some(item)
 }
@@ -104,16 +110,17 @@ keys! {
         tag: Spanned<String>,
         /// Which match: 0 is the first, -1 the last. Default: 0.
         item: Spanned<i64>,
+        /// A glob: the figure is read from the kept files that it fits, not from the output. They must be among `keep_files`.
+        file: Spanned<String>,
         /// All matches make the figure: first, last, min, max, mean, median, sum or count.
         reduce: Spanned<Reduce>,
-        /// `section`: one figure for every section (container, instance), with its node.
+        /// `section`: one figure for every section (container, instance), with its node; with `file`, for every file.
         per: Spanned<PerFigure>,
         /// `true` if a run without the figure is fine. Default: false; the case is then invalid.
         optional: bool,
         /// Which way is better: higher or lower. Colours and comparisons follow it, references do not.
         direction: Direction,
     }
-    later ["file"]
     instead {
         "regex" => "write `pattern`",
         "expr" => "write `value`",

@@ -96,6 +96,9 @@ keys! {
         modules: OneOrMany<Module>,
         /// A container to run in instead of `executable`, on `local`: podman, docker, apptainer, singularity, sarus or shifter.
         container_platform: ContainerEntry,
+        /// Globs of files in the stage folder that are kept when the check passes, beside its output. Those that are text can be searched
+        /// with `file: glob` in `sanity` and `perf_variables`. Only on `local`, which shares its files with the harness.
+        keep_files: OneOrMany<Spanned<String>>,
         /// Environment variables of the job, `$` in them expands. They lie over the partition's and the environment's. On k8s they
         /// enter every primary container that does not set them itself.
         env_vars: Ordered<String>,
@@ -141,7 +144,7 @@ keys! {
         /// How long what failed is kept to be looked at: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
         keep_failed: Duration,
     }
-    later ["keep_files", "build"]
+    later ["build"]
     instead {
         "description" => "write `descr`",
         "title" => "write `descr`",

@@ -14,12 +14,11 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(super) fn new(rules: &Rules, stdout: &Stdout) -> Self {
+    pub(super) fn new(rules: &Rules) -> Self {
         let mut facts = Scope::new();
         for (name, value) in &rules.facts {
             facts.set(name.as_str(), value.clone());
         }
-        facts.set_text(stdout.clone());
         Self { facts: Arc::new(facts), figures: Vec::new() }
     }
 
@@ -28,16 +27,17 @@ impl Evaluator {
         self.figures.push((label, figure));
     }
 
-    pub(super) fn is_true(&self, expression: &str) -> Result<bool, ExprError> {
-        Expr::compile(expression, Arithmetic::Doubles)?.eval_bool(&self.scope())
+    pub(super) fn is_true(&self, expression: &str, text: &Stdout) -> Result<bool, ExprError> {
+        Expr::compile(expression, Arithmetic::Doubles)?.eval_bool(&self.scope(text))
     }
 
-    pub(super) fn figure(&self, expression: &str) -> Result<f64, ExprError> {
-        Expr::compile(expression, Arithmetic::Doubles)?.eval_f64(&self.scope())
+    pub(super) fn figure(&self, expression: &str, text: &Stdout) -> Result<f64, ExprError> {
+        Expr::compile(expression, Arithmetic::Doubles)?.eval_f64(&self.scope(text))
     }
 
-    fn scope(&self) -> Scope {
+    fn scope(&self, text: &Stdout) -> Scope {
         let mut scope = Scope::under(Arc::clone(&self.facts));
+        scope.set_text(text.clone());
         scope.set_figures("perf", self.figures.iter().cloned());
         scope
     }

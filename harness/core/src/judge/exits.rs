@@ -99,14 +99,14 @@ mod tests {
     }
 
     fn one_of(statuses: &[i32]) -> Assertion {
-        Assertion { claim: Claim::Exit(ExitRule::OneOf(statuses.to_vec())), msg: None }
+        Assertion { claim: Claim::Exit(ExitRule::OneOf(statuses.to_vec())), file: None, msg: None }
     }
 
     #[test]
     fn every_section_has_to_end_as_it_may() {
         use Exit::{Code, Signal, Unknown};
-        let any = || Assertion { claim: Claim::Exit(ExitRule::Any), msg: None };
-        let other = || Assertion { claim: Claim::NotFound { pattern: "x".into() }, msg: None };
+        let any = || Assertion { claim: Claim::Exit(ExitRule::Any), file: None, msg: None };
+        let other = || Assertion { claim: Claim::NotFound { pattern: "x".into() }, file: None, msg: None };
         let rows: [(Vec<Assertion>, Vec<Exit>, bool); 15] = [
             (vec![], vec![Code(0)], true),
             (vec![other()], vec![Code(0), Code(0)], true),

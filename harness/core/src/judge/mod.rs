@@ -17,6 +17,7 @@ mod matches;
 mod performance;
 mod sanity;
 mod scan;
+mod views;
 mod words;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ use evaluate::Evaluator;
 use figures::Figures;
 use matches::Matches;
 use scan::{Fold, Interrupted, Search, Watch};
+use views::Views;
 
 /// What the judge found.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,24 +61,27 @@ pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn()
 }
 
 fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool, block: usize) -> Judgement {
-    let (mut searches, sanity_searches) = match compile(rules) {
-        Ok(searches) => searches,
+    let compiled = Views::new(rules, stdout).and_then(|views| Ok((compile(rules, &views)?, views)));
+    let ((mut searches, sanity_searches), views) = match compiled {
+        Ok(compiled) => compiled,
         Err((phase, why)) => return Judgement::error(phase, why),
     };
     let mut watch = Watch::new(expired);
-    if let Err(at) = scan::scan(stdout, &mut searches, block, &mut watch) {
-        return too_long(&at, &searches, sanity_searches, stdout);
+    for (place, text) in views.texts().enumerate() {
+        if let Err(at) = scan::scan((place, text), &mut searches, block, &mut watch) {
+            return too_long(&at, &searches, sanity_searches, text);
+        }
     }
     let figures = searches.split_off(sanity_searches).into_iter().filter_map(Search::into_figures);
     let answers = searches.into_iter().filter_map(Search::into_answer);
-    let mut evaluator = Evaluator::new(rules, stdout);
-    let readings = performance::read(rules, stdout, figures, &mut evaluator);
-    let sanity = sanity::failures(&rules.sanity, answers, &evaluator, stdout);
+    let mut evaluator = Evaluator::new(rules);
+    let readings = performance::read(rules, &views, figures, &mut evaluator);
+    let sanity = sanity::failures(&rules.sanity, answers, &evaluator, &views);
     if watch.ask().is_err() {
         return Judgement::error(Phase::Sanity, format!("{TOO_LONG}: the expressions took it"));
     }
     let exit = exits::failure(&rules.sanity, ending);
-    let performance = (exit.is_none() && sanity.is_empty()).then(|| performance::hold(rules, stdout, readings));
+    let performance = (exit.is_none() && sanity.is_empty()).then(|| performance::hold(rules, &views, readings));
     conclude::conclude(rules, stdout, exit, &sanity, performance)
 }
 
@@ -96,31 +101,33 @@ impl Judgement {
 
 /// All searches of a case, sanity's first, and how many are sanity's. The files were checked when they were loaded, but
 /// a placeholder may have put anything into a pattern since.
-fn compile(rules: &Rules) -> Result<(Vec<Search>, usize), (Phase, String)> {
+fn compile(rules: &Rules, views: &Views) -> Result<(Vec<Search>, usize), (Phase, String)> {
     let explain = |phase: Phase, pattern: &str, error: &dyn std::fmt::Display| {
         (phase, format!("pattern {}: {error}", words::quote(pattern.as_bytes())))
     };
     let mut searches = Vec::new();
-    for (text, question) in rules.sanity.iter().filter_map(|item| sanity::question(&item.claim)) {
+    let questions = rules.sanity.iter().filter_map(|item| Some((item.file.as_deref(), sanity::question(&item.claim)?)));
+    for (file, (text, question)) in questions {
         let pattern = Pattern::compile(text).map_err(|error| explain(Phase::Sanity, text, &error))?;
-        searches.push(Search { pattern, fold: Fold::Matches(Matches::new(question)) });
+        searches.push(Search { pattern, view: views.place(file), fold: Fold::Matches(Matches::new(question)) });
     }
     let of_sanity = searches.len();
     for variable in &rules.perf_variables {
         if let Source::Pattern { pattern: text, .. } = &variable.source {
-            let search = figures(variable).map_err(|error| explain(Phase::Performance, text, &error))?;
+            let view = views.place(variable.file.as_deref());
+            let search = figures(variable, view).map_err(|error| explain(Phase::Performance, text, &error))?;
             searches.extend(search);
         }
     }
     Ok((searches, of_sanity))
 }
 
-fn figures(variable: &PerfVariable) -> Result<Option<Search>, crate::pattern::PatternError> {
+fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, crate::pattern::PatternError> {
     let Source::Pattern { pattern, tag, pick } = &variable.source else { return Ok(None) };
     let pattern = Pattern::compile(pattern)?;
     let groups = pattern.groups(tag.as_deref())?;
     let figures = Figures::new(&pattern, groups, &variable.unit, *pick, variable.per_section);
-    Ok(Some(Search { pattern, fold: Fold::Figures(Box::new(figures)) }))
+    Ok(Some(Search { pattern, view, fold: Fold::Figures(Box::new(figures)) }))
 }
 
 fn too_long(at: &Interrupted, searches: &[Search], of_sanity: usize, stdout: &Stdout) -> Judgement {

@@ -3,6 +3,7 @@
 use super::{
     evaluate::Evaluator,
     figures::{Figures, Lack, Row},
+    views::Views,
     words::{in_section, list, quote, sentences},
 };
 use crate::{
@@ -38,24 +39,28 @@ pub(super) type Readings = Result<Vec<Row>, String>;
 /// in order.
 pub(super) fn read(
     rules: &Rules,
-    stdout: &Stdout,
+    views: &Views,
     figures: impl IntoIterator<Item = Figures>,
     evaluator: &mut Evaluator,
 ) -> Vec<Readings> {
     let mut figures = figures.into_iter();
     let mut read = |variable: &PerfVariable| {
+        let text = views.of(variable.file.as_deref());
+        // Every pattern has its figures, whether there is something to read them from or not.
+        let found = matches!(variable.source, Source::Pattern { .. }).then(|| figures.next()).flatten();
+        if let Some(lack) = views.lack(variable.file.as_deref()) {
+            return Err(lack.to_owned());
+        }
         let rows = match &variable.source {
-            Source::Pattern { .. } => {
-                figures.next().map_or_else(|| Ok(Vec::new()), |found| found.finish(stdout.sections().len()))
-            }
-            Source::Value(expression) => match evaluator.figure(expression) {
+            Source::Pattern { .. } => found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())),
+            Source::Value(expression) => match evaluator.figure(expression, text) {
                 Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
                 Err(why) => Err(format!("{}: {why}", quote(expression.as_bytes()))),
             },
         };
         for row in rows.iter().flatten() {
             if let Ok(value) = row.value {
-                evaluator.learn(name_of(variable, row, stdout), value);
+                evaluator.learn(name_of(variable, row, text), value);
             }
         }
         rows
@@ -74,14 +79,15 @@ fn label(variable: &PerfVariable, row: &Row) -> String {
 }
 
 /// Holds what was read against the references.
-pub(super) fn hold(rules: &Rules, stdout: &Stdout, readings: Vec<Readings>) -> Performance {
+pub(super) fn hold(rules: &Rules, views: &Views, readings: Vec<Readings>) -> Performance {
     let mut all = Performance::default();
     for (variable, rows) in rules.perf_variables.iter().zip(readings) {
         let begin = all.measurements.len();
+        let file = variable.file.as_deref();
         match rows {
-            Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, stdout)),
-            // What is computed from something that may be missing may itself be missing; but it is said.
-            Err(why) if variable.optional && matches!(variable.source, Source::Value(_)) => {
+            Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, views.of(file))),
+            // What is read or computed from something that may be missing may itself be missing; but it is said.
+            Err(why) if variable.optional && (matches!(variable.source, Source::Value(_)) || views.lack(file).is_some()) => {
                 all.warnings.push(format!("`{}` is left out: {why}", variable.name));
             }
             Err(why) => all.lacks.push(format!("`{}`: {why}", variable.name)),

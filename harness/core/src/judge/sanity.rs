@@ -3,6 +3,7 @@
 use super::{
     evaluate::Evaluator,
     matches::{Matches, Question},
+    views::Views,
     words::{in_section, quote, quote_pattern, times},
 };
 use crate::{
@@ -26,15 +27,24 @@ pub(super) fn failures(
     items: &[Assertion],
     answers: impl IntoIterator<Item = (Pattern, Matches)>,
     evaluator: &Evaluator,
-    stdout: &Stdout,
+    views: &Views,
 ) -> Vec<String> {
     let mut answers = answers.into_iter();
     let mut failures = Vec::new();
     for item in items {
+        let file = item.file.as_deref();
+        let (text, lack) = (views.of(file), views.lack(file));
         let complaint = match &item.claim {
             Claim::Exit(_) => None,
-            Claim::Assert { expression } => untrue(expression, evaluator),
-            claim => answers.next().and_then(|(pattern, matches)| unmet(claim, &pattern, &matches, stdout)),
+            Claim::Assert { expression } => match lack {
+                Some(lack) => Some(format!("{}: {lack}", quote(expression.as_bytes()))),
+                None => untrue(expression, evaluator, text),
+            },
+            // What is not there proves nothing, not even that something is not found.
+            claim => answers.next().and_then(|(pattern, matches)| match lack {
+                Some(lack) => Some(format!("{} could not be looked for: {lack}", quote_pattern(&pattern))),
+                None => unmet(claim, &pattern, &matches, text).map(|fact| in_files(file, fact)),
+            }),
         };
         failures.extend(complaint.map(|fact| match &item.msg {
             Some(msg) => format!("{msg} ({fact})"),
@@ -63,8 +73,16 @@ fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -
     }
 }
 
-fn untrue(expression: &str, evaluator: &Evaluator) -> Option<String> {
-    match evaluator.is_true(expression) {
+/// Where it was looked for, if that is not the output and not said.
+fn in_files(file: Option<&str>, fact: String) -> String {
+    match file {
+        Some(glob) if !fact.contains(" line ") => format!("{fact} in `{glob}`"),
+        _ => fact,
+    }
+}
+
+fn untrue(expression: &str, evaluator: &Evaluator, text: &Stdout) -> Option<String> {
+    match evaluator.is_true(expression, text) {
         Ok(true) => None,
         Ok(false) => Some(format!("{} is false", quote(expression.as_bytes()))),
         Err(why) => Some(format!("{}: {why}", quote(expression.as_bytes()))),

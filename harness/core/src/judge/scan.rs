@@ -22,6 +22,8 @@ const MATCHES_PER_QUESTION: u32 = 4096;
 #[derive(Debug)]
 pub(super) struct Search {
     pub pattern: Pattern,
+    /// The number of the text that it searches.
+    pub view: usize,
     pub fold: Fold,
 }
 
@@ -127,16 +129,22 @@ impl Search {
     }
 }
 
-/// Runs all searches over all sections, in stdout order.
-pub(super) fn scan(stdout: &Stdout, searches: &mut [Search], block: usize, watch: &mut Watch<'_>) -> Result<(), Interrupted> {
+/// Runs all searches of a view over all its sections, in stdout order.
+pub(super) fn scan(
+    (view, stdout): (usize, &Stdout),
+    searches: &mut [Search],
+    block: usize,
+    watch: &mut Watch<'_>,
+) -> Result<(), Interrupted> {
     for (section, meta) in stdout.sections().iter().enumerate() {
         let text = stdout.section(meta);
-        for search in searches.iter_mut() {
+        for search in searches.iter_mut().filter(|search| search.view == view) {
             search.enter(section);
         }
         let mut run = |reach: Reach, stretch: Stretch<'_>| -> Result<bool, Interrupted> {
             let mut left = false;
-            for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| search.pattern.reach() == reach) {
+            let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach;
+            for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search)) {
                 search.feed(stretch, watch).map_err(|Expired| Interrupted { search: number, section })?;
                 left |= !search.is_done();
             }
@@ -299,7 +307,7 @@ mod tests {
     }
 
     fn search(pattern: &str, question: Question) -> Search {
-        Search { pattern: Pattern::compile(pattern).unwrap(), fold: Fold::Matches(Matches::new(question)) }
+        Search { pattern: Pattern::compile(pattern).unwrap(), view: 0, fold: Fold::Matches(Matches::new(question)) }
     }
 
     #[test]
@@ -311,10 +319,10 @@ mod tests {
             false
         };
         let mut searches = [search("a", Question::Whether), search(r"\Aa", Question::Where)];
-        assert_eq!(scan(&stdout, &mut searches, 10, &mut Watch::new(&count)), Ok(()));
+        assert_eq!(scan((0, &stdout), &mut searches, 10, &mut Watch::new(&count)), Ok(()));
         assert_eq!(asked.get(), 2, "one block and one whole text");
         let mut searches = [search("b", Question::Whether)];
-        assert_eq!(scan(&stdout, &mut searches, 10, &mut Watch::new(&count)), Ok(()));
+        assert_eq!(scan((0, &stdout), &mut searches, 10, &mut Watch::new(&count)), Ok(()));
         assert!(asked.get() > 100, "{} blocks", asked.get());
     }
 
@@ -324,7 +332,7 @@ mod tests {
             let left = Cell::new(patience);
             let expired = || left.replace(left.get().saturating_sub(1)) == 0;
             let mut searches = [search("never", Question::Whether), search(pattern, Question::HowOften)];
-            scan(&Stdout::of("ab\n".repeat(lines)), &mut searches, 30, &mut Watch::new(&expired))
+            scan((0, &Stdout::of("ab\n".repeat(lines))), &mut searches, 30, &mut Watch::new(&expired))
         };
         assert_eq!(run("a", 100, 1000), Ok(()));
         assert_eq!(run("a", 100, 7), Err(Interrupted { search: 1, section: 0 }));

@@ -38,11 +38,13 @@ pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// ` in pod-a on node01` where there are several sections, ` on node01` where there is one; the node only if known.
+/// ` in pod-a on node01` where there are several sections, or it is a file, ` on node01` where there is one; the node only if
+/// known.
 pub(super) fn in_section(stdout: &Stdout, section: usize) -> String {
     let several = stdout.sections().len() > 1;
-    let Some(origin) = stdout.sections().get(section).map(|section| &section.origin) else { return String::new() };
-    let title = if several { format!(" in {}", origin.title()) } else { String::new() };
+    let Some(section) = stdout.sections().get(section) else { return String::new() };
+    let origin = &section.origin;
+    let title = if several || section.is_file { format!(" in {}", origin.title()) } else { String::new() };
     origin.node.as_ref().map_or(title.clone(), |node| format!("{title} on {node}"))
 }
 

@@ -19,7 +19,7 @@ use muster_core::{
     site::SchedulerKind,
     workload::{Program, Workload},
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until},
@@ -69,6 +69,16 @@ impl FakeScheduler {
     }
 }
 
+/// Writes what a job leaves: a few texts, of a play that was read as a whole.
+fn leave(stage: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
+    for (path, text) in files {
+        let path = stage.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(stage))?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
 impl Scheduler for FakeScheduler {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         self.server.note(Call::Plan, &workload.identifier);
@@ -92,6 +102,8 @@ impl Scheduler for FakeScheduler {
         Box::pin(async move {
             self.server.note(Call::Launch, &job.identifier);
             let play = stored(&job.handle).ok_or_else(|| unreadable(&job.handle))?;
+            leave(&job.stage, &play.files)
+                .map_err(|error| SchedulerError::new(Class::Infra, "leave the files of the play", error))?;
             let delay = Duration::from_millis(play.launch.delay_ms);
             let (server, job) = (Arc::clone(&self.server), job.clone());
             let (reply, answer) = oneshot::channel();

@@ -12,6 +12,7 @@
 //!   - { after_ms: 320, section: pod-0, gap: the kubelet rotated the log }
 //!   - { after_ms: 330, section: pod-0, error: { class: infra, message: stream reset } }
 //!   - { section: pod-0, endless: true }         # a log that does not end with its job
+//! files:    { "out.csv": "1,2\n" }               # what the job leaves in its stage folder
 //! cleanup:  { delay_ms: 10, error: { class: infra, message: busy, times: 9 }, leftovers: [a volume] }
 //! ```
 //! Everything may be left out. An empty play runs at once, exits 0 and has an empty log.
@@ -20,10 +21,11 @@ use muster_core::{
     Value,
     diagnostic::Diagnostic,
     error::{Class, SchedulerError},
+    glob::Globs,
     scheduler::{Disruption, Exit},
 };
 use serde::Deserialize;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// One job's play.
 #[derive(Debug, Default, Deserialize)]
@@ -32,6 +34,8 @@ pub(super) struct Play {
     pub(super) launch: LaunchPlay,
     pub(super) statuses: Vec<StatusPlay>,
     pub(super) logs: Vec<LogPlay>,
+    /// By path within the stage folder, each with its text.
+    pub(super) files: BTreeMap<String, String>,
     pub(super) cleanup: CleanupPlay,
 }
 
@@ -205,6 +209,9 @@ fn mistakes(play: &Play) -> Vec<String> {
             mistakes.push(format!("logs[{}] of the play comes before logs[{n}]: sort them by after_ms", n + 1));
         }
     }
+    for path in play.files.keys().filter(|path| Globs::compile(&[path]).is_err()) {
+        mistakes.push(format!("`{path}` among the files of the play is no path within the stage folder"));
+    }
     mistakes
 }
 
@@ -235,6 +242,7 @@ mod tests {
                 { "after_ms": 9 },
             ],
             "logs": [{ "after_ms": 5 }, { "after_ms": 4 }],
+            "files": { "../up": "", "fine/a": "" },
         });
         insta::assert_snapshot!(wrong(&play), @r"
 statuses[1] of the play comes before statuses[0]: sort them by after_ms
@@ -244,8 +252,9 @@ statuses[0] of the play has an exit and a signal
 statuses[1] of the play is gone without a disruption
 statuses[2] of the play needs a state or an error, and not both
 logs[1] of the play comes before logs[0]: sort them by after_ms
+`../up` among the files of the play is no path within the stage folder
 ");
-        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"the play cannot be read: unknown field `status`, expected one of `launch`, `statuses`, `logs`, `cleanup`");
+        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"the play cannot be read: unknown field `status`, expected one of `launch`, `statuses`, `logs`, `files`, `cleanup`");
         insta::assert_snapshot!(wrong(&json!({ "statuses": [{ "state": "done" }] })), @"the play cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`");
     }
 }

@@ -56,7 +56,7 @@ fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
         for file in KEPT.iter().chain(&["core.1", ".hidden", "deep/er/data"]) {
             fs::write(path.join(file), round).unwrap();
         }
-        let kept = places.keep(&path, attempt).unwrap();
+        let kept = places.keep(&path, attempt, &[]).unwrap();
         assert_eq!(kept, output.join("s/p/e/case_1"));
         let mut found: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         found.sort();
@@ -78,7 +78,7 @@ fn a_pass_may_leave_its_stage_folder_as_it_is() {
     for file in [LOG_FILE, "data"] {
         fs::write(path.join(file), file).unwrap();
     }
-    let kept = places.keep(&path, attempt).unwrap();
+    let kept = places.keep(&path, attempt, &[]).unwrap();
     assert!(kept.join(LOG_FILE).exists() && !kept.join("data").exists());
     assert!(path.join(LOG_FILE).exists() && path.join("data").exists());
 }
@@ -96,7 +96,7 @@ fn a_link_in_the_place_of_a_folder_is_not_followed() {
     places.create(&path).unwrap();
     fs::remove_dir(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    assert!(matches!(places.keep(&path, attempt), Err(PlacesError::Remove { .. })));
+    assert!(matches!(places.keep(&path, attempt, &[]), Err(PlacesError::Remove { .. })));
     assert!(precious.join("file").exists() && !output.join("s").exists());
 }
 
@@ -122,4 +122,44 @@ fn nothing_outside_the_stage_root_is_renamed_or_removed() {
     assert!(!is_there(&within) && within.is_dir());
     places.tear_down(&within).unwrap();
     assert_eq!(fs::read_dir(stage.join("s")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_pass_keeps_the_files_that_its_check_names_and_none_of_an_earlier_pass() {
+    let (folder, stage, output) = roots();
+    let (case, identifier) = (name(), identifier());
+    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    for (keeps_stages, kept) in [(false, ["deep/er/data", "link"]), (true, ["a", "link"]), (false, ["a", "deep/er/more"])] {
+        let places = Places::open(&stage, &output).unwrap().keeping_stages(keeps_stages);
+        let path = places.stage_of(attempt);
+        places.create(&path).unwrap();
+        fs::create_dir_all(path.join("deep/er")).unwrap();
+        for file in ["a", "deep/er/data", "deep/er/more", "deep/x", LOG_FILE] {
+            fs::write(path.join(file), file).unwrap();
+        }
+        std::os::unix::fs::symlink("a", path.join("link")).unwrap();
+        let there = places.keep(&path, attempt, &kept.map(PathBuf::from)).unwrap();
+        let mut found = files(&there, &there);
+        found.sort();
+        let mut expected = [kept[0], kept[1], LOG_FILE].map(PathBuf::from);
+        expected.sort();
+        assert_eq!(found, expected);
+        if kept.contains(&"link") {
+            assert_eq!(fs::read_to_string(there.join("link")).unwrap(), "a", "a link is kept as its file");
+        }
+        assert_eq!(path.join("deep/x").exists(), keeps_stages);
+    }
+    drop(folder);
+}
+
+/// All files below a folder.
+fn files(folder: &Path, root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path(), root)),
+            false => found.push(entry.path().strip_prefix(root).unwrap().to_owned()),
+        }
+    }
+    found
 }

@@ -189,7 +189,7 @@ fn named(name: &str, partition: &str) -> Arc<CaseName> {
 
 pub(crate) fn found(pattern: &str) -> Rules {
     let claim = Claim::Found { pattern: pattern.to_owned(), count: None };
-    Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() }
+    Rules { sanity: vec![Assertion { claim, file: None, msg: None }], ..Rules::default() }
 }
 
 impl Case {

@@ -92,7 +92,7 @@ pub(crate) fn launched(job: &Job) -> Job {
 
 pub(crate) fn rules() -> Rules {
     let claim = Claim::Found { pattern: "double-precision GFLOP/s".into(), count: Some(3) };
-    Rules { sanity: vec![Assertion { claim, msg: None }], ..Rules::default() }
+    Rules { sanity: vec![Assertion { claim, file: None, msg: None }], ..Rules::default() }
 }
 
 pub(crate) fn limits() -> Limits {

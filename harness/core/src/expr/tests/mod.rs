@@ -31,6 +31,7 @@ fn text() -> Stdout {
             first: None,
             last: None,
             exit: None,
+            is_file: false,
             gaps: vec![],
         });
         whole.extend(text.as_bytes());

@@ -1,6 +1,7 @@
 //! The judge as a whole, by tables: what is asked, what stood in the log, what came of it.
 
 mod figures;
+mod files;
 mod outcomes;
 mod references;
 mod sanity;
@@ -19,7 +20,7 @@ use crate::{
 };
 
 fn item(claim: Claim) -> Assertion {
-    Assertion { claim, msg: None }
+    Assertion { claim, file: None, msg: None }
 }
 
 fn found(pattern: &str) -> Assertion {
@@ -43,6 +44,7 @@ fn variable(name: &str, pattern: &str, unit: &str, pick: Pick) -> PerfVariable {
         name: name.into(),
         unit: unit.into(),
         source: Source::Pattern { pattern: pattern.into(), tag: None, pick },
+        file: None,
         per_section: false,
         optional: false,
         direction: Some(Direction::Higher),

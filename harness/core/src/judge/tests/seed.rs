@@ -21,6 +21,7 @@ fn rules() -> Rules {
             variable("interactions", r"= (\d+\.\d+) billion interactions per second", "Iters/s", Pick::Item(0)),
             variable("flops", r"= (\d+\.\d+) double-precision GFLOP/s", "GFLOP/s", Pick::Reduce(Reduce::Mean)),
             PerfVariable {
+                file: None,
                 per_section: true,
                 ..variable("node_flops", r"= (\d+\.\d+) double-precision GFLOP/s", "GFLOP/s", Pick::Item(0))
             },
