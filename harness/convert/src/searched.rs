@@ -19,7 +19,7 @@ pub(crate) fn path(file: &Value) -> Option<String> {
     for piece in pieces.iter().skip(usize::from(pieces.first().is_some_and(is_stage))) {
         match piece {
             Piece::Text(text) if !text.contains(['\'', '\\', '$', '*', '?', '[', '{']) => path.push_str(text),
-            Piece::Cel(cel) if !cel.text.contains(['\'', '}', '\\']) => path.push_str(&format!("${{{{ {} }}}}", cel.text)),
+            Piece::Cel(cel) if !cel.text.contains(['\'', '}', '\\']) => path.extend(["${{ ", &cel.text, " }}"]),
             _ => return None,
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn taken_apart(text: &str) -> Result<(String, Option<Value>), &'stati
             rest = &call[name.len()..];
         } else {
             let is_search = |name: &&str| rest.strip_prefix(*name).is_some_and(|rest| rest.starts_with('('));
-            if is_new_word && SEARCHES.iter().any(|name| is_search(&name)) {
+            if is_new_word && SEARCHES.iter().any(is_search) {
                 searched.push(None);
             }
             plain.push(letter);

@@ -156,9 +156,10 @@ fn a_pass_keeps_the_files_that_its_check_names_and_none_of_an_earlier_pass() {
 fn files(folder: &Path, root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(files(&entry.path(), root)),
-            false => found.push(entry.path().strip_prefix(root).unwrap().to_owned()),
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files(&entry.path(), root));
+        } else {
+            found.push(entry.path().strip_prefix(root).unwrap().to_owned());
         }
     }
     found
