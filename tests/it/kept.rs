@@ -79,17 +79,21 @@ fn kept_files_are_judged_and_stay_in_the_output_folder() {
 
 #[test]
 fn a_failure_names_the_file_and_leaves_the_stage_folder_as_it_is() {
+    let cause = |sandbox: &Sandbox| {
+        let report: serde_json::Value = serde_json::from_str(&sandbox.read("report.json")).expect("JSON");
+        report["cases"][0]["cause"].as_str().expect("a cause").to_owned()
+    };
+    let report = ["--report-file", "report.json"];
     let keys =
         "keep_files: ['*.txt', core.*, '*.log']\nsanity: [{ not_found: speed, file: '*.txt' }, { found: x, file: '*.log' }]\n";
-    let (sandbox, ended) = run(keys, &[]);
+    let (sandbox, ended) = run(keys, &report);
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
-    let reason = ended.stdout.lines().find(|line| line.contains("Reason")).unwrap_or_default();
-    insta::assert_snapshot!(reason, @"  * Reason:          failed during 'sanity': `speed` found in speed.txt, line 1: `speed 42`;");
+    insta::assert_snapshot!(cause(&sandbox), @"`speed` found in speed.txt, line 1: `speed 42`; `x` could not be looked for: no text file fits `*.log`: kept were link.txt, speed.txt, core.1 (binary)");
     assert!(names(&folder(&sandbox, "stage")).contains(&"junk".to_owned()));
     let keys = "keep_files: ['*.log']\nsanity: []\nperf_variables: { v: { pattern: '(x)', file: '*.log' } }\n";
-    let (_, ended) = run(keys, &[]);
-    let reason = ended.stdout.lines().find(|line| line.contains("Reason")).unwrap_or_default();
-    insta::assert_snapshot!(reason, @"  * Reason:          cannot be judged (metrics) during 'performance': `v`: no file fits `*.log`:");
+    let (sandbox, ended) = run(keys, &report);
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    insta::assert_snapshot!(cause(&sandbox), @"`v`: no file fits `*.log`: none was kept");
 }
 
 #[test]
