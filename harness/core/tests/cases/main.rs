@@ -2,6 +2,7 @@
 
 mod judging;
 mod layers;
+mod modules;
 mod needs;
 mod parameters;
 mod places;
@@ -23,6 +24,7 @@ use std::{sync::Arc, time::Duration};
 const SITE: &str = r#"
 name: eidf
 extras: { region: north }
+modules_system: lmod
 env_vars: { FROM_SYSTEM: "1" }
 partitions:
   - name: gpu
@@ -36,7 +38,7 @@ partitions:
     sched_options: { queue: fast, depth: 1 }
     processor: { num_cores: 128 }
     devices: [{ type: gpu, arch: sm_80, num_devices: 8 }]
-  - { name: cpu, scheduler: local, environs: [gnu] }
+  - { name: cpu, scheduler: local, environs: [gnu], modules: base, container_platforms: [{ type: Sarus, modules: sarus }] }
   - { name: k, scheduler: k8s, environs: [gnu] }
   - name: ipu
     scheduler: ipu
