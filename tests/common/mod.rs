@@ -22,6 +22,10 @@ pub(crate) const STEPS: [&str; 13] = [
     "told",
 ];
 
+/// The two more of a case whose identifier is taken: of all, these are the steps that no other case comes by.
+#[allow(dead_code)]
+pub(crate) const REDRAW_STEPS: [&str; 2] = ["taken", "redrawn"];
+
 /// Waits until something holds; fails the test after `limit`.
 pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -20,6 +20,7 @@ mod mistakes;
 mod modules;
 mod readme;
 mod reference_files;
+mod redraw;
 mod reports;
 mod rounds;
 mod running;

@@ -11,7 +11,7 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        results::alive,
+        results::{self, alive},
         run,
     },
     modes, quarantine,
@@ -21,10 +21,10 @@ use crate::{
     wire,
 };
 use anyhow::{Context, bail};
-use muster_core::{case::CaseName, result::CaseResult, test_case::TestCase, workload::Limits};
+use muster_core::{adjust::Adjustments, case::CaseName, result::CaseResult, test_case::TestCase, workload::Limits};
 use muster_runner::{
     runtime,
-    turn::{Begun, Turn, Work},
+    turn::{self, Begun, Turn, Work},
 };
 use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState};
 use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
@@ -79,7 +79,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         session: past.row.session,
         heir_of: Some(past.row.owner),
         before: past.results.into_iter().map(Arc::new).collect(),
-        begun: past.begun.into_iter().map(|row| taken_up(row, at_once, &cases)).collect(),
+        begun: past.begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments)).collect(),
         cases,
         policy,
         quarantine,
@@ -97,7 +97,7 @@ async fn past(database: &Path, session: &str) -> anyhow::Result<Past> {
             let found = reader.sessions(100, &alive).await?.into_iter().find(interrupted);
             found.with_context(|| format!("no session in {} was interrupted", reader.path().display()))?
         }
-        prefix => reader.session(prefix, &alive).await?,
+        prefix => results::named(&reader, prefix).await?,
     };
     let (results, begun) = (reader.results(&row.session.id).await?, reader.unfinished(&row.session.id).await?);
     Ok(Past { row, results, begun })
@@ -117,19 +117,23 @@ fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
 }
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
-fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase]) -> Turn {
+fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>) -> Turn {
     let JobRow { name, about, attempt, job, state, rules, limits, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
+    let case = cases.iter().find(|case| *case.name == name);
     let launched = state != JobState::Intent && !wire::dies_with_the_harness(job.scheduler);
     Turn {
         folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
         scheduler: job.scheduler,
         max_jobs: at_once,
         attempt,
-        needs: cases.iter().find(|case| *case.name == name).map(|case| case.needs().into()).unwrap_or_default(),
+        needs: case.map(|case| case.needs().into()).unwrap_or_default(),
         name: Arc::new(name),
         about: Arc::new(move || about.clone()),
-        work: Work::Begun(Box::new(Begun { job, rules, limits, launched })),
+        work: Work::Begun {
+            begun: Box::new(Begun { job, rules, limits, launched }),
+            render: case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))),
+        },
     }
 }
 

@@ -4,12 +4,12 @@
 
 use crate::{
     args::Cli,
-    commands::{anew::Known, results::alive},
+    commands::{anew::Known, results},
     settings::Places,
     terminal::Terminal,
     wire,
 };
-use anyhow::{Context, bail};
+use anyhow::bail;
 use muster_core::{
     case::CaseName,
     error::chain,
@@ -62,13 +62,7 @@ pub(super) fn restore(
 
 async fn one(database: &Path, named: &str, selected: &[&CaseName], failed: bool, terminal: Terminal) -> anyhow::Result<Restored> {
     let reader = Reader::open(database).await?;
-    let row = match named {
-        "latest" => {
-            let newest = reader.sessions(1, &alive).await?.pop();
-            newest.with_context(|| format!("no session is stored in {}", reader.path().display()))?
-        }
-        prefix => reader.session(prefix, &alive).await?,
-    };
+    let row = results::named(&reader, named).await?;
     let id = &row.session.id;
     if row.state == SessionState::Running {
         let owner = &row.owner;

@@ -1,6 +1,7 @@
 //! `muster results list|show`: sessions of the past, from the store.
 
 use crate::{args::Cli, commands::runtime, report_files::ReportFiles, settings::Places, terminal::Terminal};
+use anyhow::Context;
 use muster_report::{
     Results, json,
     results::{self, ListedSession, State},
@@ -36,13 +37,7 @@ pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
 pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases) = runtime()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
-        let row = match session {
-            "latest" => match reader.sessions(1, &alive).await?.pop() {
-                Some(row) => row,
-                None => anyhow::bail!("no session is stored in {}", reader.path().display()),
-            },
-            prefix => reader.session(prefix, &alive).await?,
-        };
+        let row = named(&reader, session).await?;
         let cases = reader.results(&row.session.id).await?;
         anyhow::Ok((row, cases))
     })?;
@@ -62,6 +57,15 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
     }
     terminal.note(&files.places());
     Ok(0)
+}
+
+/// The session that a command names: the newest, or the one whose id begins so.
+pub(super) async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
+    if session != "latest" {
+        return Ok(reader.session(session, &alive).await?);
+    }
+    let newest = reader.sessions(1, &alive).await?.pop();
+    newest.with_context(|| format!("no session is stored in {}", reader.path().display()))
 }
 
 /// Whether a session's owner lives. One on another machine cannot be asked: it is taken for alive.

@@ -118,6 +118,10 @@ fn described(found: &sweep::Found) -> String {
     )
 }
 
+fn is_of(found: &sweep::Found, job: &Job) -> bool {
+    found.identifier == job.identifier && found.session == job.session
+}
+
 /// Writes down of which jobs nothing is left.
 async fn forget(
     database: &Path,
@@ -127,9 +131,9 @@ async fn forget(
     clusters: Option<&Clusters>,
     ended: &[Ended],
 ) -> anyhow::Result<()> {
-    let is_left = |job: &Job| swept.iter().any(|swept| swept.found.identifier == job.identifier && !swept.left.is_empty());
+    let is_left = |job: &Job| swept.iter().any(|swept| is_of(&swept.found, job) && !swept.left.is_empty());
     let is_dead = |job: &Job| lives.get(&job.session) == Some(&false);
-    let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.identifier == job.identifier && ended.left.is_empty());
+    let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
     let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {
         SchedulerKind::Local | SchedulerKind::Fake => is_dead(job) && !is_left(job),

@@ -73,6 +73,13 @@ pub struct Job {
     pub handle: Value,
 }
 
+impl Job {
+    /// Whether both are one attempt: an identifier alone is unique within its session only.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.identifier == other.identifier && self.session == other.session
+    }
+}
+
 /// The answer to one launch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Launch {
@@ -84,6 +91,12 @@ pub enum Launch {
         why: String,
         /// When to try again.
         retry_after: Duration,
+    },
+    /// Something live that is not this session's has its identifier, and was left alone. To be planned anew with another
+    /// identifier, after a `cleanup`: the job may have been created in part.
+    Taken {
+        /// What has it and where, as a fragment: `pods rfm-x-abcdefgh in namespace n`.
+        by: String,
     },
 }
 

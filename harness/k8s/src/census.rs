@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
-//!     without those that others have made of ours -by label rfm-> Found: a Job that `cleanup` understands
+//!     without those that others have made of ours -by labels rfm, rfm-session-> Found: a Job that `cleanup` understands
 //! Leases of the place -> the sessions' lives
 //! ```
 //! What may not be listed is skipped with a note. Not decided here: what is swept. A session without a Lease may be one that was
@@ -82,12 +82,12 @@ impl Census {
             Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
             None => LABEL.to_owned(),
         };
-        let mut jobs: BTreeMap<Identifier, Vec<Object>> = BTreeMap::new();
+        let mut jobs: BTreeMap<Mark, Vec<Object>> = BTreeMap::new();
         for resource in kinds(cluster, more).await? {
             match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
                 Ok(listed) => {
-                    for (identifier, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
-                        jobs.entry(identifier).or_default().push(object);
+                    for (mark, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
+                        jobs.entry(mark).or_default().push(object);
                     }
                 }
                 Err(error) if error.why() == Why::NotAllowed => {
@@ -102,8 +102,8 @@ impl Census {
                 Err(error) => return Err(error),
             }
         }
-        for (identifier, objects) in jobs {
-            self.found.push(found(place, identifier, objects, &sessions));
+        for (mark, objects) in jobs {
+            self.found.push(found(place, mark, objects, &sessions));
         }
         self.sessions.extend(sessions.into_iter().map(|(session, lives)| ((place.clone(), session), lives)));
         Ok(())
@@ -130,20 +130,25 @@ async fn kinds(cluster: &Cluster, more: &BTreeSet<Resource>) -> Result<BTreeSet<
     Ok(kinds)
 }
 
+/// Whose an object is. Two sessions may have drawn the same identifier.
+type Mark = (SessionId, Identifier);
+
 /// An object that we have created: not one that a controller has made of it, which goes with it.
-fn ours(resource: &Resource, item: Value) -> Option<(Identifier, Object)> {
+fn ours(resource: &Resource, item: Value) -> Option<(Mark, Object)> {
     let metadata = &item["metadata"];
     let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
     if owners.any(|owner| owner["controller"] == true) {
         return None;
     }
     let identifier = Identifier::parse(metadata["labels"][LABEL].as_str()?)?;
+    let session = SessionId(metadata["labels"][SESSION_LABEL].as_str().unwrap_or_default().to_owned());
     let (name, uid) = (metadata["name"].as_str()?.to_owned(), metadata["uid"].as_str().map(str::to_owned));
-    Some((identifier, Object { resource: resource.clone(), name, manifest: item, uid }))
+    Some(((session, identifier), Object { resource: resource.clone(), name, manifest: item, uid }))
 }
 
 /// A job as `cleanup` understands it.
-fn found(place: &ClusterPlace, identifier: Identifier, mut objects: Vec<Object>, sessions: &BTreeMap<SessionId, bool>) -> Found {
+fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>, sessions: &BTreeMap<SessionId, bool>) -> Found {
+    let (session, identifier) = mark;
     let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
     objects.sort_by_key(|object| !is_helper(object));
     let workload = objects.len().saturating_sub(1);
@@ -151,7 +156,6 @@ fn found(place: &ClusterPlace, identifier: Identifier, mut objects: Vec<Object>,
         let mut texts = objects.iter().rev().filter_map(|object| object.manifest["metadata"][kind][key].as_str());
         texts.next().map(str::to_owned)
     };
-    let session = SessionId(of_any("labels", SESSION_LABEL).unwrap_or_default());
     let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| clock::parse(&text));
     let kept = of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, Kept::Until));
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
@@ -203,10 +207,14 @@ mod tests {
         let child = json!({"metadata": {"name": "p", "labels": labels, "ownerReferences": [{"controller": true}]}});
         let (jobs, configs) = (resource("batch/v1", "Job", "jobs"), resource("v1", "ConfigMap", "configmaps"));
         assert_eq!(ours(&resource("v1", "Pod", "pods"), child), None);
-        let (identifier, job) = ours(&jobs, job).unwrap();
-        let (_, config) = ours(&configs, config).unwrap();
+        let (mark, job) = ours(&jobs, job).unwrap();
+        let (same, config) = ours(&configs, config).unwrap();
+        assert_eq!((&mark, mark.1.as_str()), (&same, "abcdefgh"));
+        let mut anothers = json!({"metadata": {"name": "rfm-y-abcdefgh", "uid": "3", "labels": labels}});
+        anothers["metadata"]["labels"]["rfm-session"] = json!("s2");
+        assert_ne!(ours(&configs, anothers).unwrap().0, mark, "another session drew the same letters");
         let sessions = BTreeMap::from([(SessionId("s1".into()), false)]);
-        let found = found(&place, identifier, vec![job, config], &sessions);
+        let found = found(&place, mark, vec![job, config], &sessions);
         let handle = Handle::of(&found.job).unwrap();
         assert_eq!((handle.workload().map(|object| object.name.as_str()), found.lease), (Some("rfm-x-abcdefgh"), Some(false)));
         insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");

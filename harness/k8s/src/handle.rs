@@ -67,6 +67,12 @@ pub struct Resource {
     pub plural: Option<String>,
 }
 
+/// Whether an object carries a job's labels.
+pub(crate) fn is_of(job: &Job, object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    labels[LABEL] == *job.identifier.as_str() && labels[SESSION_LABEL] == *job.session.0
+}
+
 impl Handle {
     /// Reads a job's handle back.
     ///

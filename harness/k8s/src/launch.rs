@@ -4,7 +4,7 @@
 //! line: somebody waits before us for the same -------------------------------------------> NotNow
 //! preflight (only where quotas are, and for what a controller or helpers stand before the pods):
 //!     pod templates with dryRun=All -- no room --> NotNow     never fits, forbidden --> Config
-//! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's -> Infra
+//! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's --> Taken
 //!                    '- no room --> what was created goes again --> NotNow
 //! ```
 //! One attempt; the runner repeats it. If an object fails, those before it stay for `cleanup`.
@@ -15,7 +15,7 @@ use crate::{
         error::{ApiError, Why},
     },
     clock,
-    handle::{Handle, LABEL, Object, Resource, SESSION_LABEL},
+    handle::{Handle, Object, Resource, is_of},
     manifest::{pod_templates, preflight_pod},
     plan::QUEUE_LABEL,
     quantity::Quantity,
@@ -54,6 +54,8 @@ struct Attempt<'a> {
 enum Refused {
     /// There is no room now.
     NoRoom(Refusal, String),
+    /// Something else has its name.
+    Taken(String),
     Failed(SchedulerError),
 }
 
@@ -66,20 +68,19 @@ impl Attempt<'_> {
         if let Some((before, resource)) = self.tenancy.behind(self.job, &self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the line for {resource}")));
         }
-        match self.preflight().await {
-            Ok(()) => {}
-            Err(Refused::NoRoom(refusal, why)) => return Ok(self.no_room(&refusal, why)),
-            Err(Refused::Failed(error)) => return Err(error),
+        if let Err(refused) = self.preflight().await {
+            return self.answer(refused);
         }
         self.tenancy.watch.register(&self.job.identifier, &self.handle, clock::now());
         self.tenancy.lease.hold();
         for place in 0..self.handle.objects.len() {
             match self.create(&self.handle.objects[place]).await {
                 Ok(uid) => self.handle.objects[place].uid = Some(uid),
-                Err(Refused::Failed(error)) => return Err(error),
-                Err(Refused::NoRoom(refusal, why)) => {
-                    self.take_back(&self.handle.objects[..place]).await?;
-                    return Ok(self.no_room(&refusal, why));
+                Err(refused) => {
+                    if matches!(refused, Refused::NoRoom(..)) {
+                        self.take_back(&self.handle.objects[..place]).await?;
+                    }
+                    return self.answer(refused);
                 }
             }
         }
@@ -136,20 +137,20 @@ impl Attempt<'_> {
     async fn create(&self, object: &Object) -> Result<String, Refused> {
         match self.tenancy.cluster.create(&object.resource, &object.manifest, false).await {
             Ok(created) => Ok(uid(&created.object)),
-            Err(error) if error.why() == Why::Exists => self.found(object, error).await,
+            Err(error) if error.why() == Why::Exists => self.found(object).await,
             Err(error) => Err(refused(object, error)),
         }
     }
 
     /// Something has its name: what we created, and never heard of, or something else.
-    async fn found(&self, object: &Object, exists: ApiError) -> Result<String, Refused> {
+    async fn found(&self, object: &Object) -> Result<String, Refused> {
         let there = match self.tenancy.cluster.get(&object.resource, &object.name).await {
             Ok(there) => there,
             Err(error) => return Err(Refused::Failed(error.classify())),
         };
-        let labels = &there["metadata"]["labels"];
-        if labels[LABEL] != *self.job.identifier.as_str() || labels[SESSION_LABEL] != *self.job.session.0 {
-            return Err(Refused::Failed(exists.classify()));
+        if !is_of(self.job, &there) {
+            let place = &self.handle.place;
+            return Err(Refused::Taken(format!("{} {} in {place}", object.resource.for_kubectl(), object.name)));
         }
         if there["metadata"].get("deletionTimestamp").is_some() {
             let what =
@@ -168,10 +169,16 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn no_room(&self, refusal: &Refusal, why: String) -> Launch {
-        self.tenancy.watch.forget(&self.job.identifier);
-        self.tenancy.refused(self.job, refusal);
-        self.not_now(why)
+    fn answer(&self, refused: Refused) -> Result<Launch, SchedulerError> {
+        match refused {
+            Refused::NoRoom(refusal, why) => {
+                self.tenancy.watch.forget(&self.job.identifier);
+                self.tenancy.refused(self.job, &refusal);
+                Ok(self.not_now(why))
+            }
+            Refused::Taken(by) => Ok(Launch::Taken { by }),
+            Refused::Failed(error) => Err(error),
+        }
     }
 
     fn not_now(&self, why: String) -> Launch {
@@ -329,13 +336,14 @@ mod tests {
         // One whose identifier is ours by chance, and one that only has the name.
         let mut said = Vec::new();
         for (label, session) in [("abcdefgh", "another"), ("zzzzzzzz", "s")] {
-            let (anothers, _) = tenancy(answer(label, session));
-            let error = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap_err();
-            assert_eq!(error.class, Class::Infra, "another attempt has another identifier");
-            said.push(chain(&error));
+            let (anothers, requests) = tenancy(answer(label, session));
+            let answer = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap();
+            let Launch::Taken { by } = answer else { panic!("{answer:?}") };
+            said.push(by);
+            assert_eq!(asked(&requests), ["POST pods?fieldValidation=Warn", "GET pods/rfm-x"], "it is left alone");
         }
         assert_eq!(said[0], said[1]);
-        insta::assert_snapshot!(said[0], @r#"create pods rfm-x: there is another pods rfm-x in namespace n, and it is not this case's: pods "rfm-x" already exists"#);
+        insta::assert_snapshot!(said[0], @"pod rfm-x in namespace n");
     }
 
     #[tokio::test]

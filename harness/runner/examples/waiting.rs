@@ -75,7 +75,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         attempt: 1,
         needs: Box::default(),
         about: Arc::new(move || about(number)),
-        work: Work::Fresh(Box::new(move |facts| {
+        work: Work::Fresh(Arc::new(move |facts| {
             let play = json!({
                 "statuses": [{ "state": "running", "nodes": ["node-1"] }, { "after_ms": millis, "state": "ended" }],
                 "logs": [{ "text": "hello from a case that waits\n" }],

@@ -1,7 +1,7 @@
 //! The part of a case's life in which something may exist: launch, wait, stop, collect, clean up.
 //!
 //! ```text
-//!            NotNow, infra                     next_step: Wait
+//!       NotNow, infra, Taken                   next_step: Wait
 //!              +-----+                            +-----+
 //!              v     |                            v     |
 //!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> Over::Ended

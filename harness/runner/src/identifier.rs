@@ -20,6 +20,21 @@ pub fn random() -> Result<Identifier, NoRandomness> {
     letters(|bytes| SysRng.try_fill_bytes(bytes)).map(Identifier::from_letters).map_err(NoRandomness)
 }
 
+/// Tests make clashes of it: a debug build draws what `RFM_IDENTIFIERS=abcdefgh,ijklmnop` names before it draws by chance.
+#[cfg(debug_assertions)]
+fn foretold() -> &'static [Identifier] {
+    static FORETOLD: std::sync::LazyLock<Vec<Identifier>> = std::sync::LazyLock::new(|| {
+        let named = std::env::var("RFM_IDENTIFIERS").unwrap_or_default();
+        named.split(',').filter_map(Identifier::parse).collect()
+    });
+    &FORETOLD
+}
+
+#[cfg(not(debug_assertions))]
+fn foretold() -> &'static [Identifier] {
+    &[]
+}
+
 /// The identifiers that a session has drawn.
 #[derive(Debug, Default)]
 pub(crate) struct Identifiers {
@@ -27,11 +42,20 @@ pub(crate) struct Identifiers {
 }
 
 impl Identifiers {
+    /// Another process of this session has drawn it.
+    pub(crate) fn learn(&self, identifier: &Identifier) {
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner).insert(identifier.clone());
+    }
+
     /// One that no other case of this session has.
     pub(crate) fn draw(&self) -> Result<Identifier, NoRandomness> {
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let identifier = random()?;
-            if self.drawn.lock().unwrap_or_else(PoisonError::into_inner).insert(identifier.clone()) {
+            let identifier = match foretold().iter().find(|identifier| !drawn.contains(*identifier)) {
+                Some(identifier) => identifier.clone(),
+                None => random()?,
+            };
+            if drawn.insert(identifier.clone()) {
                 return Ok(identifier);
             }
         }
@@ -75,10 +99,15 @@ mod tests {
         assert_eq!(rounds, 2);
     }
 
+    /// There is no seed to set: two sessions that are alike in everything do not draw alike.
     #[test]
-    fn no_identifier_is_drawn_twice() {
-        let identifiers = Identifiers::default();
-        let drawn: HashSet<_> = (0..2_000).map(|_| identifiers.draw().expect("randomness")).collect();
-        assert_eq!(drawn.len(), 2_000);
+    fn a4_ten_thousand_identifiers_are_distinct_and_no_session_draws_what_another_did() {
+        let session = || {
+            let identifiers = Identifiers::default();
+            (0..10_000).map(|_| identifiers.draw().expect("randomness")).collect::<Vec<_>>()
+        };
+        let (one, other) = (session(), session());
+        assert_eq!(one.iter().collect::<HashSet<_>>().len(), 10_000);
+        assert!(one.iter().zip(&other).all(|(one, other)| one != other));
     }
 }

@@ -14,7 +14,11 @@ pub(crate) enum Step {
     IntentStored,
     /// The scheduler is about to be asked.
     LaunchBegun,
-    /// The scheduler has answered.
+    /// The identifier is somebody else's, and of ours nothing has it any more.
+    Taken,
+    /// The plan with another one is in the store.
+    Redrawn,
+    /// The scheduler has launched it.
     Launched,
     /// And that is queued for the store.
     LaunchStored,

@@ -19,6 +19,7 @@ mod logs;
 mod map;
 mod order;
 pub mod places;
+mod plan;
 mod record;
 mod release;
 mod run_case;

@@ -254,12 +254,12 @@ fn given_to(given: Given, work: Work) -> Work {
     match work {
         Work::Fresh(render) => Work::Fresh(with(given, render)),
         Work::Anew(job, render) => Work::Anew(job, with(given, render)),
-        begun @ Work::Begun(_) => begun,
+        Work::Begun { begun, render } => Work::Begun { begun, render: render.map(|render| with(given, render)) },
     }
 }
 
 fn with(given: Given, render: Render) -> Render {
-    Box::new(move |facts| render(&LaunchFacts { given, ..facts.clone() }))
+    Arc::new(move |facts| render(&LaunchFacts { given: given.clone(), ..facts.clone() }))
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ async fn intended(context: &Context, result: &CaseResult, job: &Job, workload: &
     let Some(store) = &context.store else { return Ok(()) };
     let CaseResult { name, about, attempt, .. } = result;
     let (session, limits, rules) = (&context.session.id, &workload.limits, &Rules::default());
-    let intent = Intent { session, name, about, attempt: *attempt, job, rules, limits };
+    let intent = Intent { session, name, about, attempt: *attempt, job, rules, limits, replaces: None };
     store.intent(&intent).await.map_err(|error| format!("store the plan: {}", chain(&error)))
 }
 
@@ -146,6 +146,7 @@ async fn run(scheduler: &Arc<dyn Scheduler>, planned: &Arc<Job>) -> Result<(), S
         match tokio::spawn(async move { theirs.launch(&job).await }).await {
             Ok(Ok(Launch::Launched(job))) => break job,
             Ok(Ok(Launch::NotNow { retry_after, .. })) => sleep(retry_after.max(PAUSE)).await,
+            Ok(Ok(Launch::Taken { by })) => return Err(format!("its identifier is taken by {by}")),
             Ok(Err(error)) => return Err(chain(&error)),
             Err(_) => return Err("the launch panicked".to_owned()),
         }

@@ -1,7 +1,7 @@
 //! One case's life, from its turn to its result.
 //!
 //! ```text
-//! identifier -> render -> plan -> stage folder -> intent stored -> Begun          `prepare`: nothing exists yet
+//! identifier -> render -> plan -> stage folder -> intent stored -> Begun          `plan`: nothing exists yet
 //! (or: what a process that is gone had begun -> Begun                             `take_up`: something may exist)
 //!   -> launch -> wait ... -> (stop) -> log drained                                 `flight`: something may exist
 //!   -> stdout -> judge -> files kept                                               `judging`: what ended by itself
@@ -18,36 +18,26 @@ use crate::{
     journal::{self, Step},
     judging::{Home, judged, unjudged},
     places::{Attempt, PlacesError},
-    record::{End, Record, provided},
+    plan::{Plan, prepare},
+    record::{End, Record},
     spool::Spool,
     turn::{Begun, Render, Turn, Work},
 };
 use futures_util::FutureExt;
 use muster_core::{
-    case::{CaseName, Identifier},
-    diagnostic::Diagnostic,
     error::chain,
-    fixture::Given,
     pipeline::cleanup_after,
-    result::{About, CaseResult, Outcome, Phase},
-    rules::Rules,
+    result::{CaseResult, Outcome, Phase},
     scheduler::{Disposition, Ending, Job, JobStatus, Scheduler},
     script::LOG_FILE,
     shell,
-    test_case::{LaunchFacts, Rendered},
-    workload::Limits,
 };
-use muster_store::Intent;
 use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc};
 use tokio::task::spawn_blocking;
 
-/// A planned case: what is needed to run and to judge it, and no more, for it may wait for hours.
+/// A planned case, and how far it has come.
 struct Ready {
-    folder: String,
-    job: Arc<Job>,
-    rules: Arc<Rules>,
-    limits: Limits,
-    /// How far it has come.
+    plan: Box<Plan>,
     stands: Stands,
 }
 
@@ -59,12 +49,6 @@ enum Stands {
     InTheAir,
     /// And had put its log together, with how it ended.
     Landed(Box<(Spool, Ending)>),
-}
-
-/// A case of which nothing exists yet.
-struct Fresh {
-    folder: String,
-    render: Render,
 }
 
 /// Runs a case and survives it.
@@ -98,11 +82,16 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: 
     // Boxed, here and below, is what is over before the long wait, or comes after it: thousands of cases wait at once.
     let ready = Box::pin(async {
         match turn.work {
-            Work::Fresh(render) => prepare(context, scheduler, Fresh { folder: turn.folder, render }, &mut record).await,
-            Work::Begun(begun) => take_up(context, scheduler, turn.folder, *begun, &mut record).await,
+            Work::Fresh(render) => {
+                let plan = prepare(context, scheduler, (turn.folder, render), None, &mut record).await?;
+                Ok(Ready { plan: Box::new(plan), stands: Stands::OnTheGround })
+            }
+            Work::Begun { begun, render } => take_up(context, scheduler, turn.folder, (*begun, render), &mut record).await,
             Work::Anew(job, render) => {
-                remove_lost(context, scheduler, Arc::new(*job), &mut record).await;
-                prepare(context, scheduler, Fresh { folder: turn.folder, render }, &mut record).await
+                let job = Arc::new(*job);
+                remove_lost(context, scheduler, Arc::clone(&job), &mut record).await;
+                let plan = prepare(context, scheduler, (turn.folder, render), Some(&job.identifier), &mut record).await?;
+                Ok(Ready { plan: Box::new(plan), stands: Stands::OnTheGround })
             }
         }
     });
@@ -113,97 +102,27 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, turn: 
     record.close(end, clock::now())
 }
 
-/// Everything that comes before something may exist.
-async fn prepare(
-    context: &Arc<Context>,
-    scheduler: &Arc<dyn Scheduler>,
-    fresh: Fresh,
-    record: &mut Record,
-) -> Result<Ready, End> {
-    if context.cancel.is_cancelled() {
-        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
-    }
-    let identifier = context.identifiers.draw().map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
-    let work = {
-        let (context, scheduler, identifier) = (Arc::clone(context), Arc::clone(scheduler), identifier.clone());
-        let (name, attempt) = (Arc::clone(&record.name), record.attempt);
-        move || plan(&context, &*scheduler, (&name, attempt), fresh, identifier)
-    };
-    let planned = spawn_blocking(work).await.unwrap_or_else(|lost| {
-        let why = lost.try_into_panic().map(|panic| panic_message(&*panic).to_owned());
-        Err(End::infra(Phase::Plan, format!("planning panicked: {}", why.unwrap_or_default())))
-    });
-    let begun = || context.emit(Event::Begun { case: Arc::clone(&record.name), identifier, at: clock::now() });
-    let (ready, about) = match planned {
-        Ok(planned) => planned,
-        Err(end) => {
-            if end.outcome != Outcome::Skip {
-                begun();
-            }
-            return Err(end);
-        }
-    };
-    record.folder = Some(ready.job.stage.clone());
-    record.identifier = Some(ready.job.identifier.clone());
-    record.provides = provided(&ready.rules, &ready.job.stage);
-    journal::reached(Step::Planned);
-    let stored = intent(context, record, &about, &ready).await;
-    journal::reached(Step::IntentStored);
-    begun();
-    record.about = about;
-    stored.map(|()| ready)
-}
-
-/// From here on a crash leaves a row, never an unknown pod.
-async fn intent(context: &Context, record: &Record, about: &About, ready: &Ready) -> Result<(), End> {
-    let Some(store) = &context.store else { return Ok(()) };
-    let (session, name, attempt) = (&context.session.id, &*record.name, record.attempt);
-    let intent = Intent { session, name, about, attempt, job: &ready.job, rules: &ready.rules, limits: &ready.limits };
-    store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
-}
-
-/// Renders, plans and makes the stage folder. Blocks.
-fn plan(
-    context: &Context,
-    scheduler: &dyn Scheduler,
-    (name, attempt): (&CaseName, u32),
-    Fresh { folder, render }: Fresh,
-    identifier: Identifier,
-) -> Result<(Ready, About), End> {
-    let stage = context.places.stage_of(Attempt { case: name, folder: &folder, number: attempt, identifier: &identifier });
-    let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, given: Given::default() };
-    let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
-    let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
-    if let Some(why) = skip {
-        return Err(End::new(Outcome::Skip, Phase::Plan, why));
-    }
-    let job = scheduler.plan(&workload).map_err(mistakes)?;
-    context.places.create(&facts.stage).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
-    let (job, rules) = (Arc::new(job), Arc::new(rules));
-    Ok((Ready { folder, job, rules, limits: workload.limits, stands: Stands::OnTheGround }, about))
-}
-
 /// Goes on with what a process that is gone had begun. What was launched is followed from where it is now; of what may
 /// or may not have been launched nothing is left when it is launched anew, so that it runs once.
 async fn take_up(
     context: &Arc<Context>,
     scheduler: &Arc<dyn Scheduler>,
     folder: String,
-    begun: Begun,
+    (begun, render): (Begun, Option<Render>),
     record: &mut Record,
 ) -> Result<Ready, End> {
     let Begun { job, rules, limits, launched } = begun;
-    record.folder = Some(job.stage.clone());
-    record.identifier = Some(job.identifier.clone());
-    record.provides = provided(&rules, &job.stage);
+    let render = render.filter(|_| !launched);
+    let plan = Plan { folder, job: Arc::new(job), rules: Arc::new(rules), limits, render };
+    plan.told(record);
+    let job = Arc::clone(&plan.job);
     context.emit(Event::Begun { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: clock::now() });
-    let job = Arc::new(job);
     if !launched {
         remove_lost(context, scheduler, Arc::clone(&job), record).await;
     }
     let work = {
-        let (context, job, name) = (Arc::clone(context), Arc::clone(&job), Arc::clone(&record.name));
-        let (folder, number) = (folder.clone(), record.attempt);
+        let (context, name) = (Arc::clone(context), Arc::clone(&record.name));
+        let (folder, number) = (plan.folder.clone(), record.attempt);
         move || {
             if !launched {
                 return context.places.create(&job.stage).map(|()| Stands::OnTheGround);
@@ -215,36 +134,28 @@ async fn take_up(
     };
     let taken = spawn_blocking(work).await.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
     let stands = taken.map_err(|error: PlacesError| End::infra(Phase::Plan, chain(&error)))?;
-    Ok(Ready { folder, job, rules: Arc::new(rules), limits, stands })
+    Ok(Ready { plan: Box::new(plan), stands })
 }
 
 /// Removes what a process that is gone may have launched.
 async fn remove_lost(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: Arc<Job>, record: &mut Record) {
+    context.identifiers.learn(&job.identifier);
     let lost = InFlight { case: Arc::clone(&record.name), job };
     Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
 }
 
-/// All mistakes in one sentence.
-fn sentence(mistakes: &[Diagnostic]) -> String {
-    let one = |mistake: &Diagnostic| match &mistake.hint {
-        Some(hint) => format!("{} ({hint})", mistake.message),
-        None => mistake.message.clone(),
-    };
-    mistakes.iter().map(one).collect::<Vec<_>>().join("; ")
-}
-
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
-    let Ready { folder, job, rules, limits, stands } = ready;
-    let planned = Arc::clone(&job);
-    let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), job, limits);
-    let end = match flown(&mut flight, stands, record).await {
+    let Ready { mut plan, stands } = ready;
+    let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), Arc::clone(&plan.job), plan.limits);
+    let end = match flown(&mut flight, &mut plan, stands, record).await {
         Over::Nothing(end) => end,
         Over::Ended(ending, spool) => {
             let (name, number) = (Arc::clone(&record.name), record.attempt);
-            let (identifier, stage) = (planned.identifier.clone(), planned.stage.clone());
+            let Plan { folder, job, rules, limits, .. } = &*plan;
+            let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
             let home = Home { name, folder, number, identifier, stage };
-            let end = Box::pin(judged(context, record, rules, (ending, spool), limits.judge, home)).await;
+            let end = Box::pin(judged(context, record, Arc::clone(rules), (ending, spool), limits.judge, home)).await;
             journal::reached(Step::Judged);
             end
         }
@@ -254,24 +165,25 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
             end
         }
     };
+    let stage = &plan.job.stage;
     Box::pin(flight.cleanup(cleanup_after(&end.outcome), record)).await;
     journal::reached(Step::CleanedUp);
     if end.outcome == Outcome::Abort && !record.has_log {
         // It never ran: there is nothing to look at.
-        let (shared, stage) = (Arc::clone(context), planned.stage.clone());
-        if let Ok(Ok(())) = spawn_blocking(move || shared.places.remove(&stage)).await {
+        let (shared, unused) = (Arc::clone(context), stage.clone());
+        if let Ok(Ok(())) = spawn_blocking(move || shared.places.remove(&unused)).await {
             record.folder = None;
         }
     }
-    point_to(&planned.stage, record);
+    point_to(stage, record);
     end
 }
 
 /// From where it stands until nothing of it runs.
-async fn flown(flight: &mut Flight<'_>, stands: Stands, record: &mut Record) -> Over {
+async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record: &mut Record) -> Over {
     match stands {
         Stands::OnTheGround => {
-            if let Err(end) = Box::pin(flight.launch(record)).await {
+            if let Err(end) = Box::pin(flight.launch(plan, record)).await {
                 return Over::Nothing(end);
             }
         }

@@ -18,8 +18,8 @@ use std::{fmt, sync::Arc};
 /// Says what can be said of a case without rendering it.
 pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
 
-/// Fills in what is known at launch only.
-pub type Render = Box<dyn FnOnce(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send>;
+/// Fills in what is known at launch only; again, should the identifier turn out to be somebody else's.
+pub type Render = Arc<dyn Fn(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send + Sync>;
 
 /// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
 pub struct Turn {
@@ -46,7 +46,12 @@ pub enum Work {
     /// Nothing of it exists yet.
     Fresh(Render),
     /// Another process planned it, and perhaps launched it, and is gone.
-    Begun(Box<Begun>),
+    Begun {
+        /// What it has left.
+        begun: Box<Begun>,
+        /// What plans it anew, if its check is still there.
+        render: Option<Render>,
+    },
     /// The same, on what is gone as well: nothing that may have been launched of it is left when it is rendered anew.
     Anew(Box<Job>, Render),
 }
@@ -88,7 +93,7 @@ impl Turn {
     #[must_use]
     pub fn anew(self, case: &TestCase, adjustments: &Arc<Adjustments>) -> Self {
         let work = match self.work {
-            Work::Begun(begun) => Work::Anew(Box::new(begun.job), render(case.clone(), Arc::clone(adjustments))),
+            Work::Begun { begun, .. } => Work::Anew(Box::new(begun.job), render(case.clone(), Arc::clone(adjustments))),
             work => work,
         };
         Self { work, ..self }
@@ -96,12 +101,13 @@ impl Turn {
 
     /// Whether it needs no other case any more: it runs, or did.
     pub fn is_launched(&self) -> bool {
-        matches!(&self.work, Work::Begun(begun) if begun.launched)
+        matches!(&self.work, Work::Begun { begun, .. } if begun.launched)
     }
 }
 
-fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
-    Box::new(move |facts| {
+/// What plans a case, changed as the command line says.
+pub fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
+    Arc::new(move |facts| {
         let mut rendered = case.render(facts)?;
         adjustments.apply(&mut rendered);
         Ok(rendered)

@@ -267,6 +267,11 @@ impl<'m> Rows<'m> {
     async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
         statements.case.execute(connection, &self.cases, bind::case).await?;
         statements.intent.execute(connection, &self.intents, bind::intent).await?;
+        for (session, _, entry) in &self.intents {
+            let Some(old) = &entry.replaces else { continue };
+            let delete = sqlx::query("DELETE FROM job WHERE session = $1 AND identifier = $2");
+            delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
+        }
         statements.launched.execute(connection, &self.launched, bind::job_text).await?;
         statements.marks.execute(connection, &self.marks, bind::job_text).await?;
         statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
@@ -305,7 +310,8 @@ mod tests {
 
     fn intent(identifier: &str, display: &str) -> Message {
         let [stage, plan, rules, limits] = ["", "{}", "{}", "{}"].map(Into::into);
-        let entry = IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules, limits };
+        let entry =
+            IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules, limits, replaces: None };
         Message::Intent(Box::new(entry))
     }
 

@@ -110,6 +110,8 @@ pub(crate) struct IntentEntry {
     pub(crate) plan: Text,
     pub(crate) rules: Text,
     pub(crate) limits: Text,
+    /// The row that goes.
+    pub(crate) replaces: Option<JobKey>,
 }
 
 impl IntentEntry {
@@ -122,6 +124,7 @@ impl IntentEntry {
             plan: encode_job(intent.job)?,
             rules: encode("judging rules", intent.name, intent.rules)?,
             limits: encode("limits", intent.name, intent.limits)?,
+            replaces: intent.replaces.map(|identifier| JobKey::new(intent.session, identifier)),
         })
     }
 }

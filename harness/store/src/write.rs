@@ -8,7 +8,7 @@ use crate::{
     message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
 };
 use muster_core::{
-    case::{CaseName, SessionId},
+    case::{CaseName, Identifier, SessionId},
     result::{About, CaseResult, Session},
     rules::Rules,
     scheduler::{Job, LogMark},
@@ -46,6 +46,8 @@ pub struct Intent<'a> {
     pub rules: &'a Rules,
     /// How long it may wait, run and be judged.
     pub limits: &'a Limits,
+    /// The identifier of an earlier plan of this attempt, of which nothing is left: this one takes its place.
+    pub replaces: Option<&'a Identifier>,
 }
 
 /// The results database, open for writing. Cheap to clone; needs a tokio runtime with its clock enabled.

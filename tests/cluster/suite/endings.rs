@@ -4,7 +4,7 @@ use super::{
     manifest::{check, job, pod},
     place::Place,
 };
-use crate::common::{STEPS, eventually};
+use crate::common::{REDRAW_STEPS, STEPS, eventually};
 use serde_json::Value;
 use std::{process::Command, time::Duration};
 
@@ -86,4 +86,28 @@ pub(crate) fn after_a_kill_at_any_step_sweep_leaves_nothing() {
         place.muster(&["sweep"]).expect(0);
         assert_eq!(place.left(), [""; 0], "{step}");
     }
+}
+
+pub(crate) fn a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on() {
+    let place = Place::new();
+    let labelled = "metadata: { name: rfm-hello-abcdefgh, labels: { rfm: abcdefgh, rfm-session: another } }";
+    place.create(&pod("sleep 600").replace("metadata: { name: hello }", labelled));
+    place.write("check.yaml", &check(&pod("echo hello"), ""));
+    let run = || {
+        let mut command = place.command(&["-c", "check.yaml", "-r"]);
+        command.env("RFM_IDENTIFIERS", "abcdefgh");
+        command
+    };
+    let ended = place.ended(&run().output().expect("muster")).expect(0);
+    assert_ne!(ended.case()["identifier"], "abcdefgh");
+    for step in REDRAW_STEPS {
+        let output = run().env("RFM_CRASH_AT", step).output().expect("muster");
+        assert_eq!(output.status.code(), None, "not killed at {step}: {}", String::from_utf8_lossy(&output.stderr));
+        let ended = place.muster(&["attach", "latest"]).expect(0);
+        assert_ne!(ended.case()["identifier"], "abcdefgh", "{step}");
+    }
+    assert_eq!(place.left(), ["pod/rfm-hello-abcdefgh"]);
+    let phase =
+        place.kubectl(&["get", "pod", "rfm-hello-abcdefgh", "-o", "jsonpath={.metadata.deletionTimestamp}{.status.phase}"]);
+    assert_eq!(phase, "Running", "nobody has touched it");
 }

@@ -77,6 +77,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No endings::after_a_kill_at_any_step_attach_finishes_each_case_once,
     No endings::after_a_kill_at_any_step_sweep_leaves_nothing,
     No endings::an_interrupt_at_any_step_leaves_nothing,
+    No endings::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
     No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
     No rights::the_printed_role_is_enough_and_each_verb_is_needed,
     Yes faults::a_session_outlives_a_restart_of_the_api_server,

@@ -8,7 +8,7 @@
 
 use crate::{args::Cli, selection};
 use muster_core::{
-    case::{Identifier, SessionId},
+    case::SessionId,
     error::{SchedulerError, chain},
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
     time::Timestamp,
@@ -105,14 +105,13 @@ impl Clusters {
     }
 
     async fn bury(&self, ended: &[Ended], lives: &BTreeMap<SessionId, bool>) {
-        let gone: BTreeSet<&Identifier> =
-            ended.iter().filter(|ended| ended.left.is_empty()).map(|ended| &ended.found.job.identifier).collect();
+        let is_gone = |job: &Job| ended.iter().any(|ended| ended.left.is_empty() && ended.found.job.is_same(job));
         for ((place, session), has_lease) in &self.census.sessions {
             let is_dead = lives.get(session).map_or(!has_lease, |lives| !lives);
             let is_here = |found: &&Found| found.place == *place && found.job.session == *session;
             let mut here = self.census.found.iter().filter(is_here);
             if is_dead
-                && here.all(|found| found.kept.is_some() || gone.contains(&found.job.identifier))
+                && here.all(|found| found.kept.is_some() || is_gone(&found.job))
                 && let Err(error) = self.kubernetes.bury(place, session).await
             {
                 tracing::debug!(error = %chain(&error), "a dead session's Lease stays");
@@ -124,7 +123,7 @@ impl Clusters {
     pub(super) fn has_nothing_of(&self, job: &Job) -> bool {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
-        let is_there = |found: &Found| found.job.identifier == job.identifier;
+        let is_there = |found: &Found| found.job.is_same(job);
         self.census.notes.is_empty() && !self.census.blind.iter().any(is_blind) && !self.census.found.iter().any(is_there)
     }
 }

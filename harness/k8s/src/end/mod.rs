@@ -19,7 +19,7 @@ use crate::{
         Deleted, Deletion, Propagation, Selection,
         error::{ApiError, Why},
     },
-    handle::{Handle, LABEL, Object, Resource, SESSION_LABEL},
+    handle::{Handle, LABEL, Resource, SESSION_LABEL, is_of},
     observed::{Observed, Seen, SeenPod},
     status::Patience,
     tenancy::Tenancy,
@@ -132,13 +132,7 @@ impl End<'_> {
             // A kind that is not served has no objects.
             Err(ApiError::UnknownKind { .. }) => return Ok(Vec::new()),
             Err(error) if error.is_gone() => return Ok(Vec::new()),
-            // The planned names hold the identifier: nobody else's object has them.
-            Err(error) if error.why() == Why::NotAllowed => {
-                let planned = self.handle.objects.iter().filter(|object| object.resource == *resource);
-                let target =
-                    |object: &Object| Target { resource: resource.clone(), name: object.name.clone(), uid: None, is_workload };
-                return Ok(planned.map(target).collect());
-            }
+            Err(error) if error.why() == Why::NotAllowed => self.planned(resource).await?,
             Err(error) => return Err(error),
         };
         let text = |item: &Value, key: &str| item["metadata"][key].as_str().map(str::to_owned);
@@ -146,6 +140,20 @@ impl End<'_> {
             Some(Target { resource: resource.clone(), name: text(item, "name")?, uid: text(item, "uid"), is_workload })
         };
         Ok(listed.iter().filter_map(target).collect())
+    }
+
+    /// What has the planned names of a kind that may not be listed, and our labels: a name alone may be somebody else's.
+    async fn planned(&self, resource: &Resource) -> Result<Vec<Value>, ApiError> {
+        let mut found = Vec::new();
+        for object in self.handle.objects.iter().filter(|object| object.resource == *resource) {
+            match self.tenancy.cluster.get(resource, &object.name).await {
+                Ok(there) if is_of(self.job, &there) => found.push(there),
+                Ok(_) => {}
+                Err(error) if error.is_gone() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 
     async fn ask_to_go(&self, target: &Target) -> Result<Deleted, ApiError> {

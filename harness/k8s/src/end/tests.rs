@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     client::testing::{self, Reply, Requests},
+    handle::Object,
     kind::{Stop, WorkloadRules},
 };
 use muster_core::{
@@ -193,4 +194,25 @@ fn only_the_very_object_is_seen_to_be_gone() {
     assert!(is_seen_gone(&target, &gone("1")));
     assert!(!is_seen_gone(&target, &gone("2")));
     assert!(!is_seen_gone(&target, &Observed::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_a_planned_name_but_not_our_labels_is_left_alone() {
+    let whose = [("s", &["DELETE /api/v1/pods/rfm-x"][..]), ("another", &[])];
+    for (session, deleted) in whose {
+        let there = json!({"metadata": {"name": "rfm-x", "uid": "u", "labels": {"rfm": "abcdefgh", "rfm-session": session}}});
+        let answer = move |line: &str| match line {
+            line if line.starts_with("DELETE") => gone(),
+            line if line.contains("configmaps") => Reply::list("1", &[]),
+            line if line.contains("labelSelector") => Reply::refusal(
+                403,
+                "Forbidden",
+                "pods is forbidden: User \"u\" cannot list resource \"pods\" in API group \"\" in the namespace \"n\"",
+            ),
+            _ => Reply::json(&there),
+        };
+        let (leftovers, requests, ..) = ended(handle(None), Disposition::Delete, None, answer).await;
+        assert_eq!(changes(&requests), deleted, "{session}");
+        assert_eq!(leftovers.unwrap(), Leftovers::default());
+    }
 }

@@ -151,6 +151,7 @@ impl Ground {
                 match self.scheduler.launch(job).await.expect("a launch") {
                     Launch::Launched(job) => return job,
                     Launch::NotNow { retry_after, .. } => sleep(retry_after).await,
+                    Launch::Taken { by } => panic!("taken by {by}"),
                 }
             }
         };

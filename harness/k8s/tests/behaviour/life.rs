@@ -1,7 +1,11 @@
 //! From launch to cleanup, when nothing goes wrong but the workload.
 
 use crate::ground::{Ground, container, is_over, is_running, job, lines, pod};
-use muster_core::scheduler::{Disposition, Exit, JobStatus};
+use muster_core::{
+    case::SessionId,
+    scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
+};
+use muster_k8s::handle::Handle;
 use serde_json::json;
 
 pub(crate) async fn a_pod_lives_and_leaves_nothing(ground: Ground) {
@@ -11,6 +15,25 @@ pub(crate) async fn a_pod_lives_and_leaves_nothing(ground: Ground) {
     assert_eq!(lived.ending().exits[0].section, lived.logs.order[0], "exits and logs meet by title");
     assert_eq!(lived.logs.gaps, Vec::<String>::new());
     ground.delete(&lived.job).await;
+}
+
+pub(crate) async fn a4_what_has_the_name_already_is_left_alone(ground: Ground) {
+    let planned = ground.plan(pod("echo line 1", "run; lines 1; exit 0"));
+    // The other session drew the same letters, and has a pod of the same name.
+    let mut anothers = planned.clone();
+    anothers.session = SessionId("another".into());
+    let mut handle = Handle::of(&planned).expect("a handle");
+    handle.objects[0].manifest["metadata"]["labels"]["rfm-session"] = json!("another");
+    anothers.handle = handle.to_value();
+    let anothers = ground.launch(&anothers).await;
+    let answer = ground.scheduler.launch(&planned).await.expect("an answer");
+    assert!(matches!(&answer, Launch::Taken { by } if by.starts_with("pods rfm-behaviour-")), "{answer:?}");
+    assert_eq!(ground.cleanup(&planned, Disposition::Delete).await.items, Vec::<String>::new());
+    assert_ne!(ground.left(&anothers).await, Vec::<String>::new());
+    let lived = ground.live(pod("echo line 1", "run; lines 1; exit 0")).await;
+    assert_eq!(lived.ending().exits[0].exit, Exit::Code(0));
+    ground.delete(&lived.job).await;
+    ground.delete(&anothers).await;
 }
 
 pub(crate) async fn a_jobs_pods_are_sections_in_order(ground: Ground) {

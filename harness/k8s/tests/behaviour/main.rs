@@ -24,7 +24,8 @@ const REAL: &str = "MUSTER_TEST_KUBECONFIG";
 type Test = fn(Ground) -> Pin<Box<dyn Future<Output = ()>>>;
 
 /// On any cluster.
-const ANYWHERE: [(&str, Test); 5] = [
+const ANYWHERE: [(&str, Test); 6] = [
+    ("a4_what_has_the_name_already_is_left_alone", |ground| Box::pin(life::a4_what_has_the_name_already_is_left_alone(ground))),
     ("a_pod_lives_and_leaves_nothing", |ground| Box::pin(life::a_pod_lives_and_leaves_nothing(ground))),
     ("a_jobs_pods_are_sections_in_order", |ground| Box::pin(life::a_jobs_pods_are_sections_in_order(ground))),
     ("a_failed_pod_is_told_and_kept_until_it_is_deleted", |ground| {

@@ -1,7 +1,7 @@
 //! What the `fake` scheduler plays: the format, and what is wrong with one.
 //!
 //! ```yaml
-//! launch:   { delay_ms: 20, not_now: [{ why: quota, retry_after_ms: 500 }], error: { class: infra, message: no route } }
+//! launch:   { delay_ms: 20, taken: 1, not_now: [{ why: quota, retry_after_ms: 500 }], error: { class: infra, message: no route } }
 //! statuses:                                     # each from `after_ms` on, counted from the launch, until the next
 //!   - { after_ms: 0, state: pending, why: image pull }
 //!   - { after_ms: 300, state: running, nodes: [node-1] }
@@ -43,6 +43,8 @@ pub(super) struct Play {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LaunchPlay {
     pub(super) delay_ms: u64,
+    /// So many identifiers of this case are somebody else's.
+    pub(super) taken: u32,
     /// One a launch, before anything else.
     pub(super) not_now: Vec<NotNowPlay>,
     /// After them.

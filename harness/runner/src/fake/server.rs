@@ -34,6 +34,8 @@ pub(super) struct Server {
     things: Mutex<HashMap<Identifier, Arc<Thing>>>,
     /// How often each was to be launched.
     launches: Mutex<HashMap<Identifier, u32>>,
+    /// How many identifiers of a case were somebody else's.
+    taken: Mutex<HashMap<String, u32>>,
     calls: Mutex<Vec<(Call, Identifier)>>,
     created: AtomicUsize,
 }
@@ -57,6 +59,9 @@ impl Server {
 
     /// Answers a launch.
     pub(super) fn create(&self, job: Job, play: Play) -> Result<Launch, SchedulerError> {
+        if self.is_taken(&job, &play) {
+            return Ok(Launch::Taken { by: format!("somebody else's {}", job.identifier) });
+        }
         let nth = {
             let mut launches = lock(&self.launches);
             let count = launches.entry(job.identifier.clone()).or_default();
@@ -82,6 +87,13 @@ impl Server {
             self.insert(labels, play);
         }
         failed.map_or(Ok(Launch::Launched(job)), |(error, _)| Err(error))
+    }
+
+    fn is_taken(&self, job: &Job, play: &Play) -> bool {
+        let mut taken = lock(&self.taken);
+        let taken = taken.entry(job.case.clone()).or_default();
+        *taken += 1;
+        *taken <= play.launch.taken
     }
 
     fn insert(&self, job: Job, play: Play) {

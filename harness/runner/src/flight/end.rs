@@ -59,7 +59,7 @@ impl Flight<'_> {
     }
 
     /// One of the two, with its retries and within its limit; whatever happens in it, the case goes on.
-    async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
+    pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
         let mut retries = 0;
         let work = async {
             loop {

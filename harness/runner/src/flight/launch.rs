@@ -1,8 +1,9 @@
-//! Launching: as often as it takes, as long as the clock for waiting allows.
+//! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
 
 use super::{Flight, RETRIES, SHORTEST_PAUSE};
 use crate::{
     clock, journal,
+    plan::Plan,
     record::{End, Record},
     run_case::panic_message,
 };
@@ -10,7 +11,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
-    scheduler::{JobStatus, Launch},
+    scheduler::{Disposition, JobStatus, Launch},
     time::format_duration,
 };
 use std::{sync::Arc, time::Duration};
@@ -18,6 +19,9 @@ use tokio::{task::JoinError, time::timeout};
 
 /// One attempt takes no longer: after that nobody waits for its answer any more.
 const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+/// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: whoever needs
+/// more is met on purpose.
+const REDRAWS: u32 = 3;
 
 /// Why a launch brought no job.
 enum Lost {
@@ -27,9 +31,9 @@ enum Lost {
 
 impl Flight<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
-    pub(crate) async fn launch(&mut self, record: &mut Record) -> Result<(), End> {
+    pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
-        let mut retries = 0;
+        let (mut retries, mut redraws) = (0, 0);
         loop {
             if self.context.cancel.is_cancelled() {
                 return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
@@ -41,6 +45,7 @@ impl Flight<'_> {
                     journal::reached(journal::Step::Launched);
                     record.times.launched = Some(clock::now());
                     self.job = Arc::new(job);
+                    plan.render = None;
                     self.take_off();
                     if let Some(store) = &self.context.store {
                         store.launched(&self.job);
@@ -52,6 +57,17 @@ impl Flight<'_> {
                     self.landed();
                     self.say(Phase::Launch, Clock::Pending, why.clone());
                     self.await_room(&why, retry_after).await?;
+                    retries = 0;
+                    continue;
+                }
+                Ok(Launch::Taken { by }) => {
+                    self.vacate(&by).await?;
+                    if redraws == REDRAWS {
+                        let cause = format!("{} identifiers in a row are taken, the last by {by}", REDRAWS + 1);
+                        return Err(End::infra(Phase::Launch, format!("{cause}: find out who creates such names")));
+                    }
+                    redraws += 1;
+                    self.redraw(plan, record, &by).await?;
                     retries = 0;
                     continue;
                 }
@@ -84,6 +100,34 @@ impl Flight<'_> {
                 Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
             }
         }
+    }
+
+    /// Leaves an identifier to whoever has it: what was created under it before that was noticed goes.
+    async fn vacate(&mut self, by: &str) -> Result<(), End> {
+        let why = match self.cleaned(Disposition::Delete).await {
+            Ok(leftovers) if leftovers.items.is_empty() => {
+                self.landed();
+                journal::reached(journal::Step::Taken);
+                return Ok(());
+            }
+            Ok(leftovers) => leftovers.items.join("; "),
+            Err(why) => why,
+        };
+        Err(End::infra(
+            Phase::Launch,
+            format!("its identifier is taken by {by}, and what it created before is not removed: {why}"),
+        ))
+    }
+
+    /// Goes on as another.
+    async fn redraw(&mut self, plan: &mut Plan, record: &mut Record, by: &str) -> Result<(), End> {
+        let old = plan.job.identifier.clone();
+        plan.redraw(self.context, self.scheduler, record).await?;
+        (self.job, self.limits) = (Arc::clone(&plan.job), plan.limits);
+        journal::reached(journal::Step::Redrawn);
+        let new = &self.job.identifier;
+        self.say(Phase::Launch, Clock::Pending, format!("identifier {old} is taken by {by}: {new} instead"));
+        Ok(())
     }
 
     /// Waits for room, but no longer than `max_pending_time`.

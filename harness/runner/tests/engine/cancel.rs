@@ -6,7 +6,7 @@ use muster_runner::turn::Work;
 use muster_runner::{fake::Call, signals::Signals};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
 fn life() -> Value {
@@ -78,7 +78,7 @@ async fn between_plan_and_launch_it_leaves_nothing_behind() {
     let mut turn = case("a", life()).turn();
     let engine = bench.engine.clone();
     let Work::Fresh(render) = turn.work else { panic!("a new case") };
-    turn.work = Work::Fresh(Box::new(move |facts| {
+    turn.work = Work::Fresh(Arc::new(move |facts| {
         engine.cancel("enough");
         render(facts)
     }));

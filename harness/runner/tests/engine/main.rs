@@ -8,6 +8,7 @@ mod logs;
 mod order;
 mod outcomes;
 mod places;
+mod redraw;
 mod rounds;
 mod stored;
 mod support;

@@ -38,6 +38,8 @@ pub(crate) struct Bench {
     pub(crate) fake: FakeScheduler,
     pub(crate) events: UnboundedReceiver<Event>,
     pub(crate) folder: TempDir,
+    /// Another session on the same folders, begun before.
+    _first: Option<Places>,
 }
 
 #[derive(Default)]
@@ -50,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) fake: FakeScheduler,
     pub(crate) quarantine: List,
     pub(crate) counting: Counting,
+    /// Another session is at work on the same folders.
+    pub(crate) beside_another: bool,
 }
 
 pub(crate) fn session() -> Session {
@@ -81,8 +85,9 @@ impl Bench {
 
     /// Partitions `p` and `q`, both the fake's.
     pub(crate) async fn with(options: Options) -> Self {
-        let Options { policy, maxfail, lease, scheduler, fake, quarantine, counting } = options;
+        let Options { policy, maxfail, lease, scheduler, fake, quarantine, counting, beside_another } = options;
         let folder = TempDir::new().expect("a folder");
+        let first = beside_another.then(|| places(folder.path()));
         let (sender, events) = unbounded_channel();
         let session = Session { counting, ..session() };
         let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
@@ -96,7 +101,7 @@ impl Bench {
             maxfail,
             quarantine,
         });
-        Self { engine: engine.await.expect("a session"), fake, events, folder }
+        Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
     }
 
     /// Runs one play to its end.
@@ -227,7 +232,7 @@ impl Case {
                 let about = about.clone();
                 Arc::new(move || about.clone())
             },
-            work: Work::Fresh(Box::new(move |facts| {
+            work: Work::Fresh(Arc::new(move |facts| {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
                 }
@@ -250,10 +255,11 @@ impl Case {
                     keep_failed: None,
                 };
                 let offer = (given.is_needed || self.teardown.is_some()).then(|| {
-                    let teardown = self.teardown.map(|play| Box::new(workload(Program::Play(play))));
-                    Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs, teardown })
+                    let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Play(play))));
+                    Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
                 });
-                Ok(Rendered { workload: workload(self.program), rules: Rules { offer, ..self.rules }, about, skip: self.skip })
+                let rules = Rules { offer, ..self.rules.clone() };
+                Ok(Rendered { workload: workload(self.program.clone()), rules, about: about.clone(), skip: self.skip.clone() })
             })),
         }
     }

@@ -89,6 +89,7 @@ async fn a_path_that_is_no_text_is_refused_before_anything_is_written() {
         job: &job,
         rules: &rules,
         limits: &limits(),
+        replaces: None,
     };
     let error = chain(&store.intent(&intent).await.unwrap_err());
     assert_eq!(error, "store the job of nbody %num_bodies=1 @eidf:gpu-service+default: path contains invalid UTF-8 characters");

@@ -1,6 +1,6 @@
 //! A session from its beginning to its end.
 
-use crate::support::{intend, launched, limits, owner, result, rules, session};
+use crate::support::{intend, intend_as, job, launched, limits, owner, result, rules, session};
 use muster_core::{
     result::{CaseResult, Failure, Outcome},
     scheduler::{Disruption, LogMark},
@@ -74,6 +74,25 @@ async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
     assert_eq!(reader.results(&session.id).await.unwrap().len(), 1);
     let error = late.take_over(&session.id, &owner(2), &owner(3)).await.unwrap_err();
     assert!(matches!(&error, StoreError::Taken { .. }), "an ended session has no heir: {error}");
+    reader.integrity().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plan_that_replaces_another_is_the_only_one_of_its_attempt() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let store = Store::open(&path).await.unwrap();
+    let session = session("0199aa", 5);
+    store.begin(&session, &owner(1)).await.unwrap();
+    let (old, other) = (intend(&store, &session.id, 1, 1).await.unwrap(), intend(&store, &session.id, 2, 1).await.unwrap());
+    let new = job(&session.id, 7);
+    intend_as(&store, 1, 1, &new, Some(&old.identifier)).await.unwrap();
+    store.launched(&launched(&new));
+    store.close().await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let unfinished: Vec<_> = reader.unfinished(&session.id).await.unwrap().into_iter().map(|row| (row.job, row.state)).collect();
+    assert_eq!(unfinished, [(launched(&new), JobState::Launched), (other, JobState::Intent)]);
+    assert_eq!(reader.open_jobs().await.unwrap().len(), 2);
     reader.integrity().await.unwrap();
 }
 

@@ -149,7 +149,18 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
 /// Writes down that case `number` of `session` is about to be launched.
 pub(crate) async fn intend(store: &Store, session: &SessionId, number: u32, attempt: u32) -> Result<Job, StoreError> {
     let job = job(session, number);
-    let (name, about, rules) = (name(number), about(), rules());
-    store.intent(&Intent { session, name: &name, about: &about, attempt, job: &job, rules: &rules, limits: &limits() }).await?;
+    intend_as(store, number, attempt, &job, None).await?;
     Ok(job)
+}
+
+/// The same of a job, perhaps in the place of an earlier plan.
+pub(crate) async fn intend_as(
+    store: &Store,
+    number: u32,
+    attempt: u32,
+    job: &Job,
+    replaces: Option<&Identifier>,
+) -> Result<(), StoreError> {
+    let (session, name, about, rules, limits) = (&job.session, &name(number), &about(), &rules(), &limits());
+    store.intent(&Intent { session, name, about, attempt, job, rules, limits, replaces }).await
 }

@@ -135,7 +135,7 @@ fn new_identifier() -> Identifier {
 async fn launch(scheduler: &LocalScheduler, job: &Job) -> Job {
     match scheduler.launch(job).await.unwrap() {
         Launch::Launched(job) => job,
-        Launch::NotNow { why, .. } => panic!("{why}"),
+        answer => panic!("{answer:?}"),
     }
 }
 
