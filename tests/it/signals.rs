@@ -3,14 +3,16 @@
 use crate::{common::eventually, sandbox::Sandbox};
 use std::{
     process::{Child, Command},
+    sync::Once,
     time::Duration,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 const LONG: &str = "name: long\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nexecutable: |-\n  echo $$ > pid\n  sleep 300\nsanity: []\n---\nname: short\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n";
 
 const SITE: &str = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [default], max_jobs: 4 }]\nenvironments: [{ name: default }]\n";
 
-fn signal(child: &Child, name: &str) {
+fn send(child: &Child, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().expect("kill runs");
     assert!(status.success());
 }
@@ -29,7 +31,23 @@ fn alive(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// Under `nohup`, this process ignores HUP, and so would every program that it starts. What a process handles, a program that it
+/// starts does not inherit.
+fn let_children_hear_hangups() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+        if ignored.trim().ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f']) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let _within = runtime.enter();
+            drop(signal(SignalKind::hangup()).expect("a handler"));
+        }
+    });
+}
+
 fn started() -> (Sandbox, Child) {
+    let_children_hear_hangups();
     let sandbox = Sandbox::with_check(LONG);
     sandbox.write("site-config/here.yaml", SITE);
     let child =
@@ -43,7 +61,7 @@ fn the_first_signal_stops_cleans_up_stores_and_reports() {
     for name in ["INT", "TERM", "HUP"] {
         let (sandbox, child) = started();
         let running = pids(&sandbox);
-        signal(&child, name);
+        send(&child, name);
         let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
         assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
         // `short` may or may not have had its turn.
@@ -62,9 +80,9 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
     sandbox.write("site-config/here.yaml", SITE);
     let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
     eventually("a running job", Duration::from_secs(20), || pids(&sandbox).len() == 1);
-    signal(&child, "INT");
+    send(&child, "INT");
     std::thread::sleep(Duration::from_millis(300));
-    signal(&child, "INT");
+    send(&child, "INT");
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130));
     assert!(ended.stderr.contains("may be left: stubborn") && ended.stderr.contains("muster sweep"), "{}", ended.stderr);
@@ -78,7 +96,7 @@ fn a_terminal_that_goes_away_hangs_up_more_than_once_and_is_reported_to_all_the_
     let (sandbox, child) = started();
     let running = pids(&sandbox);
     for _ in 0..3 {
-        signal(&child, "HUP");
+        send(&child, "HUP");
         std::thread::sleep(Duration::from_millis(10));
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
@@ -94,7 +112,7 @@ fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
     eventually("the result of `short`", Duration::from_secs(20), || {
         sandbox.muster(&["results", "show", "--db", "r.db"]).stdout.contains("OK")
     });
-    signal(&child, "KILL");
+    send(&child, "KILL");
     child.wait().expect("ends");
     assert!(running.iter().all(|pid| alive(pid)), "jobs outlive a killed harness");
 
@@ -116,7 +134,7 @@ fn an_interrupt_counts_what_never_began_in_one_line() {
     sandbox.write("site-config/here.yaml", SITE);
     let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
     eventually("four running jobs", Duration::from_secs(20), || pids(&sandbox).len() == 4);
-    signal(&child, "INT");
+    send(&child, "INT");
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130));
     assert_eq!(ended.stdout.matches("[    ABORT ]").count(), 4, "{}", ended.stdout);

@@ -1,13 +1,17 @@
 //! Jobs that end by themselves.
 
 use super::{Field, chunks, ending, launch};
-use crate::local::{LocalHandle, LocalScheduler, process};
+use crate::{
+    local::{LocalHandle, LocalScheduler, process},
+    signals::is_ignored,
+};
 use muster_core::{
     scheduler::{Chunk, Disposition, Exit, JobStatus, LogMarks, Scheduler},
     script::{EXIT_FILE, SCRIPT_FILE},
     workload::{Program, Workload},
 };
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::test]
 async fn every_way_to_end_is_reported() {
@@ -83,6 +87,12 @@ async fn a_job_has_exactly_the_promised_environment() {
 
 #[tokio::test]
 async fn no_descriptor_input_or_ignored_signal_of_the_harness_reaches_a_job() {
+    // What whoever started this test ignores (`nohup`, a shell's `&`), a job would too; what is handled, no program inherits.
+    for kind in [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()] {
+        if is_ignored(kind) {
+            drop(signal(kind).unwrap());
+        }
+    }
     let field = Field::new();
     let secret = field.folder.path().join("held open");
     let _held = fs::File::create(&secret).unwrap();
