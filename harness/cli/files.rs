@@ -84,6 +84,21 @@ pub(crate) fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loade
 
 /// The check files below a path: itself, or those of a folder.
 pub(crate) fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    files_below(option, path, is_check, "check.yaml and no *.check.yaml")
+}
+
+/// The same with the site files of folders called `site-config`.
+pub(crate) fn check_and_site_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    let what = "check.yaml, no *.check.yaml and no site-config/*.yaml (a site file that is elsewhere is named by itself)";
+    files_below(option, path, |path| is_check(path) || is_site(path), what)
+}
+
+fn files_below(
+    option: &'static str,
+    path: &Path,
+    is_one: impl Fn(&Path) -> bool,
+    what: &'static str,
+) -> Result<Vec<PathBuf>, FilesError> {
     let unreadable = |cause| FilesError::Unreadable { option, path: path.to_owned(), cause };
     if !fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -91,11 +106,11 @@ pub(crate) fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathB
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
         match entry {
-            Ok(entry) if entry.file_type().is_file() && is_check(entry.path()) => files.push(entry.into_path()),
+            Ok(entry) if entry.file_type().is_file() && is_one(entry.path()) => files.push(entry.into_path()),
             Ok(_) => {}
             // A link back to a folder above leads nowhere new, and a broken link matters if it stands for a check.
             Err(error) if error.loop_ancestor().is_some() => {}
-            Err(error) if is_broken_link(&error) && !error.path().is_some_and(is_check) => {}
+            Err(error) if is_broken_link(&error) && !error.path().is_some_and(&is_one) => {}
             Err(error) => {
                 let path = error.path().unwrap_or(path).to_owned();
                 let unknown = || io::Error::other("it cannot be searched");
@@ -104,7 +119,7 @@ pub(crate) fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathB
         }
     }
     if files.is_empty() {
-        return Err(FilesError::Nothing { option, path: path.to_owned(), what: "check.yaml and no *.check.yaml" });
+        return Err(FilesError::Nothing { option, path: path.to_owned(), what });
     }
     Ok(files)
 }
@@ -112,6 +127,15 @@ pub(crate) fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathB
 fn is_check(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name == "check.yaml" || name.ends_with(".check.yaml")
+}
+
+fn is_site(path: &Path) -> bool {
+    let folder = || path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+    is_yaml(path) && folder().is_some_and(|folder| folder.ends_with("site-config"))
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 fn is_broken_link(error: &walkdir::Error) -> bool {
@@ -208,10 +232,7 @@ fn site_folder(checks: &Path) -> Option<PathBuf> {
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name().into_iter().filter_map(Result::ok);
-    entries
-        .map(walkdir::DirEntry::into_path)
-        .filter(|path| path.is_file() && path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"))
-        .collect()
+    entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
 }
 
 /// The text of a file. A device or a pipe may never end: no more is read than a file may have.

@@ -29,7 +29,7 @@ pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> 
     }
     let mut tally = Tally::default();
     for path in super::paths(&args.paths, cli) {
-        for file in files::check_files("check fmt", &path)? {
+        for file in files::check_and_site_files("check fmt", &path)? {
             let text = files::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
             if let Some(formatted) = tally.take(&files::shown(&file), &text)
                 && !args.check

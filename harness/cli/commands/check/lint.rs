@@ -47,7 +47,8 @@ pub fn lint(cli: &Cli, args: &LintArgs, terminal: Terminal) -> anyhow::Result<u8
     let told: Vec<Finding> = silence.unknown.iter().cloned().chain(findings).filter(is_told).collect();
     match args.format {
         LintFormat::Text => {
-            terminal.print(&text(&told, &loaded.sources, terminal));
+            let summary = if mistakes.is_empty() { summary(&loaded, told.len()) } else { String::new() };
+            terminal.print(&(text(&told, &loaded.sources, terminal) + &summary));
             terminal.diagnostics(&mistakes, &loaded.sources);
         }
         LintFormat::Json => terminal.print(&json(&told, &mistakes, &loaded.sources)?),
@@ -77,6 +78,14 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
     // What loading warns of is a finding, or a name of a site that is not described here.
     mistakes.retain(|mistake| mistake.severity == Severity::Error);
     (lint::lint(&checks, &loaded.manifests, knows_sites), mistakes)
+}
+
+/// `3 checks in 2 files: no findings`
+fn summary(loaded: &load::Loaded, findings: usize) -> String {
+    let files: BTreeSet<&str> = loaded.checks.iter().map(|document| &*document.path).collect();
+    let count = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let findings = if findings == 0 { "no findings".to_owned() } else { count(findings, "finding") };
+    format!("{} in {}: {findings}\n", count(loaded.checks.len(), "check"), count(files.len(), "file"))
 }
 
 /// With line and hint; the lint's name stands behind the message.

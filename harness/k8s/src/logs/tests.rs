@@ -1,4 +1,5 @@
-//! Following logs, against an API server that breaks streams on demand.
+//! Following logs, against an API server that breaks streams on demand. Longer than other files: all of it shares one server and its
+//! scripts.
 
 mod rotation;
 
