@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What dependencies cost: fake cases in chains of ten, each begun when the one before it has passed, and ReFrame beside it at a
-# smaller count. The order is looked up in the results database.
+# smaller count. The order is looked up in the results database. Once in memory and once on a disk: every case that others
+# depend on keeps its stage folder until they are over.
 #   tests/bench/chains.sh [CASES] [REFRAME_CASES]
 # shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -16,14 +17,19 @@ site 64
   done
 } >"$scratch/chains.check.yaml"
 
-line=$(measure -- "${muster[@]}" -c "$scratch/chains.check.yaml" -r -q)
-echo "muster, $cases fake cases in chains of 10: $line"
 pairs="FROM \"case\" u JOIN attempt au ON au.\"case\" = u.id, \"case\" w JOIN attempt aw ON aw.\"case\" = w.id
   WHERE u.display = 'link' || (CAST(substr(w.display, 5, 1) AS INTEGER) + 1) || substr(w.display, 6)"
-links=$(sqlite_count "SELECT count(*) $pairs")
-wrong=$(sqlite_count "SELECT count(*) $pairs AND au.begun < aw.finished")
-passed=$(sqlite_count "SELECT count(*) FROM attempt WHERE outcome = 'pass'")
-echo "passed: $passed of $cases; begun before what they depend on: $wrong of $links"
+bench_places
+for place in "${places[@]}"; do
+  export MUSTER_DB=$place/results.db
+  line=$(measure -- "${muster[@]}" --prefix "$place" -c "$scratch/chains.check.yaml" -r -q)
+  echo "muster, $cases fake cases in chains of 10, on $(stat -f -c %T "$place"): $line"
+  echo "own CPU a case (<= 1 ms): $(compute "$(field cpu "$line") / $cases * 1000" 2) ms"
+  links=$(sqlite_count "SELECT count(*) $pairs")
+  wrong=$(sqlite_count "SELECT count(*) $pairs AND au.begun < aw.finished")
+  passed=$(sqlite_count "SELECT count(*) FROM attempt WHERE outcome = 'pass'")
+  echo "passed: $passed of $cases; begun before what they depend on: $wrong of $links"
+done
 
 if reframe_ready; then
   cat >"$scratch/chains.py" <<END

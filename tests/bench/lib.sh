@@ -51,6 +51,20 @@ sanity: []
 END
 }
 
+# bench_places: where a bench of many small files runs, in the array `places`: in memory (/dev/shm) and on a disk (/var/tmp), or in
+# TMPDIR alone. The figure of ext4 is also that of its other users: for five seconds after files were removed, it searches past
+# each of them whenever one is created.
+bench_places() {
+  places=("$scratch")
+  [ -z "${TMPDIR:-}" ] || return 0
+  places=()
+  local place
+  for place in /dev/shm /var/tmp; do
+    [ ! -d "$place" ] || places+=("$(mktemp -d -p "$place")")
+  done
+  trap 'rm -rf "$scratch" "${places[@]}"' EXIT
+}
+
 measure() { python3 "$here/measure.py" "$@"; }
 
 # field NAME LINE: one value of what measure printed.

@@ -2,8 +2,7 @@
 # What does the harness itself cost? 500 trivial local cases, 32 at once, against the same job scripts started by a shell
 # loop; ReFrame beside it, with fewer cases. Once in memory (/dev/shm) and once on a disk (/var/tmp), or in TMPDIR alone.
 #   bash tests/bench/run.sh [COUNT] [REPEAT]
-# Nothing is deleted in between: for five seconds after files were removed, ext4 searches past each of them whenever one is
-# created, and the figure would be the file system's. Runs of the bench in a row need a pause for the same reason.
+# Nothing is deleted in between, and runs of the bench in a row need a pause: see `bench_places`.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 count=${1:-500} repeat=${2:-5} reframe_count=100
@@ -49,14 +48,7 @@ figures() {
 
 site 32
 local_check "$scratch/check.yaml" "$count" true
-places=("$scratch")
-if [ -z "${TMPDIR:-}" ]; then
-  places=()
-  for place in /dev/shm /var/tmp; do
-    [ ! -d "$place" ] || places+=("$(mktemp -d -p "$place")")
-  done
-  trap 'rm -rf "$scratch" "${places[@]}"' EXIT
-fi
+bench_places
 for place in "${places[@]}"; do
   rounds "$place"
   figures "$place"

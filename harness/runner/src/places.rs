@@ -28,7 +28,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 /// The name of the list of sections beside the stdout.
@@ -278,9 +278,9 @@ impl Places {
         self.check_within(path)?;
         let gone = path.with_added_extension("gone");
         // Left by one who was killed.
-        let _ = self.remove(&gone);
-        fs::rename(path, &gone).map_err(|source| PlacesError::Remove { path: path.to_owned(), source })?;
-        self.remove(&gone)
+        let _ = fs::remove_dir_all(&gone);
+        let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
+        moved.map_err(|source| PlacesError::Remove { path: path.to_owned(), source })
     }
 
     /// Removes a stage folder with all that is in it.
@@ -290,16 +290,19 @@ impl Places {
         fs::remove_dir_all(path).map_err(|source| PlacesError::Remove { path: path.to_owned(), source })
     }
 
-    /// Nothing outside the stage root is ever touched.
+    /// Nothing outside the stage root is ever touched. The root may be a link, the user's to set; a link below it may lead
+    /// anywhere.
     fn check_within(&self, path: &Path) -> Result<(), PlacesError> {
         let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
         let outside = || PlacesError::Outside { path: path.to_owned(), root: self.stage.clone() };
-        let parent = path.parent().ok_or_else(outside)?;
-        let within = parent.strip_prefix(&self.stage).map_err(|_| outside())?;
-        // The root may be a link, the user's to set; a link below it may lead anywhere.
-        let root = self.stage.canonicalize().map_err(failed)?;
-        if parent.canonicalize().map_err(failed)? != root.join(within) {
-            return Err(outside());
+        let within = path.parent().and_then(|parent| parent.strip_prefix(&self.stage).ok()).ok_or_else(outside)?;
+        let mut folder = self.stage.clone();
+        for component in within.components() {
+            folder.push(component);
+            let is_plain = matches!(component, Component::Normal(_));
+            if !is_plain || fs::symlink_metadata(&folder).map_err(failed)?.is_symlink() {
+                return Err(outside());
+            }
         }
         Ok(())
     }
