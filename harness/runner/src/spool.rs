@@ -8,6 +8,10 @@
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
+mod lines;
+
+use lines::{count_lines, count_newlines, ends_in_newline};
+
 use crate::{
     map::text_of,
     places::{SECTIONS, UNFINISHED_SECTIONS},
@@ -381,21 +385,6 @@ impl Spooled {
         let Self { origin, first, last, gaps, .. } = self;
         Section { lines, first, last, gaps, ..Section::new(origin, offset, bytes) }
     }
-}
-
-fn count_newlines(data: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', data).count() as u64
-}
-
-/// A last line without a newline is a line.
-fn count_lines(newlines: u64, whole_lines: bool) -> u64 {
-    newlines + u64::from(!whole_lines)
-}
-
-fn ends_in_newline(file: &File, end: u64) -> io::Result<bool> {
-    let mut last = [0];
-    file.read_exact_at(&mut last, end - 1)?;
-    Ok(last == *b"\n")
 }
 
 #[cfg(test)]
