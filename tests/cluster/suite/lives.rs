@@ -2,7 +2,7 @@
 
 use super::{
     manifest::{check, container, job, pod},
-    place::Place,
+    place::{Place, kubectl},
 };
 use serde_json::json;
 
@@ -118,6 +118,18 @@ pub(crate) fn an_image_and_an_executable_make_a_pod() {
     let text = "name: plain\nvalid_systems: ['*']\nimage: 'rfm.test/busybox:1'\nenv_vars: { WORD: hello }\n\
                 executable: 'echo'\nexecutable_opts: ['$WORD', 'and more']\nsanity: [{ found: hello and more }]\n";
     place.check(text).expect(0);
+    assert_eq!(place.left(), [""; 0]);
+}
+
+pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_the_cluster() {
+    let place = Place::new();
+    place.write("check.yaml", &check(&pod("echo hello"), "sanity: [{ found: hello }]"));
+    let ended = place.muster(&["-c", "check.yaml", "--distribute=all", "-r"]).expect(0);
+    let cases = ended.report["cases"].as_array().expect("cases");
+    let mut nodes: Vec<&str> = cases.iter().filter_map(|case| case["nodes"][0].as_str()).collect();
+    nodes.sort_unstable();
+    let all = kubectl(&["get", "nodes", "-o", "name"]);
+    assert_eq!(nodes, all.lines().map(|node| node.trim_start_matches("node/")).collect::<Vec<_>>());
     assert_eq!(place.left(), [""; 0]);
 }
 

@@ -46,6 +46,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No lives::every_container_has_its_section_init_containers_too,
     No lives::documents_that_refer_to_each_other_are_renamed_together,
     No lives::an_image_and_an_executable_make_a_pod,
+    No lives::a_copy_of_a_case_runs_on_each_node_of_the_cluster,
     No lives::a_line_of_a_mebibyte_and_binary_output_arrive_unchanged,
     No lives::thirty_cases_share_one_watch,
     No troubles::a_container_out_of_memory_says_so_with_its_limit,
