@@ -1,4 +1,4 @@
-//! `--distribute`: a copy of every case for each node that was named, or that the case's scheduler names.
+//! Copies of cases. `--distribute`: one for each node that was named, or that the case's scheduler names. `--repeat`: so many.
 
 use crate::commands::k8s;
 use anyhow::{Context, bail};

@@ -46,14 +46,7 @@ impl Platform {
 
     /// Its program.
     pub fn program(self) -> &'static str {
-        match self {
-            Self::Docker => "docker",
-            Self::Podman => "podman",
-            Self::Singularity => "singularity",
-            Self::Apptainer => "apptainer",
-            Self::Sarus => "sarus",
-            Self::Shifter => "shifter",
-        }
+        Self::WORDS.iter().find(|(_, platform)| *platform == self).map_or("", |(word, _)| word)
     }
 }
 
@@ -166,15 +159,10 @@ impl<'a> Container<'a> {
     }
 }
 
-/// A path that stands for itself within double quotes.
-pub fn escaped(path: &str) -> String {
-    path.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain(std::iter::once(c))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{decode::Placeholders, diagnostic::FileId, yaml::parse};
+    use crate::{decode::Placeholders, diagnostic::FileId, shell, yaml::parse};
 
     /// The lines of every platform for a check that says this.
     fn lines(text: &str) -> String {
@@ -185,7 +173,7 @@ mod tests {
         assert_eq!(context.diagnostics.len(), 0, "{:?}", context.diagnostics);
         let lines = Platform::WORDS.iter().flat_map(|(_, platform)| {
             let container = Container::of(&entry, tree, *platform).expect("an image");
-            [container.pull(), Some(container.run(&escaped("/stage/a $b")))]
+            [container.pull(), Some(container.run(&shell::in_double_quotes("/stage/a $b")))]
         });
         lines.flatten().collect::<Vec<_>>().join("\n")
     }

@@ -18,7 +18,6 @@ use crate::{
     needs::{Dependency, Fixture},
     parameter::{self, Setting, Variant},
     render,
-    site::SchedulerKind,
     site_facts::SystemFacts,
     template,
     test_case::TestCase,
@@ -304,7 +303,7 @@ impl Resolving<'_> {
         for (span, whose) in &case.check.needs.stagedirs {
             let edges = needs.iter().filter(|edge| edge.binding.to_string() == *whose);
             let kinds = edges.map(|edge| &self.planned[edge.at].case).chain([case]).map(|case| case.place.partition.scheduler);
-            let Some(kind) = kinds.into_iter().find(|kind| !shares_files(*kind)) else { continue };
+            let Some(kind) = kinds.into_iter().find(|kind| !kind.shares_files()) else { continue };
             let message = format!("`{whose}.stagedir` needs one file system, which jobs of `{kind}` do not share with others");
             let known = |known: &Diagnostic| known.span == Some(*span) && known.message == message;
             if !self.diagnostics.iter().any(known) {
@@ -330,11 +329,6 @@ impl Index {
         }
         Self { shared: shared.unwrap_or_default(), cases }
     }
-}
-
-/// Whether a job reads and writes the harness' own files.
-fn shares_files(kind: SchedulerKind) -> bool {
-    matches!(kind, SchedulerKind::Local | SchedulerKind::Fake)
 }
 
 /// What tells the instances of a fixture apart, as ReFrame writes it behind `~`.

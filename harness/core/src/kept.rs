@@ -47,7 +47,7 @@ pub(crate) fn rules(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Vec<
 
 /// Tells that there is no way to the files of a job.
 pub(crate) fn check_place(kind: SchedulerKind, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
-    if matches!(kind, SchedulerKind::Local | SchedulerKind::Fake) {
+    if kind.shares_files() {
         return;
     }
     if let Some(first) = kept(file).next() {

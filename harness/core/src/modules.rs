@@ -69,12 +69,13 @@ impl ModulesSystem {
     }
 
     /// `rfm_load`, in front of every line that loads.
-    pub(crate) fn loader(self) -> &'static str {
-        match self {
-            Self::Nomod => "",
-            Self::Lmod | Self::Envmod | Self::Spack => LOADER,
-            Self::Tmod => TMOD_LOADER,
-        }
+    pub(crate) fn loader(self) -> String {
+        let (before, after) = match self {
+            Self::Nomod => return String::new(),
+            Self::Lmod | Self::Envmod | Self::Spack => ("", ""),
+            Self::Tmod => (TMOD_BEFORE, TMOD_AFTER),
+        };
+        format!("rfm_load() {{\n{PRESENT}{before}{RUN}{after}}}\n")
     }
 
     /// The lines that load a module.
@@ -113,18 +114,12 @@ const SPACK_INIT: &str = "rfm_spack=$(command -v spack)\n\
 rfm_init=\"${SPACK_ROOT:-${rfm_spack%/bin/spack}}/share/spack/setup-env.sh\"\n\
 if [ -r \"$rfm_init\" ]; then . \"$rfm_init\"; fi\n";
 
-const LOADER: &str = "rfm_load() {
-command -v \"$1\" > /dev/null || rfm_fault \"\\`$*\\` failed: there is no \\`$1\\` on $(uname -n); prepare_cmds may source what defines it\"
-\"$@\" || rfm_fault \"\\`$*\\` failed on $(uname -n)\"
-}
-";
+const PRESENT: &str = "command -v \"$1\" > /dev/null || rfm_fault \"\\`$*\\` failed: there is no \\`$1\\` on $(uname -n); prepare_cmds may source what defines it\"\n";
+const RUN: &str = "\"$@\" || rfm_fault \"\\`$*\\` failed on $(uname -n)\"\n";
 
 /// Version 3 says 0 whatever happens. What changed the list of the loaded has loaded something, by another name perhaps.
-const TMOD_LOADER: &str = "rfm_load() {
-command -v \"$1\" > /dev/null || rfm_fault \"\\`$*\\` failed: there is no \\`$1\\` on $(uname -n); prepare_cmds may source what defines it\"
-rfm_before=${LOADEDMODULES:-}
-\"$@\" || rfm_fault \"\\`$*\\` failed on $(uname -n)\"
-if [ \"$2\" != load ] || [ \"$rfm_before\" != \"${LOADEDMODULES:-}\" ]; then return; fi
+const TMOD_BEFORE: &str = "rfm_before=${LOADEDMODULES:-}\n";
+const TMOD_AFTER: &str = "if [ \"$2\" != load ] || [ \"$rfm_before\" != \"${LOADEDMODULES:-}\" ]; then return; fi
 shift 2
 for rfm_name; do
 case \":${LOADEDMODULES:-}:\" in
@@ -132,7 +127,6 @@ case \":${LOADEDMODULES:-}:\" in
 *) rfm_fault \"\\`module load $rfm_name\\` failed on $(uname -n)\" ;;
 esac
 done
-}
 ";
 
 /// One module.

@@ -6,7 +6,7 @@
 use crate::{
     Value,
     check_file::CheckFile,
-    container::{self, Container, Platform},
+    container::{Container, Platform},
     decode::OneOrMany,
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
@@ -224,7 +224,7 @@ impl Building<'_> {
         prerun_cmds.extend(container.pull());
         let stage = match self.case.place.partition.scheduler {
             SchedulerKind::Ec2 => "$PWD".to_owned(),
-            _ => container::escaped(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or(".")),
+            _ => shell::in_double_quotes(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or(".")),
         };
         let script = Script {
             requires: Some(container.platform.program()),

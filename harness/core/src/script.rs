@@ -152,7 +152,7 @@ impl Script<'_> {
             text.push_str(if self.in_container { FAULT_IN_CONTAINER } else { FAULT });
         }
         if loads {
-            text.push_str(system.map(ModulesSystem::loader).unwrap_or_default());
+            text.push_str(&system.map(ModulesSystem::loader).unwrap_or_default());
         }
         for layer in self.preparations {
             for line in layer.prepare_cmds {

@@ -6,9 +6,19 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
+/// A text that stands for itself within double quotes.
+pub fn in_double_quotes(text: &str) -> String {
+    text.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain(std::iter::once(c))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_live_within_double_quotes() {
+        assert_eq!(in_double_quotes(r#"a "b" $c `d` \ e"#), r#"a \"b\" \$c \`d\` \\ e"#);
+    }
 
     #[test]
     fn only_words_that_need_quotes_get_them() {

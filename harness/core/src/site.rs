@@ -46,6 +46,11 @@ impl SchedulerKind {
     pub fn is_kubernetes(self) -> bool {
         matches!(self, Self::K8s | Self::Ipu)
     }
+
+    /// Whether its jobs read and write the harness' own files.
+    pub fn shares_files(self) -> bool {
+        matches!(self, Self::Local | Self::Fake)
+    }
 }
 
 impl fmt::Display for SchedulerKind {

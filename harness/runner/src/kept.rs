@@ -10,6 +10,7 @@
 //! All functions here block.
 
 use crate::{
+    lines::{count_lines, count_newlines},
     map::text_of,
     places::{self, SECTIONS, UNFINISHED_SECTIONS},
 };
@@ -173,12 +174,12 @@ impl Whole {
         let (start, mut newlines, mut last) = (self.end, 0, b'\n');
         while read > 0 {
             let piece = &buffer[..read];
-            newlines += memchr::memchr_iter(b'\n', piece).count() as u64;
+            newlines += count_newlines(piece);
             last = piece.last().copied().unwrap_or(last);
             self.write(piece)?;
             read = fill(&mut source, &mut buffer)?;
         }
-        let lines = newlines + u64::from(last != b'\n');
+        let lines = count_lines(newlines, last == b'\n');
         let section = Section { lines: Some(lines), is_file: true, ..Section::new(origin, start, self.end - start) };
         if last != b'\n' {
             self.write(b"\n")?;

@@ -14,6 +14,7 @@ pub mod identifier;
 mod journal;
 mod judging;
 mod kept;
+mod lines;
 pub mod local;
 mod logs;
 mod map;

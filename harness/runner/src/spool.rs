@@ -8,11 +8,8 @@
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
-mod lines;
-
-use lines::{count_lines, count_newlines, ends_in_newline};
-
 use crate::{
+    lines::{count_lines, count_newlines, ends_in_newline},
     map::text_of,
     places::{SECTIONS, UNFINISHED_SECTIONS},
 };

@@ -66,22 +66,9 @@ fn every_case_is_a_job_that_needs_what_it_stands_on() {
 
 #[test]
 fn a_shard_is_a_job() {
-    assert_snapshot!(of_shards(2, &["-c".to_owned(), "checks".to_owned()]).unwrap(), @"
-    # Written by muster --ci-generate, version 0.1.0: write it anew instead of changing it.
-    stages:
-    - muster
-    .muster:
-      stage: muster
-      artifacts:
-        when: always
-        expire_in: 1 week
-        paths:
-        - muster-report/
-        - reports/out/
-        - output/
-        - stage/
-        reports:
-          junit: muster-report/junit.xml
+    let text = of_shards(2, &["-c".to_owned(), "checks".to_owned()]).unwrap();
+    let (_, jobs) = text.split_at(text.find("muster 1/2:").unwrap());
+    assert_snapshot!(jobs, @"
     muster 1/2:
       extends: .muster
       script:
