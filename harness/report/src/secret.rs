@@ -15,15 +15,16 @@ const LEAST: usize = 6;
 
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names = "password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?";
-    compiled(&format!(r#"(?i)\b((?:[\w.-]*[_.-])?(?:{names})\w*["']?\s*[=:]\s*["']?)([^\s"'<>,;&]+)"#))
+    // Names are ASCII, and so are their letters here: those of all of Unicode take 30 ms to compile.
+    compiled(&format!(r#"(?i)(?-u:\b)((?:(?-u:[\w.-])*[_.-])?(?:{names})(?-u:\w)*["']?\s*[=:]\s*["']?)([^\s"'<>,;&]+)"#))
 });
 
 static KNOWN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}",
+        r"(?i:(?-u:\b)(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}",
         r"|://[^/\s:@]*:[^/\s@]+@",
-        r"|\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16})",
-        r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+        r"|(?-u:\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}))",
+        r"|(?-u:\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",
     ))
 });
 
