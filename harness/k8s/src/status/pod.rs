@@ -129,13 +129,18 @@ impl PodLook<'_> {
                 (false, true) => PodState::Removed,
                 (false, false) => PodState::Lost(taken),
             };
-        } else if let Some(state) = self.init_failed().or_else(|| waiting::never_starts(self, &mut verdict.recheck_in)) {
+        } else if let Some(state) = self.init_failed().or_else(|| self.never_starts(&mut verdict.recheck_in)) {
             verdict.state = state;
         } else if all_ended && self.is_over(verdict) {
             verdict.state = self.by_exits(None);
         } else if verdict.started.is_none() {
             verdict.state = PodState::Waiting(waiting::reason(self, &mut verdict.recheck_in));
         }
+    }
+
+    /// Of one that goes it is not said: whoever owns it may put another in its place.
+    fn never_starts(&self, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+        if self.goes() { None } else { waiting::never_starts(self, recheck_in) }
     }
 
     /// All deciding containers have ended and the pod's phase does not say so: at once where one was or would be
