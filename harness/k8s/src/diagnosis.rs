@@ -8,7 +8,7 @@
 use crate::{
     clock,
     handle::{ClusterPlace, Handle, LABEL},
-    observed::{Observed, Seen, SeenPod},
+    observed::{Observed, SeenPod},
     status::trouble,
 };
 use k8s_openapi::api::core::v1::Event;
@@ -23,7 +23,7 @@ const MASK: &str = "***";
 pub fn files(handle: &Handle, observed: &Observed) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let is_own_pod = handle.workload().is_some_and(|own| own.resource.is_pod());
-    if let (Seen::Present(owner) | Seen::Gone(owner), false) = (&observed.workload, is_own_pod && !observed.pods.is_empty()) {
+    if let (Some(owner), false) = (observed.workload.object(), is_own_pod && !observed.pods.is_empty()) {
         files.push(("owner.yaml".to_owned(), yaml(&redacted(owner))));
     }
     if !observed.pods.is_empty() {

@@ -7,14 +7,19 @@
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
-use std::{sync::Arc, time::Duration};
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 /// One job, as last seen.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// The workload object: a Pod is its own.
     pub workload: Seen,
-    /// Every pod that was ever seen, oldest first, `managedFields` stripped.
+    /// Every pod that was ever seen, oldest first, without `managedFields`.
     pub pods: Vec<SeenPod>,
     /// It was told to stop, and no node of what still runs answers: nobody waits for its logs.
     pub unreachable: bool,
@@ -31,14 +36,45 @@ pub enum Seen {
     #[default]
     NotYet,
     /// As it is now.
-    Present(Arc<Value>),
+    Present(Object),
     /// It was there and is not any more; as it was last.
-    Gone(Arc<Value>),
+    Gone(Object),
+}
+
+/// An object as the API writes it. That of a pod is written when somebody asks for it, which is seldom.
+#[derive(Clone)]
+pub struct Object(Arc<LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>>);
+
+impl Object {
+    /// Of a pod.
+    pub fn of(pod: Arc<Pod>) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || serde_json::to_value(&*pod).unwrap_or_default()))))
+    }
+}
+
+impl From<Value> for Object {
+    fn from(object: Value) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(|| object))))
+    }
+}
+
+impl Deref for Object {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 impl Seen {
     /// The object, as it is or was.
-    pub fn object(&self) -> Option<&Arc<Value>> {
+    pub fn object(&self) -> Option<&Value> {
         match self {
             Self::NotYet => None,
             Self::Present(object) | Self::Gone(object) => Some(object),

@@ -22,7 +22,7 @@ pub(crate) mod testing;
 
 pub use send::jittered;
 
-pub use streams::{LogQuery, WatchEvent};
+pub use streams::{LogQuery, WatchEvent, Watched};
 
 use crate::handle::{ClusterPlace, Resource};
 use count::{Counters, RequestKind};

@@ -14,10 +14,11 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http::Method;
 use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::Pod;
 use kube::client::Body;
 use memchr::memchr;
 use muster_core::{Value, time::Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::io;
 
 /// The server ends a watch after this time; kept below what load balancers allow an idle connection.
@@ -38,22 +39,76 @@ pub struct LogQuery {
     pub limit_bytes: Option<u64>,
 }
 
+/// What a watch can show.
+pub trait Watched: Sized + Send + 'static {
+    /// Reads one, without what nobody reads.
+    fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error>;
+    /// `metadata.uid`.
+    fn uid(&self) -> Option<&str>;
+    /// `metadata.resourceVersion`.
+    fn version(&self) -> Option<&str>;
+    /// One of `metadata.labels`.
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+impl Watched for Pod {
+    fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        slim::pod(text)
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.metadata.uid.as_deref()
+    }
+
+    fn version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+}
+
+impl Watched for Value {
+    fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        slim::object(text)
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self["metadata"]["uid"].as_str()
+    }
+
+    fn version(&self) -> Option<&str> {
+        self["metadata"]["resourceVersion"].as_str()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self["metadata"]["labels"][key].as_str()
+    }
+}
+
 /// One event of a watch.
 #[derive(Debug, Clone, PartialEq)]
-pub enum WatchEvent {
+pub enum WatchEvent<T> {
     /// It is new or different: as it is now.
-    Applied(Value),
+    Applied(T),
     /// It is gone: as it was last.
-    Deleted(Value),
+    Deleted(T),
     /// Nothing of ours happened up to this version.
     Bookmark(String),
 }
 
+/// The server writes the type first, so that an object is read at once and as what it is.
 #[derive(Deserialize)]
-struct Line {
-    r#type: String,
+#[serde(tag = "type", content = "object", rename_all = "UPPERCASE", bound = "T: Watched")]
+enum Line<T> {
+    #[serde(alias = "MODIFIED", deserialize_with = "T::read")]
+    Added(T),
+    #[serde(deserialize_with = "T::read")]
+    Deleted(T),
     #[serde(deserialize_with = "slim::object")]
-    object: Value,
+    Bookmark(Value),
+    Error(Status),
 }
 
 impl Cluster {
@@ -88,12 +143,12 @@ impl Cluster {
     ///
     /// # Errors
     /// Why there is no watch; within the stream, why it ended other than by its time.
-    pub async fn watch(
+    pub async fn watch<T: Watched>(
         &self,
         resource: &Resource,
         selector: Option<&str>,
         version: &str,
-    ) -> Result<impl Stream<Item = Result<WatchEvent, ApiError>> + Send + Unpin + use<>, ApiError> {
+    ) -> Result<impl Stream<Item = Result<WatchEvent<T>, ApiError>> + Send + Unpin + use<T>, ApiError> {
         let resource = self.resolve(resource).await?;
         let options = path::query(&[
             ("watch", Some("true")),
@@ -122,8 +177,9 @@ struct Lines<S> {
 }
 
 /// One JSON object a line.
-fn events<S>(pieces: S, call: Call) -> impl Stream<Item = Result<WatchEvent, ApiError>> + Send + Unpin
+fn events<T, S>(pieces: S, call: Call) -> impl Stream<Item = Result<WatchEvent<T>, ApiError>> + Send + Unpin
 where
+    T: Watched,
     S: Stream<Item = io::Result<Bytes>> + Send + Unpin,
 {
     let lines = Lines { pieces, rest: BytesMut::new(), call };
@@ -145,19 +201,24 @@ where
     }))
 }
 
-fn read(line: &[u8], call: &Call) -> Result<WatchEvent, ApiError> {
-    let broken = |why: String| call.no_answer(format!("the watch says something that is no event: {why}"));
-    let Line { r#type, object } = serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
-    match r#type.as_str() {
-        "ADDED" | "MODIFIED" => Ok(WatchEvent::Applied(object)),
-        "DELETED" => Ok(WatchEvent::Deleted(object)),
-        "BOOKMARK" => Ok(WatchEvent::Bookmark(object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())),
-        "ERROR" => {
-            let status: Status = serde_json::from_value(object).map_err(|error| broken(error.to_string()))?;
-            let code = status.code;
-            Err(Refused::of(call.asked.clone(), code, status, None).into())
+fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError> {
+    let broken = |error| call.no_answer(format!("the watch says something that is no event: {error}"));
+    match serde_json::from_slice(line).or_else(|error| passed_over(line, error)).map_err(broken)? {
+        Line::Added(object) => Ok(WatchEvent::Applied(object)),
+        Line::Deleted(object) => Ok(WatchEvent::Deleted(object)),
+        Line::Bookmark(object) => Ok(WatchEvent::Bookmark(object.version().unwrap_or_default().to_owned())),
+        Line::Error(status) => Err(Refused::of(call.asked.clone(), status.code, status, None).into()),
+    }
+}
+
+/// An object that is not what it should be is not ours to understand, and is no reason to end the watch.
+fn passed_over<T: Watched>(line: &[u8], error: serde_json::Error) -> serde_json::Result<Line<T>> {
+    match serde_json::from_slice(line) {
+        Ok(Line::Added(object) | Line::Deleted(object)) => {
+            tracing::warn!(%error, "a watched object cannot be read");
+            Ok(Line::Bookmark(object))
         }
-        other => Err(broken(format!("type {other}"))),
+        _ => Err(error),
     }
 }
 
@@ -187,7 +248,7 @@ mod tests {
         );
         for size in 1..text.len() {
             let pieces = text.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece)));
-            let events: Vec<WatchEvent> = events(stream::iter(pieces), call()).map(Result::unwrap).collect().await;
+            let events: Vec<WatchEvent<Value>> = events(stream::iter(pieces), call()).map(Result::unwrap).collect().await;
             let object = serde_json::json!({"metadata": {"name": "a"}});
             let expected = [WatchEvent::Applied(object.clone()), WatchEvent::Bookmark("7".into()), WatchEvent::Deleted(object)];
             assert_eq!(events, expected, "pieces of {size} bytes");
@@ -197,7 +258,22 @@ mod tests {
     #[test]
     fn an_old_version_is_told_from_a_broken_stream() {
         let expired = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
-        assert_eq!(read(expired, &call()).unwrap_err().why(), Why::Expired);
-        assert_eq!(read(b"{\"type\":", &call()).unwrap_err().why(), Why::Transient);
+        assert_eq!(read::<Pod>(expired, &call()).unwrap_err().why(), Why::Expired);
+        assert_eq!(read::<Pod>(b"{\"type\":", &call()).unwrap_err().why(), Why::Transient);
+        assert_eq!(read::<Pod>(br#"{"type":"NEWS","object":{}}"#, &call()).unwrap_err().why(), Why::Transient);
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_passed_over() {
+        let strange = br#"{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"8"},"spec":"strange"}}"#;
+        assert_eq!(read::<Pod>(strange, &call()).unwrap(), WatchEvent::Bookmark("8".into()));
+    }
+
+    #[test]
+    fn a_bookmark_is_no_pod() {
+        // As a real server sends it: a pod without anything that a pod must have.
+        let bookmark = br#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7",
+            "creationTimestamp":null},"spec":{"containers":null},"status":{}}}"#;
+        assert_eq!(read::<Pod>(bookmark, &call()).unwrap(), WatchEvent::Bookmark("7".into()));
     }
 }

@@ -16,7 +16,7 @@ mod words;
 
 use crate::{
     client::{
-        Deleted, Deletion, Propagation, Selection,
+        Deleted, Deletion, Propagation, Selection, Watched,
         error::{ApiError, Why},
     },
     handle::{Handle, LABEL, Resource, SESSION_LABEL, is_of},
@@ -248,13 +248,10 @@ impl End<'_> {
 /// The watch has seen that it is gone.
 fn is_seen_gone(target: &Target, observed: &Observed) -> bool {
     let same = |uid: Option<&str>| target.uid.as_deref() == uid;
-    if let Seen::Gone(object) = &observed.workload
-        && target.is_workload
-        && same(object["metadata"]["uid"].as_str())
-    {
+    if observed.pods.iter().any(|pod| pod.gone && target.resource.is_pod() && same(pod.pod.uid())) {
         return true;
     }
-    observed.pods.iter().any(|pod| pod.gone && target.resource.is_pod() && same(pod.pod.metadata.uid.as_deref()))
+    matches!(&observed.workload, Seen::Gone(object) if target.is_workload && same(object.uid()))
 }
 
 fn left_pods(observed: &Observed, absent: &BTreeSet<String>) -> Vec<Target> {

@@ -190,7 +190,7 @@ async fn a_missing_right_is_told_with_its_rule() {
 fn only_the_very_object_is_seen_to_be_gone() {
     let resource = Resource { plural: Some("jobs".into()), ..Resource::of("batch/v1", "Job") };
     let target = Target { resource, name: "rfm-x".into(), uid: Some("1".into()), is_workload: true };
-    let gone = |uid: &str| Observed { workload: Seen::Gone(Arc::new(json!({"metadata": {"uid": uid}}))), ..Observed::default() };
+    let gone = |uid: &str| Observed { workload: Seen::Gone(json!({"metadata": {"uid": uid}}).into()), ..Observed::default() };
     assert!(is_seen_gone(&target, &gone("1")));
     assert!(!is_seen_gone(&target, &gone("2")));
     assert!(!is_seen_gone(&target, &Observed::default()));

@@ -160,7 +160,7 @@ fn see(api: &FakeApi, observed: &mut Observed) {
         }
     }
     if let Some(job) = api.get("jobs.batch", "default", "x") {
-        observed.workload = Seen::Present(Arc::new(job));
+        observed.workload = Seen::Present(job.into());
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use taken::node_is_silent;
 use crate::{
     clock,
     handle::{Handle, Resource},
-    observed::{Assessment, Observed, Seen, SeenPod, Verdict},
+    observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
 };
 use muster_core::{
     Value,
@@ -84,7 +84,7 @@ impl<'a> Look<'a> {
     /// A Pod that only its own watch has shown so far, for rules that read `self`.
     fn pod_with_rules(self, recheck_in: &mut Option<Duration>) -> Verdict {
         let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
-        let object = Arc::new(serde_json::to_value(seen.pod.as_ref()).unwrap_or_default());
+        let object = Object::of(Arc::clone(&seen.pod));
         let workload = if seen.gone { Seen::Gone(object) } else { Seen::Present(object) };
         let observed = Observed { workload, ..self.observed.clone() };
         Look { observed: &observed, ..self }.owned(recheck_in)
@@ -191,10 +191,7 @@ impl<'a> Look<'a> {
 
     /// The workload as it is, or was last.
     fn object(self) -> Option<&'a Value> {
-        match &self.observed.workload {
-            Seen::NotYet => None,
-            Seen::Present(object) | Seen::Gone(object) => Some(object),
-        }
+        self.observed.workload.object()
     }
 
     /// The workload as a pod, from whichever watch has shown it.

@@ -80,7 +80,7 @@ impl Scene {
             "apiVersion": own.resource.api_version(), "kind": own.resource.kind, "metadata": {"name": "x", "uid": "u"}, "spec": {},
         });
         lay_over(&mut object, timed(text));
-        self.observed.workload = Seen::Present(Arc::new(object));
+        self.observed.workload = Seen::Present(object.into());
         self
     }
 

@@ -11,7 +11,7 @@
 use super::health::Health;
 use crate::{
     client::{
-        Cluster, Listed, Selection, WatchEvent,
+        Cluster, Listed, Selection, WatchEvent, Watched,
         error::{ApiError, Why},
         jittered,
     },
@@ -19,7 +19,7 @@ use crate::{
 };
 use futures_util::StreamExt;
 use muster_core::Value;
-use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout},
@@ -42,11 +42,11 @@ pub(crate) struct Source {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Change {
+pub(super) enum Change<T> {
     /// It is like this now.
-    Applied(Value),
+    Applied(T),
     /// It is gone, and was like this last.
-    Deleted(Value),
+    Deleted(T),
     /// The object with this uid is gone.
     Vanished(String),
     /// All that there is was told.
@@ -54,13 +54,20 @@ pub(super) enum Change {
 }
 
 /// Who is told.
-pub(super) trait Sink: Send + Sync {
-    fn take(&self, change: Change) -> impl Future<Output = ()> + Send;
+pub(super) trait Sink<T>: Send + Sync {
+    fn take(&self, change: Change<T>) -> impl Future<Output = ()> + Send;
 }
 
 /// Watches until it is dropped.
-pub(super) async fn follow(cluster: Arc<Cluster>, source: Source, resync: Arc<Notify>, health: Health, sink: impl Sink) {
-    let mut watching = Watching { cluster, source, health, sink, known: BTreeSet::new(), version: String::new() };
+pub(super) async fn follow<T: Watched>(
+    cluster: Arc<Cluster>,
+    source: Source,
+    resync: Arc<Notify>,
+    health: Health,
+    sink: impl Sink<T>,
+) {
+    let (known, version) = (BTreeSet::new(), String::new());
+    let mut watching = Watching { cluster, source, health, sink, known, version, shows: PhantomData };
     loop {
         if !watching.list().await {
             continue;
@@ -72,7 +79,7 @@ pub(super) async fn follow(cluster: Arc<Cluster>, source: Source, resync: Arc<No
     }
 }
 
-struct Watching<S> {
+struct Watching<T, S> {
     cluster: Arc<Cluster>,
     source: Source,
     health: Health,
@@ -80,9 +87,10 @@ struct Watching<S> {
     /// Every uid that was told and not yet taken back.
     known: BTreeSet<String>,
     version: String,
+    shows: PhantomData<fn() -> T>,
 }
 
-impl<S: Sink> Watching<S> {
+impl<T: Watched, S: Sink<T>> Watching<T, S> {
     async fn list(&mut self) -> bool {
         let began = Instant::now();
         let which = Selection { labels: self.source.selector.as_deref(), fields: None };
@@ -90,7 +98,8 @@ impl<S: Sink> Watching<S> {
             Ok(Listed { items, version }) => {
                 self.health.up(&self.source);
                 self.version = version;
-                let listed: BTreeSet<String> = items.iter().filter_map(uid).collect();
+                let items: Vec<T> = items.into_iter().filter_map(understood).collect();
+                let listed: BTreeSet<String> = items.iter().filter_map(T::uid).map(str::to_owned).collect();
                 let gone: Vec<String> = self.known.difference(&listed).cloned().collect();
                 for uid in gone {
                     self.sink.take(Change::Vanished(uid)).await;
@@ -135,7 +144,7 @@ impl<S: Sink> Watching<S> {
 
     async fn watch_once(&mut self) -> Result<(), ApiError> {
         let Source { resource, selector } = &self.source;
-        let mut events = self.cluster.watch(resource, selector.as_deref(), &self.version).await?;
+        let mut events = self.cluster.watch::<T>(resource, selector.as_deref(), &self.version).await?;
         self.health.up(&self.source);
         let mut silent = SILENT;
         while let Ok(Some(event)) = timeout(silent, events.next()).await {
@@ -146,12 +155,12 @@ impl<S: Sink> Watching<S> {
                 }
                 WatchEvent::Applied(object) => {
                     self.remember(&object);
-                    self.known.extend(uid(&object));
+                    self.known.extend(object.uid().map(str::to_owned));
                     self.sink.take(Change::Applied(object)).await;
                 }
                 WatchEvent::Deleted(object) => {
                     self.remember(&object);
-                    uid(&object).map(|uid| self.known.remove(&uid));
+                    object.uid().map(|uid| self.known.remove(uid));
                     self.sink.take(Change::Deleted(object)).await;
                 }
             }
@@ -159,15 +168,16 @@ impl<S: Sink> Watching<S> {
         Ok(())
     }
 
-    fn remember(&mut self, object: &Value) {
-        if let Some(version) = object["metadata"]["resourceVersion"].as_str() {
+    fn remember(&mut self, object: &T) {
+        if let Some(version) = object.version() {
             version.clone_into(&mut self.version);
         }
     }
 }
 
-fn uid(object: &Value) -> Option<String> {
-    object["metadata"]["uid"].as_str().map(str::to_owned)
+/// What is not what it should be is not ours to understand.
+fn understood<T: Watched>(item: Value) -> Option<T> {
+    T::read(item).inspect_err(|error| tracing::warn!(%error, "a listed object cannot be read")).ok()
 }
 
 #[cfg(test)]
@@ -180,8 +190,8 @@ mod tests {
     #[derive(Clone, Default)]
     struct Told(Arc<Mutex<Vec<String>>>);
 
-    impl Sink for Told {
-        async fn take(&self, change: Change) {
+    impl Sink<Value> for Told {
+        async fn take(&self, change: Change<Value>) {
             let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             self.0.lock().unwrap().push(match &change {
                 Change::Applied(object) => format!("{} is there", name(object)),

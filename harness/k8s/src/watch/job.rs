@@ -1,12 +1,12 @@
 //! What the watches know of one job: events in, `Observed` out. No I/O.
 
 use crate::{
-    handle::{Handle, LABEL},
-    observed::{Observed, Seen, SeenPod, Trouble},
+    client::Watched,
+    handle::Handle,
+    observed::{Object, Observed, Seen, SeenPod, Trouble},
 };
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::{Value, time::Timestamp};
-use serde::Deserialize;
+use muster_core::time::Timestamp;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
@@ -25,7 +25,7 @@ pub(super) struct Tracked {
     pub(super) is_composed: bool,
     pub(super) is_pod: bool,
     /// Its launch was answered, by whoever launched it: if a list does not have it, it is gone.
-    pub(super) manifest: Option<Arc<Value>>,
+    pub(super) manifest: Option<Object>,
     deleted_by_us: bool,
     trouble_due: Instant,
     trouble_pause: Duration,
@@ -40,7 +40,7 @@ impl Tracked {
             name: workload.map(|object| object.name.clone()).unwrap_or_default(),
             is_composed: workload.is_some_and(|object| !object.resource.is_pod() && !object.resource.is_job()),
             is_pod: workload.is_some_and(|object| object.resource.is_pod()),
-            manifest: workload.filter(|_| is_adopted).map(|object| Arc::new(object.manifest.clone())),
+            manifest: workload.filter(|_| is_adopted).map(|object| object.manifest.clone().into()),
             deleted_by_us: false,
             trouble_due: Instant::now(),
             trouble_pause: TROUBLE_PAUSE,
@@ -71,19 +71,15 @@ impl Tracked {
     }
 
     /// The workload is, or was last, like this.
-    pub(super) fn workload(&self, object: Value, gone: bool) {
-        let object = Arc::new(object);
+    pub(super) fn workload(&self, object: Object, gone: bool) {
         self.change(|observed| observed.workload = if gone { Seen::Gone(object) } else { Seen::Present(object) });
     }
 
-    /// A pod is, or was last, like this. A line that is no pod is not ours to understand.
-    pub(super) fn pod(&self, object: Value, gone: bool) {
-        let pod = match Pod::deserialize(&object) {
-            Ok(pod) => pod,
-            Err(error) => return tracing::warn!(%error, "a pod cannot be read"),
-        };
+    /// A pod is, or was last, like this.
+    pub(super) fn pod(&self, pod: Pod, gone: bool) {
+        let pod = Arc::new(pod);
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
-            self.workload(object, gone);
+            self.workload(Object::of(Arc::clone(&pod)), gone);
         }
         let deleted_by_us = self.deleted_by_us;
         self.change(|observed| put(&mut observed.pods, pod, gone, deleted_by_us));
@@ -93,10 +89,9 @@ impl Tracked {
     pub(super) fn vanished(&self, uid: &str) {
         let observed = self.observed();
         if let Seen::Present(object) = &observed.workload
-            && object["metadata"]["uid"] == uid
+            && object.uid() == Some(uid)
         {
-            let object = Arc::clone(object);
-            self.change(|observed| observed.workload = Seen::Gone(object));
+            self.workload(object.clone(), true);
         }
         if observed.pods.iter().any(|pod| !pod.gone && pod.pod.metadata.uid.as_deref() == Some(uid)) {
             let ours = self.deleted_by_us;
@@ -114,7 +109,7 @@ impl Tracked {
         if let Some(manifest) = self.manifest.take()
             && matches!(self.sender.borrow().workload, Seen::NotYet)
         {
-            self.change(|observed| observed.workload = Seen::Gone(manifest));
+            self.workload(manifest, true);
         }
     }
 
@@ -150,8 +145,7 @@ impl Tracked {
 }
 
 /// Replaces a pod, or puts it behind those that are older.
-fn put(pods: &mut Vec<SeenPod>, pod: Pod, gone: bool, deleted_by_us: bool) {
-    let pod = Arc::new(pod);
+fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) {
     if let Some(known) = pods.iter_mut().find(|known| known.pod.metadata.uid == pod.metadata.uid) {
         known.pod = pod;
         known.gone |= gone;
@@ -161,22 +155,6 @@ fn put(pods: &mut Vec<SeenPod>, pod: Pod, gone: bool, deleted_by_us: bool) {
     let age = |pod: &Pod| (pod.metadata.creation_timestamp.as_ref().map(|time| time.0), pod.metadata.name.clone());
     let place = pods.partition_point(|known| age(&known.pod) <= age(&pod));
     pods.insert(place, SeenPod { pod, gone, deleted_by_us });
-}
-
-/// Which job an object belongs to, by its label.
-pub(super) fn owner(object: &Value) -> Option<&str> {
-    object["metadata"]["labels"][LABEL].as_str()
-}
-
-/// Leaves out what nobody reads and what is long.
-pub(super) fn trimmed(mut object: Value) -> Value {
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.shift_remove("managedFields");
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.shift_remove("kubectl.kubernetes.io/last-applied-configuration");
-        }
-    }
-    object
 }
 
 #[cfg(test)]
@@ -198,8 +176,9 @@ mod tests {
         }
     }
 
-    fn pod(name: &str, uid: &str, second: u8) -> Value {
-        json!({"metadata": {"name": name, "uid": uid, "creationTimestamp": format!("2026-01-01T00:00:0{second}Z")}})
+    fn pod(name: &str, uid: &str, second: u8) -> Pod {
+        let created = format!("2026-01-01T00:00:0{second}Z");
+        serde_json::from_value(json!({"metadata": {"name": name, "uid": uid, "creationTimestamp": created}})).unwrap()
     }
 
     fn names(tracked: &Tracked) -> Vec<(String, bool, bool)> {
@@ -265,12 +244,5 @@ mod tests {
         assert_eq!(other.trouble_turn(Instant::now(), &mut ration), None);
         other.trouble_due = Instant::now();
         assert_eq!(other.trouble_turn(Instant::now(), &mut ration), Some(ration), "another had its turn just now");
-    }
-
-    #[test]
-    fn long_fields_that_nobody_reads_are_left_out() {
-        let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": "long", "a": "b"});
-        let object = json!({"metadata": {"name": "x", "managedFields": [1], "annotations": annotations}});
-        assert_eq!(trimmed(object), json!({"metadata": {"name": "x", "annotations": {"a": "b"}}}));
     }
 }

@@ -19,13 +19,14 @@ mod trouble;
 pub(crate) use health::Downs;
 
 use crate::{
-    client::Cluster,
+    client::{Cluster, Watched},
     handle::{Handle, LABEL, Resource, SESSION_LABEL},
     observed::Observed,
 };
 use follow::{Change, Sink, Source, follow};
 use health::Health;
-use job::{Tracked, owner, trimmed};
+use job::Tracked;
+use k8s_openapi::api::core::v1::Pod;
 use muster_core::{
     Value,
     case::{Identifier, SessionId},
@@ -61,6 +62,21 @@ struct Jobs(Arc<Mutex<BTreeMap<Identifier, Tracked>>>);
 impl Jobs {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Identifier, Tracked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the job to which the object's label leads; all of `kind` when everything was listed.
+    fn take<T: Watched>(&self, change: Change<T>, kind: fn(&Tracked) -> bool, tell: fn(&Tracked, T, bool)) {
+        let mut jobs = self.lock();
+        let (object, gone) = match change {
+            Change::Applied(object) => (object, false),
+            Change::Deleted(object) => (object, true),
+            Change::Vanished(uid) => return jobs.values().for_each(|job| job.vanished(&uid)),
+            Change::Listed => return jobs.values_mut().filter(|job| kind(job)).for_each(Tracked::listed),
+        };
+        let job = object.label(LABEL).and_then(Identifier::parse).and_then(|identifier| jobs.get(&identifier));
+        if let Some(job) = job {
+            tell(job, object, gone);
+        }
     }
 }
 
@@ -127,14 +143,18 @@ impl Watch {
             Some(running) if anew => running.resync.notify_one(),
             Some(_) => {}
             None => {
-                let sink = ByLabel { jobs: self.jobs.clone(), is_pods: source.resource.is_pod() };
-                let running = self.start(source.clone(), sink);
+                let jobs = self.jobs.clone();
+                let running = if source.resource.is_pod() {
+                    self.start(source.clone(), Pods(jobs))
+                } else {
+                    self.start(source.clone(), Workloads(jobs))
+                };
                 shared.insert(source, running);
             }
         }
     }
 
-    fn start(&self, source: Source, sink: impl Sink + 'static) -> Running {
+    fn start<T: Watched>(&self, source: Source, sink: impl Sink<T> + 'static) -> Running {
         let resync = Arc::new(Notify::new());
         let following = follow(Arc::clone(&self.cluster), source, Arc::clone(&resync), self.health.clone(), sink);
         Running { task: tokio::spawn(following), resync }
@@ -150,7 +170,7 @@ impl Watch {
         tracing::debug!(%identifier, kind = workload.resource.kind, "its pods do not carry our label: another watch");
         let selector = handle.rules.pods.selector.as_ref().map(|selector| selector.replace("{name}", &workload.name));
         let owners = selector.is_none().then(|| Owners::new(Arc::clone(&self.cluster)));
-        let sink = OfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners };
+        let sink = PodsOfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners };
         let running = self.start(Source { resource: Resource::of("v1", "Pod"), selector }, sink);
         extra.insert(identifier.clone(), running);
     }
@@ -202,65 +222,63 @@ impl Watch {
     }
 }
 
-/// Objects that carry our labels.
-struct ByLabel {
-    jobs: Jobs,
-    is_pods: bool,
+/// Pods that carry our labels.
+struct Pods(Jobs);
+
+impl Sink<Pod> for Pods {
+    async fn take(&self, change: Change<Pod>) {
+        self.0.take(change, |job| job.is_pod, Tracked::pod);
+    }
 }
 
-impl Sink for ByLabel {
-    async fn take(&self, change: Change) {
-        let mut jobs = self.jobs.lock();
-        let (object, gone) = match change {
-            Change::Applied(object) => (object, false),
-            Change::Deleted(object) => (object, true),
-            Change::Vanished(uid) => return jobs.values().for_each(|job| job.vanished(&uid)),
-            Change::Listed => return jobs.values_mut().filter(|job| job.is_pod == self.is_pods).for_each(Tracked::listed),
-        };
-        let Some(job) = owner(&object).and_then(Identifier::parse).and_then(|id| jobs.get(&id)) else { return };
-        if self.is_pods {
-            job.pod(trimmed(object), gone);
-        } else if object["metadata"]["name"] == *job.name {
-            job.workload(trimmed(object), gone);
-        }
+/// Workloads of other kinds that carry our labels.
+struct Workloads(Jobs);
+
+impl Sink<Value> for Workloads {
+    async fn take(&self, change: Change<Value>) {
+        self.0.take(
+            change,
+            |job| !job.is_pod,
+            |job, object, gone| {
+                if object["metadata"]["name"] == *job.name {
+                    job.workload(object.into(), gone);
+                }
+            },
+        );
     }
 }
 
 /// Pods that belong to one job although they do not say so.
-struct OfJob {
+struct PodsOfJob {
     jobs: Jobs,
     identifier: Identifier,
     /// `None`: the selector has found the right ones.
     owners: Option<Owners>,
 }
 
-impl Sink for OfJob {
-    async fn take(&self, change: Change) {
-        let (object, gone) = match change {
-            Change::Applied(object) => (object, false),
-            Change::Deleted(object) => (object, true),
+impl Sink<Pod> for PodsOfJob {
+    async fn take(&self, change: Change<Pod>) {
+        let (pod, gone) = match change {
+            Change::Applied(pod) => (pod, false),
+            Change::Deleted(pod) => (pod, true),
             Change::Vanished(uid) => {
                 return self.jobs.lock().get(&self.identifier).into_iter().for_each(|job| job.vanished(&uid));
             }
             Change::Listed => return,
         };
         // One with our label comes by the shared watch, or is another job's.
-        if object["metadata"]["labels"].get(LABEL).is_some() {
+        if pod.label(LABEL).is_some() {
             return;
         }
         if let Some(owners) = &self.owners {
-            let root = self.jobs.lock().get(&self.identifier).and_then(|job| uid_of_workload(&job.observed()));
-            let Some(root) = root else { return };
-            if !owners.lead_to(&object, &root).await {
+            let root = self.jobs.lock().get(&self.identifier).map(Tracked::observed);
+            let Some(root) = root.as_ref().and_then(|observed| observed.workload.object()?.uid()) else { return };
+            if !owners.lead_to(&pod, root).await {
                 return;
             }
         }
         if let Some(job) = self.jobs.lock().get(&self.identifier) {
-            job.pod(trimmed(object), gone);
+            job.pod(pod, gone);
         }
     }
-}
-
-fn uid_of_workload(observed: &Observed) -> Option<String> {
-    observed.workload.object().and_then(|object: &Arc<Value>| object["metadata"]["uid"].as_str()).map(str::to_owned)
 }

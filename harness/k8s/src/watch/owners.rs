@@ -1,7 +1,8 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
 use crate::{client::Cluster, handle::Resource};
-use muster_core::Value;
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use serde::Deserialize;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -30,9 +31,9 @@ impl Owners {
         Self { cluster, known: Mutex::default() }
     }
 
-    /// Whether the controllers of `object` end at, or pass, the object with the uid `root`.
-    pub(super) async fn lead_to(&self, object: &Value, root: &str) -> bool {
-        let mut next = controller(object);
+    /// Whether the controllers of `pod` end at, or pass, the object with the uid `root`.
+    pub(super) async fn lead_to(&self, pod: &Pod, root: &str) -> bool {
+        let mut next = controller(pod.metadata.owner_references.as_deref().unwrap_or_default());
         for _ in 0..LONGEST {
             match next {
                 Some(controller) if controller.uid == root => return true,
@@ -49,7 +50,7 @@ impl Owners {
             return known.clone();
         }
         let above = match self.cluster.get(&below.resource, &below.name).await {
-            Ok(object) => controller(&object),
+            Ok(object) => controller(&Vec::deserialize(&object["metadata"]["ownerReferences"]).unwrap_or_default()),
             Err(error) => {
                 tracing::debug!(%error, "an owner cannot be read");
                 None
@@ -60,24 +61,24 @@ impl Owners {
     }
 }
 
-fn controller(object: &Value) -> Option<Controller> {
-    let owners = object["metadata"]["ownerReferences"].as_array()?;
-    let owner = owners.iter().find(|owner| owner["controller"] == true).or_else(|| owners.first())?;
-    let text = |key: &str| owner[key].as_str();
-    let resource = Resource::of(text("apiVersion")?, text("kind")?);
-    Some(Controller { resource, name: text("name")?.to_owned(), uid: text("uid")?.to_owned() })
+fn controller(owners: &[OwnerReference]) -> Option<Controller> {
+    let owner = owners.iter().find(|owner| owner.controller == Some(true)).or_else(|| owners.first())?;
+    let resource = Resource::of(&owner.api_version, &owner.kind);
+    Some(Controller { resource, name: owner.name.clone(), uid: owner.uid.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
     #[test]
     fn the_controller_is_taken_before_other_owners() {
-        let owner = |kind: &str, controller: bool| json!({"apiVersion": "batch/v1", "kind": kind, "name": "x", "uid": kind, "controller": controller});
-        let pod = json!({"metadata": {"ownerReferences": [owner("Other", false), owner("Job", true)]}});
-        assert_eq!(controller(&pod).map(|owner| owner.uid), Some("Job".into()));
-        assert_eq!(controller(&json!({"metadata": {}})), None);
+        let owner = |kind: &str, controller: bool| OwnerReference {
+            kind: kind.into(),
+            uid: kind.into(),
+            controller: Some(controller),
+            ..OwnerReference::default()
+        };
+        assert_eq!(controller(&[owner("Other", false), owner("Job", true)]).map(|owner| owner.uid), Some("Job".into()));
+        assert_eq!(controller(&[]), None);
     }
 }
