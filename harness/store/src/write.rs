@@ -27,7 +27,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 const BATCH: usize = 256;
 
 /// How long what nobody waits for may wait for company: most cases then need two transactions, not four.
-const UNAWAITED: Duration = Duration::from_millis(50);
+const UNAWAITED: Duration = Duration::from_millis(200);
 
 /// What is written down before a launch.
 #[derive(Debug, Clone, Copy)]
