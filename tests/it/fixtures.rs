@@ -51,6 +51,22 @@ fn a_name_selects_what_it_needs_and_a_fixture_is_not_to_be_selected() {
 }
 
 #[test]
+fn a_fixture_in_another_file_comes_alone_and_with_the_folder_beside_it() {
+    let sandbox = sandbox(
+        "name: user\nvalid_systems: ['*']\nfixtures: { b: { check: ../lib/build.yaml#build } }\nexecutable: cat ${{ fixtures.b.stagedir }}/out\nsanity: [{ found: ^input$ }]\n",
+    );
+    let other = "name: other\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n";
+    let build = "name: build\nvalid_systems: ['*']\nexecutable: cp in out\nsanity: []\n";
+    sandbox.write("checks/user.yaml", &sandbox.read("check.yaml"));
+    sandbox.write("lib/build.yaml", &format!("{other}---\n{build}")).write("lib/src/in", "input\n");
+    let run = sandbox.muster(&["-c", "checks/user.yaml", "-p", "e1", "-r", "--db", "r.db", "--nocolor"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("Ran 2/2 test case(s) from 2 check(s)"), "{}", run.stdout);
+    let list = sandbox.muster(&["-c", "checks/user.yaml", "-l", "--nocolor"]);
+    assert!(list.stdout.ends_with("Found 1 check(s)\n"), "{}", list.stdout);
+}
+
+#[test]
 fn a_failing_fixture_is_shown_once_and_its_users_are_skipped_with_its_name() {
     let text = user("parameters: { n: [1, 2] }\nexecutable: echo").replace("echo made", "exit 3; echo made");
     let sandbox = sandbox(&text);

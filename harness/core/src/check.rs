@@ -61,6 +61,8 @@ pub struct Check {
     pub(crate) facts: Vec<(Span, Fact)>,
     /// What must have passed before it.
     pub(crate) needs: Needs,
+    /// Nobody named its file: it is a fixture of others and nothing else.
+    is_lent: bool,
     /// Variables that a check sets which uses this one as a fixture.
     pub(crate) set: Vec<Arc<Setting>>,
     parameters: Vec<Parameter>,
@@ -139,6 +141,7 @@ impl Check {
             early_rules,
             needs,
             set: Vec::new(),
+            is_lent: document.is_lent,
             exclude,
             figures: references::variables(&all),
             name: document.name.clone(),
@@ -274,7 +277,7 @@ impl Check {
     /// Whether it says where it may run: one that does not runs only as a fixture of others.
     pub fn runs_by_itself(&self) -> bool {
         let mut layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay)).chain(&self.overrides);
-        layers.any(|layer| layer.get("valid_systems").is_some())
+        !self.is_lent && layers.any(|layer| layer.get("valid_systems").is_some())
     }
 
     /// The same check with variables set.
@@ -293,6 +296,7 @@ impl Check {
             facts: self.facts.clone(),
             needs: self.needs.clone(),
             set: set.to_vec(),
+            is_lent: self.is_lent,
             parameters: self.parameters.clone(),
             exclude: self.exclude.clone(),
             tree: self.tree.clone(),

@@ -5,6 +5,7 @@
 //! ```
 
 mod folders;
+mod lent;
 
 use crate::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
@@ -50,7 +51,7 @@ struct Wanted {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mention {
-    Base,
+    Check,
     Manifest,
     References,
 }
@@ -83,6 +84,8 @@ pub struct Document {
     pub tree: Node,
     /// Whether all its bases were found. Without them nothing can be said of what it lacks.
     pub is_whole: bool,
+    /// Nobody named its file: it is a fixture of others and nothing else.
+    pub is_lent: bool,
 }
 
 /// Kubernetes manifests by the path of their file.
@@ -118,7 +121,7 @@ impl Loader {
         if self.files.get(&key).is_some_and(|file| file.is_root) {
             return;
         }
-        self.read(key, path, text, Mention::Base, true);
+        self.read(key, path, text, Mention::Check, true);
     }
 
     /// The paths to read next. Empty: everything is there.
@@ -134,7 +137,7 @@ impl Loader {
             Ok(text) => self.read(path.to_owned(), path, &text, wanted.kind, false),
             Err(why) => {
                 let what = match wanted.kind {
-                    Mention::Base => "base file",
+                    Mention::Check => "check file",
                     Mention::Manifest => "manifest",
                     Mention::References => "file of references",
                 };
@@ -161,13 +164,11 @@ impl Loader {
         let id = self.sources.add(path, text);
         let parsed = yaml::parse(id, text);
         self.diagnostics.extend(parsed.diagnostics);
-        if kind == Mention::Base {
+        if kind == Mention::Check {
             for document in &parsed.documents {
                 self.want_all(&key, document);
             }
-            if is_root {
-                self.folders.want(beside(&key, staging::DEFAULT_FOLDER), None);
-            }
+            self.folders.want(beside(&key, staging::DEFAULT_FOLDER), None);
         }
         self.wanted.retain(|wanted| wanted.path != key);
         self.files.insert(key, File { id: Some(id), documents: parsed.documents, kind, is_root });
@@ -176,10 +177,12 @@ impl Loader {
     fn want_all(&mut self, from: &str, check: &Node) {
         // A mistake in `extends` is told when the bases are laid.
         let bases = extends::bases(check).into_iter();
-        let bases = bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Base)));
+        let bases =
+            bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Check)));
         let manifests = manifest_paths(check).into_iter().map(|(path, span)| (path, span, Mention::Manifest));
         let references = reference_file::paths(check).into_iter().map(|(path, span)| (path, span, Mention::References));
-        for (written, by, kind) in bases.chain(manifests).chain(references) {
+        let lent = lent::paths(check).map(|(path, span)| (path, span, Mention::Check));
+        for (written, by, kind) in bases.chain(lent).chain(manifests).chain(references) {
             let path = beside(from, &written);
             if !self.files.contains_key(&path) && path != from && !self.wanted.iter().any(|wanted| wanted.path == path) {
                 self.wanted.push(Wanted { path, by, kind });
@@ -206,23 +209,28 @@ impl Loader {
         let ids: HashMap<&String, FileId> = self.files.iter().filter_map(|(path, file)| file.id.map(|id| (path, id))).collect();
         let find = |by: FileId, written: &str| paths.get(&by).and_then(|from| ids.get(&beside(from, written))).copied();
         let library = Library { files: &find, documents: &documents };
+        let path_of = |id: FileId| self.sources.get(id).map_or("", |source| &source.path).into();
 
         let (mut checks, mut num_documents): (Vec<Document>, usize) = (Vec::new(), 0);
         let mut roots: Vec<(&FileId, &File)> =
             self.files.values().filter(|file| file.is_root).filter_map(|file| file.id.as_ref().map(|id| (id, file))).collect();
         roots.sort_by_key(|(id, _)| **id);
         for (id, file) in roots {
-            let path: Arc<str> = self.sources.get(*id).map_or("", |source| &source.path).into();
+            let path: Arc<str> = path_of(*id);
             num_documents += file.documents.len();
             // Why a document could not be read is told already.
             for document in file.documents.iter().filter(|document| !document.is_bad()) {
                 let (tree, is_whole) = extends::resolve(document, &library, &mut self.diagnostics);
                 match name_of(&tree) {
-                    Ok((name, span)) => checks.push(Document { name, span, path: path.clone(), tree, is_whole }),
+                    Ok((name, span)) => {
+                        checks.push(Document { name, span, path: path.clone(), tree, is_whole, is_lent: false });
+                    }
                     Err(diagnostic) => self.diagnostics.push(diagnostic),
                 }
             }
         }
+        let roots = self.files.values().filter(|file| file.is_root).filter_map(|file| file.id).collect();
+        lent::fetch(&mut checks, &lent::Shelf { library, roots, path: &path_of }, &mut self.diagnostics);
         report_twins(&checks, &mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
         let manifests = Arc::new(Manifests { files, paths, folders: self.folders });
@@ -237,7 +245,7 @@ impl Loader {
         };
         let mut diagnostics = Vec::new();
         let mut put_in = |document: &Node| reference_file::put_in(document, &documents_of, &mut diagnostics);
-        let checks = self.files.iter().filter(|(_, file)| file.kind == Mention::Base);
+        let checks = self.files.iter().filter(|(_, file)| file.kind == Mention::Check);
         let checks: Vec<(String, Vec<Node>)> =
             checks.map(|(path, file)| (path.clone(), file.documents.iter().map(&mut put_in).collect())).collect();
         for (path, documents) in checks {

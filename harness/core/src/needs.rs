@@ -63,7 +63,7 @@ impl Needs {
             }
             Some(Fixture {
                 name: name.value.as_str().into(),
-                check: entry.check.clone()?,
+                check: entry.check.clone().map(|check| Spanned { value: written(&check.value).1.to_owned(), ..check })?,
                 scope: entry.scope.unwrap_or_default(),
                 action: entry.action.unwrap_or_default(),
                 with: entry.with.as_ref().map(|with| with.0.clone()).unwrap_or_default(),
@@ -105,13 +105,22 @@ impl Needs {
     }
 }
 
+/// The nodes that name a check's fixtures: `build`, `build.yaml#build`, or `#build` for the same file.
+pub(crate) fn fixture_names(tree: &Node) -> impl Iterator<Item = &Node> {
+    let fixtures = tree.get("fixtures").map(Node::entries).unwrap_or_default();
+    fixtures.iter().filter_map(|(_, entry)| entry.get("check"))
+}
+
+/// The path and the name of a check, as written: the file is said or it is not.
+pub(crate) fn written(check: &str) -> (Option<&str>, &str) {
+    check.rsplit_once('#').map_or((None, check), |(path, name)| (Some(path), name))
+}
+
 /// The nodes that name other checks.
 fn names(tree: &Node) -> impl Iterator<Item = &Node> {
-    let fixtures = tree.get("fixtures").map(Node::entries).unwrap_or_default();
-    let fixtures = fixtures.iter().filter_map(|(_, entry)| entry.get("check"));
     let depends_on = tree.get("depends_on").into_iter();
     let depends_on = depends_on.flat_map(|node| if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() });
-    fixtures.chain(depends_on.map(|node| node.get("check").unwrap_or(node)))
+    fixture_names(tree).chain(depends_on.map(|node| node.get("check").unwrap_or(node)))
 }
 
 fn is_name(name: &str) -> bool {
@@ -146,7 +155,9 @@ pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics
         let diagnostic = Diagnostic::error(need.span, message);
         diagnostics.push(match nearest(need, checks.keys().copied()) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("name its file, or a folder that holds both, with -c"),
+            None => {
+                diagnostic.hint("name its file, or a folder that holds both, with -c; a fixture may say `check: file.yaml#name`")
+            }
         });
     }
     if diagnostics.len() > before {

@@ -12,7 +12,8 @@ use serde_json::json;
 keys! {
     /// One entry of `fixtures`.
     pub struct FixtureEntry ("a fixture") {
-        /// The check that runs before this one. It needs no `valid_systems`: it runs where its users do.
+        /// The check that runs before this one: its name, or `build.yaml#build` for one in a file that need not be named with `-c`.
+        /// It needs no `valid_systems`: it runs where its users do.
         @required check: Spanned<String>,
         /// How often it runs: once a session, once a partition, once for every environment of a partition, or once for every case
         /// that uses it (`test`). Default: test.

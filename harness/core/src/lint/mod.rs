@@ -16,6 +16,7 @@ use crate::{
     check::Check,
     diagnostic::{Diagnostic, Span},
     load::{Document, Manifests},
+    needs,
     test_case::TestCase,
     yaml::Node,
 };
@@ -160,8 +161,7 @@ pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, knows_sites: bool) -> 
 
 /// The names of the checks that a check mentions as fixtures or as what it depends on.
 fn relies_on(document: &Document) -> impl Iterator<Item = &str> {
-    let fixtures = document.tree.get("fixtures").map(Node::entries).unwrap_or_default();
-    let fixtures = fixtures.iter().filter_map(|(_, fixture)| fixture.get("check").or(Some(fixture)).and_then(Node::text));
+    let fixtures = needs::fixture_names(&document.tree).filter_map(|node| Some(needs::written(node.text()?).1));
     let before = document.tree.get("depends_on");
     let before = before.into_iter().flat_map(|node| node.items().iter().chain(node.text().map(|_| node)));
     fixtures.chain(before.filter_map(|item| item.get("check").or(Some(item)).and_then(Node::text)))

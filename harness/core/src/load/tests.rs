@@ -61,7 +61,7 @@ fn a_base_may_append_to_what_comes_before_it_in_the_list() {
 #[test]
 fn a_base_that_cannot_be_read_is_told_once_and_nothing_is_missed_in_the_check() {
     let (loaded, _) = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
-    assert_eq!(messages(&loaded), ["the base file base.yaml could not be read: no such file"]);
+    assert_eq!(messages(&loaded), ["the check file base.yaml could not be read: no such file"]);
     assert!(!loaded.checks[0].is_whole);
 }
 
