@@ -127,14 +127,16 @@ fn same_cases(checks: &str, site: &str, system: &str, least: usize) {
         let name = entry.file_name().to_string_lossy().into_owned();
         sandbox.write(&format!("checks/{name}"), &fs::read_to_string(entry.path()).expect("a file"));
     }
+    // The `sourcesdir` of one of them.
+    sandbox.write("checks/input/mesh.bin", "");
     let settings = fs::read_to_string(testdata(site).join("settings.py")).expect("a site");
     sandbox.write("site/settings.py", &settings);
     for folder in ["checks", "site"] {
         let converted = sandbox.muster(&["convert", folder]);
         assert!(matches!(converted.code, Some(0 | 1)), "{}", converted.stderr);
     }
-    // ReFrame itself knows no Kubernetes; where a case runs does not change which cases there are.
-    sandbox.write("theirs.py", &settings.replace("\"k8s\"", "\"local\""));
+    // ReFrame itself knows no Kubernetes, and starts only where its module system is installed; neither changes which cases there are.
+    sandbox.write("theirs.py", &settings.replace("\"k8s\"", "\"local\"").replace("'tmod4'", "'nomod'"));
     let mut theirs = Command::new(program);
     theirs.args(["-C", "../theirs.py", "--system", system, "-c", ".", "-R", "-lC", "--nocolor", "--prefix", "../rfm"]);
     // A check opens its manifest from the folder that ReFrame runs in.
@@ -156,6 +158,16 @@ fn a_converted_suite_has_the_cases_that_reframe_lists() {
 #[test]
 fn builds_fixtures_and_dependencies_have_the_cases_that_reframe_lists() {
     same_cases("builds", "site", "lab", 8);
+}
+
+#[test]
+fn what_judges_files_has_the_cases_that_reframe_lists() {
+    same_cases("files", "site", "lab", 8);
+}
+
+#[test]
+fn modules_and_containers_have_the_cases_that_reframe_lists() {
+    same_cases("modules", "modules", "lab", 3);
 }
 
 #[test]

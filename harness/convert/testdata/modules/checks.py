@@ -7,12 +7,12 @@ class ModulesTest(rfm.RunOnlyRegressionTest):
     valid_systems = ['*']
     valid_prog_environs = ['*']
     executable = 'mpirun'
-    modules = ['openmpi/4', {'name': 'hdf5', 'path': '/apps/modules'}]
+    modules = [{'name': 'openmpi/4'}, {'name': 'hdf5', 'path': '/apps/modules'}]
 
     @run_before('run')
     def load_cuda(self):
         if self.current_partition.name == 'gpu':
-            self.modules += ['cuda']
+            self.modules += [{'name': 'cuda'}]
 
     @sanity_function
     def validate(self):
