@@ -35,12 +35,12 @@ fn a_job_whose_pods_can_never_start_is_hopeless() {
 #[test]
 fn a_pod_that_is_deleted_before_it_could_start_says_nothing_of_its_job() {
     let config = "status: {phase: Pending, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {waiting: {reason: CreateContainerConfigError, message: 'configmap c not found'}}}]}";
-    let stays = Scene::job("{}").pod("x-a", &format!("{{{config}}}"));
-    assert!(stays.at(35).says().starts_with("hopeless: "));
+    let hopeless = Scene::job("{}").pod("x-a", &format!("{{{config}}}"));
+    assert!(hopeless.at(35).says().starts_with("hopeless: "));
     let goes = format!("{{metadata: {{deletionTimestamp: '@40', deletionGracePeriodSeconds: 30}}, {config}}}");
     for second in [35, 100] {
-        let says = Scene::job("{}").pod("x-a", &goes).at(second).says();
-        assert!(says.starts_with("pending: "), "{says}");
+        let said = Scene::job("{}").pod("x-a", &goes).at(second).says();
+        assert!(said.starts_with("pending: "), "{said}");
     }
 }
 
