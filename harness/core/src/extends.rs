@@ -48,6 +48,21 @@ pub struct Library<'a> {
     pub documents: &'a HashMap<(FileId, String), Node>,
 }
 
+impl<'a> Library<'a> {
+    /// The check with this name in this file, which `by` mentions.
+    pub fn document(&self, place: &(FileId, String), by: Span) -> Result<&'a Node, Diagnostic> {
+        let (file, name) = place;
+        self.documents.get(place).ok_or_else(|| {
+            let missing = Diagnostic::error(by, format!("there is no check `{name}` in that file"));
+            let known = self.documents.keys().filter(|(known, _)| known == file).map(|(_, name)| name.as_str());
+            match nearest(name, known) {
+                Some(known) => missing.hint(format!("did you mean `{known}`?")),
+                None => missing,
+            }
+        })
+    }
+}
+
 /// Lays a check over its bases, and says whether all of them were there.
 pub fn resolve(check: &Node, library: &Library<'_>, diagnostics: &mut Vec<Diagnostic>) -> (Node, bool) {
     let own = check.get("name").and_then(Node::text).unwrap_or("this check");
@@ -101,14 +116,7 @@ impl Laying<'_> {
             let circle = format!("a check cannot extend itself: {} -> {}", names.join(" -> "), name.name);
             return Err(Some(Diagnostic::error(span, circle)));
         }
-        let Some(base) = self.library.documents.get(&place) else {
-            let names = self.library.documents.keys().filter(|(known, _)| *known == file).map(|(_, name)| name.as_str());
-            let diagnostic = Diagnostic::error(span, format!("there is no check `{}` in that file", name.name));
-            return Err(Some(match nearest(&name.name, names) {
-                Some(known) => diagnostic.hint(format!("did you mean `{known}`?")),
-                None => diagnostic,
-            }));
-        };
+        let base = self.library.document(&place, span)?;
         self.num_bases += 1;
         if self.trail.len() > MAX_CHAIN {
             let message = format!("this chain of bases is longer than {MAX_CHAIN}");

@@ -320,4 +320,6 @@ fn normal(path: &Path) -> String {
 }
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

@@ -85,17 +85,7 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::load::{Loaded, Loader};
-
-    fn load(files: &[(&str, &str)]) -> Loaded {
-        let mut loader = Loader::default();
-        loader.add(files[0].0, files[0].1);
-        while let Some(path) = loader.wanted().pop() {
-            let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-            loader.provide(&path, text.ok_or_else(|| "no such file".to_owned()));
-        }
-        loader.finish()
-    }
+    use crate::load::{Loaded, testing::load};
 
     /// Where the reference of a figure stands, in the last check.
     fn place_of(loaded: &Loaded, scope: &str, figure: &str) -> Option<String> {

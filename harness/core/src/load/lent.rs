@@ -3,7 +3,7 @@
 
 use super::Document;
 use crate::{
-    diagnostic::{Diagnostic, FileId, Span, nearest},
+    diagnostic::{Diagnostic, FileId, Span},
     extends, needs,
     yaml::Node,
 };
@@ -37,15 +37,6 @@ impl Shelf<'_> {
         };
         Some((file, name.to_owned())).filter(|_| !self.roots.contains(&file))
     }
-
-    fn missing(&self, (file, name): &(FileId, String), fixture: &Node) -> Diagnostic {
-        let known = self.library.documents.keys().filter(|(known, _)| known == file).map(|(_, name)| name.as_str());
-        let missing = Diagnostic::error(fixture.place(), format!("there is no check `{name}` in that file"));
-        match nearest(name, known) {
-            Some(known) => missing.hint(format!("did you mean `{known}`?")),
-            None => missing,
-        }
-    }
 }
 
 /// Adds the checks that fixtures of `checks` are, and those of theirs.
@@ -54,9 +45,12 @@ pub(super) fn fetch(checks: &mut Vec<Document>, shelf: &Shelf<'_>, diagnostics: 
     while let Some(user) = checks.get(next).map(|check| check.tree.clone()) {
         for fixture in needs::fixture_names(&user) {
             let Some(place) = shelf.place(fixture).filter(|place| fetched.insert(place.clone())) else { continue };
-            let Some(document) = shelf.library.documents.get(&place) else {
-                diagnostics.push(shelf.missing(&place, fixture));
-                continue;
+            let document = match shelf.library.document(&place, fixture.place()) {
+                Ok(document) => document,
+                Err(missing) => {
+                    diagnostics.push(missing);
+                    continue;
+                }
             };
             let (tree, is_whole) = extends::resolve(document, &shelf.library, diagnostics);
             let (file, name) = place;
@@ -69,24 +63,13 @@ pub(super) fn fetch(checks: &mut Vec<Document>, shelf: &Shelf<'_>, diagnostics: 
 
 #[cfg(test)]
 mod tests {
-    use crate::load::{Loaded, Loader};
-
-    fn load(files: &[(&str, &str)]) -> Loaded {
-        let mut loader = Loader::default();
-        loader.add(files[0].0, files[0].1);
-        while let Some(path) = loader.wanted().pop() {
-            let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-            loader.provide(&path, text.ok_or_else(|| "no such file".to_owned()));
-        }
-        loader.finish()
-    }
+    use crate::load::{
+        Loaded, Loader,
+        testing::{load, messages},
+    };
 
     fn names(loaded: &Loaded) -> Vec<(&str, bool)> {
         loaded.checks.iter().map(|check| (&*check.name, check.is_lent)).collect()
-    }
-
-    fn messages(loaded: &Loaded) -> Vec<&str> {
-        loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect()
     }
 
     const USER: &str = "name: app\nfixtures: { bin: { check: ../build.yaml#build } }\n";

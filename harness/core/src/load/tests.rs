@@ -1,24 +1,11 @@
-use super::*;
-
-fn load(files: &[(&str, &str)]) -> (Loaded, Vec<String>) {
-    let mut loader = Loader::default();
-    let mut asked = vec![];
-    loader.add(files[0].0, files[0].1);
-    while let Some(path) = loader.wanted().pop() {
-        let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-        loader.provide(&path, text.ok_or_else(|| "no such file".to_owned()));
-        asked.push(path);
-    }
-    (loader.finish(), asked)
-}
-
-fn messages(loaded: &Loaded) -> Vec<&str> {
-    loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect()
-}
+use super::{
+    testing::{load, load_asked, messages},
+    *,
+};
 
 #[test]
 fn a_base_in_another_file_is_asked_for_relative_to_the_file_that_names_it() {
-    let (loaded, asked) = load(&[
+    let (loaded, asked) = load_asked(&[
         ("checks/a/check.yaml", "name: a\nextends: ../base.yaml#gpu\ntags: [x]"),
         ("checks/base.yaml", "name: gpu\nabstract: true\ntime_limit: 5m\nk8s_config: pod.yaml"),
         ("checks/pod.yaml", "kind: Pod"),
@@ -35,13 +22,13 @@ fn a_base_in_another_file_is_asked_for_relative_to_the_file_that_names_it() {
 
 #[test]
 fn a_circle_of_bases_is_shown_as_a_path() {
-    let (loaded, _) = load(&[("c.yaml", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n")]);
+    let loaded = load(&[("c.yaml", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n")]);
     assert!(messages(&loaded).contains(&"a check cannot extend itself: a -> b -> a"), "{:?}", messages(&loaded));
 }
 
 #[test]
 fn a_base_may_have_the_name_of_what_extends_it() {
-    let (loaded, _) = load(&[("a/c.yaml", "name: x\nextends: ../b.yaml#x\n"), ("b.yaml", "name: x\ndescr: base\n")]);
+    let loaded = load(&[("a/c.yaml", "name: x\nextends: ../b.yaml#x\n"), ("b.yaml", "name: x\ndescr: base\n")]);
     assert_eq!(messages(&loaded), [""; 0]);
     assert_eq!(loaded.checks[0].tree.get("descr").and_then(Node::text), Some("base"));
 }
@@ -50,7 +37,7 @@ fn a_base_may_have_the_name_of_what_extends_it() {
 fn a_base_may_append_to_what_comes_before_it_in_the_list() {
     let bases = "name: a\nabstract: true\ntags: [x]\n---\nname: b\nabstract: true\ntags+: [y]\n---\n";
     for (order, expected) in [("['#a', '#b']", vec!["x", "y"]), ("['#b', '#a']", vec!["x"]), ("'#b'", vec!["y"])] {
-        let (loaded, _) = load(&[("c.yaml", &format!("{bases}name: c\nextends: {order}\n"))]);
+        let loaded = load(&[("c.yaml", &format!("{bases}name: c\nextends: {order}\n"))]);
         assert_eq!(messages(&loaded), [""; 0], "{order}");
         let tags = loaded.checks[2].tree.get("tags").expect("inherited");
         assert_eq!(tags.items().iter().filter_map(Node::text).collect::<Vec<_>>(), expected, "{order}");
@@ -60,7 +47,7 @@ fn a_base_may_append_to_what_comes_before_it_in_the_list() {
 
 #[test]
 fn a_base_that_cannot_be_read_is_told_once_and_nothing_is_missed_in_the_check() {
-    let (loaded, _) = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
+    let loaded = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
     assert_eq!(messages(&loaded), ["the check file base.yaml could not be read: no such file"]);
     assert!(!loaded.checks[0].is_whole);
 }
@@ -76,32 +63,32 @@ fn a_name_is_text_fit_for_folders() {
         ("- a", "a check is a mapping, found a list"),
     ];
     for (text, expected) in rows {
-        assert_eq!(messages(&load(&[("c.yaml", text)]).0), [expected]);
+        assert_eq!(messages(&load(&[("c.yaml", text)])), [expected]);
     }
 }
 
 #[test]
 fn a_missing_base_names_the_nearest_one() {
-    let (loaded, _) = load(&[("c.yaml", "name: basis\nabstract: true\n---\nname: b\nextends: '#bassis'\n")]);
+    let loaded = load(&[("c.yaml", "name: basis\nabstract: true\n---\nname: b\nextends: '#bassis'\n")]);
     assert_eq!(loaded.diagnostics[0].hint.as_deref(), Some("did you mean `basis`?"));
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_told_once_at_its_mention() {
-    let (loaded, _) = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
+    let loaded = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
     assert_eq!(messages(&loaded), ["the manifest pod.yaml could not be read: no such file"]);
 }
 
 #[test]
 fn a_broken_document_is_told_by_the_reader_alone_and_a_misnamed_check_is_read_on() {
-    let (loaded, _) = load(&[("c.yaml", "name: [b\nsanity: []\n")]);
+    let loaded = load(&[("c.yaml", "name: [b\nsanity: []\n")]);
     assert!(!messages(&loaded).iter().any(|message| message.contains("is a mapping")), "{:?}", messages(&loaded));
-    let (loaded, _) = load(&[("c.yaml", "name: a b\nextends: '#x'\n")]);
+    let loaded = load(&[("c.yaml", "name: a b\nextends: '#x'\n")]);
     assert_eq!((loaded.checks.len(), loaded.num_documents, loaded.diagnostics.len()), (1, 1, 1));
 }
 
 #[test]
 fn two_checks_of_one_name_are_refused() {
-    let (loaded, _) = load(&[("c.yaml", "name: b\n---\nname: b\n")]);
+    let loaded = load(&[("c.yaml", "name: b\n---\nname: b\n")]);
     assert_eq!(messages(&loaded), ["there are two checks called `b`"]);
 }
