@@ -90,6 +90,8 @@ fn texts() -> Vec<(&'static str, String)> {
         ("a circle of bases", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n"),
         ("a base that is not there", "extends: '#bse'\nsanity: []\n---\nname: base\nabstract: true\n"),
         ("a base file that is not there", "extends: base.yaml#base\nsanity: []\n"),
+        ("a fixture's file that is not there", "fixtures: { b: { check: build.yaml#build } }\nsanity: []\n"),
+        ("a fixture that is not in its file", "fixtures: { b: { check: '#build' } }\nsanity: []\n"),
         ("a manifest that is not there", "k8s_config: pod.yaml\nsanity: []\n"),
         ("a base file that is a folder", "extends: stateless#base\nsanity: []\n"),
         ("sources that are not there", "sourcesdir: nowhere\nsanity: []\n"),

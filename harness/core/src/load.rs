@@ -82,7 +82,7 @@ pub struct Document {
     pub path: Arc<str>,
     /// The check, laid over its bases.
     pub tree: Node,
-    /// Whether all its bases were found. Without them nothing can be said of what it lacks.
+    /// Whether its bases, and the fixtures that other files lend it, were found. Without them nothing can be said of what it lacks.
     pub is_whole: bool,
     /// Nobody named its file: it is a fixture of others and nothing else.
     pub is_lent: bool,

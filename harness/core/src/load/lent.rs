@@ -24,18 +24,25 @@ pub(super) struct Shelf<'a> {
     pub(super) path: &'a dyn Fn(FileId) -> Arc<str>,
 }
 
-impl Shelf<'_> {
-    /// The file and the name of a fixture's check, unless it is among those that run by themselves.
-    fn place(&self, fixture: &Node) -> Option<(FileId, String)> {
-        let (path, name) = needs::written(fixture.text()?);
+/// A check by its file and its name.
+type Place = (FileId, String);
+
+impl<'a> Shelf<'a> {
+    /// The check that a fixture is, unless it is among those that run by themselves. An error without a diagnostic has been told
+    /// already.
+    fn lent(&self, fixture: &Node) -> Result<Option<(Place, &'a Node)>, Option<Diagnostic>> {
+        let Some((path, name)) = fixture.text().map(needs::written) else { return Ok(None) };
         let here = fixture.span.file;
         let file = match path {
             Some("") => here,
-            Some(path) => (self.library.files)(here, path)?,
+            Some(path) => (self.library.files)(here, path).ok_or(None)?,
             // In a file that was not named, a name alone is one of the same file first.
-            None => Some(here).filter(|file| self.library.documents.contains_key(&(*file, name.to_owned())))?,
+            None if self.library.documents.contains_key(&(here, name.to_owned())) => here,
+            None => return Ok(None),
         };
-        Some((file, name.to_owned())).filter(|_| !self.roots.contains(&file))
+        let place = (file, name.to_owned());
+        let document = self.library.document(&place, fixture.place())?;
+        Ok((!self.roots.contains(&file)).then_some((place, document)))
     }
 }
 
@@ -44,18 +51,19 @@ pub(super) fn fetch(checks: &mut Vec<Document>, shelf: &Shelf<'_>, diagnostics: 
     let (mut fetched, mut next) = (BTreeSet::new(), 0);
     while let Some(user) = checks.get(next).map(|check| check.tree.clone()) {
         for fixture in needs::fixture_names(&user) {
-            let Some(place) = shelf.place(fixture).filter(|place| fetched.insert(place.clone())) else { continue };
-            let document = match shelf.library.document(&place, fixture.place()) {
-                Ok(document) => document,
-                Err(missing) => {
-                    diagnostics.push(missing);
-                    continue;
+            match shelf.lent(fixture) {
+                Ok(Some((place, document))) if fetched.insert(place.clone()) => {
+                    let (tree, is_whole) = extends::resolve(document, &shelf.library, diagnostics);
+                    let (file, name) = place;
+                    let span = tree.get("name").map_or(tree.span, |name| name.span);
+                    checks.push(Document { name: name.into(), span, path: (shelf.path)(file), tree, is_whole, is_lent: true });
                 }
-            };
-            let (tree, is_whole) = extends::resolve(document, &shelf.library, diagnostics);
-            let (file, name) = place;
-            let span = tree.get("name").map_or(tree.span, |name| name.span);
-            checks.push(Document { name: name.into(), span, path: (shelf.path)(file), tree, is_whole, is_lent: true });
+                Ok(_) => {}
+                Err(missing) => {
+                    checks[next].is_whole = false;
+                    diagnostics.extend(missing);
+                }
+            }
         }
         next += 1;
     }
@@ -106,8 +114,10 @@ mod tests {
     fn what_is_not_there_is_told_with_what_is() {
         let missing = load(&[("a/app.yaml", USER)]);
         assert_eq!(messages(&missing), ["the check file build.yaml could not be read: no such file"]);
+        assert!(!missing.checks[0].is_whole, "nothing more is to be said of it");
         let typo = load(&[("a/app.yaml", USER), ("build.yaml", "name: buidl\n")]);
         assert_eq!(messages(&typo), ["there is no check `build` in that file"]);
         assert_eq!(typo.diagnostics[0].hint.as_deref(), Some("did you mean `buidl`?"));
+        assert!(!typo.checks[0].is_whole);
     }
 }
