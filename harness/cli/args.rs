@@ -16,6 +16,7 @@ pub use reports::Reports;
 pub use rounds::{ExecOrder, Rounds, RoundsError};
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use muster_core::file_mode::FileMode;
 use std::path::PathBuf;
 
 /// Proves that a cluster is healthy and as fast as it should be.
@@ -305,6 +306,9 @@ pub struct Run {
     /// The results database [default: `$XDG_STATE_HOME/muster/results.db`]
     #[arg(long, value_name = "FILE", help_heading = "Running", global = true)]
     pub db: Option<PathBuf>,
+    /// The mode of the files that Muster creates, 0640 for a group; folders get x where files get r [default: the site's, or 0600]
+    #[arg(long, value_name = "MODE", help_heading = "Running", global = true)]
+    pub file_mode: Option<FileMode>,
 }
 
 /// How many cases at once.

@@ -62,6 +62,7 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
 
 fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli: &Cli = &parsed.cli;
+    settings::use_file_mode(cli, None);
     match &cli.command {
         Some(Command::Config { what: ConfigCommand::Show }) => commands::config::show(parsed, terminal),
         Some(Command::Results { what: ResultsCommand::List { limit } }) => commands::results::list(cli, *limit, terminal),

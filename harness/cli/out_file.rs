@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use muster_core::case::SessionId;
+use muster_host::files;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -36,18 +37,18 @@ impl OutFile {
 
     fn try_out(&self) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            files::create_dir_all(folder)?;
         }
         if self.path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        fs::write(&self.aside, "")?;
+        files::write(&self.aside, "")?;
         fs::remove_file(&self.aside)
     }
 
     /// Writes it aside and renames it: a reader never sees half of one.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = fs::write(&self.aside, text).and_then(|()| fs::rename(&self.aside, &self.path));
+        let written = files::write(&self.aside, text).and_then(|()| fs::rename(&self.aside, &self.path));
         if written.is_err() {
             let _ = fs::remove_file(&self.aside);
         }

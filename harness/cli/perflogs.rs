@@ -1,13 +1,14 @@
 //! Perflogs on disk. Two sessions may end at once: each file is locked, looked at and appended to in one write.
 
 use anyhow::Context;
+use muster_host::files;
 use muster_report::{
     Results,
     perflog::{self, Addition, Continued},
 };
 use rustix::fs::{FlockOperation, flock};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -18,9 +19,9 @@ const HEADER_LIMIT: u64 = 16 * 1024;
 /// Makes sure that there is a folder that can be written to.
 pub fn prepare(folder: &Path) -> anyhow::Result<()> {
     let probe = folder.join(format!(".muster-{}", std::process::id()));
-    fs::create_dir_all(folder).and_then(|()| fs::write(&probe, "")).and_then(|()| fs::remove_file(&probe)).with_context(|| {
-        format!("the perflogs in {} cannot be written: choose another folder with --perflogdir", folder.display())
-    })
+    files::create_dir_all(folder).and_then(|()| files::write(&probe, "")).and_then(|()| fs::remove_file(&probe)).with_context(
+        || format!("the perflogs in {} cannot be written: choose another folder with --perflogdir", folder.display()),
+    )
 }
 
 /// Appends a session's figures. One file that cannot be written leaves the others as they should be.
@@ -33,9 +34,9 @@ fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {
     let path: PathBuf = addition.file.iter().fold(folder.to_owned(), |path, part| path.join(part));
     let open = || -> io::Result<(File, String)> {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            files::create_dir_all(parent)?;
         }
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
+        let file = files::append(&path)?;
         flock(&file, FlockOperation::LockExclusive)?;
         let mut first = Vec::new();
         BufReader::new((&file).take(HEADER_LIMIT)).read_until(b'\n', &mut first)?;

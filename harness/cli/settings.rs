@@ -1,7 +1,8 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
 use crate::args::{Cli, Origin, Parsed};
-use muster_core::time::format_duration;
+use muster_core::{site::System, time::format_duration};
+use muster_host::files;
 use std::path::PathBuf;
 
 /// Where files go.
@@ -40,6 +41,12 @@ impl Places {
     pub fn report_file(&self, cli: &Cli) -> PathBuf {
         cli.output.report_file.clone().unwrap_or_else(|| self.reports.join("run-{sessionid}.json"))
     }
+}
+
+/// The mode of all files that are created from now on: what the invocation says, else what the site says, else the owner alone.
+pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
+    let mode = cli.run.file_mode.or_else(|| system?.file_mode).unwrap_or_default();
+    files::set_mode(mode.bits());
 }
 
 /// `$XDG_STATE_HOME/muster/results.db`, which is in `~/.local/state` if nobody says otherwise.
@@ -118,6 +125,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("stage", places.stage.display().to_string()),
         ("output", places.output.display().to_string()),
         ("db", places.database.display().to_string()),
+        ("file-mode", or_dash(cli.run.file_mode.map(|mode| mode.to_string()))),
         ("report-file", places.report_file(cli).display().to_string()),
         ("report-html", path(&cli.reports.report_html)),
         ("report-junit", path(&cli.reports.report_junit)),

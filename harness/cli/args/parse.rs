@@ -167,11 +167,12 @@ pub fn definition() -> clap::Command {
         // A command's own argument of the same name stands in for the global one, and is handed down.
         move |command: clap::Command| command.args(hidden.into_iter().map(|arg| arg.hide(true)))
     };
-    all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db"]))
+    all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]))
         .mut_subcommand(
             "results",
             keep(&[
                 "db",
+                "file_mode",
                 "nocolor",
                 "report_html",
                 "report_junit",

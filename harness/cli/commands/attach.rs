@@ -13,10 +13,11 @@ use crate::{
         course::{self, Course},
         results::{self, alive},
         run,
+        unmasked::unmasked,
     },
     modes, quarantine,
     selection::{self, Depth},
-    settings::Places,
+    settings::{self, Places},
     terminal::Terminal,
     wire,
 };
@@ -53,8 +54,10 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let database = std::path::absolute(&database).unwrap_or(database);
     let mut parsed = as_it_was_called(&past, &database)?;
     parsed.cli.reports.lay_under(&cli.reports);
+    parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
     let (policy, adjustments) = (parsed.cli.rounds.policy()?, Arc::new(run::adjustments(&parsed.cli)?));
     let mut selection = selection::select(&parsed.cli, Depth::Every, terminal.live)?;
+    settings::use_file_mode(&parsed.cli, Some(&selection.system));
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     let quarantine = quarantine::list(&parsed.cli.rounds.quarantine, &selection, past.row.session.started)?;
     let cases = if selection.has_errors() {
@@ -108,7 +111,9 @@ fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
     let session = &past.row.session;
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
-    let mut argv: Vec<OsString> = session.command.iter().map(OsString::from).collect();
+    let command = unmasked(&session.command, &|name| env::var(name).ok())
+        .with_context(|| format!("session {} cannot be gone on with", session.id))?;
+    let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
     let parsed = modes::parse(&argv, &|name| env::var(name).ok());
     parsed.with_context(|| {

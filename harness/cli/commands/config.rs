@@ -29,6 +29,11 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let own = [
         Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
+        Setting {
+            name: "file_mode".into(),
+            value: or_dash(&site.system.file_mode.map(|mode| mode.to_string()).unwrap_or_default()),
+            source: String::new(),
+        },
     ];
     text += &table("Site", &own);
     let contexts = k8s::contexts();

@@ -22,6 +22,7 @@ pub mod results;
 pub mod run;
 pub mod sweep;
 pub mod tests;
+mod unmasked;
 
 /// A runtime for a command that talks to the store or to schedulers.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -12,6 +12,7 @@ use crate::{
     },
     quarantine, rehearse,
     selection::{self, Depth, Selection},
+    settings,
     terminal::Terminal,
     wire,
 };
@@ -26,6 +27,7 @@ use muster_core::{
     site::SchedulerKind,
     test_case::TestCase,
 };
+use muster_report::secret::masked;
 use muster_runner::{clock, identifier, runtime};
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
@@ -61,6 +63,7 @@ pub(super) fn selected(
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }
+    settings::use_file_mode(cli, Some(&selection.system));
     let mut session = session(cli, policy, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
     let runtime = runtime::build().context("start the runtime")?;
@@ -145,7 +148,7 @@ fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Str
         id: session_id()?,
         started: clock::now(),
         ended: None,
-        command: command_line.to_vec(),
+        command: command_line.iter().map(|word| masked(word).into_owned()).collect(),
         system: selection.system.name.clone(),
         user: std::env::var("USER")
             .or_else(|_| std::env::var("LOGNAME"))

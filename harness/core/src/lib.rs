@@ -21,6 +21,7 @@ pub mod error;
 mod exclude;
 pub mod expr;
 pub mod extends;
+pub mod file_mode;
 pub mod fixture;
 pub mod format;
 pub mod glob;

@@ -234,6 +234,7 @@ mod tests {
             extras: BTreeMap::new(),
             modes: vec![],
             quarantine: vec![],
+            file_mode: None,
             span: None,
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     Value,
     container::Platform,
     diagnostic::Span,
+    file_mode::FileMode,
     modules::{Module, ModulesSystem},
     quarantine,
     result::OnDisruption,
@@ -76,6 +77,8 @@ pub struct System {
     pub modes: Vec<Mode>,
     /// Cases whose outcome does not count.
     pub quarantine: Vec<quarantine::Entry>,
+    /// The mode of the files that Muster creates; `None`: the site does not say.
+    pub file_mode: Option<FileMode>,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
 }

@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 use std::{borrow::Cow, sync::LazyLock};
 
 /// What stands in a secret's place.
-const MASK: &str = "***";
+pub const MASK: &str = "***";
 
 /// Shorter values are counts and words, not secrets.
 const LEAST: usize = 6;

@@ -21,6 +21,7 @@ use muster_core::{
     stdout::{Files, Section, SectionOrigin, Stdout, header},
     time::Timestamp,
 };
+use muster_host::files;
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
@@ -125,7 +126,7 @@ impl Kept {
         }
         let all: Vec<&Section> = logs.iter().chain(&files.sections).collect();
         let unfinished = stage.join(UNFINISHED_SECTIONS);
-        fs::write(&unfinished, serde_json::to_vec_pretty(&all)?)?;
+        files::write(&unfinished, serde_json::to_vec_pretty(&all)?)?;
         fs::rename(&unfinished, stage.join(SECTIONS))?;
         Ok(Stdout::new(text_of(whole.file)?, logs).with_files(files))
     }

@@ -20,6 +20,7 @@ use muster_core::{
     scheduler::Ending,
     script::{EXIT_FILE, FAULT_FILE, LOG_FILE, SCRIPT_FILE},
 };
+use muster_host::files;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -122,10 +123,10 @@ impl Places {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (stage, output) = (absolute(stage), absolute(output));
         for path in [&stage, &output] {
-            fs::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
+            files::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
         }
         let path = stage.join(LOCK);
-        let lock = File::create(&path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
+        let lock = files::append(&path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
         let is_first = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => true,
             Err(Errno::WOULDBLOCK) => false,
@@ -176,11 +177,11 @@ impl Places {
 
     /// Makes an attempt's folder, empty, in the place of the same case's last one.
     pub(crate) fn create(&self, path: &Path) -> Result<(), PlacesError> {
-        let created = match fs::create_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
+        let created = match files::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => files::create_dir_all(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.remove(path)?;
-                fs::create_dir(path)
+                files::create_dir(path)
             }
             created => created,
         };
@@ -233,7 +234,7 @@ impl Places {
         let _ = fs::remove_dir_all(&old);
         let made_way = fs::rename(&output, &old).is_ok();
         let parent = output.parent().unwrap_or(&self.output);
-        fs::create_dir_all(parent).map_err(|source| PlacesError::Create { path: parent.to_owned(), source })?;
+        files::create_dir_all(parent).map_err(|source| PlacesError::Create { path: parent.to_owned(), source })?;
         if fs::rename(stage, &output).is_err() {
             // The output is on another file system.
             self.keep_copy(stage, attempt, files)?;
@@ -250,14 +251,14 @@ impl Places {
     pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>, files: &[PathBuf]) -> Result<PathBuf, PlacesError> {
         let output = self.output_of(attempt);
         let create =
-            |path: &Path| fs::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.to_owned(), source });
+            |path: &Path| files::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.to_owned(), source });
         create(&output)?;
         // What an earlier pass has kept is not this one's.
         prune(&output, &[]).map_err(|source| PlacesError::Remove { path: output.clone(), source })?;
         for name in KEPT.iter().map(Path::new).chain(files.iter().map(PathBuf::as_path)) {
             let (from, to) = (stage.join(name), output.join(name));
             create(to.parent().unwrap_or(&output))?;
-            match fs::copy(&from, &to) {
+            match files::copy(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(PlacesError::Keep { from, to, source: error });
                 }
@@ -270,7 +271,7 @@ impl Places {
     /// Says that nobody is to count any more on what a stage folder holds.
     pub(crate) fn give_up(path: &Path) -> Result<(), PlacesError> {
         let mark = path.join(TORN_DOWN);
-        fs::write(&mark, "").map_err(|source| PlacesError::Create { path: mark, source })
+        files::write(&mark, "").map_err(|source| PlacesError::Create { path: mark, source })
     }
 
     /// Removes a stage folder that others have counted on: whoever is killed here leaves nothing that looks whole.
@@ -340,7 +341,7 @@ fn prune(stage: &Path, files: &[PathBuf]) -> io::Result<()> {
     // A link is kept as the file that it leads to, which may be about to go.
     for link in files.iter().map(|file| stage.join(file)).filter(|file| file.is_symlink()) {
         let unfinished = link.with_added_extension("part");
-        fs::copy(&link, &unfinished)?;
+        files::copy(&link, &unfinished)?;
         fs::rename(&unfinished, &link)?;
     }
     prune_within(stage, Path::new(""), files)

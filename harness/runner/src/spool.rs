@@ -20,6 +20,7 @@ use muster_core::{
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
     time::Timestamp,
 };
+use muster_host::files;
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
@@ -235,7 +236,7 @@ impl Spool {
 
     fn write(&mut self, index: usize, data: &[u8]) -> io::Result<()> {
         if !matches!(&self.open, Some((open, _)) if *open == index) {
-            let file = OpenOptions::new().create(true).append(true).open(self.path(index))?;
+            let file = files::append(&self.path(index))?;
             self.open = Some((index, file));
         }
         let Some((_, file)) = &mut self.open else { return Ok(()) };
@@ -265,7 +266,7 @@ impl Spool {
                 section.origin.node = section.origin.node.take().or_else(|| exit.node.clone());
             }
         }
-        fs::write(self.stage.join(SECTIONS), serde_json::to_vec_pretty(&sections)?)?;
+        files::write(&self.stage.join(SECTIONS), serde_json::to_vec_pretty(&sections)?)?;
         Ok(Stdout::new(text, sections))
     }
 
@@ -323,7 +324,7 @@ impl Spool {
         let source_of = |section: &Section| sources.get(&section.origin.title());
         let pieces = framing(&self.identifier, &mut sections, |section| source_of(section).is_none_or(|(_, _, ends)| *ends));
         let unfinished = self.stage.join(UNFINISHED);
-        let mut whole = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&unfinished)?;
+        let mut whole = files::create(&unfinished)?;
         for piece in pieces {
             match piece {
                 Piece::Frame(text) => whole.write_all(text.as_bytes())?,

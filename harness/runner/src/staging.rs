@@ -11,6 +11,7 @@ use muster_core::{
     glob::{GlobError, Globs},
     staging::Staging,
 };
+use muster_host::files;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -164,7 +165,7 @@ impl Copying<'_> {
 }
 
 fn make_folder(to: &Path) -> io::Result<()> {
-    match fs::create_dir(to) {
+    match files::create_dir(to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() => Ok(()),
         made => made,
     }

@@ -4,11 +4,13 @@
 //! journal is DELETE, and the store says so.
 
 use crate::{StoreError, error::SqlError, migrate};
+use muster_host::files;
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqliteSynchronous},
 };
 use std::{
+    io,
     path::Path,
     time::{Duration, Instant},
 };
@@ -19,7 +21,14 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Opens for writing: makes folder and file, brings the tables up to date. Also returns what the user should know.
 pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<String>), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|cause| StoreError::Folder { path: folder.to_owned(), cause })?;
+    files::create_dir_all(folder).map_err(|cause| StoreError::Folder { path: folder.to_owned(), cause })?;
+    // SQLite gives what it creates 0644; what it puts beside a database has the database's mode.
+    match files::create_new(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            tracing::debug!(%error, path = %path.display(), "SQLite will say why it cannot be created");
+        }
+        _ => {}
+    }
     let network = network_file_system(folder);
     open(path, network).await
 }

@@ -50,6 +50,7 @@ pub fn read(node: &Node, context: &mut Context) -> Option<System> {
         extras,
         modes,
         quarantine,
+        file_mode: site.file_mode,
         span: Some(site.span),
     })
 }

@@ -13,6 +13,7 @@ use crate::{
     Value,
     container::Platform,
     decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
+    file_mode::FileMode,
     keys,
     modules::{Module, ModulesSystem},
     quarantine::QuarantineFile,
@@ -53,6 +54,9 @@ keys! {
         modes: Vec<ModeFile>,
         /// Cases whose failure is known and does not fail a session, each with a reason and a last day.
         quarantine: Vec<QuarantineFile>,
+        /// Who beside their owner reads the files that Muster creates: `0640` for the group. Folders get `x` where files get `r`.
+        /// `--file-mode` overrides it. Default: 0600.
+        file_mode: FileMode,
     }
     instead {
         "systems" => "one file is one system: write its keys at the top of the file",

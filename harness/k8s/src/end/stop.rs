@@ -14,9 +14,10 @@ use muster_core::{
     Value,
     scheduler::{JobStatus, Leftovers},
 };
+use muster_host::files;
 use serde_json::json;
 use std::{path::Path, sync::Arc, time::Duration};
-use tokio::time::timeout_at;
+use tokio::{task::spawn_blocking, time::timeout_at};
 
 impl End<'_> {
     pub(super) async fn stop(mut self) -> Result<Leftovers, ApiError> {
@@ -117,7 +118,8 @@ impl End<'_> {
     /// What cannot be written is not worth an error: the objects are still there.
     async fn keep_files(&self, files: Vec<(String, String)>) {
         let folder = self.job.stage.join("diag");
-        if let Err(error) = write(&folder, &files).await {
+        let written = spawn_blocking(move || write(&folder, &files).map_err(|error| (folder, error)));
+        if let Ok(Err((folder, error))) = written.await {
             tracing::warn!(%error, folder = %folder.display(), "the diagnosis cannot be written");
         }
     }
@@ -138,13 +140,13 @@ fn running(observed: &Observed) -> impl Iterator<Item = &SeenPod> {
     observed.pods.iter().filter(move |seen| !seen.gone && !matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
 }
 
-async fn write(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {
-    if files.is_empty() {
+fn write(folder: &Path, diagnosis: &[(String, String)]) -> std::io::Result<()> {
+    if diagnosis.is_empty() {
         return Ok(());
     }
-    tokio::fs::create_dir_all(folder).await?;
-    for (name, text) in files {
-        tokio::fs::write(folder.join(name), text).await?;
+    files::create_dir_all(folder)?;
+    for (name, text) in diagnosis {
+        files::write(&folder.join(name), text)?;
     }
     Ok(())
 }

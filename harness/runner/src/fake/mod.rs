@@ -19,7 +19,8 @@ use muster_core::{
     site::SchedulerKind,
     workload::{Program, Workload},
 };
-use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc, time::Duration};
+use muster_host::files;
+use std::{collections::BTreeMap, io, path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until},
@@ -70,11 +71,11 @@ impl FakeScheduler {
 }
 
 /// Writes what a job leaves: a few texts, of a play that was read as a whole.
-fn leave(stage: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
-    for (path, text) in files {
+fn leave(stage: &Path, left: &BTreeMap<String, String>) -> io::Result<()> {
+    for (path, text) in left {
         let path = stage.join(path);
-        fs::create_dir_all(path.parent().unwrap_or(stage))?;
-        fs::write(path, text)?;
+        files::create_dir_all(path.parent().unwrap_or(stage))?;
+        files::write(&path, text)?;
     }
     Ok(())
 }

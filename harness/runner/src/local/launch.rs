@@ -18,13 +18,14 @@ use muster_core::{
     stdout::{first_line, header},
     time::Timestamp,
 };
+use muster_host::files;
 use rustix::io::Errno;
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -64,7 +65,7 @@ pub(super) fn spawn(job: &Job, handle: &LocalHandle, environment: &Environment) 
         stage(staging, &job.stage)?;
     }
     let (script, log) = (job.stage.join(SCRIPT_FILE), job.stage.join(LOG_FILE));
-    write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
+    files::write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
     let out = open_log(&log, &framing(job, &handle.machine.host)).map_err(|error| refusal("create", &log, error))?;
     start(job, handle, environment, out).map_err(|error| {
         let _ = fs::remove_file(&log);
@@ -79,13 +80,9 @@ fn stage(staging: &Staging, stage: &Path) -> Result<(), Refusal> {
     })
 }
 
-fn write_script(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(path)?.write_all(text.as_bytes())
-}
-
 /// A log that is already there belongs to a job that was launched before, perhaps by a harness that was killed then.
 fn open_log(path: &Path, framing: &str) -> io::Result<File> {
-    let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    let mut file = files::create_new(path)?;
     file.write_all(framing.as_bytes())?;
     Ok(file)
 }
