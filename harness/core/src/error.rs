@@ -1,4 +1,4 @@
-//! What a scheduler could not do, in the four classes that decide what happens next.
+//! What a scheduler could not do, in the classes that decide what happens next.
 
 use std::{error::Error, time::Duration};
 
@@ -9,6 +9,9 @@ pub enum Class {
     Config,
     /// The machinery between us and the job failed: retried, then `error{infra}`.
     Infra,
+    /// The other side cannot be reached, takes no credentials, or refuses what it granted before: it passes by itself, but takes its
+    /// time. A launch is tried again for five minutes, then `error{infra}`; what runs is waited for until its own limit.
+    Outage,
     /// The thing is not there any more.
     Gone,
     /// This scheduler cannot do that.

@@ -15,6 +15,7 @@ use crate::{
         error::{ApiError, Why},
     },
     clock,
+    gate::{self, Verdict},
     handle::{Handle, Object, Resource, is_of},
     manifest::{pod_templates, preflight_pod},
     plan::QUEUE_LABEL,
@@ -36,7 +37,7 @@ const LAUNCH_LIMIT: Duration = Duration::from_secs(55);
 /// One attempt.
 pub(crate) async fn launch(tenancy: &Tenancy, job: &Job, handle: Handle) -> Result<Launch, SchedulerError> {
     let attempt = Attempt { tenancy, job, handle };
-    let silent = || SchedulerError::plain(Class::Infra, format!("launch: no answer within {} s", LAUNCH_LIMIT.as_secs()));
+    let silent = || SchedulerError::plain(Class::Outage, format!("launch: no answer within {} s", LAUNCH_LIMIT.as_secs()));
     let answer = timeout(LAUNCH_LIMIT, attempt.run()).await.unwrap_or_else(|_| Err(silent()));
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
         tenancy.leave_line(&job.identifier);
@@ -54,6 +55,8 @@ struct Attempt<'a> {
 enum Refused {
     /// There is no room now.
     NoRoom(Refusal, String),
+    /// What was granted before is not granted now.
+    Withdrawn(Resource, ApiError),
     /// Something else has its name.
     Taken(String),
     Failed(SchedulerError),
@@ -64,6 +67,9 @@ impl Attempt<'_> {
         for object in &self.handle.objects {
             // Before anything exists, and before anybody watches for what the server does not know.
             self.tenancy.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
+        }
+        if let Some(why) = self.tenancy.held_up(self.job, &self.handle) {
+            return Ok(Launch::NotNow { why, retry_after: gate::LOOK });
         }
         if let Some((before, resource)) = self.tenancy.behind(self.job, &self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the line for {resource}")));
@@ -77,13 +83,15 @@ impl Attempt<'_> {
             match self.create(&self.handle.objects[place]).await {
                 Ok(uid) => self.handle.objects[place].uid = Some(uid),
                 Err(refused) => {
-                    if matches!(refused, Refused::NoRoom(..)) {
+                    let answer = self.answer(refused);
+                    if matches!(answer, Ok(Launch::NotNow { .. })) {
                         self.take_back(&self.handle.objects[..place]).await?;
                     }
-                    return self.answer(refused);
+                    return answer;
                 }
             }
         }
+        self.tenancy.launched(&self.handle);
         Ok(Launch::Launched(Job { handle: self.handle.to_value(), ..self.job.clone() }))
     }
 
@@ -124,7 +132,7 @@ impl Attempt<'_> {
             match self.tenancy.cluster.create(&Resource::of("v1", "Pod"), &pod, true).await {
                 Ok(_) => {}
                 // Not ours to ask, or a template that its operator completes: the creation itself will tell.
-                Err(error) if matches!(error.why(), Why::NotAllowed | Why::Invalid) => {}
+                Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
                 Err(error) => match refused(workload, error) {
                     Refused::NoRoom(..) if is_queued => {}
                     refused => return Err(refused),
@@ -138,6 +146,7 @@ impl Attempt<'_> {
         match self.tenancy.cluster.create(&object.resource, &object.manifest, false).await {
             Ok(created) => Ok(uid(&created.object)),
             Err(error) if error.why() == Why::Exists => self.found(object).await,
+            Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), error)),
             Err(error) => Err(refused(object, error)),
         }
     }
@@ -175,6 +184,14 @@ impl Attempt<'_> {
                 self.tenancy.watch.forget(&self.job.identifier);
                 self.tenancy.refused(self.job, &refusal);
                 Ok(self.not_now(why))
+            }
+            Refused::Withdrawn(kind, error) => {
+                self.tenancy.watch.forget(&self.job.identifier);
+                let why = format!("launches wait, for {error}");
+                match self.tenancy.withdrawn(self.job, &kind, &why) {
+                    Verdict::Wait => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
+                    Verdict::Final => Err(error.for_good().classify()),
+                }
             }
             Refused::Taken(by) => Ok(Launch::Taken { by }),
             Refused::Failed(error) => Err(error),

@@ -17,6 +17,7 @@ mod clock;
 pub mod contexts;
 pub mod diagnosis;
 mod end;
+mod gate;
 pub mod handle;
 pub mod kind;
 mod launch;

@@ -13,7 +13,7 @@ use crate::{
     plan,
     status::{Patience, assess},
     tenancy::Tenancy,
-    watch::Downs,
+    watch::blindness,
 };
 use futures_util::TryFutureExt;
 use muster_core::{
@@ -23,7 +23,6 @@ use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
-    time::format_duration,
     workload::Workload,
 };
 use std::{
@@ -36,9 +35,6 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, sleep, sleep_until},
 };
-
-/// An API server that does not answer for so long will not: until then running jobs go on, and so do we.
-const API_OUTAGE_LIMIT: Duration = Duration::from_mins(5);
 
 type Cell<T> = Arc<OnceCell<Arc<T>>>;
 
@@ -176,13 +172,15 @@ impl Kubernetes {
             if has_unlabelled_pods(&now) {
                 tenancy.watch.find_unlabelled(&job.identifier, &handle);
             }
-            let blind_for = blindness(&health.borrow_and_update(), &handle)?;
+            let workload = handle.workload().map(|object| &object.resource);
+            blindness(&health.borrow_and_update(), &job.identifier, |source| {
+                source.resource.is_pod() || Some(&source.resource) == workload
+            })?;
             tokio::select! {
                 changed = observed.changed() => if changed.is_err() {
                     observed = tenancy.observe(job, &handle);
                 },
                 _ = health.changed() => {}
-                () = after(blind_for) => {}
                 () = after(assessment.recheck_in) => {}
                 () = look_for_trouble(&tenancy, job), if assessment.stuck => {}
             }
@@ -253,27 +251,6 @@ fn is_label_lost(workload: &Value) -> bool {
     let templates = pod_templates(workload);
     let labelled = |template: &Value| template["metadata"]["labels"].get(crate::handle::LABEL).is_some();
     !templates.iter().all(|(template, _)| labelled(template)) || templates.is_empty()
-}
-
-/// How long the watches that a job needs may still see nothing; `None`: they see.
-///
-/// # Errors
-/// They have seen nothing for too long, or never will.
-fn blindness(downs: &Downs, handle: &Handle) -> Result<Option<Duration>, SchedulerError> {
-    let workload = handle.workload().map(|object| &object.resource);
-    let mut shortest: Option<Duration> = None;
-    for (_, down) in downs.iter().filter(|(source, _)| source.resource.is_pod() || Some(&source.resource) == workload) {
-        match down.patience(API_OUTAGE_LIMIT) {
-            None => return Err(down.error.clone().classify()),
-            Some(Duration::ZERO) => {
-                let limit = format_duration(API_OUTAGE_LIMIT);
-                let what = format!("watch: nothing was to be seen of the cluster for {limit}");
-                return Err(SchedulerError::new(Class::Infra, what, down.error.to_string()));
-            }
-            Some(left) => shortest = Some(shortest.map_or(left, |known| known.min(left))),
-        }
-    }
-    Ok(shortest)
 }
 
 async fn after(pause: Option<Duration>) {

@@ -6,6 +6,7 @@ use crate::{
         error::{ApiError, Why},
     },
     clock,
+    gate::{Gates, Verdict},
     handle::{Handle, Resource},
     lease::Lease,
     quota::{Demand, Line, Refusal, Turn},
@@ -18,7 +19,7 @@ use muster_core::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -35,6 +36,7 @@ pub(crate) struct Tenancy {
     pub(crate) watch: Watch,
     pub(crate) lease: Lease,
     queue: Mutex<Queue>,
+    gates: Mutex<Gates>,
     quotas: Mutex<Option<(Instant, Quotas)>>,
 }
 
@@ -61,6 +63,7 @@ impl Tenancy {
             lease: Lease::new(Arc::clone(&cluster), session),
             cluster,
             queue: Mutex::default(),
+            gates: Mutex::default(),
             quotas: Mutex::default(),
         }
     }
@@ -82,6 +85,27 @@ impl Tenancy {
         }
     }
 
+    /// Why a job may not be launched now, for such objects were refused that were granted before.
+    pub(crate) fn held_up(&self, job: &Job, handle: &Handle) -> Option<String> {
+        let kinds = kinds(handle);
+        self.gates().closed(&job.identifier, kinds.iter().map(String::as_str), Instant::now())
+    }
+
+    /// A job was refused an object of this kind, as none was before.
+    pub(crate) fn withdrawn(&self, job: &Job, kind: &Resource, why: &str) -> Verdict {
+        self.gates().refused(&job.identifier, &kind.for_kubectl(), why, Instant::now())
+    }
+
+    /// All its objects are created.
+    pub(crate) fn launched(&self, handle: &Handle) {
+        let kinds = kinds(handle);
+        self.gates().launched(kinds.iter().map(String::as_str));
+    }
+
+    fn gates(&self) -> MutexGuard<'_, Gates> {
+        self.gates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A job was refused for want of room.
     pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,6 +118,7 @@ impl Tenancy {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.line.leave(identifier);
         queue.waiting.remove(identifier);
+        self.gates().leave(identifier);
     }
 
     /// When a job that waits for room asks again.
@@ -118,4 +143,8 @@ impl Tenancy {
         *self.quotas.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), quotas.clone()));
         Ok(quotas)
     }
+}
+
+fn kinds(handle: &Handle) -> Vec<String> {
+    handle.objects.iter().map(|object| object.resource.for_kubectl()).collect()
 }

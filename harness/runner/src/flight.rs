@@ -22,6 +22,7 @@ use crate::{
     journal,
     logs::Collector,
     record::{End, Record},
+    retry::{Failures, SHORTEST_PAUSE},
     spool::Spool,
 };
 use muster_core::{
@@ -38,11 +39,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// What was stopped says how it ended within this time, or not at all.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
-/// How often an operation is tried again that failed for no fault of its own.
-const RETRIES: u32 = 3;
-/// A site that says `not now` without a time is asked again after this.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How a flight ended.
 pub(crate) enum Over {
@@ -119,7 +115,7 @@ impl<'a> Flight<'a> {
     /// Waits until it is over: the ending to judge, or why there is none.
     async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
         let mut seen: Option<JobStatus> = None;
-        let mut retries = 0;
+        let mut failures = Failures::default();
         loop {
             let cancelled = self.context.cancel.is_cancelled();
             let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
@@ -140,7 +136,7 @@ impl<'a> Flight<'a> {
                 // A scheduler that answers without news would be asked again at once, for ever.
                 Ok(status) if Some(&status) == seen.as_ref() => self.context.pause(SHORTEST_PAUSE).await,
                 Ok(status) => {
-                    retries = 0;
+                    failures = Failures::default();
                     self.clocks.saw(&status);
                     record.saw(&status);
                     journal::reached(step_of(&status));
@@ -153,11 +149,10 @@ impl<'a> Flight<'a> {
                 Err(error) if error.class == Class::Gone => {
                     return Err(End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, chain(&error)));
                 }
-                Err(error) if error.class == Class::Infra && retries < RETRIES => {
-                    retries += 1;
-                    self.pause_before_retry(Phase::Run, &error, retries).await;
-                }
-                Err(error) => return Err(End::failed(Phase::Run, &error)),
+                Err(error) => match failures.add(&error, None) {
+                    Some(pause) => self.pause_before_retry(Phase::Run, &error, pause).await,
+                    None => return Err(End::failed(Phase::Run, &error)),
+                },
             }
         }
     }
@@ -175,8 +170,7 @@ impl<'a> Flight<'a> {
         }
     }
 
-    async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, retries: u32) {
-        let pause = backoff(error, retries);
+    async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, pause: Duration) {
         let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
         self.context.phase(&self.case, phase, Some(note), None);
         self.context.pause(pause).await;
@@ -246,10 +240,4 @@ fn note(status: &JobStatus) -> Option<String> {
         },
         JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => None,
     }
-}
-
-/// 1 s, 2 s, 4 s, or what the other side asked for.
-fn backoff(error: &SchedulerError, retry: u32) -> Duration {
-    let own = Duration::from_secs(1 << (retry - 1).min(5));
-    error.retry_after.unwrap_or(own).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }

@@ -23,6 +23,7 @@ pub mod places;
 mod plan;
 mod record;
 mod release;
+mod retry;
 mod run_case;
 pub mod runtime;
 pub mod signals;

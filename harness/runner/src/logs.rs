@@ -3,11 +3,11 @@
 //! The collector is a task of its own, so that logs reach the disk while the case only waits for a status. A stream that
 //! breaks is taken up again where it broke; what stays lost is a gap.
 
-use crate::{context::Context, event::Event, record::End, spool::Spool};
+use crate::{context::Context, event::Event, record::End, retry::Failures, spool::Spool};
 use futures_util::StreamExt;
 use muster_core::{
     case::CaseName,
-    error::{Class, SchedulerError, chain},
+    error::{SchedulerError, chain},
     result::{Invalid, Outcome, Phase},
     scheduler::{Chunk, Job, Scheduler},
     script::LOG_FILE,
@@ -24,9 +24,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// How long the collector may take to let go when told to.
 const LET_GO_LIMIT: Duration = Duration::from_secs(10);
-/// How often a stream is taken up again that brought nothing new.
-const RETRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_secs(1);
 /// Chunks that have arrived together are written together.
 const BATCH: usize = 64;
 
@@ -93,7 +90,7 @@ impl Collect {
     async fn run(self) -> Spool {
         let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone());
         let mut announced = false;
-        let mut retries = 0;
+        let mut failures = Failures::default();
         loop {
             let marks = spool.marks();
             let mut chunks = self.scheduler.collect_logs(&self.job, marks.clone()).ready_chunks(BATCH);
@@ -115,14 +112,12 @@ impl Collect {
                 }
             };
             if spool.marks() != marks {
-                retries = 0;
+                failures = Failures::default();
             }
-            if broken.class != Class::Infra || retries == RETRIES {
+            let Some(pause) = failures.add(&broken, None) else {
                 spool.cut_short(&chain(&broken));
                 return spool;
-            }
-            retries += 1;
-            let pause = broken.retry_after.unwrap_or(PAUSE * retries);
+            };
             tokio::select! {
                 () = sleep(pause) => {}
                 () = self.stop.cancelled() => return spool,

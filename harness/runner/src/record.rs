@@ -44,7 +44,7 @@ impl End {
     pub(crate) fn failed(phase: Phase, error: &SchedulerError) -> Self {
         match error.class {
             Class::Config | Class::Unsupported => Self::config(phase, chain(error)),
-            Class::Infra | Class::Gone => Self::infra(phase, chain(error)),
+            Class::Infra | Class::Outage | Class::Gone => Self::infra(phase, chain(error)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One sentence and one class for every way in which the API server can refuse.
 
-use super::error::{ApiError, Asked, Refused, Why};
+use super::error::{ApiError, Asked, ConnectError, Refused, Why};
 use muster_core::error::{Class, SchedulerError};
 
 impl ApiError {
@@ -11,8 +11,9 @@ impl ApiError {
             Self::NoAnswer { asked, why } => {
                 let place = &asked.place;
                 let operation = format!("{}: the API server of {place} does not answer", action(&asked));
-                SchedulerError::new(Class::Infra, operation, why)
+                SchedulerError::new(Class::Outage, operation, why)
             }
+            Self::Connect(ConnectError::Credentials { .. }) => SchedulerError::plain(Class::Outage, self.to_string()),
             Self::UnknownKind { .. } | Self::ClusterScoped { .. } | Self::Connect(_) => {
                 SchedulerError::plain(Class::Config, self.to_string())
             }
@@ -23,6 +24,7 @@ impl ApiError {
 impl Refused {
     fn classify(self) -> SchedulerError {
         let (class, operation) = self.sentence();
+        let class = if self.passes { Class::Outage } else { class };
         let cause = self.cause();
         let retry_after = self.retry_after;
         let error = match cause {
@@ -38,7 +40,7 @@ impl Refused {
         let (what, thing) = (action(asked), subject(asked));
         match self.why() {
             Why::Unauthorized => {
-                (Class::Infra, format!("{what}: the API server of {place} does not accept the credentials; log in again"))
+                (Class::Config, format!("{what}: the API server of {place} does not accept the credentials; log in again"))
             }
             Why::NotAllowed => (
                 Class::Config,
@@ -54,12 +56,17 @@ impl Refused {
                 format!("{what}: Pod Security of {place} forbids this pod; change its securityContext, or the namespace's level"),
             ),
             Why::Admission => (Class::Config, format!("{what}: an admission rule of {place} forbids it; change the manifest")),
+            Why::NotServed => {
+                let kind = asked.resource.for_kubectl();
+                (Class::Config, format!("{what}: the API server of {place} does not serve {kind}; install its operator"))
+            }
             Why::NotFound => (Class::Gone, format!("{what}: there is no {thing} in {place}")),
             Why::Exists => (Class::Infra, format!("{what}: there is another {thing} in {place}, and it is not this case's")),
             Why::Conflict => (Class::Infra, format!("{what}: somebody else changed {thing} in {place} at the same moment")),
             Why::Invalid => (Class::Config, format!("{what}: the API server finds the object invalid; change the manifest")),
             Why::Expired => (Class::Infra, format!("{what}: the API server of {place} has forgotten this version")),
-            Why::Transient => (Class::Infra, format!("{what}: the API server of {place} cannot do it now")),
+            // `Withdrawn` is a mark that this reason never is.
+            Why::Transient | Why::Withdrawn => (Class::Outage, format!("{what}: the API server of {place} cannot do it now")),
             Why::Other => (Class::Infra, format!("{what}: the API server of {place} answers HTTP {}", self.code)),
         }
     }
@@ -210,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_infrastructure_and_no_such_kind_is_configuration() {
+    fn no_answer_is_an_outage_and_no_such_kind_is_configuration() {
         let place = asked("get").place;
         let silent = ApiError::NoAnswer { asked: Box::new(asked("get")), why: "Connection refused (os error 111)".into() };
         let unknown = ApiError::UnknownKind {
@@ -220,7 +227,7 @@ mod tests {
             hint: "it knows graphcore.ai/v1alpha1".into(),
         };
         let (silent, unknown) = (silent.classify(), unknown.classify());
-        assert_eq!((silent.class, unknown.class), (Class::Infra, Class::Config));
+        assert_eq!((silent.class, unknown.class), (Class::Outage, Class::Config));
         insta::assert_snapshot!(chain(&silent), @"get jobs.batch rfm-x: the API server of namespace n (context eidf) does not answer: Connection refused (os error 111)");
         insta::assert_snapshot!(chain(&unknown), @"the API server of namespace n (context eidf) does not know IPUJob (graphcore.ai/v1): it knows graphcore.ai/v1alpha1");
     }

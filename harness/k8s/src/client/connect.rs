@@ -1,23 +1,48 @@
-//! From a place to a connection: kubeconfig or ServiceAccount. Tokens, their rotation and credential plugins are kube's.
+//! From a place to a connection: kubeconfig or ServiceAccount. Tokens and their rotation are kube's.
 
-use super::error::ConnectError;
+use super::{error::ConnectError, plugin};
 use crate::{contexts, handle::ClusterPlace};
 use kube::{Client, Config, client::AuthError, config::KubeConfigOptions};
+use muster_core::time::Timestamp;
 use std::error::Error;
+use tokio::task::spawn_blocking;
 
 const IN_CLUSTER: &str = "in-cluster";
 
-/// A new connection: the kubeconfig is read again, a credential plugin is run again.
-pub(super) async fn client(place: &ClusterPlace) -> Result<Client, ConnectError> {
-    let name = place.context.as_deref().unwrap_or(IN_CLUSTER);
-    let unusable = |why: String| ConnectError::Unusable { context: name.to_owned(), why };
+/// The context, or `in-cluster`.
+pub(super) fn name(place: &ClusterPlace) -> &str {
+    place.context.as_deref().unwrap_or(IN_CLUSTER)
+}
+
+/// A new connection: the kubeconfig is read again, a credential plugin is run again. `Some`: its credentials end then.
+pub(super) async fn client(place: &ClusterPlace) -> Result<(Client, Option<Timestamp>), ConnectError> {
+    let mut config = config(place).await?;
+    let expires = plugin::log_in(name(place), &mut config.auth_info).await?;
+    // An old kind of provider (`auth-provider`) runs a program within this call.
+    let connected =
+        spawn_blocking(move || Client::try_from(config).map_err(|error| (error_passes(&error), root_cause(&error)))).await;
+    let context = name(place).to_owned();
+    match connected.map_err(|lost| (true, lost.to_string())).flatten() {
+        Ok(client) => Ok((client, expires)),
+        Err((true, why)) => Err(ConnectError::Credentials { context, why }),
+        Err((false, why)) => Err(ConnectError::Unusable { context, why }),
+    }
+}
+
+/// What the kubeconfig, or the pod that Muster runs in, says of the place.
+pub(super) async fn config(place: &ClusterPlace) -> Result<Config, ConnectError> {
     let mut config = match &place.context {
         Some(context) => from_kubeconfig(context).await?,
         None => Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?,
     };
     // Retries are ours: counted, bounded, and honest towards `Retry-After`.
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| unusable(root_cause(&error)))
+    Ok(config)
+}
+
+/// A program that failed may succeed the next time.
+fn error_passes(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Auth(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_)))
 }
 
 async fn from_kubeconfig(context: &str) -> Result<Config, ConnectError> {

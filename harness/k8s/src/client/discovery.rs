@@ -55,7 +55,7 @@ impl Cluster {
         }
         let list = match self.discover(resource, version.clone()).await {
             Ok(list) => list,
-            Err(error) if error.why() == Why::NotFound => return Ok(None),
+            Err(error) if matches!(error.why(), Why::NotFound | Why::NotServed) => return Ok(None),
             Err(error) => return Err(error),
         };
         let served = Arc::new(read(&list));
@@ -68,7 +68,7 @@ impl Cluster {
         let resource = Resource { group: group.to_owned(), version: String::new(), kind: "APIGroup".into(), plural: None };
         match self.discover(&resource, format!("/apis/{group}")).await {
             Ok(found) => Ok(found["preferredVersion"]["version"].as_str().map(str::to_owned)),
-            Err(error) if error.why() == Why::NotFound => Ok(None),
+            Err(error) if matches!(error.why(), Why::NotFound | Why::NotServed) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -117,6 +117,14 @@ pub enum ConnectError {
     /// Neither a context, nor a pod to run in.
     #[error("no context is named, and Muster does not run in a pod: {0}")]
     NotInCluster(String),
+    /// The credentials are not to be had now.
+    #[error("context {context}: {why}")]
+    Credentials {
+        /// The context, or `in-cluster`.
+        context: String,
+        /// One sentence, with the program's name if it is a plugin's doing.
+        why: String,
+    },
     /// What the context says cannot be used.
     #[error("context {context} cannot be used: {why}")]
     Unusable {
@@ -144,6 +152,8 @@ pub struct Refused {
     pub about: Option<String>,
     /// When to come back, from the header `Retry-After` or the details.
     pub retry_after: Option<Duration>,
+    /// It may pass by itself: such a request was granted before, or the server has just failed.
+    pub passes: bool,
 }
 
 /// One of the mistakes in an object.
@@ -208,6 +218,7 @@ impl Refused {
             causes: details.causes.unwrap_or_default(),
             about: details.kind,
             retry_after: retry_after.or(asked_back),
+            passes: false,
         }
     }
 }
@@ -231,6 +242,8 @@ pub enum Why {
     Admission,
     /// There is no such object.
     NotFound,
+    /// The server has no such kind of object, or does not know it yet.
+    NotServed,
     /// There is an object of this name already.
     Exists,
     /// It was changed by somebody, or has another uid.
@@ -239,6 +252,8 @@ pub enum Why {
     Invalid,
     /// What we know is too old: list again.
     Expired,
+    /// Refused as `Unauthorized`, `NotAllowed`, `NoNamespace` or `NotServed`, which may pass within a minute.
+    Withdrawn,
     /// It will pass: the server is busy, restarting, or not to be reached.
     Transient,
     /// Anything else.
@@ -249,15 +264,16 @@ impl ApiError {
     /// The reason.
     pub fn why(&self) -> Why {
         match self {
+            Self::Refused(refused) if refused.passes => Why::Withdrawn,
             Self::Refused(refused) => refused.why(),
-            Self::NoAnswer { .. } => Why::Transient,
+            Self::NoAnswer { .. } | Self::Connect(ConnectError::Credentials { .. }) => Why::Transient,
             Self::UnknownKind { .. } | Self::ClusterScoped { .. } | Self::Connect(_) => Why::Other,
         }
     }
 
     /// There is no such object.
     pub fn is_gone(&self) -> bool {
-        matches!(self.why(), Why::NotFound | Why::NoNamespace)
+        matches!(self.why(), Why::NotFound | Why::NotServed | Why::NoNamespace)
     }
 
     /// When the server wants to be asked again.
@@ -265,6 +281,15 @@ impl ApiError {
         match self {
             Self::Refused(refused) => refused.retry_after,
             _ => None,
+        }
+    }
+
+    /// The same, taken to be final.
+    #[must_use]
+    pub fn for_good(self) -> Self {
+        match self {
+            Self::Refused(refused) => Refused { passes: false, ..*refused }.into(),
+            other => other,
         }
     }
 
@@ -292,13 +317,18 @@ impl Refused {
             403 if says("exceeded quota: ") => Why::Quota,
             // A quota, or a namespace's default account, that its controller has not seen yet.
             403 if says("status unknown for quota") || says("serviceaccount \"default\" not found") => Why::Transient,
+            // An admission rule of a server that has just started.
+            403 if says("not yet ready to handle request") => Why::Transient,
             403 if self.causes.iter().any(|cause| cause.reason == "NamespaceTerminating") || says("is being terminated") => {
                 Why::NamespaceEnds
             }
-            403 if says(" cannot ") && says(" resource \"") => Why::NotAllowed,
+            403 if says(" cannot ") && (says(" resource \"") || says(" path \"")) => Why::NotAllowed,
             403 if says("violates PodSecurity") => Why::PodSecurity,
             403 => Why::Admission,
             404 if self.about.as_deref() == Some("namespaces") || says("namespaces \"") => Why::NoNamespace,
+            404 if self.asked.name.is_none() || says("could not find the requested resource") || says("page not found") => {
+                Why::NotServed
+            }
             404 => Why::NotFound,
             409 if self.reason == "AlreadyExists" => Why::Exists,
             // Two creations that count against one quota at the same moment.

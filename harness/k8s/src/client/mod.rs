@@ -13,7 +13,10 @@ mod connect;
 pub mod count;
 mod discovery;
 pub mod error;
+mod login;
 mod path;
+mod plugin;
+mod rights;
 mod send;
 mod slim;
 mod streams;
@@ -29,12 +32,14 @@ use count::{Counters, RequestKind};
 use discovery::Served;
 use error::{ApiError, Asked};
 use http::Method;
+use login::Login;
 use muster_core::Value;
+use rights::Rights;
 use send::Call;
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::Semaphore;
 
@@ -48,7 +53,8 @@ const JSON: &str = "application/json";
 /// A connection.
 pub struct Cluster {
     place: ClusterPlace,
-    client: RwLock<kube::Client>,
+    login: Arc<Login>,
+    rights: Mutex<Rights>,
     counters: Counters,
     creates: Semaphore,
     served: Mutex<BTreeMap<String, Served>>,
@@ -122,19 +128,25 @@ pub struct Selection<'a> {
 }
 
 impl Cluster {
-    /// Connects. No request is sent: whether the server answers shows with the first.
+    /// Reads how to connect. Whether there are credentials and the server answers shows with the first request.
     ///
     /// # Errors
     /// The kubeconfig, or the pod that Muster runs in, does not say how.
     pub async fn connect(place: &ClusterPlace) -> Result<Arc<Self>, error::ConnectError> {
-        Ok(Self::over(place.clone(), connect::client(place).await?))
+        connect::config(place).await?;
+        Ok(Self::by(Login::new(place.clone()), place.clone()))
     }
 
     /// On top of a connection that is there already.
     pub fn over(place: ClusterPlace, client: kube::Client) -> Arc<Self> {
+        Self::by(Login::with(place.clone(), client), place)
+    }
+
+    fn by(login: Arc<Login>, place: ClusterPlace) -> Arc<Self> {
         Arc::new(Self {
             place,
-            client: RwLock::new(client),
+            login,
+            rights: Mutex::default(),
             counters: Counters::default(),
             creates: Semaphore::new(CREATES_AT_ONCE),
             served: Mutex::default(),

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! send --once--> answer
-//!        |-- 401 -------------> connect anew (kubeconfig, credential plugin), once
-//!        |-- transient, silent -> pause (backoff with jitter, at least Retry-After), until RETRY_LIMIT is over
-//!        '-- anything else ---> ApiError
+//!        |-- 401 --------------------------> again with other credentials (`login`), if there are any
+//!        |-- transient, silent, withdrawn -> pause (backoff with jitter, at least Retry-After), until RETRY_LIMIT is over
+//!        '-- anything else ----------------> ApiError
 //! ```
 
 use super::{
     Cluster,
-    connect::{self, root_cause},
+    connect::root_cause,
     count::RequestKind,
     error::{ApiError, Asked, Refused, Why},
     slim,
@@ -56,6 +56,15 @@ impl Call {
         ApiError::NoAnswer { asked: Box::new(self.asked.clone()), why: why.into() }
     }
 
+    /// A creation that is refused is tried again by whoever launches: one at a time.
+    fn is_repeated_after(&self, why: Why) -> bool {
+        match why {
+            Why::Transient => true,
+            Why::Withdrawn => !matches!(self.kind, RequestKind::Create | RequestKind::DryRun),
+            _ => false,
+        }
+    }
+
     fn request(&self) -> Result<Request<Body>, ApiError> {
         let mut request = Request::builder()
             .method(self.method.clone())
@@ -75,60 +84,66 @@ impl Cluster {
     pub(super) async fn send(&self, call: &Call) -> Result<Answer, ApiError> {
         let by = Instant::now() + RETRY_LIMIT;
         let mut pause = FIRST_PAUSE;
-        let mut logged_in_again = false;
         loop {
-            let error = match self.once(call).await {
+            let error = match self.logged_in(call, |client| self.once(call, client)).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            match error.why() {
-                Why::Unauthorized if !logged_in_again => {
-                    logged_in_again = true;
-                    self.reconnect().await?;
-                }
-                Why::Transient => {
-                    let wait = jittered(pause).max(error.retry_after().unwrap_or_default());
-                    if Instant::now() + wait >= by {
-                        return Err(error);
-                    }
-                    tracing::debug!(%error, pause = ?wait, "request failed, trying again");
-                    sleep(wait).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                _ => return Err(error),
+            if !call.is_repeated_after(error.why()) {
+                return Err(error);
             }
+            let wait = jittered(pause).max(error.retry_after().unwrap_or_default());
+            if Instant::now() + wait >= by {
+                return Err(error);
+            }
+            tracing::debug!(%error, pause = ?wait, "request failed, trying again");
+            sleep(wait).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    async fn once(&self, call: &Call) -> Result<Answer, ApiError> {
+    /// A stream: the answer as soon as its head is here, refused ones read to their end. One attempt.
+    pub(super) async fn open(&self, call: &Call) -> Result<Response<Body>, ApiError> {
+        let open = |client| async move { in_time(call, self.opened(call, client)).await };
+        self.logged_in(call, open).await
+    }
+
+    /// One attempt, and another one at once when the credentials were refused and there are others.
+    async fn logged_in<T, F>(&self, call: &Call, attempt: impl Fn(kube::Client) -> F) -> Result<T, ApiError>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        let live = self.login.live().await?;
+        let answer = self.judge(call, attempt(live.client.clone()).await);
+        match &answer {
+            Err(ApiError::Refused(refused)) if refused.why() == Why::Unauthorized => {}
+            _ => return answer,
+        }
+        match self.login.instead_of(&live).await? {
+            Some(other) => self.judge(call, attempt(other.client).await),
+            None => answer,
+        }
+    }
+
+    /// What is refused may pass.
+    fn judge<T>(&self, call: &Call, answer: Result<T, ApiError>) -> Result<T, ApiError> {
+        let mut rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        rights.judge(&call.asked, answer, Instant::now())
+    }
+
+    async fn once(&self, call: &Call, client: kube::Client) -> Result<Answer, ApiError> {
         let answered = async {
-            let response = self.opened(call).await?;
+            let response = self.opened(call, client).await?;
             let warnings = warnings(response.headers());
             let body = Limited::new(response.into_body(), LARGEST_ANSWER);
             let body = body.collect().await.map_err(|error| call.no_answer(root_cause(&*error)))?;
             Ok(Answer { body: body.to_bytes().to_vec(), warnings })
         };
-        timeout(ANSWER_LIMIT, answered)
-            .await
-            .unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {ANSWER_LIMIT:?}"))))
+        in_time(call, answered).await
     }
 
-    /// A stream: the answer as soon as its head is here, refused ones read to their end. One attempt.
-    pub(super) async fn open(&self, call: &Call) -> Result<Response<Body>, ApiError> {
-        let opened = timeout(ANSWER_LIMIT, self.opened(call)).await;
-        let opened = opened.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {ANSWER_LIMIT:?}"))));
-        if let Err(error) = &opened
-            && error.why() == Why::Unauthorized
-        {
-            // Whoever reads on opens it again, with new credentials.
-            self.reconnect().await?;
-        }
-        opened
-    }
-
-    async fn opened(&self, call: &Call) -> Result<Response<Body>, ApiError> {
+    async fn opened(&self, call: &Call, client: kube::Client) -> Result<Response<Body>, ApiError> {
         self.counters.count(call.kind);
-        let client = self.client.read().unwrap_or_else(PoisonError::into_inner).clone();
         let response = client.send(call.request()?).await.map_err(|error| call.no_answer(root_cause(&error)))?;
         if response.status().is_success() {
             return Ok(response);
@@ -138,12 +153,11 @@ impl Cluster {
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         Err(Refused::new(call.asked.clone(), code.as_u16(), &body, retry_after).into())
     }
+}
 
-    async fn reconnect(&self) -> Result<(), ApiError> {
-        let client = connect::client(&self.place).await?;
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = client;
-        Ok(())
-    }
+async fn in_time<T>(call: &Call, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+    let answered = timeout(ANSWER_LIMIT, answer).await;
+    answered.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {ANSWER_LIMIT:?}"))))
 }
 
 /// Between three and five quarters, so that cases that failed together do not come back together.

@@ -1,7 +1,10 @@
 //! A connection to a server that is a function: for tests of what follows from answers.
 
-use super::Cluster;
-use crate::handle::ClusterPlace;
+use super::{
+    Cluster,
+    error::{ApiError, Asked, Refused, Why},
+};
+use crate::handle::{ClusterPlace, Resource};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
@@ -81,6 +84,23 @@ impl Requests {
 
 pub(crate) fn place() -> ClusterPlace {
     ClusterPlace { context: None, namespace: "n".into() }
+}
+
+/// A list of pods that was refused for this reason.
+pub(crate) fn refused(why: Why) -> ApiError {
+    let asked = Asked { verb: "list", resource: Resource::of("v1", "Pod"), subresource: None, name: None, place: place() };
+    let cannot = r#"pods is forbidden: User "u" cannot list resource "pods" in API group """#;
+    let (code, message) = match why {
+        Why::Invalid => (400, "unable to parse requirement"),
+        Why::Unauthorized => (401, "Unauthorized"),
+        Why::NotAllowed | Why::Withdrawn => (403, cannot),
+        Why::NotServed => (404, "404 page not found"),
+        Why::Expired => (410, "too old resource version"),
+        Why::Transient => (503, "restarting"),
+        other => panic!("no list is refused for {other:?}"),
+    };
+    let refused = Refused::new(asked, code, message.as_bytes(), None);
+    Refused { passes: why == Why::Withdrawn, ..refused }.into()
 }
 
 /// The function is given `METHOD path?query` and the body that was sent.

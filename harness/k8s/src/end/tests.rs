@@ -198,16 +198,16 @@ fn only_the_very_object_is_seen_to_be_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn what_has_a_planned_name_but_not_our_labels_is_left_alone() {
-    let whose = [("s", &["DELETE /api/v1/pods/rfm-x"][..]), ("another", &[])];
+    let whose = [("s", &["DELETE /api/v1/configmaps/rfm-c"][..]), ("another", &[])];
     for (session, deleted) in whose {
-        let there = json!({"metadata": {"name": "rfm-x", "uid": "u", "labels": {"rfm": "abcdefgh", "rfm-session": session}}});
+        let there = json!({"metadata": {"name": "rfm-c", "uid": "c", "labels": {"rfm": "abcdefgh", "rfm-session": session}}});
         let answer = move |line: &str| match line {
             line if line.starts_with("DELETE") => gone(),
-            line if line.contains("configmaps") => Reply::list("1", &[]),
+            line if line.contains("pods") => Reply::list("1", &[]),
             line if line.contains("labelSelector") => Reply::refusal(
                 403,
                 "Forbidden",
-                "pods is forbidden: User \"u\" cannot list resource \"pods\" in API group \"\" in the namespace \"n\"",
+                "configmaps is forbidden: User \"u\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"n\"",
             ),
             _ => Reply::json(&there),
         };

@@ -4,11 +4,12 @@
 //!        +---------------- Expired (410), resync ----------------+
 //!        v                                                       |
 //! list --+--> watch --- ends by its time, breaks --> watch again-'
-//!  '- fails: Health::down, pause with jitter, again
+//!  '- fails: Report::down, pause with jitter, again
 //! ```
+//! A server that says `Expired` over and over gets one request of all watches in [`EXPIRED_EACH`].
 //! Objects that a list does not have any more are told as vanished: a watch that was away cannot have said so.
 
-use super::health::Health;
+use super::health::Report;
 use crate::{
     client::{
         Cluster, Listed, Selection, WatchEvent, Watched,
@@ -18,11 +19,17 @@ use crate::{
     handle::Resource,
 };
 use futures_util::StreamExt;
-use muster_core::Value;
-use std::{collections::BTreeSet, future::Future, marker::PhantomData, sync::Arc, time::Duration};
+use muster_core::{Value, case::Identifier};
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    marker::PhantomData,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 /// A watch says nothing for so long only if its connection is dead: it ends by itself before that.
@@ -31,6 +38,33 @@ const SILENT: Duration = Duration::from_secs(310);
 const SILENT_WITH_BOOKMARKS: Duration = Duration::from_secs(150);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Once a server has said twice in a row that it has forgotten, requests are so far apart.
+const EXPIRED_EACH: Duration = Duration::from_secs(5);
+
+/// When the next request may be sent, of all watches of which the server forgets everything at once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pace(Arc<Mutex<Option<Instant>>>);
+
+impl Pace {
+    /// Waits before a request, after so many `Expired` in a row.
+    async fn wait(&self, expired: u32) {
+        let turn = {
+            let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            turn(&mut next, expired, Instant::now())
+        };
+        sleep_until(turn).await;
+    }
+}
+
+/// When a request is sent that wants to be sent now.
+fn turn(next: &mut Option<Instant>, expired: u32, now: Instant) -> Instant {
+    if expired < 2 {
+        return now;
+    }
+    let turn = next.unwrap_or(now + EXPIRED_EACH).max(now);
+    *next = Some(turn + EXPIRED_EACH);
+    turn
+}
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +72,8 @@ pub(crate) struct Source {
     pub(crate) resource: Resource,
     /// `None`: all of the namespace.
     pub(super) selector: Option<String>,
+    /// The only job that this watch is for; `None`: it serves all.
+    pub(crate) job: Option<Identifier>,
 }
 
 /// What happened.
@@ -63,15 +99,18 @@ pub(super) async fn follow<T: Watched>(
     cluster: Arc<Cluster>,
     source: Source,
     resync: Arc<Notify>,
-    health: Health,
+    report: Report,
+    pace: Pace,
     sink: impl Sink<T>,
 ) {
     let (known, version) = (BTreeSet::new(), String::new());
-    let mut watching = Watching { cluster, source, health, sink, known, version, shows: PhantomData };
+    let mut watching = Watching { cluster, source, report, pace, expired: 0, sink, known, version, shows: PhantomData };
     loop {
+        watching.pace.wait(watching.expired).await;
         if !watching.list().await {
             continue;
         }
+        watching.pace.wait(watching.expired).await;
         tokio::select! {
             () = resync.notified() => {}
             () = watching.watch_on() => {}
@@ -82,7 +121,10 @@ pub(super) async fn follow<T: Watched>(
 struct Watching<T, S> {
     cluster: Arc<Cluster>,
     source: Source,
-    health: Health,
+    report: Report,
+    pace: Pace,
+    /// How often in a row the server has forgotten what it listed just now.
+    expired: u32,
     sink: S,
     /// Every uid that was told and not yet taken back.
     known: BTreeSet<String>,
@@ -92,11 +134,10 @@ struct Watching<T, S> {
 
 impl<T: Watched, S: Sink<T>> Watching<T, S> {
     async fn list(&mut self) -> bool {
-        let began = Instant::now();
         let which = Selection { labels: self.source.selector.as_deref(), fields: None };
         match self.cluster.list(&self.source.resource, which).await {
             Ok(Listed { items, version }) => {
-                self.health.up(&self.source);
+                self.report.up();
                 self.version = version;
                 let items: Vec<T> = items.into_iter().filter_map(understood).collect();
                 let listed: BTreeSet<String> = items.iter().filter_map(T::uid).map(str::to_owned).collect();
@@ -112,8 +153,9 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
                 true
             }
             Err(error) => {
-                self.health.down(&self.source, began, &error);
-                sleep(jittered(if error.why() == Why::Transient { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
+                self.report.down(&error);
+                let passes = matches!(error.why(), Why::Transient | Why::Withdrawn);
+                sleep(jittered(if passes { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
                 false
             }
         }
@@ -126,13 +168,20 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
             let began = Instant::now();
             match self.watch_once().await {
                 Ok(()) => {}
-                Err(error) if error.why() == Why::Expired => return,
+                Err(error) if error.why() == Why::Expired => {
+                    self.expired = if began.elapsed() > LONGEST_PAUSE { 0 } else { self.expired + 1 };
+                    if self.expired == 1 {
+                        sleep(jittered(FIRST_PAUSE)).await;
+                    }
+                    return;
+                }
                 Err(error) => {
                     tracing::debug!(%error, "a watch broke");
-                    self.health.down(&self.source, began, &error);
+                    self.report.down(&error);
                 }
             }
             if began.elapsed() > LONGEST_PAUSE {
+                self.expired = 0;
                 pause = FIRST_PAUSE;
                 continue;
             }
@@ -143,9 +192,9 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
     }
 
     async fn watch_once(&mut self) -> Result<(), ApiError> {
-        let Source { resource, selector } = &self.source;
+        let Source { resource, selector, .. } = &self.source;
         let mut events = self.cluster.watch::<T>(resource, selector.as_deref(), &self.version).await?;
-        self.health.up(&self.source);
+        self.report.up();
         let mut silent = SILENT;
         while let Ok(Some(event)) = timeout(silent, events.next()).await {
             match event? {
@@ -182,10 +231,9 @@ fn understood<T: Watched>(item: Value) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::health::Health, *};
     use crate::client::testing::{self, Reply};
     use serde_json::json;
-    use std::sync::Mutex;
 
     #[derive(Clone, Default)]
     struct Told(Arc<Mutex<Vec<String>>>);
@@ -219,9 +267,10 @@ mod tests {
             *count += 1;
             if is_watch && *count == 4 { Reply::events(&[], true) } else { answer(is_watch, *count) }
         });
-        let source = Source { resource: Resource::of("v1", "Pod"), selector: Some("rfm-session=s".into()) };
+        let source = Source { resource: Resource::of("v1", "Pod"), selector: Some("rfm-session=s".into()), job: None };
         let told = Told::default();
-        let following = follow(cluster, source, Arc::default(), Health::new(), told.clone());
+        let report = Health::new().of(source.clone());
+        let following = follow(cluster, source, Arc::default(), report, Pace::default(), told.clone());
         let _ = timeout(Duration::from_mins(1), following).await;
         let lines = told.0.lock().unwrap().clone();
         let version = |line: &String| line.split("resourceVersion=").nth(1).unwrap_or("list").to_owned();
@@ -257,5 +306,29 @@ mod tests {
             ["a is there", "b is there", "listed", "uid-a has vanished", "b is there", "listed", "b is there", "listed"];
         assert_eq!(told, expected);
         assert_eq!(versions, ["list", "1", "list", "9", "list", "9", "9"]);
+    }
+
+    /// Two watches: of the pods and of a Job.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_always_says_expired_is_asked_less_and_less() {
+        let began = Instant::now();
+        let asked: Arc<Mutex<Vec<Duration>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        let (cluster, _) = testing::cluster(move |line, _| {
+            seen.lock().unwrap().push(began.elapsed());
+            if line.contains("watch=true") { Reply::refusal(410, "Expired", "too old") } else { Reply::list("1", &[]) }
+        });
+        let pace = Pace::default();
+        let one = |kind: &str| {
+            let source = Source { resource: Resource::of("v1", kind), selector: None, job: None };
+            let report = Health::new().of(source.clone());
+            follow(Arc::clone(&cluster), source, Arc::default(), report, pace.clone(), Told::default())
+        };
+        let _ = timeout(Duration::from_mins(2), futures_util::future::join(one("Pod"), one("ConfigMap"))).await;
+        let asked = asked.lock().unwrap().clone();
+        let (first, later): (Vec<Duration>, Vec<Duration>) = asked.iter().partition(|at| **at < Duration::from_secs(10));
+        assert!(first.len() <= 10, "{first:?}");
+        assert!(later.windows(2).all(|pair| pair[1].saturating_sub(pair[0]) >= EXPIRED_EACH), "{later:?}");
+        assert!(later.len() >= 20, "{later:?}");
     }
 }

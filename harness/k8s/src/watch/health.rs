@@ -1,32 +1,25 @@
-//! Whether the watches see anything: since when which of them does not, and why.
+//! Whether the watches see anything: which of them does not, and why.
 
 use super::follow::Source;
 use crate::client::error::{ApiError, Why};
-use std::{collections::BTreeMap, time::Duration};
-use tokio::{sync::watch, time::Instant};
+use muster_core::{
+    case::Identifier,
+    error::{Class, SchedulerError},
+};
+use std::collections::BTreeMap;
+use tokio::sync::watch;
 
 /// One for all watches of a session in a place.
 #[derive(Clone)]
 pub(super) struct Health(watch::Sender<Downs>);
 
-/// The watches that see nothing.
-pub(crate) type Downs = BTreeMap<Source, Down>;
+/// The watches that see nothing, each with its last refusal.
+pub(crate) type Downs = BTreeMap<Source, ApiError>;
 
-/// A watch that sees nothing.
-#[derive(Debug, Clone)]
-pub(crate) struct Down {
-    /// Since when.
-    pub(crate) since: Instant,
-    /// The last refusal.
-    pub(crate) error: ApiError,
-}
-
-impl Down {
-    /// How long it may still stay so; `None`: it cannot pass.
-    pub(crate) fn patience(&self, limit: Duration) -> Option<Duration> {
-        let passes = matches!(self.error.why(), Why::Transient | Why::Unauthorized | Why::Expired);
-        passes.then(|| limit.saturating_sub(self.since.elapsed()))
-    }
+/// What one watch says of itself. One that has ended says nothing, and nothing is said of it.
+pub(super) struct Report {
+    health: Health,
+    source: Source,
 }
 
 impl Health {
@@ -38,14 +31,89 @@ impl Health {
         self.0.subscribe()
     }
 
-    pub(super) fn up(&self, source: &Source) {
-        self.0.send_if_modified(|downs| downs.remove(source).is_some());
+    pub(super) fn of(&self, source: Source) -> Report {
+        Report { health: self.clone(), source }
+    }
+}
+
+impl Report {
+    pub(super) fn up(&self) {
+        self.health.0.send_if_modified(|downs| downs.remove(&self.source).is_some());
     }
 
-    pub(super) fn down(&self, source: &Source, since: Instant, error: &ApiError) {
-        let new = Down { since, error: error.clone() };
-        self.0.send_modify(|downs| {
-            downs.entry(source.clone()).and_modify(|down| down.error = error.clone()).or_insert(new);
+    pub(super) fn down(&self, error: &ApiError) {
+        self.health.0.send_if_modified(|downs| {
+            let old = downs.insert(self.source.clone(), error.clone());
+            old.is_none_or(|old| old.why() != error.why())
         });
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.up();
+    }
+}
+
+/// Why nothing will be seen of a job whose workload and pods are of these kinds; nothing while it may pass: until its own limit,
+/// what runs goes on, and so do we.
+pub(crate) fn blindness(downs: &Downs, job: &Identifier, concerns: impl Fn(&Source) -> bool) -> Result<(), SchedulerError> {
+    let of_job = |source: &Source| source.job.as_ref().map_or_else(|| concerns(source), |owner| owner == job);
+    let down = downs.iter().find(|(source, error)| of_job(source) && !passes(error.why()));
+    match down {
+        None => Ok(()),
+        Some((Source { job: Some(_), selector: Some(selector), .. }, error)) if error.why() == Why::Invalid => {
+            let what = format!("watch pods by `pods.selector: {selector}`: correct it in `k8s_workloads`");
+            Err(SchedulerError::new(Class::Config, what, error.message()))
+        }
+        Some((_, error)) => Err(error.clone().classify()),
+    }
+}
+
+fn passes(why: Why) -> bool {
+    matches!(why, Why::Transient | Why::Withdrawn | Why::Expired)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{client::testing, handle::Resource};
+
+    fn source(kind: &str, job: Option<&str>) -> Source {
+        let job = job.map(|job| Identifier::parse(job).unwrap());
+        Source { resource: Resource::of("v1", kind), selector: Some("a b".into()), job }
+    }
+
+    #[test]
+    fn only_what_cannot_pass_ends_a_job_and_only_its_own() {
+        let (mine, other) = (Some("aaaaaaaa"), Some("bbbbbbbb"));
+        let rows = [
+            (source("Pod", None), Why::NotAllowed, true),
+            (source("Job", None), Why::NotServed, true),
+            (source("Pod", None), Why::Unauthorized, true),
+            (source("JobSet", None), Why::NotServed, false),
+            (source("Pod", None), Why::Transient, false),
+            (source("Pod", None), Why::Withdrawn, false),
+            (source("Pod", None), Why::Expired, false),
+            (source("Pod", other), Why::Invalid, false),
+            (source("Pod", other), Why::NotAllowed, false),
+            (source("Pod", mine), Why::Invalid, true),
+        ];
+        for (source, why, ends) in rows {
+            let downs = Downs::from([(source.clone(), testing::refused(why))]);
+            let job = Identifier::parse("aaaaaaaa").unwrap();
+            let blind = blindness(&downs, &job, |source| ["Pod", "Job"].contains(&source.resource.kind.as_str()));
+            assert_eq!(blind.is_err(), ends, "{source:?} {why:?}");
+        }
+    }
+
+    #[test]
+    fn a_watch_that_has_ended_is_not_down() {
+        let health = Health::new();
+        let report = health.of(source("Pod", None));
+        report.down(&testing::refused(Why::Transient));
+        assert_eq!(health.receiver().borrow().len(), 1);
+        drop(report);
+        assert_eq!(health.receiver().borrow().len(), 0);
     }
 }

@@ -16,15 +16,15 @@ mod job;
 mod owners;
 mod trouble;
 
-pub(crate) use health::Downs;
+pub(crate) use health::blindness;
 
 use crate::{
     client::{Cluster, Watched},
     handle::{Handle, LABEL, Resource, SESSION_LABEL},
     observed::Observed,
 };
-use follow::{Change, Sink, Source, follow};
-use health::Health;
+use follow::{Change, Pace, Sink, Source, follow};
+use health::{Downs, Health};
 use job::Tracked;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::{
@@ -49,6 +49,7 @@ pub struct Watch {
     session: SessionId,
     jobs: Jobs,
     health: Health,
+    pace: Pace,
     shared: Mutex<BTreeMap<Source, Running>>,
     /// For jobs whose pods do not carry our label.
     extra: Mutex<BTreeMap<Identifier, Running>>,
@@ -95,9 +96,9 @@ impl Drop for Running {
 impl Watch {
     /// Nothing is asked before the first job is registered.
     pub fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
-        let (jobs, health) = (Jobs::default(), Health::new());
+        let (jobs, health, pace) = (Jobs::default(), Health::new(), Pace::default());
         let ration = Mutex::new(Instant::now());
-        Self { cluster, session, jobs, health, shared: Mutex::default(), extra: Mutex::default(), ration }
+        Self { cluster, session, jobs, health, pace, shared: Mutex::default(), extra: Mutex::default(), ration }
     }
 
     /// Watches a job that is about to be created: nothing of it can have been missed.
@@ -137,7 +138,7 @@ impl Watch {
 
     /// Starts the shared watch of a kind; one that runs tells everything again if `anew`.
     fn share(&self, resource: Resource, anew: bool) {
-        let source = Source { resource, selector: Some(format!("{SESSION_LABEL}={}", self.session)) };
+        let source = Source { resource, selector: Some(format!("{SESSION_LABEL}={}", self.session)), job: None };
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         match shared.get(&source) {
             Some(running) if anew => running.resync.notify_one(),
@@ -156,7 +157,8 @@ impl Watch {
 
     fn start<T: Watched>(&self, source: Source, sink: impl Sink<T> + 'static) -> Running {
         let resync = Arc::new(Notify::new());
-        let following = follow(Arc::clone(&self.cluster), source, Arc::clone(&resync), self.health.clone(), sink);
+        let report = self.health.of(source.clone());
+        let following = follow(Arc::clone(&self.cluster), source, Arc::clone(&resync), report, self.pace.clone(), sink);
         Running { task: tokio::spawn(following), resync }
     }
 
@@ -171,7 +173,8 @@ impl Watch {
         let selector = handle.rules.pods.selector.as_ref().map(|selector| selector.replace("{name}", &workload.name));
         let owners = selector.is_none().then(|| Owners::new(Arc::clone(&self.cluster)));
         let sink = PodsOfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners };
-        let running = self.start(Source { resource: Resource::of("v1", "Pod"), selector }, sink);
+        let source = Source { resource: Resource::of("v1", "Pod"), selector, job: Some(identifier.clone()) };
+        let running = self.start(source, sink);
         extra.insert(identifier.clone(), running);
     }
 

@@ -1,6 +1,9 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
-use crate::{client::Cluster, handle::Resource};
+use crate::{
+    client::{Cluster, error::Why},
+    handle::Resource,
+};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use serde::Deserialize;
 use std::{
@@ -53,6 +56,10 @@ impl Owners {
             Ok(object) => controller(&Vec::deserialize(&object["metadata"]["ownerReferences"]).unwrap_or_default()),
             Err(error) => {
                 tracing::debug!(%error, "an owner cannot be read");
+                if matches!(error.why(), Why::Transient | Why::Withdrawn) {
+                    // Not remembered: the pod's next change asks again.
+                    return None;
+                }
                 None
             }
         };

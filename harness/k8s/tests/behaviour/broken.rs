@@ -9,7 +9,7 @@ use tokio::time::sleep;
 const NAMESPACE: &str = "default";
 
 /// Runs a pod of a hundred lines, and something beside it once it runs.
-async fn live_beside(ground: &Ground, beside: impl AsyncFnOnce(&Job)) -> Lived {
+pub(crate) async fn live_beside(ground: &Ground, beside: impl AsyncFnOnce(&Job)) -> Lived {
     let job = ground.launch(&ground.plan(pod("", "run; lines 100 15ms; exit 0"))).await;
     let trouble = async {
         ground.wait_for(&job, is_running).await;
@@ -19,7 +19,7 @@ async fn live_beside(ground: &Ground, beside: impl AsyncFnOnce(&Job)) -> Lived {
     Lived { job, status, logs }
 }
 
-fn assert_whole(lived: &Lived) {
+pub(crate) fn assert_whole(lived: &Lived) {
     assert_eq!(lived.ending().exits[0].exit, Exit::Code(0));
     assert_eq!(lived.logs.gaps, Vec::<String>::new());
     assert_eq!(lived.logs.only(), lines(100));

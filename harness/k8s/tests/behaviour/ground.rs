@@ -18,6 +18,7 @@ use serde_json::json;
 use std::{
     collections::BTreeMap,
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process,
     sync::{
@@ -107,6 +108,35 @@ impl Ground {
         publish(&self.context, parts);
     }
 
+    /// From now on a credential plugin says who we are: it prints this token, or fails.
+    pub(crate) fn log_in_by_plugin(&self, token: Option<&str>) {
+        let path = self.stage.path().join("plugin.sh");
+        let answer = match token {
+            Some(token) => {
+                self.fake().rotate_token(token).expect("a file");
+                let version = "client.authentication.k8s.io/v1";
+                let credential = json!({"apiVersion": version, "kind": "ExecCredential", "status": {"token": token}});
+                format!("echo '{credential}'")
+            }
+            None => "echo very-secret; echo very-secret >&2; exit 1".to_owned(),
+        };
+        let text = format!("#!/bin/sh\necho run >> \"$0.runs\"\n{answer}\n");
+        // A script that is open for writing cannot be run.
+        let unfinished = path.with_extension("part");
+        fs::write(&unfinished, text).expect("a file");
+        fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o700)).expect("a file of ours");
+        fs::rename(&unfinished, &path).expect("a file of ours");
+        let mut parts = self.fake().kubeconfig_parts("");
+        let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": path, "interactiveMode": "Never"});
+        parts["users"][0]["user"] = json!({"exec": exec});
+        publish(&self.context, parts);
+    }
+
+    /// How often the plugin was run.
+    pub(crate) fn plugin_runs(&self) -> usize {
+        fs::read_to_string(self.stage.path().join("plugin.sh.runs")).unwrap_or_default().lines().count()
+    }
+
     /// A connection beside the scheduler's.
     pub(crate) async fn cluster(&self) -> std::sync::Arc<Cluster> {
         let place = ClusterPlace { context: Some(self.context.clone()), namespace: self.namespace.clone() };
@@ -114,10 +144,19 @@ impl Ground {
     }
 
     pub(crate) fn plan(&self, manifest: Value) -> Job {
+        self.plan_with(manifest, &json!({}))
+    }
+
+    /// With more `sched_options`.
+    pub(crate) fn plan_with(&self, manifest: Value, options: &Value) -> Job {
         let identifier = identifier();
         let stage = self.stage.path().join(identifier.as_str());
         fs::create_dir(&stage).expect("a stage folder");
-        self.scheduler.plan(&self.workload(identifier, stage, manifest)).expect("a plan")
+        let mut workload = self.workload(identifier, stage, manifest);
+        for (key, value) in options.as_object().into_iter().flatten() {
+            workload.sched_options[key] = value.clone();
+        }
+        self.scheduler.plan(&workload).expect("a plan")
     }
 
     fn workload(&self, identifier: Identifier, stage: PathBuf, manifest: Value) -> Workload {

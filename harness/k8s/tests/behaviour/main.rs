@@ -4,10 +4,12 @@
 //! A kubeconfig reaches the scheduler as it reaches users, by KUBECONFIG: this program starts itself again with it set.
 
 mod broken;
+mod credentials;
 mod ground;
 mod life;
 mod measure;
 mod quota;
+mod refused;
 
 use ground::Ground;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -36,7 +38,7 @@ const ANYWHERE: [(&str, Test); 6] = [
 ];
 
 /// On a server that fails on demand, or in a namespace of its own.
-const ON_THE_FAKE_ONE: [(&str, Test); 11] = [
+const ON_THE_FAKE_ONE: [(&str, Test); 17] = [
     ("a11_a_log_that_is_cut_five_times_is_byte_identical", |ground| {
         Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(ground))
     }),
@@ -49,6 +51,22 @@ const ON_THE_FAKE_ONE: [(&str, Test); 11] = [
     ("a_token_file_that_is_rotated_is_read_again", |ground| Box::pin(broken::a_token_file_that_is_rotated_is_read_again(ground))),
     ("a_creation_whose_answer_is_lost_is_adopted", |ground| Box::pin(broken::a_creation_whose_answer_is_lost_is_adopted(ground))),
     ("a_server_that_restarts_does_not_end_a_run", |ground| Box::pin(broken::a_server_that_restarts_does_not_end_a_run(ground))),
+    ("a_refusal_that_passes_ends_no_running_case", |ground| {
+        Box::pin(refused::a_refusal_that_passes_ends_no_running_case(ground))
+    }),
+    ("launches_wait_for_one_on_trial_while_they_are_refused", |ground| {
+        Box::pin(refused::launches_wait_for_one_on_trial_while_they_are_refused(ground))
+    }),
+    ("what_was_never_granted_is_refused_at_once", |ground| Box::pin(refused::what_was_never_granted_is_refused_at_once(ground))),
+    ("a_selector_that_is_none_ends_its_own_case_alone", |ground| {
+        Box::pin(refused::a_selector_that_is_none_ends_its_own_case_alone(ground))
+    }),
+    ("a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_once_for_all", |ground| {
+        Box::pin(credentials::a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_once_for_all(ground))
+    }),
+    ("a_token_that_ends_is_renewed_once_for_all_that_runs", |ground| {
+        Box::pin(credentials::a_token_that_ends_is_renewed_once_for_all_that_runs(ground))
+    }),
     ("who_waits_for_quota_gets_it_in_turn", |ground| Box::pin(quota::who_waits_for_quota_gets_it_in_turn(ground))),
     ("a_case_takes_six_requests", |ground| Box::pin(measure::a_case_takes_six_requests(ground))),
     ("a14_nothing_is_asked_while_nothing_changes", |ground| {

@@ -78,6 +78,7 @@ pub(super) struct ErrorPlay {
 pub(super) enum ClassPlay {
     Config,
     Infra,
+    Outage,
     Gone,
     Unsupported,
 }
@@ -162,6 +163,7 @@ impl ErrorPlay {
         let class = match self.class {
             ClassPlay::Config => Class::Config,
             ClassPlay::Infra => Class::Infra,
+            ClassPlay::Outage => Class::Outage,
             ClassPlay::Gone => Class::Gone,
             ClassPlay::Unsupported => Class::Unsupported,
         };

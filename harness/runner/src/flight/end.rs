@@ -1,7 +1,7 @@
 //! The end of a flight: stopping what runs, and removing or keeping what is left.
 
-use super::{Flight, RETRIES, backoff};
-use crate::{record::Record, run_case::panic_message};
+use super::Flight;
+use crate::{record::Record, retry::Failures, run_case::panic_message};
 use futures_util::FutureExt;
 use muster_core::{
     error::{Class, chain},
@@ -60,16 +60,16 @@ impl Flight<'_> {
 
     /// One of the two, with its retries and within its limit; whatever happens in it, the case goes on.
     pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
-        let mut retries = 0;
+        let mut failures = Failures::default();
         let work = async {
             loop {
                 match self.scheduler.cleanup(&self.job, how).await {
                     Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
-                    Err(error) if error.class == Class::Infra && retries < RETRIES => {
-                        retries += 1;
-                        sleep(backoff(&error, retries)).await;
-                    }
-                    answer => return answer,
+                    Err(error) => match failures.add(&error, None) {
+                        Some(pause) => sleep(pause).await,
+                        None => return Err(error),
+                    },
+                    done => return done,
                 }
             }
         };

@@ -1,14 +1,15 @@
 //! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
 
-use super::{Flight, RETRIES, SHORTEST_PAUSE};
+use super::Flight;
 use crate::{
     clock, journal,
     plan::Plan,
     record::{End, Record},
+    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
     run_case::panic_message,
 };
 use muster_core::{
-    error::{Class, SchedulerError},
+    error::SchedulerError,
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
     scheduler::{Disposition, JobStatus, Launch},
@@ -33,7 +34,7 @@ impl Flight<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
     pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
-        let (mut retries, mut redraws) = (0, 0);
+        let (mut failures, mut redraws) = (Failures::default(), 0);
         loop {
             if self.context.cancel.is_cancelled() {
                 return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
@@ -57,7 +58,7 @@ impl Flight<'_> {
                     self.landed();
                     self.say(Phase::Launch, Clock::Pending, why.clone());
                     self.await_room(&why, retry_after).await?;
-                    retries = 0;
+                    failures = Failures::default();
                     continue;
                 }
                 Ok(Launch::Taken { by }) => {
@@ -68,7 +69,7 @@ impl Flight<'_> {
                     }
                     redraws += 1;
                     self.redraw(plan, record, &by).await?;
-                    retries = 0;
+                    failures = Failures::default();
                     continue;
                 }
                 Err(Lost::Failed(error)) => error,
@@ -78,11 +79,10 @@ impl Flight<'_> {
                     return Err(End::infra(Phase::Launch, cause));
                 }
             };
-            if error.class != Class::Infra || retries == RETRIES {
-                return Err(End::failed(Phase::Launch, &error));
+            match failures.add(&error, Some(OUTAGE_LIMIT)) {
+                Some(pause) => self.pause_before_retry(Phase::Launch, &error, pause).await,
+                None => return Err(End::failed(Phase::Launch, &error)),
             }
-            retries += 1;
-            self.pause_before_retry(Phase::Launch, &error, retries).await;
         }
     }
 

@@ -90,6 +90,8 @@ async fn an_error_of_a_step_is_an_outcome_with_a_cause() {
         ("launch, unsupported", with("launch", json!({ "error": error("unsupported", 1) }))),
         ("launch, three times", with("launch", json!({ "error": error("infra", 3) }))),
         ("launch, four times", with("launch", json!({ "error": error("infra", 4) }))),
+        ("launch, an outage of 4m 55s", with("launch", json!({ "error": error("outage", 40) }))),
+        ("launch, an outage for ever", with("launch", json!({ "error": error("outage", 999) }))),
         (
             "launch, answer lost",
             with("launch", json!({ "error": { "class": "gone", "message": "read the answer", "created": true } })),
@@ -97,6 +99,8 @@ async fn an_error_of_a_step_is_an_outcome_with_a_cause() {
         ("launch, no answer", with("launch", json!({ "delay_ms": 70_000 }))),
         ("wait, three times", wait(error("infra", 3))),
         ("wait, four times", wait(error("infra", 4))),
+        ("wait, an outage of 4m 55s", wait(error("outage", 40))),
+        ("wait, an outage for ever", runs_until(&json!({ "after_ms": 10, "error": error("outage", 999) }))),
         ("wait, gone", wait(error("gone", 1))),
         ("wait, wrong", wait(error("config", 1))),
         ("logs, three times", logs(error("infra", 3))),
@@ -115,11 +119,15 @@ launch, wrong for good | error{config} | launch | 0 left | ask the server
 launch, unsupported | error{config} | launch | 0 left | ask the server
 launch, three times | pass | sanity | 0 left | -
 launch, four times | error{infra} | launch | 0 left | ask the server
+launch, an outage of 4m 55s | pass | sanity | 0 left | -
+launch, an outage for ever | error{infra} | launch | 0 left | ask the server
 launch, answer lost | error{infra} | launch | 1 left | read the answer
 launch, no answer | error{infra} | launch | 0 left | the launch was not answered within 1m
     whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
 wait, three times | pass | sanity | 0 left | -
 wait, four times | error{infra} | run | 1 left | ask the server
+wait, an outage of 4m 55s | pass | sanity | 0 left | -
+wait, an outage for ever | timeout{pending} | run | 1 left | not seen within 1h (max_pending_time)
 wait, gone | disrupted{deleted} | run | 1 left | ask the server
 wait, wrong | error{config} | run | 1 left | ask the server
 logs, three times | pass | sanity | 0 left | -

@@ -1,0 +1,184 @@
+//! Who may launch while the server refuses what it granted before: one case on trial, the others wait. Pure, times passed in.
+//!
+//! ```text
+//! open --refused--> one case on trial, every 5 s --launched--> open
+//!                        |        ^
+//!                        |        '- the next that asks
+//!                        '--refused for a minute--> that case is over (`error{config}`)
+//! ```
+//! There is a gate for each kind of object: a Role that has lost its rule for Jobs does not hold up Pods.
+
+use muster_core::case::Identifier;
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::Instant;
+
+/// One launch is tried so often.
+const EVERY: Duration = Duration::from_secs(5);
+/// A case that is refused for so long is over.
+const LIMIT: Duration = Duration::from_mins(1);
+/// Who does not try for so long, although it is its turn, does not want to any more.
+const ABSENT: Duration = Duration::from_secs(20);
+/// Who waits looks again after this: that costs no request.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// The closed gates, by kind of object.
+#[derive(Debug, Default)]
+pub(crate) struct Gates(BTreeMap<String, Closed>);
+
+#[derive(Debug)]
+struct Closed {
+    trial: Option<Trial>,
+    next: Instant,
+    /// Why, as it is told to all who wait.
+    why: String,
+}
+
+#[derive(Debug)]
+struct Trial {
+    of: Identifier,
+    since: Instant,
+}
+
+/// What follows from a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Try again.
+    Wait,
+    /// It was refused for too long.
+    Final,
+}
+
+impl Gates {
+    /// Why a case may not launch objects of these kinds now; `None`: it may.
+    pub(crate) fn closed<'a>(
+        &mut self,
+        case: &Identifier,
+        kinds: impl IntoIterator<Item = &'a str>,
+        now: Instant,
+    ) -> Option<String> {
+        kinds.into_iter().find_map(|kind| {
+            let gate = self.0.get_mut(kind)?;
+            (!gate.lets_try(case, now)).then(|| gate.why.clone())
+        })
+    }
+
+    /// A case was refused an object of this kind.
+    pub(crate) fn refused(&mut self, case: &Identifier, kind: &str, why: &str, now: Instant) -> Verdict {
+        let trial = || Some(Trial { of: case.clone(), since: now });
+        let gate = self.0.entry(kind.to_owned()).or_insert_with(|| Closed { trial: trial(), next: now, why: why.to_owned() });
+        let Some(Trial { since, .. }) = gate.trial.as_ref().filter(|trial| trial.of == *case) else {
+            // It was on its way when the gate closed.
+            return Verdict::Wait;
+        };
+        let is_over = now.duration_since(*since) >= LIMIT;
+        gate.next = now + EVERY;
+        if is_over {
+            gate.trial = None;
+            return Verdict::Final;
+        }
+        Verdict::Wait
+    }
+
+    /// Objects of these kinds are created.
+    pub(crate) fn launched<'a>(&mut self, kinds: impl IntoIterator<Item = &'a str>) {
+        for kind in kinds {
+            self.0.remove(kind);
+        }
+    }
+
+    /// The case does not want to launch any more.
+    pub(crate) fn leave(&mut self, case: &Identifier) {
+        for gate in self.0.values_mut() {
+            gate.trial = gate.trial.take().filter(|trial| trial.of != *case);
+        }
+    }
+}
+
+impl Closed {
+    fn lets_try(&mut self, case: &Identifier, now: Instant) -> bool {
+        let is_due = now >= self.next;
+        let is_absent = now.duration_since(self.next) >= ABSENT;
+        match &self.trial {
+            Some(trial) if trial.of == *case => is_due,
+            Some(_) if !is_absent => false,
+            _ if !is_due => false,
+            _ => {
+                self.trial = Some(Trial { of: case.clone(), since: now });
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(letter: char) -> Identifier {
+        Identifier::parse(&letter.to_string().repeat(8)).unwrap()
+    }
+
+    /// At which second, which case.
+    type Moments = Vec<(u64, char)>;
+
+    /// Cases that ask every second while the server refuses until a moment: who tried when, and who was over when.
+    fn play(cases: &[char], granted_at: u64, seconds: u64) -> (Moments, Moments) {
+        let (start, mut gates) = (Instant::now(), Gates::default());
+        let (mut tried, mut over, mut left) = (Vec::new(), Vec::new(), cases.to_vec());
+        for second in 0..seconds {
+            let now = start + Duration::from_secs(second);
+            for letter in left.clone() {
+                if gates.closed(&case(letter), ["pods"], now).is_some() {
+                    continue;
+                }
+                tried.push((second, letter));
+                if second >= granted_at {
+                    gates.launched(["pods"]);
+                    left.retain(|other| *other != letter);
+                } else if gates.refused(&case(letter), "pods", "why", now) == Verdict::Final {
+                    over.push((second, letter));
+                    left.retain(|other| *other != letter);
+                }
+            }
+        }
+        (tried, over)
+    }
+
+    #[test]
+    fn one_case_is_tried_every_five_seconds_and_all_are_when_it_is_launched() {
+        let (tried, over) = play(&['a', 'b', 'c'], 11, 20);
+        assert_eq!(tried, [(0, 'a'), (5, 'a'), (10, 'a'), (15, 'a'), (15, 'b'), (15, 'c')]);
+        assert_eq!(over, []);
+    }
+
+    #[test]
+    fn who_is_refused_for_a_minute_is_over_and_the_others_wait_for_the_next_trial() {
+        let (tried, over) = play(&['a', 'b', 'c'], 100, 120);
+        assert_eq!(over, [(60, 'a')]);
+        let second = tried.iter().find(|(_, letter)| *letter == 'b');
+        assert_eq!(second, Some(&(65, 'b')));
+        assert_eq!(tried.iter().filter(|(at, _)| *at < 100).count(), 13 + 7, "{tried:?}");
+        assert_eq!(tried[tried.len() - 2..], [(100, 'b'), (100, 'c')]);
+    }
+
+    #[test]
+    fn who_leaves_or_does_not_come_gives_its_turn_to_the_next() {
+        let (now, mut gates) = (Instant::now(), Gates::default());
+        let at = |seconds: u64| now + Duration::from_secs(seconds);
+        gates.refused(&case('a'), "pods", "why", now);
+        assert!(gates.closed(&case('b'), ["pods"], at(5)).is_some());
+        assert_eq!(gates.closed(&case('b'), ["jobs.batch"], at(5)), None, "another kind");
+        assert_eq!(gates.closed(&case('b'), ["pods"], at(25)), None, "a was not seen for 20 s");
+        gates.refused(&case('b'), "pods", "why", at(25));
+        gates.leave(&case('b'));
+        assert!(gates.closed(&case('c'), ["pods"], at(26)).is_some(), "not before the pause is over");
+        assert_eq!(gates.closed(&case('c'), ["pods"], at(30)), None);
+    }
+
+    #[test]
+    fn a_launch_that_was_on_its_way_when_the_gate_closed_is_not_over() {
+        let (now, mut gates) = (Instant::now(), Gates::default());
+        gates.refused(&case('a'), "pods", "why", now);
+        assert_eq!(gates.refused(&case('b'), "pods", "why", now + LIMIT), Verdict::Wait);
+    }
+}
