@@ -14,7 +14,7 @@ use muster_k8s::{
     contexts::{ContextError, Contexts},
     handle::Handle,
     plan::{self, Plan},
-    role,
+    role::{self, Extent},
 };
 use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
 
@@ -50,12 +50,13 @@ fn text(handles: &[Handle], args: &RoleArgs) -> String {
         "# The least rights with which the {} selected case(s) run, made by `muster k8s role`: for `kubectl apply -f -`.\n",
         handles.len()
     );
-    let roles = if args.required_only {
-        role::required(handles)
-    } else {
-        text += "# Events, resourcequotas and workloads are read to say why a case waits; `--required-only` leaves them out.\n";
-        role::role(handles)
-    };
+    let extent = if args.required_only { Extent::Required } else { Extent::Full };
+    if extent == Extent::Full {
+        text += "# Not needed to run, and left out by `--required-only`: rights that tell why a case waits (events, resourcequotas,\n\
+                 # workloads, jobs), ask beforehand whether its pods would be let in (create pods, where a Job or the like makes\n\
+                 # them), and show `muster sweep` what a killed session left (list).\n";
+    }
+    let roles = role::roles(handles, extent);
     let namespaces: BTreeSet<&str> = handles.iter().map(|handle| handle.place.namespace.as_str()).collect();
     let bindings = namespaces.into_iter().map(|namespace| role::binding(namespace, &args.service_account));
     text.extend(roles.into_iter().chain(bindings).map(|object| format!("---\n{}", yaml::to_text(&object))));

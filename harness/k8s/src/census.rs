@@ -5,7 +5,7 @@
 //!     without those that others have made of ours -by labels rfm, rfm-session-> Found: a Job that `cleanup` understands
 //! Leases of the place -> the sessions' lives
 //! ```
-//! What may not be listed is skipped with a note. Not decided here: what is swept. A session without a Lease may be one that was
+//! What may not be listed is asked for by name where its name is known, with a note. Not decided here: what is swept. A session without a Lease may be one that was
 //! not allowed to have any.
 
 use crate::{
@@ -14,7 +14,10 @@ use crate::{
         error::{ApiError, Why},
     },
     clock,
-    handle::{CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, Object, Resource, SESSION_LABEL},
+    handle::{
+        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Object, Resource,
+        SESSION_LABEL, parse_named,
+    },
     kind::Kinds,
     lease,
 };
@@ -31,12 +34,21 @@ use std::{
     path::PathBuf,
 };
 
+/// What is known before anybody looks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Kinds beside those of the table.
+    pub(crate) kinds: BTreeSet<Resource>,
+    /// Objects of known jobs: asked for by name where their kind may not be listed.
+    pub(crate) objects: BTreeSet<(ClusterPlace, Resource, String)>,
+}
+
 /// What there is.
 #[derive(Debug, Default)]
 pub struct Census {
     /// One for each attempt of a case, in no order.
     pub found: Vec<Found>,
-    /// What may not be listed, one sentence each.
+    /// What may not be listed, one sentence a place.
     pub notes: Vec<String>,
     /// Places that could not be looked at, and why.
     pub blind: Vec<(ClusterPlace, SchedulerError)>,
@@ -75,39 +87,80 @@ impl Kept {
 
 impl Census {
     /// Looks at one place.
-    pub(crate) async fn take(&mut self, cluster: &Cluster, more: &BTreeSet<Resource>, scope: &Scope) -> Result<(), ApiError> {
+    pub(crate) async fn take(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
         let place = cluster.place();
         let sessions = lease::sessions(cluster).await?;
         let selector = match &scope.session {
             Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
             None => LABEL.to_owned(),
         };
-        let mut jobs: BTreeMap<Mark, Vec<Object>> = BTreeMap::new();
-        for resource in kinds(cluster, more).await? {
+        let (mut jobs, mut hidden): (BTreeMap<Mark, Vec<Object>>, Vec<Resource>) = Default::default();
+        for resource in kinds(cluster, &known.kinds).await? {
             match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
                 Ok(listed) => {
                     for (mark, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
                         jobs.entry(mark).or_default().push(object);
                     }
                 }
-                Err(error) if error.why() == Why::NotAllowed => {
-                    self.notes.push(format!(
-                        "{} in {place} were not looked at: the right to list them is missing",
-                        resource.for_kubectl()
-                    ));
-                }
+                Err(error) if error.why() == Why::NotAllowed => hidden.push(resource),
                 // Its group is there, and it is not: another version of the operator.
                 Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
                 Err(error) if error.is_gone() => {}
                 Err(error) => return Err(error),
             }
         }
+        for (mark, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
+            if scope.session.as_ref().is_none_or(|session| *session == mark.0) {
+                jobs.entry(mark).or_default().push(object);
+            }
+        }
+        self.notes.extend(note(place, &hidden));
         for (mark, objects) in jobs {
             self.found.push(found(place, mark, objects, &sessions));
         }
         self.sessions.extend(sessions.into_iter().map(|(session, lives)| ((place.clone(), session), lives)));
         Ok(())
     }
+
+    /// Asks for each of what may not be listed by its name.
+    async fn hidden(&mut self, cluster: &Cluster, names: BTreeSet<(Resource, String)>) -> Result<Vec<(Mark, Object)>, ApiError> {
+        let mut found = Vec::new();
+        for (resource, name) in names {
+            match cluster.get(&resource, &name).await {
+                Ok(item) => found.extend(ours(&resource, item)),
+                Err(error) if error.is_gone() => {}
+                Err(error) if error.why() == Why::NotAllowed => self.blind.push((cluster.place().clone(), error.classify())),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The objects of hidden kinds whose names are known: from the database, and from the workloads that they stand beside.
+fn names(
+    hidden: &[Resource],
+    known: &Known,
+    place: &ClusterPlace,
+    jobs: &BTreeMap<Mark, Vec<Object>>,
+) -> BTreeSet<(Resource, String)> {
+    let stored = known.objects.iter().filter(|(there, ..)| there == place).map(|(_, kind, name)| (kind.clone(), name.clone()));
+    let annotated = jobs.values().flatten().filter_map(|object| {
+        let names = object.manifest["metadata"]["annotations"][OBJECTS_ANNOTATION].as_str()?;
+        Some(names.split(',').filter_map(parse_named).collect::<Vec<_>>())
+    });
+    let as_hidden = |(kind, name): (Resource, String)| {
+        let hidden = hidden.iter().find(|hidden| hidden.is_same_kind(&kind))?;
+        Some((hidden.clone(), name))
+    };
+    stored.chain(annotated.flatten()).filter_map(as_hidden).collect()
+}
+
+/// One sentence for all kinds that may not be listed.
+fn note(place: &ClusterPlace, hidden: &[Resource]) -> Option<String> {
+    let kinds: Vec<String> = hidden.iter().map(Resource::for_kubectl).collect();
+    let why = "the right to list them is missing, so only those with a known name were looked at";
+    (!kinds.is_empty()).then(|| format!("in {place}: {why}: {}", kinds.join(", ")))
 }
 
 /// The kinds to look for: those of the table whose group the server has, and those that known jobs are made of.
@@ -191,10 +244,43 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::testing::{self, Reply};
     use serde_json::json;
 
     fn resource(api_version: &str, kind: &str, plural: &str) -> Resource {
         Resource { plural: Some(plural.into()), ..Resource::of(api_version, kind) }
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_listed_is_found_by_the_names_that_are_known() {
+        let labels = |id: &str| json!({"rfm": id, "rfm-session": "s"});
+        let pod = json!({"metadata": {"name": "rfm-p", "uid": "p", "labels": labels("abcdefgh"),
+            "annotations": {"rfm/objects": "v1/Secret/rfm-a,v1/ConfigMap/rfm-c"}}});
+        let (cluster, requests) = testing::cluster(move |line, _| match line {
+            "GET /apis" => Reply::json(&json!({"groups": []})),
+            line if line.contains("secrets?") => {
+                let cannot = "secrets is forbidden: User \"u\" cannot list resource \"secrets\" in API group \"\"";
+                Reply::refusal(403, "Forbidden", cannot)
+            }
+            line if line.contains("/secrets/") => {
+                let (name, id) = if line.ends_with("rfm-a") { ("rfm-a", "abcdefgh") } else { ("rfm-b", "zzzzzzzz") };
+                Reply::json(&json!({"metadata": {"name": name, "uid": name, "labels": labels(id)}}))
+            }
+            line if line.contains("/pods?") => Reply::list("1", std::slice::from_ref(&pod)),
+            _ => Reply::list("1", &[]),
+        });
+        let stored = (testing::place(), Resource::of("v1", "Secret"), "rfm-b".to_owned());
+        let known = Known { objects: BTreeSet::from([stored]), ..Known::default() };
+        let mut census = Census::default();
+        census.take(&cluster, &known, &Scope::default()).await.unwrap();
+        let lines: Vec<String> = census.found.iter().map(Found::line).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        rfm-p (abcdefgh, session s): secrets rfm-a, pods rfm-p in namespace n
+        rfm-b (zzzzzzzz, session s): secrets rfm-b in namespace n
+        ");
+        insta::assert_snapshot!(census.notes.join("\n"), @"in namespace n: the right to list them is missing, so only those with a known name were looked at: secrets");
+        let asked = requests.paths().into_iter().filter(|path| path.contains("/secrets/")).count();
+        assert_eq!((asked, census.blind.len()), (2, 0), "a ConfigMap is listed: nobody asks for it by name");
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub const EXPIRES_ANNOTATION: &str = "rfm/expires";
 /// Annotation of the workload: the case's name as displayed.
 pub const CASE_ANNOTATION: &str = "rfm/case";
 
+/// Annotation of the workload: what was created beside it, as [`Object::named`] writes it, for those who may not list it.
+pub const OBJECTS_ANNOTATION: &str = "rfm/objects";
+
 /// `Job::handle` of a job on Kubernetes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Handle {
@@ -93,11 +96,30 @@ impl Handle {
     }
 }
 
+impl Object {
+    /// `v1/Secret/rfm-token-abcdefgh`
+    pub(crate) fn named(&self) -> String {
+        format!("{}/{}/{}", self.resource.api_version(), self.resource.kind, self.name)
+    }
+}
+
+/// Reads what [`Object::named`] has written.
+pub(crate) fn parse_named(text: &str) -> Option<(Resource, String)> {
+    let mut parts = text.trim().rsplitn(3, '/');
+    let (name, kind, api_version) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((Resource::of(api_version, kind), name.to_owned()))
+}
+
 impl Resource {
     /// From an object's `apiVersion` and `kind`.
     pub fn of(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None }
+    }
+
+    /// Whether both are the same kind, in whatever version.
+    pub fn is_same_kind(&self, other: &Self) -> bool {
+        self.group == other.group && self.kind == other.kind
     }
 
     /// Whether it is a plain pod.

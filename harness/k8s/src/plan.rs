@@ -13,7 +13,7 @@ mod options;
 
 use crate::{
     contexts::Contexts,
-    handle::{ClusterPlace, Handle, LABEL, Object},
+    handle::{ClusterPlace, Handle, LABEL, OBJECTS_ANNOTATION, Object},
     kind::{Kinds, WorkloadRules},
     manifest::{self, Document, Mark, Renames},
     policy::Subject,
@@ -76,7 +76,8 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
     }
     let expected_pods = manifest::pod_count(&documents[main].value, &rules).map_err(|mistake| vec![mistake])?;
 
-    let (objects, main) = in_order_of_creation(documents, main, &kinds);
+    let (mut objects, main) = in_order_of_creation(documents, main, &kinds);
+    name_what_stands_beside(&mut objects, main);
     let pods = all_pods(&objects, main, expected_pods);
     let violations = options.policy.violations(Subject { place: &place, objects: &objects, pods });
     if !violations.is_empty() {
@@ -211,6 +212,15 @@ fn in_order_of_creation(documents: Vec<Document>, main: usize, kinds: &Kinds) ->
     let objects: Vec<Object> = ranked.into_iter().map(|(_, document)| document.into_object()).collect();
     let workload = objects.len().saturating_sub(1);
     (objects, workload)
+}
+
+/// The workload says what was created beside it: who may not list Secrets finds them by name.
+fn name_what_stands_beside(objects: &mut [Object], main: usize) {
+    let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
+    let names = beside.map(|(_, object)| object.named()).collect::<Vec<_>>().join(",");
+    if let (false, Some(workload)) = (names.is_empty(), objects.get_mut(main)) {
+        workload.manifest["metadata"]["annotations"][OBJECTS_ANNOTATION] = names.into();
+    }
 }
 
 #[cfg(test)]

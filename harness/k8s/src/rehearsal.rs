@@ -4,7 +4,7 @@
 
 use crate::{
     Kubernetes,
-    client::error::ApiError,
+    client::error::{ApiError, Why},
     handle::{Handle, Resource},
     manifest::{pod_templates, preflight_pod},
 };
@@ -25,8 +25,14 @@ impl Kubernetes {
         let workload = handle.workload().filter(|object| !object.resource.is_pod());
         for (template, _) in workload.map(|object| pod_templates(&object.manifest)).unwrap_or_default() {
             let pod = preflight_pod(&template);
-            let created = cluster.create(&Resource::of("v1", "Pod"), &pod, true).await;
-            warnings.extend(created.map_err(ApiError::classify)?.warnings);
+            match cluster.create(&Resource::of("v1", "Pod"), &pod, true).await {
+                Ok(created) => warnings.extend(created.warnings),
+                // The least Role leaves the pods to the controller.
+                Err(error) if error.why() == Why::NotAllowed => {
+                    warnings.push("its pods were not looked at: the right to create pods is missing".to_owned());
+                }
+                Err(error) => return Err(error.classify()),
+            }
         }
         warnings.sort();
         warnings.dedup();

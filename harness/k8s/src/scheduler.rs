@@ -1,12 +1,12 @@
 //! The scheduler of Kubernetes partitions: what the runner asks for, put together from the other rooms.
 
 use crate::{
-    census::Census,
+    census::{Census, Known},
     client::{Cluster, count::Requests, error::ApiError},
     clock,
     contexts::Contexts,
     end,
-    handle::{ClusterPlace, Handle, Resource},
+    handle::{ClusterPlace, Handle, Object},
     launch, lease, logs,
     manifest::pod_templates,
     observed::{Observed, Seen, Verdict},
@@ -45,7 +45,7 @@ pub struct Kubernetes {
     contexts: Contexts,
     patience: Patience,
     /// Where to look for what carries our label, and for kinds that are not in the table.
-    scope: Mutex<(BTreeSet<ClusterPlace>, BTreeSet<Resource>)>,
+    scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
     tenancies: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<Tenancy>>>,
 }
@@ -74,6 +74,8 @@ impl Kubernetes {
     pub fn around<'a>(self, jobs: impl IntoIterator<Item = &'a Job>) -> Self {
         for handle in jobs.into_iter().filter_map(|job| Handle::of(job).ok()) {
             self.remember(&handle);
+            let named = |object: Object| (handle.place.clone(), object.resource, object.name);
+            self.scope().1.objects.extend(handle.objects.into_iter().map(named));
         }
         self
     }
@@ -102,24 +104,24 @@ impl Kubernetes {
         }
     }
 
-    fn scope(&self) -> MutexGuard<'_, (BTreeSet<ClusterPlace>, BTreeSet<Resource>)> {
+    fn scope(&self) -> MutexGuard<'_, (BTreeSet<ClusterPlace>, Known)> {
         self.scope.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remember(&self, handle: &Handle) {
         let mut scope = self.scope();
         scope.0.insert(handle.place.clone());
-        scope.1.extend(handle.objects.iter().map(|object| object.resource.clone()));
+        scope.1.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
     }
 
     /// Everything that carries our label, and whose it is. A place that cannot be looked at is named in it.
     pub async fn census(&self, scope: &Scope) -> Census {
-        let (places, kinds) = self.scope().clone();
+        let (places, known) = self.scope().clone();
         let mut census = Census::default();
         for place in places {
             let taken = async {
                 let cluster = self.cluster(&place).await?;
-                census.take(&cluster, &kinds, scope).await.map_err(ApiError::classify)
+                census.take(&cluster, &known, scope).await.map_err(ApiError::classify)
             };
             if let Err(error) = taken.await {
                 census.blind.push((place, error));

@@ -1,28 +1,35 @@
 //! Custom resources and queues: JobSet, a resource with an operator of its own, Kueue.
 
 use super::{
-    manifest::{check, container, job, pod},
+    manifest::{check, container, job, jobset, pod},
     place::{Place, kubectl},
 };
 use crate::common::eventually;
 use std::{
+    collections::BTreeSet,
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    sync::Once,
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 pub(crate) fn a_jobset_ends_by_its_own_conditions() {
     let place = Place::new();
-    let manifest = format!(
-        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{ name: set }}\nspec:\n  replicatedJobs:\n    - name: workers\n      \
-         replicas: 2\n      template:\n        spec:\n          completions: 1\n          template:\n            spec:\n              \
-         restartPolicy: Never\n              containers: [{}]\n",
-        container("echo hello")
-    );
-    let ended = place.check(&check(&manifest, "sanity: [{ found: hello, count: 2 }]")).expect(0);
+    let ended = place.check(&check(&jobset(2, "echo hello"), "sanity: [{ found: hello, count: 2 }]")).expect(0);
     assert_eq!(place.stdout(&ended).matches("hello").count(), 2);
     assert_eq!(place.left(), [""; 0]);
 }
+
+/// A kind and the operator that makes something of its objects, a script of the shell.
+pub(crate) struct Custom {
+    /// Of the definition.
+    pub(crate) name: &'static str,
+    pub(crate) definition: &'static str,
+    /// Its first argument is a folder of its own, `NS` the namespace.
+    pub(crate) operator: &'static str,
+}
+
+const IPUJOB: Custom = Custom { name: "ipujobs.graphcore.ai", definition: CRD, operator: OPERATOR };
 
 const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -63,32 +70,35 @@ END
 done
 "#;
 
-struct Operator(Child);
+/// One that runs, until this is dropped.
+pub(crate) struct Operator(Child);
 
 impl Operator {
-    fn start(place: &Place) -> Self {
-        static DEFINED: Once = Once::new();
-        DEFINED.call_once(|| {
-            place.write("crd.yaml", CRD);
+    pub(crate) fn start(place: &Place, custom: &Custom) -> Self {
+        static DEFINED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
+        if defined.insert(custom.name) {
+            place.write("crd.yaml", custom.definition);
             kubectl(&["apply", "-f", &place.path("crd.yaml").to_string_lossy()]);
-            kubectl(&["wait", "--for=condition=established", "--timeout=30s", "crd/ipujobs.graphcore.ai"]);
-        });
+        }
+        kubectl(&["wait", "--for=condition=established", "--timeout=30s", &format!("crd/{}", custom.name)]);
         let mut shell = Command::new("sh");
-        shell.args(["-c", OPERATOR, "operator"]).arg(place.path(".")).env("NS", &place.namespace);
+        shell.process_group(0).args(["-c", custom.operator, "operator"]).arg(place.path(".")).env("NS", &place.namespace);
         Self(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell"))
     }
 }
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // What the shell has started, too.
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.0.id())]).status();
         let _ = self.0.wait();
     }
 }
 
 pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
     let place = Place::new();
-    let _operator = Operator::start(&place);
+    let _operator = Operator::start(&place, &IPUJOB);
     let manifest = format!(
         "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ generateName: mnist-training- }}\nspec:\n  jobInstances: 3\n  \
          ipusPerJobInstance: \"1\"\n  workers:\n    template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",
@@ -102,7 +112,7 @@ pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
 
 pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
     let place = Place::new();
-    let _operator = Operator::start(&place);
+    let _operator = Operator::start(&place, &IPUJOB);
     let manifest = format!(
         "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ name: bad }}\nspec:\n  jobInstances: 1\n  workers:\n    \
          template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",

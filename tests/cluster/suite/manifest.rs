@@ -18,6 +18,16 @@ pub(crate) fn job(spec: &str, line: &str) -> String {
     )
 }
 
+/// A JobSet of so many Jobs, each of one pod of busybox.
+pub(crate) fn jobset(replicas: u32, line: &str) -> String {
+    format!(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{ name: set }}\nspec:\n  replicatedJobs:\n    - name: workers\n      \
+         replicas: {replicas}\n      template:\n        spec:\n          completions: 1\n          backoffLimit: 0\n          template:\n            \
+         spec:\n              restartPolicy: Never\n              containers: [{}]\n",
+        container(line)
+    )
+}
+
 /// A container of busybox, on one line.
 pub(crate) fn container(line: &str) -> String {
     format!("{{ name: main, image: 'rfm.test/busybox:1', command: [sh, -c, {}] }}", quoted(line))

@@ -1,77 +1,194 @@
-//! The minimal Role: enough, and each verb of it necessary.
+//! The printed Role: enough for a case from its launch to its cleanup, a harness that was killed in between included, and
+//! each verb of it necessary. As a table: what runs, and which verbs such a run does not show.
 
 use super::{
-    manifest::{check, pod},
-    place::{Place, kubectl},
+    customs::{Custom, Operator},
+    manifest::{job, jobset, pod},
+    place::{Ended, Place, kubectl},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A Lease tells others that the session lives: without it a session runs, and `muster sweep` elsewhere cannot tell.
+const LEASE: [(&str, &str); 5] =
+    [("create", "leases"), ("get", "leases"), ("list", "leases"), ("update", "leases"), ("delete", "leases")];
+
+const IDENTIFIER: &str = "abcdefgh";
+
+/// One verb on one resource.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Right {
+    group: String,
+    resource: String,
+    verb: String,
+}
+
+pub(crate) fn the_role_of_a_pod_is_enough_and_each_verb_is_needed() {
+    proved(&Place::new(), "", &pod("echo hello"), &[]);
+}
+
+pub(crate) fn the_role_of_a_job_is_enough_and_each_verb_is_needed() {
+    proved(&Place::new(), "", &job("completions: 1\n  backoffLimit: 0", "echo hello"), &[]);
+}
+
+pub(crate) fn the_role_of_a_jobset_is_enough_and_each_verb_is_needed() {
+    // Pods are deleted one by one only where an operator does not own them.
+    proved(&Place::new(), "", &jobset(1, "echo hello"), &[("delete", "pods")]);
+}
+
+pub(crate) fn the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed() {
+    let place = Place::new();
+    let _operator = Operator::start(&place, &GANG);
+    let helper = |kind: &str, more: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: helper }}\n{more}\n---\n");
+    let helpers =
+        [helper("ConfigMap", "data: {}"), helper("Secret", "stringData: {}"), helper("Service", "spec: { clusterIP: None }")];
+    let gang = "apiVersion: rights.test/v1\nkind: Gang\nmetadata: { name: gang }\nspec: {}\n";
+    // Of the owners that may stand between, this operator makes Jobs alone.
+    let others = ["pods", "deployments", "replicasets", "statefulsets"].map(|owner| ("get", owner));
+    proved(&place, &helpers.concat(), gang, &[&[("delete", "pods")], &others[..]].concat());
+}
+
+/// A kind without templates for its pods: our label does not reach them, and they are found by their owners.
+const GANG: Custom = Custom {
+    name: "gangs.rights.test",
+    definition: "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: gangs.rights.test }
+spec:
+  group: rights.test
+  scope: Namespaced
+  names: { kind: Gang, plural: gangs, singular: gang }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true } }
+",
+    // For every Gang a Job that it owns.
+    operator: r#"
+cd "$1"
+kubectl -n "$NS" get gangs -w -o jsonpath='{.metadata.name} {.metadata.uid}{"\n"}' | while read -r name uid; do
+  [ -e "made-$uid" ] && continue
+  touch "made-$uid"
+  kubectl -n "$NS" create -f - >/dev/null 2>&1 <<END
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: $name
+  ownerReferences: [{ apiVersion: rights.test/v1, kind: Gang, name: $name, uid: $uid, controller: true, blockOwnerDeletion: true }]
+spec:
+  backoffLimit: 0
+  template:
+    spec: { restartPolicy: Never, containers: [{ name: main, image: 'rfm.test/busybox:1', command: [echo, hello] }] }
+END
+done
+"#,
+};
+
+/// Runs with all rights of the printed Role, and without each of them that is not `unseen`.
+fn proved(place: &Place, helpers: &str, workload: &str, unseen: &[(&str, &str)]) {
+    place.write("workload.yaml", &format!("{helpers}{workload}"));
+    place.write("taken.yaml", &taken(workload));
+    let check = |name: &str, sanity: &str| {
+        format!(
+            "name: {name}\nvalid_systems: ['*']\ntime_limit: 1m\nmax_pending_time: 1m\nsanity: [{{ {sanity} }}]\nk8s_config: \
+             workload.yaml\n"
+        )
+    };
+    // One is deleted, and one is kept.
+    place.write("check.yaml", &[check("good", "found: hello"), check("bad", "not_found: hello")].join("---\n"));
+    let printed = ["k8s", "role", "--required-only", "-c", "check.yaml", "--service-account", "muster"];
+    let printed = place.muster(&printed).expect(0).stdout;
+    let kubeconfig = as_service_account(place);
+    place.create(&printed);
+    let all = rights(place);
+    let enough = killed_and_finished(place, &kubeconfig);
+    assert_eq!(outcomes(&enough), ["bad: fail", "good: pass"], "{}{}", enough.stdout, enough.stderr);
+    assert!(!is_refused(&enough), "{}{}", enough.stdout, enough.stderr);
+
+    let is_unseen = |right: &Right| LEASE.iter().chain(unseen).any(|unseen| *unseen == (&*right.verb, &*right.resource));
+    let tried: Vec<&Right> = all.iter().filter(|right| !is_unseen(right)).collect();
+    assert!(tried.len() + LEASE.len() + unseen.len() == all.len(), "what is unseen is not in the Role: {all:?}");
+    for right in tried {
+        give(place, all.iter().filter(|other| *other != right));
+        let ended = killed_and_finished(place, &kubeconfig);
+        let noticed = outcomes(&ended) != ["bad: fail", "good: pass"] || is_refused(&ended);
+        assert!(noticed, "{right:?} is not needed: {}{}", ended.stdout, ended.stderr);
+    }
+}
 
 /// A kubeconfig that speaks as the ServiceAccount `muster` of the namespace.
 fn as_service_account(place: &Place) -> String {
     place.kubectl(&["create", "serviceaccount", "muster"]);
     let token = place.kubectl(&["create", "token", "muster"]);
-    let config: Value = serde_json::from_str(&kubectl(&["config", "view", "--raw", "-o", "json"])).expect("a kubeconfig");
-    let mut config = config;
-    config["users"] = serde_json::json!([{ "name": "sa", "user": { "token": token.trim() } }]);
-    config["contexts"] =
-        serde_json::json!([{ "name": "sa", "context": { "cluster": config["clusters"][0]["name"], "user": "sa" } }]);
+    let mut config: Value = serde_json::from_str(&kubectl(&["config", "view", "--raw", "-o", "json"])).expect("a kubeconfig");
+    config["users"] = json!([{ "name": "sa", "user": { "token": token.trim() } }]);
+    config["contexts"] = json!([{ "name": "sa", "context": { "cluster": config["clusters"][0]["name"], "user": "sa" } }]);
     config["current-context"] = "sa".into();
     place.write("sa.json", &config.to_string());
     place.path("sa.json").to_string_lossy().into_owned()
 }
 
-/// One case that passes and one that is stopped.
-fn checks() -> String {
-    let stopped = check(&pod("echo hello; sleep 60"), "time_limit: 1s").replacen("name: case", "name: stopped", 1);
-    format!("{}---\n{stopped}", check(&pod("echo hello"), "max_pending_time: 15s"))
+/// The workload under the name that the first case would give it, as another session's: whose it is has to be read.
+fn taken(workload: &str) -> String {
+    let (before, rest) = workload.split_once("metadata: { name: ").expect("a name");
+    let (name, rest) = rest.split_once(" }").expect("its end");
+    let labels = format!("labels: {{ rfm: {IDENTIFIER}, rfm-session: another }}");
+    format!("{before}metadata: {{ name: rfm-{name}-{IDENTIFIER}, {labels} }}{rest}")
 }
 
-fn run(place: &Place, kubeconfig: &str) -> super::place::Ended {
-    let output = place.command(&["-c", "check.yaml", "-r"]).env("KUBECONFIG", kubeconfig).output().expect("muster");
-    place.kubectl(&["delete", "pods,leases", "--all", "--wait=false", "--now"]);
-    place.ended(&output)
-}
-
-/// Verbs that an undisturbed run of a few seconds does not need: an answer to a creation that was lost, a deletion that the
-/// watch does not show. Without a lease a session runs, too; it is for `muster sweep`, which then cannot tell who lives.
-const RARE: [(&str, &str); 6] =
-    [("get", "pods"), ("create", "leases"), ("get", "leases"), ("list", "leases"), ("update", "leases"), ("delete", "leases")];
-
-pub(crate) fn the_printed_role_is_enough_and_each_verb_is_needed() {
-    let place = Place::new();
-    place.write("check.yaml", &checks());
-    let role = place.muster(&["k8s", "role", "--required-only", "-c", "check.yaml", "--service-account", "muster"]);
-    let kubeconfig = as_service_account(&place);
-    place.create(&role.expect(0).stdout);
-    let ended = run(&place, &kubeconfig).expect(1);
-    let outcomes = |ended: &super::place::Ended| -> Vec<String> {
-        let cases = ended.report["cases"].as_array().cloned().unwrap_or_default();
-        let mut words: Vec<_> = cases.iter().map(|case| format!("{} {}", case["name"], case["outcome"]["word"])).collect();
-        words.sort();
-        words
+/// The first launch meets a name that is taken. The harness is killed when a launch was answered and before that is stored, so
+/// that `attach` has to find what is there.
+fn killed_and_finished(place: &Place, kubeconfig: &str) -> Ended {
+    let run = |args: &[&str], crash: bool| {
+        let mut command = place.command(args);
+        command.env("KUBECONFIG", kubeconfig);
+        if crash {
+            command.env("RFM_CRASH_AT", "launched").env("RFM_IDENTIFIERS", IDENTIFIER);
+        }
+        place.ended(&command.output().expect("muster"))
     };
-    let undisturbed = outcomes(&ended);
-    assert_eq!(undisturbed, ["\"case\" \"pass\"", "\"stopped\" \"timeout\""], "{}", ended.stdout);
-    assert!(!ended.stderr.contains("forbidden") && !ended.stdout.contains("forbidden"), "{}{}", ended.stdout, ended.stderr);
+    place.kubectl(&["create", "-f", &place.path("taken.yaml").to_string_lossy()]);
+    let killed = run(&["-c", "check.yaml", "-r"], true);
+    let finished = if killed.code.is_none() { run(&["attach", "latest"], false) } else { killed };
+    // What failed is kept, and so is what a missing right has left.
+    place.kubectl(&["delete", "-f", &place.path("taken.yaml").to_string_lossy(), "--now"]);
+    let kinds = "pods,jobs,jobsets.jobset.x-k8s.io,configmaps,secrets,services";
+    place.kubectl(&["delete", kinds, "-l", "rfm", "--wait=false", "--now"]);
+    finished
+}
 
-    let roles: Value = serde_json::from_str(&place.kubectl(&["get", "roles", "-o", "json"])).expect("JSON");
-    let role = &roles["items"][0];
-    let name = role["metadata"]["name"].as_str().expect("a name");
-    for (at, rule) in role["rules"].as_array().expect("rules").iter().enumerate() {
-        let resource = rule["resources"][0].as_str().expect("a resource");
-        for (number, verb) in rule["verbs"].as_array().expect("verbs").iter().enumerate() {
-            if RARE.contains(&(verb.as_str().unwrap_or_default(), resource)) {
-                continue;
+fn outcomes(ended: &Ended) -> Vec<String> {
+    let cases = ended.report["cases"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut outcomes: Vec<String> =
+        cases.iter().map(|case| format!("{}: {}", text(&case["check"]), text(&case["outcome"]["word"]))).collect();
+    outcomes.sort();
+    outcomes
+}
+
+fn is_refused(ended: &Ended) -> bool {
+    [&ended.stdout, &ended.stderr].iter().any(|said| said.contains("forbidden") || said.contains("the right to"))
+}
+
+/// The rights of the namespace's Role, one by one.
+fn rights(place: &Place) -> BTreeSet<Right> {
+    let role: Value = serde_json::from_str(&place.kubectl(&["get", "role", "muster", "-o", "json"])).expect("JSON");
+    let texts = |rule: &Value, key: &str| -> Vec<String> { serde_json::from_value(rule[key].clone()).expect("a list of texts") };
+    let mut rights = BTreeSet::new();
+    for rule in role["rules"].as_array().expect("rules") {
+        for resource in texts(rule, "resources") {
+            for verb in texts(rule, "verbs") {
+                let group = texts(rule, "apiGroups").remove(0);
+                rights.insert(Right { group, resource: resource.clone(), verb });
             }
-            let pointer = format!("/rules/{at}/verbs/{number}");
-            // A rule must have a verb: another takes its place.
-            let with = |verb: &str| format!("[{{\"op\":\"replace\",\"path\":\"{pointer}\",\"value\":\"{verb}\"}}]");
-            place.kubectl(&["patch", "role", name, "--type=json", "-p", &with("deletecollection")]);
-            let ended = run(&place, &kubeconfig);
-            let said = format!("{}{}", ended.stdout, ended.stderr);
-            let noticed = outcomes(&ended) != undisturbed || said.contains("forbidden") || said.contains("may not");
-            assert!(noticed, "{verb} {resource} is not needed: {said}");
-            place.kubectl(&["patch", "role", name, "--type=json", "-p", &with(verb.as_str().unwrap_or_default())]);
         }
     }
+    rights
+}
+
+fn give<'a>(place: &Place, rights: impl Iterator<Item = &'a Right>) {
+    let rule = |right: &Right| json!({ "apiGroups": [right.group], "resources": [right.resource], "verbs": [right.verb] });
+    let rules: Vec<Value> = rights.map(rule).collect();
+    place.kubectl(&["patch", "role", "muster", "--type=merge", "-p", &json!({ "rules": rules }).to_string()]);
 }

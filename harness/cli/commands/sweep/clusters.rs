@@ -119,12 +119,12 @@ impl Clusters {
         }
     }
 
-    /// Jobs of the database of which the census, which was allowed to see everything there, has seen nothing.
+    /// Jobs of the database of which the census has seen nothing: what it may not list it has asked for by name.
     pub(super) fn has_nothing_of(&self, job: &Job) -> bool {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
         let is_there = |found: &Found| found.job.is_same(job);
-        self.census.notes.is_empty() && !self.census.blind.iter().any(is_blind) && !self.census.found.iter().any(is_there)
+        !self.census.blind.iter().any(is_blind) && !self.census.found.iter().any(is_there)
     }
 }
 

@@ -45,16 +45,13 @@ impl End<'_> {
             }
             leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
         }
-        for object in self.handle.objects.iter().filter(|object| object.uid.is_some() && object.name != workload.name) {
-            if let Err(error) = self.mark(object, json!({})).await {
-                tracing::debug!(%error, "a helper is not marked as kept");
-            }
-        }
         self.keep_files(self.diagnosis()).await;
-        if was_there {
-            leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());
-            leftovers.delete = diagnosis::delete(&self.handle);
+        if !was_there {
+            // What stands beside a workload that is gone helps nobody to look further.
+            return self.delete().await;
         }
+        leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());
+        leftovers.delete = diagnosis::delete(&self.handle);
         Ok(leftovers)
     }
 
@@ -76,7 +73,7 @@ impl End<'_> {
         is_pod && !self.observed.borrow().pods.iter().any(|seen| has_begun(&seen.pod))
     }
 
-    /// Marks an object as kept, and changes what else is asked; `false`: it is gone.
+    /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
     async fn mark(&self, object: &Object, mut patch: Value) -> Result<bool, ApiError> {
         let expires = clock::now().plus(Duration::from_secs(self.handle.keep_seconds));
         let mut metadata = json!({

@@ -166,9 +166,21 @@ async fn what_only_a_silent_node_could_end_is_named_at_once() {
 async fn what_ended_by_itself_is_kept_and_not_stopped_again() {
     let answer = |_: &str| Reply::json(&json!({}));
     let (leftovers, _, patches, _) = ended(handle(Some("u")), Disposition::Stop, Some(pod("Failed")), answer).await;
-    assert_eq!(patches.len(), 2, "the pod and its ConfigMap: {patches:?}");
-    assert!(patches.iter().all(|patch| patch.get("spec").is_none()), "{patches:?}");
+    assert_eq!(patches.len(), 1, "the mark of the workload holds for its ConfigMap: {patches:?}");
+    assert!(patches[0].get("spec").is_none(), "{patches:?}");
     assert!(leftovers.unwrap().items.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_beside_a_workload_that_is_gone_is_deleted() {
+    let answer = |line: &str| match line {
+        line if line.starts_with("DELETE") => gone(),
+        _ => Reply::refusal(404, "NotFound", "pods \"rfm-x\" not found"),
+    };
+    let (leftovers, requests, ..) = ended(handle(Some("u")), Disposition::Stop, Some(pod("Failed")), answer).await;
+    let expected = ["PATCH /api/v1/pods/rfm-x", "DELETE /api/v1/pods/rfm-x", "DELETE /api/v1/configmaps/rfm-c"];
+    assert_eq!(changes(&requests), expected);
+    assert_eq!(leftovers.unwrap(), Leftovers::default());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,10 @@
 //! What a session asks of a server while nothing happens: an hour of it, on the runtime's clock.
 
 use super::*;
-use crate::client::testing::{self, Reply, Requests};
+use crate::{
+    client::testing::{self, Reply, Requests},
+    handle::Resource,
+};
 use futures_util::{StreamExt, future::join_all};
 use muster_core::case::Identifier;
 use serde_json::json;
