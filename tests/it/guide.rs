@@ -77,8 +77,8 @@ fn the_checks_of_the_guide_to_kubernetes_plan_on_the_site_beside_them() {
     let (checks, sites) = (blocks("docs/kubernetes.md", false), blocks("docs/kubernetes.md", true));
     assert_eq!((checks.len(), sites.len()), (1, 1));
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md")).expect("the page");
-    let rules = page.split("```yaml\n").find_map(|block| block.strip_prefix("sched_options:\n")?.split("```").next());
-    let rules = rules.expect("rules of a kind").replace("  k8s_workloads", "      k8s_workloads").replace("\n    ", "\n        ");
+    let options = page.split("```yaml\n").filter_map(|block| block.strip_prefix("sched_options:\n")?.split("```").next());
+    let rules: String = options.flat_map(|block| block.split_inclusive('\n')).flat_map(|line| ["    ", line]).collect();
     let sandbox = Sandbox::with_check(&checks[0]);
     sandbox.write("site.yaml", &format!("{}{rules}", sites[0]));
     let mut command = sandbox.command(&["-C", "site.yaml", "--system", "cluster", "-c", ".", "--dry-run"]);
@@ -86,5 +86,6 @@ fn the_checks_of_the_guide_to_kubernetes_plan_on_the_site_beside_them() {
     let plan = sandbox.ended(&command.output().expect("the binary runs"));
     assert_eq!((plan.code, &*plan.stderr), (Some(0), ""), "{}", plan.stdout);
     assert_eq!(plan.stdout.matches("name: rfm-solve-aaaaaaaa").count(), 2, "{}", plan.stdout);
+    assert_eq!(plan.stdout.matches("allowPrivilegeEscalation: false").count(), 3, "{}", plan.stdout);
     assert!(plan.stdout.contains("namespace bench, 2 pod(s)") && plan.stdout.contains("nvidia.com/gpu: 1"), "{}", plan.stdout);
 }

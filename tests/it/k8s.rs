@@ -106,6 +106,38 @@ sanity: []
 }
 
 #[test]
+fn what_a_site_lays_over_pods_reaches_every_template_and_every_container() {
+    let check = r#"
+name: gang
+valid_systems: ["site:gpu"]
+k8s_config:
+  apiVersion: batch/v1
+  kind: Job
+  metadata: { name: gang }
+  spec:
+    template:
+      spec:
+        restartPolicy: Never
+        initContainers: [{ name: first, image: "rfm.test/busybox:1" }]
+        containers: [{ name: one, image: "rfm.test/busybox:1" }, { name: two, image: "rfm.test/busybox:1" }]
+k8s_patch: { spec: { template: { spec: { hostUsers: true } } } }
+sanity: []
+"#;
+    let patch = "pod_patch:\n        spec:\n          hostUsers: false\n          containers: [{ name: '*', tty: false }]\n          \
+                 initContainers: [{ name: first, stdin: false }]\n";
+    let sandbox = sandbox(check);
+    sandbox.write("site.yaml", &SITE.replace("      policy:", &format!("      {patch}      policy:")));
+    let ended = dry_run(&sandbox, "kubeconfig");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let times = |text: &str| ended.stdout.matches(text).count();
+    assert_eq!([times("tty: false"), times("stdin: false"), times("hostUsers: false")], [2, 1, 1], "{}", ended.stdout);
+    sandbox.write("site.yaml", &SITE.replace("      policy:", "      pod_patch: { securityContext: {} }\n      policy:"));
+    let wrong = dry_run(&sandbox, "kubeconfig");
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("a pod template has `metadata` and `spec`, and no `securityContext`"), "{}", wrong.stderr);
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_named() {
     let sandbox = sandbox(IMAGE);
     let ended =

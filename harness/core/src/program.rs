@@ -327,7 +327,7 @@ pub fn sched_options(
         _ => serde_json::Map::new(),
     };
     if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
-        refuse_policy(own, diagnostics);
+        refuse_site_options(own, diagnostics);
         match yaml::to_value(own) {
             Ok(Value::Object(own)) => lay_over(&mut options, own),
             Ok(_) => {}
@@ -343,11 +343,17 @@ pub fn sched_options(
     Value::Object(options)
 }
 
-/// What a site forbids its checks is not for them to change.
-fn refuse_policy(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
-    if let Some(policy) = own.get("policy") {
-        let message = "`policy` is the site's: a check cannot set it";
-        diagnostics.push(Diagnostic::error(policy.span, message).hint("write it in the partition's `sched_options`"));
+/// What a site forbids its checks, or asks of all their pods, is not for them to change.
+fn refuse_site_options(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
+    let hints = [
+        ("policy", "write it in the partition's `sched_options`"),
+        ("pod_patch", "write it in the partition's `sched_options`; a check changes its own manifest with `k8s_patch`"),
+    ];
+    for (key, hint) in hints {
+        if let Some(option) = own.get(key) {
+            let message = format!("`{key}` is the site's: a check cannot set it");
+            diagnostics.push(Diagnostic::error(option.span, message).hint(hint));
+        }
     }
 }
 

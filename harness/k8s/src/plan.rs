@@ -1,8 +1,9 @@
 //! From a rendered case to the objects as they will be sent. Pure: what it must know of clusters is in [`Contexts`].
 //!
 //! ```text
-//! Workload -read-> documents -k8s_patch-> -named, labelled-> -adapted-> -policy-> Handle
-//!                  Pod made of image         one attempt's own  deadlines, env_vars, restartPolicy
+//! Workload -read-> documents -k8s_patch-> -pod_patch-> -adapted-> -named, labelled-> -policy-> Handle
+//!                  Pod made of image       the site's   deadlines,  one attempt's own
+//!                                                       env_vars, restartPolicy
 //! ```
 //! The workload is a value of its own for each attempt: nothing here writes into the check's manifest.
 
@@ -64,6 +65,11 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
     if let Some(patch) = patch {
         let target = choose::patched(&documents, main, patch)?;
         documents[target].lay_over(patch);
+    }
+    if let Some(patch) = &options.pod_patch {
+        for document in &mut documents {
+            manifest::each_pod(&mut document.value, &mut |pod| manifest::merge_pod(pod, patch));
+        }
     }
     let place = place(&documents, &options, contexts)?;
     let keep = workload.keep_failed.unwrap_or(KEEP);

@@ -7,6 +7,7 @@ mod inside;
 mod lives;
 mod manifest;
 mod place;
+mod restricted;
 mod rights;
 mod troubles;
 
@@ -80,6 +81,8 @@ pub(crate) const TESTS: &[Test] = tests![
     No endings::an_interrupt_at_any_step_leaves_nothing,
     No endings::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
     No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
+    No restricted::a_sites_patch_of_pods_satisfies_the_restricted_level_of_pod_security,
+    No restricted::the_shipped_check_of_a_pod_passes_with_another_image,
     No rights::the_role_of_a_pod_is_enough_and_each_verb_is_needed,
     No rights::the_role_of_a_job_is_enough_and_each_verb_is_needed,
     No rights::the_role_of_a_jobset_is_enough_and_each_verb_is_needed,

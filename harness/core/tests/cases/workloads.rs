@@ -53,9 +53,10 @@ fn maps_of_scheduler_options_merge_and_rules_of_kinds_are_added_to_the_sites() {
 }
 
 #[test]
-fn a_sites_policy_is_not_for_a_check_to_change() {
-    let mistakes = mistakes(&on_k8s("ipu", "image: i\ncommand: [a]\nsched_options: { policy: { max_pods: 9 } }"));
-    assert_eq!(mistakes, ["`policy` is the site's: a check cannot set it"]);
+fn a_sites_policy_and_its_patch_of_pods_are_not_for_a_check_to_change() {
+    let own = "sched_options: { policy: { max_pods: 9 }, pod_patch: { spec: {} } }";
+    let mistakes = mistakes(&on_k8s("ipu", &format!("image: i\ncommand: [a]\n{own}")));
+    assert_eq!(mistakes, ["`policy` is the site's: a check cannot set it", "`pod_patch` is the site's: a check cannot set it"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod references;
 
 pub(crate) use document::{Document, read};
 pub(crate) use names::{Mark, shortened};
-pub(crate) use patch::merge;
+pub(crate) use patch::{merge, merge_pod};
 pub(crate) use pods::{each_pod, pod_count};
 pub use pods::{pod_templates, preflight_pod};
 pub(crate) use references::Renames;

@@ -1,4 +1,4 @@
-//! One value laid over another: `k8s_patch` over a manifest, a user's rules over the shipped ones.
+//! One value laid over another: `k8s_patch` over a manifest, a site's `pod_patch` over a pod, a user's rules over the shipped ones.
 
 use muster_core::Value;
 
@@ -24,6 +24,42 @@ pub(crate) fn merge(base: &mut Value, patch: &Value) {
         }
         (base, patch) => *base = without_nulls(patch),
     }
+}
+
+/// The name of every container, in a patch of pods.
+const EVERY: &str = "*";
+
+/// Lays a patch over one pod or pod template; a container `*` in it stands for each that the pod has.
+pub(crate) fn merge_pod(pod: &mut Value, patch: &Value) {
+    let mut patch = patch.clone();
+    for list in ["containers", "initContainers"] {
+        let place = format!("/spec/{list}");
+        let names: Vec<Value> = pod
+            .pointer(&place)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|item| item.get("name").cloned())
+            .collect();
+        let Some(Value::Array(items)) = patch.pointer_mut(&place) else { continue };
+        let called = |item: &Value, name: &Value| {
+            let mut item = item.clone();
+            item["name"] = name.clone();
+            item
+        };
+        let each = |item: &Value| match name(item) {
+            Some(EVERY) => names.iter().map(|name| called(item, name)).collect(),
+            _ => vec![item.clone()],
+        };
+        let meant: Vec<Value> = items.iter().flat_map(each).collect();
+        // An empty list would replace what is there.
+        if let (true, Some(spec)) = (meant.is_empty(), patch.get_mut("spec").and_then(Value::as_object_mut)) {
+            spec.shift_remove(list);
+        } else {
+            patch["spec"][list] = meant.into();
+        }
+    }
+    merge(pod, &patch);
 }
 
 /// A null that deletes nothing leaves nothing behind either.
@@ -71,6 +107,29 @@ mod tests {
         for (what, mut base, patch, expected) in rows {
             merge(&mut base, &patch);
             assert_eq!(base, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_patch_of_pods_reaches_every_container_that_is_there() {
+        let every = json!({ "spec": { "hostUsers": false, "containers": [{ "name": "*", "tty": false }, { "name": "b", "stdin": true }],
+            "initContainers": [{ "name": "*", "tty": false }] } });
+        let rows = [
+            (
+                "each container, and one more than the others",
+                json!({ "spec": { "containers": [{ "name": "a", "tty": true }, { "name": "b" }], "initContainers": [{ "name": "i" }] } }),
+                json!({ "spec": { "containers": [{ "name": "a", "tty": false }, { "name": "b", "tty": false, "stdin": true }],
+                    "initContainers": [{ "name": "i", "tty": false }], "hostUsers": false } }),
+            ),
+            (
+                "no init container is made up",
+                json!({ "spec": { "containers": [{ "name": "b" }] } }),
+                json!({ "spec": { "containers": [{ "name": "b", "tty": false, "stdin": true }], "hostUsers": false } }),
+            ),
+        ];
+        for (what, mut pod, expected) in rows {
+            merge_pod(&mut pod, &every);
+            assert_eq!(pod, expected, "{what}");
         }
     }
 

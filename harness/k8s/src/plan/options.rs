@@ -19,6 +19,8 @@ pub(super) struct Options {
     /// Rules of kinds, the site's before the check's.
     pub(super) k8s_workloads: Vec<Value>,
     pub(super) policy: Policy,
+    /// What the site lays over every pod.
+    pub(super) pod_patch: Option<Value>,
     /// Of the container that is made from `image`.
     pub(super) resources: Option<Value>,
 }
@@ -36,6 +38,7 @@ impl Options {
             annotations: reader.texts("annotations"),
             k8s_workloads: reader.read("k8s_workloads", "a list of rules, each with a `match`").unwrap_or_default(),
             policy: reader.read("policy", POLICY).unwrap_or_default(),
+            pod_patch: reader.pod_patch(),
             resources: reader.read("resources", "a map"),
         };
         if reader.mistakes.is_empty() { Ok(read) } else { Err(reader.mistakes) }
@@ -54,6 +57,17 @@ impl Reader<'_> {
         let value = self.options.get(key).filter(|value| !value.is_null())?;
         let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint(format!("write {wanted}"));
         serde_json::from_value(value.clone()).map_err(|error| self.mistakes.push(wrong(error))).ok()
+    }
+
+    /// A map of what a pod has at its top.
+    fn pod_patch(&mut self) -> Option<Value> {
+        let map: serde_json::Map<String, Value> =
+            self.read("pod_patch", "a map of `metadata` and `spec`, as in a pod template")?;
+        for key in map.keys().filter(|key| !["metadata", "spec"].contains(&key.as_str())) {
+            let message = format!("`sched_options.pod_patch.{key}`: a pod template has `metadata` and `spec`, and no `{key}`");
+            self.mistakes.push(Diagnostic::general(message).hint("write `pod_patch: { spec: { .. } }`"));
+        }
+        Some(Value::Object(map))
     }
 
     /// A map of texts. A number is taken as the text it shows, as a placeholder leaves one; null takes a key of the site back.
