@@ -110,6 +110,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("shard", or_dash(cli.rounds.shard.map(|shard| shard.to_string()))),
         ("mode", or_dash(cli.rounds.mode.clone())),
         ("restore-session", or_dash(cli.rounds.restore_session.clone())),
+        ("resume", cli.rounds.resume.to_string()),
         ("failed", cli.rounds.failed.to_string()),
         ("quarantine", paths(&cli.rounds.quarantine)),
         ("rehearse", or_dash(cli.rounds.rehearse.as_ref().map(|path| path.display().to_string()))),

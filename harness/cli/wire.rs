@@ -5,7 +5,7 @@ use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
 };
-use muster_runner::{fake::FakeScheduler, local::LocalScheduler};
+use muster_runner::{fake::FakeScheduler, heartbeat, local::LocalScheduler};
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -63,7 +63,7 @@ impl Wired {
             // It says where it has looked.
             contexts.place(None, None)?;
         }
-        let kubernetes = Arc::new(Kubernetes::new(contexts));
+        let kubernetes = Arc::new(Kubernetes::new(contexts).with_pulse(heartbeat::pulse()));
         self.kubernetes = Some(Arc::clone(&kubernetes));
         Ok(kubernetes)
     }
@@ -84,7 +84,18 @@ pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
 /// # Errors
 /// The first partition that cannot be served.
 pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> Result<Wired, WireError> {
-    let mut wired = Wired::default();
+    schedulers_with(None, partitions)
+}
+
+/// The same with connections that hold Leases already.
+///
+/// # Errors
+/// As [`schedulers`].
+pub fn schedulers_with(
+    kubernetes: Option<Arc<Kubernetes>>,
+    partitions: impl Iterator<Item = (String, SchedulerKind)>,
+) -> Result<Wired, WireError> {
+    let mut wired = Wired { kubernetes, ..Wired::default() };
     let mut local: Option<Arc<dyn Scheduler>> = None;
     for (partition, kind) in partitions {
         if wired.schedulers.contains_key(&partition) {

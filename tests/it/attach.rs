@@ -1,7 +1,7 @@
 //! A harness that is killed at any step of a case's life, and another that goes on.
 
 use crate::{
-    common::STEPS,
+    common::{STEPS, eventually},
     sandbox::{Ended, Sandbox},
 };
 use serde_json::Value;
@@ -51,4 +51,42 @@ fn a_session_that_has_ended_is_not_attached() {
     let ended = sandbox.muster(&["attach"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
     assert!(ended.stderr.contains("no session in") && ended.stderr.contains("was interrupted"), "{}", ended.stderr);
+}
+
+/// A case that lasts until a file is there, of a harness that was killed while it ran.
+fn left_running() -> Sandbox {
+    let check = "name: long\nvalid_systems: ['*']\nexecutable: 'touch \"$HOME/began\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.1; done; echo hello'\nsanity: [{ found: hello }]\n";
+    let sandbox = Sandbox::with_check(check);
+    let mut child = sandbox.command(&["-c", "check.yaml", "-r"]).env("HOME", sandbox.path("")).spawn().expect("the binary runs");
+    let began = std::time::Duration::from_secs(30);
+    eventually("a running case", began, || sandbox.path("began").exists());
+    // What is not waited for is committed soon.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    child.kill().expect("kill -9");
+    child.wait().expect("its end");
+    sandbox
+}
+
+#[test]
+fn what_sweep_has_removed_is_not_the_jobs_fault() {
+    let sandbox = left_running();
+    let swept = sandbox.muster(&["sweep"]);
+    assert!(swept.stdout.contains("1 job(s) of dead sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
+    let (ended, report) = attach(&sandbox);
+    let case = &report["cases"][0];
+    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!((&case["outcome"]["word"], &case["outcome"]["detail"]), (&"disrupted".into(), &"deleted".into()), "{case}");
+    assert_eq!(case["cause"], "removed by muster sweep");
+}
+
+#[test]
+fn what_a_case_took_counts_from_its_start_whoever_finishes_it() {
+    let sandbox = left_running();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    sandbox.write("go", "");
+    let (ended, report) = attach(&sandbox);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let seconds = report["cases"][0]["times"]["total_s"].as_f64().expect("a time");
+    assert!(seconds >= 2.0, "{}", report["cases"][0]);
+    assert!(report["cases"][0]["times"]["launched"].is_string(), "{}", report["cases"][0]);
 }

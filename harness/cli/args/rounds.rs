@@ -44,6 +44,9 @@ pub struct Rounds {
     /// Go on from an earlier session: what has a result keeps it, the report is of the whole [default: the newest session]
     #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest", help_heading = "Rounds")]
     pub restore_session: Option<String>,
+    /// Finish the newest session of the same cases if it was cut short in the last 12 hours, else begin one; then sweep
+    #[arg(long, help_heading = "Rounds")]
+    pub resume: bool,
     /// With --restore-session: run only what was not well there
     #[arg(long, help_heading = "Rounds")]
     pub failed: bool,
@@ -109,6 +112,9 @@ pub enum RoundsError {
     /// Copies would be other cases than those of the earlier session.
     #[error("--restore-session goes on with an earlier session's cases: leave {0} out")]
     NotRestored(&'static str),
+    /// It would be another session than the one that was cut short.
+    #[error("--resume finishes a session that was cut short, or begins the same: leave {0} out")]
+    NotResumed(&'static str),
 }
 
 impl Rounds {
@@ -122,6 +128,16 @@ impl Rounds {
         let mut said = said.iter().filter(|(_, is_said)| *is_said).map(|(flag, _)| *flag);
         if let (Some(one), Some(other)) = (said.next(), said.next()) {
             return Err(RoundsError::Both(one, other));
+        }
+        let others = [
+            ("--restore-session", self.restore_session.is_some()),
+            ("--failed", self.failed),
+            ("--reruns", self.reruns > 0),
+            ("--duration", self.duration.is_some()),
+            ("--rehearse", self.rehearse.is_some()),
+        ];
+        if let Some((flag, _)) = others.iter().find(|(_, is_said)| self.resume && *is_said) {
+            return Err(RoundsError::NotResumed(flag));
         }
         if self.failed && self.restore_session.is_none() {
             return Err(RoundsError::NothingFailed);

@@ -1,6 +1,7 @@
 //! `muster attach`: goes on with a session whose harness is gone, and finishes it.
 //!
 //! ```text
+//! owner dead -> Leases and row taken over, by compare-and-swap
 //! store: session, results, what was begun --+--> what runs is followed, what may have been launched is launched anew
 //! its command line, read again -> selection -+--> what never had its turn is run
 //! all over -> one report of the whole session, each case once
@@ -11,8 +12,8 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        results::{self, alive},
-        run,
+        life, results, run,
+        takeover::{Dead, Taken},
         unmasked::unmasked,
     },
     modes, quarantine,
@@ -22,93 +23,117 @@ use crate::{
     wire,
 };
 use anyhow::{Context, bail};
-use muster_core::{adjust::Adjustments, case::CaseName, result::CaseResult, test_case::TestCase, workload::Limits};
+use muster_core::{adjust::Adjustments, case::CaseName, result::Session, test_case::TestCase, workload::Limits};
 use muster_runner::{
+    local::owner,
     runtime,
     turn::{self, Begun, Turn, Work},
 };
 use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState};
 use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
-
-/// What the store knows of a session.
-struct Past {
-    row: SessionRow,
-    results: Vec<CaseResult>,
-    begun: Vec<JobRow>,
-}
+use tokio::runtime::Runtime;
 
 /// Takes a session over and finishes it. The exit code is that of the whole session.
 pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
-    let database = Places::of(cli).database;
-    let past = runtime.block_on(past(&database, session))?;
-    let id = past.row.session.id.clone();
-    match past.row.state {
-        SessionState::Interrupted => {}
+    let reader = runtime.block_on(Reader::open(Places::of(cli).database))?;
+    let row = runtime.block_on(named(&reader, session))?;
+    let id = &row.session.id;
+    match row.state {
+        SessionState::Interrupted | SessionState::Unknown => {}
         SessionState::Ended => bail!("session {id} has ended: `muster results show {id}` shows it"),
-        SessionState::Running => {
-            let owner = &past.row.owner;
-            bail!("session {id} is still running, as process {} on {}: end that first, or wait", owner.pid, owner.host);
-        }
+        SessionState::Running => return Err(life::still_runs(&row)),
     }
-    let database = std::path::absolute(&database).unwrap_or(database);
-    let mut parsed = as_it_was_called(&past, &database)?;
-    parsed.cli.reports.lay_under(&cli.reports);
-    parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
-    let (policy, adjustments) = (parsed.cli.rounds.policy()?, Arc::new(run::adjustments(&parsed.cli)?));
-    let mut selection = selection::select(&parsed.cli, Depth::Every, terminal.live)?;
-    settings::use_file_mode(&parsed.cli, Some(&selection.system));
-    terminal.diagnostics(&selection.diagnostics, &selection.sources);
-    let quarantine = quarantine::list(&parsed.cli.rounds.quarantine, &selection, past.row.session.started)?;
-    let cases = if selection.has_errors() {
-        terminal.note("the check files have mistakes by now: only what was begun is finished");
-        Vec::new()
-    } else {
-        run::lined_up(&parsed.cli, std::mem::take(&mut selection.cases), &id, &runtime)?
-    };
-    let partitions = past.begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
-    let wired = wire::schedulers(partitions.chain(run::partitions(&cases, &adjustments)))?;
+    let left = Left::of(cli, row)?;
+    let dead = runtime.block_on(Dead::certain(&left.parsed.cli, &reader, &left.row, terminal))?;
+    let dead = dead.ok_or_else(|| life::still_runs(&left.row))?;
+    left.finish(dead, &runtime, terminal)
+}
+
+/// A session that somebody has left unfinished.
+pub(super) struct Left {
+    row: SessionRow,
+    /// Its flags. This process is in its folder.
+    parsed: Parsed,
+}
+
+impl Left {
+    /// From here on the working folder is that of the session.
+    pub(super) fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
+        let database = Places::of(cli).database;
+        let database = std::path::absolute(&database).unwrap_or(database);
+        let mut parsed = as_it_was_called(&row.session, &database)?;
+        parsed.cli.reports.lay_under(&cli.reports);
+        parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
+        Ok(Self { row, parsed })
+    }
+
+    /// Takes it over and finishes it.
+    pub(super) fn finish(self, dead: Dead, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
+        let Self { row, parsed } = self;
+        let cli = &parsed.cli;
+        let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(run::adjustments(cli)?));
+        let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
+        settings::use_file_mode(cli, Some(&selection.system));
+        terminal.diagnostics(&selection.diagnostics, &selection.sources);
+        let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, row.session.started)?;
+        let cases = if selection.has_errors() {
+            terminal.note("the check files have mistakes by now: only what was begun is finished");
+            Vec::new()
+        } else {
+            run::lined_up(cli, std::mem::take(&mut selection.cases), &row.session.id, runtime)?
+        };
+        let places = Places::of(cli);
+        let store = course::store(cli, &places, runtime, terminal)?;
+        let taken = runtime.block_on(async {
+            let reader = Reader::open(&places.database).await?;
+            dead.take_over(&reader, store, &row).await
+        })?;
+        terminal.note(&summary(&row.session, &taken, &cases));
+        let Taken { store, kubernetes, results, begun } = taken;
+        let partitions = begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
+        let wired = wire::schedulers_with(kubernetes, partitions.chain(run::partitions(&cases, &adjustments)))?;
+        let at_once = begun.len();
+        let course = Course {
+            session: Session { ended: None, interrupted: false, ..row.session },
+            taken: Some(store),
+            before: results.into_iter().map(Arc::new).collect(),
+            begun: begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments)).collect(),
+            cases,
+            policy,
+            quarantine,
+            adjustments,
+            wired,
+        };
+        course::course(cli, runtime, course, terminal)
+    }
+}
+
+/// How many cases have ended, are taken up, and are run now.
+fn summary(session: &Session, past: &Taken, cases: &[TestCase]) -> String {
     let known: BTreeSet<&CaseName> = past.results.iter().map(|result| &result.name).collect();
     let ended = known.len();
     let known: BTreeSet<&CaseName> = known.into_iter().chain(past.begun.iter().map(|row| &row.name)).collect();
-    terminal.note(&format!(
-        "session {id}: {ended} of {} case(s) have ended, {} begun are taken up, {} are begun now",
-        past.row.session.num_cases,
+    format!(
+        "session {}: {ended} of {} case(s) have ended, {} begun are taken up, {} are begun now",
+        session.id,
+        session.num_cases,
         past.begun.len(),
         cases.iter().filter(|case| !known.contains(&*case.name)).count()
-    ));
-    let at_once = past.begun.len();
-    let course = Course {
-        session: past.row.session,
-        heir_of: Some(past.row.owner),
-        before: past.results.into_iter().map(Arc::new).collect(),
-        begun: past.begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments)).collect(),
-        cases,
-        policy,
-        quarantine,
-        adjustments,
-        wired,
-    };
-    course::course(&parsed.cli, &runtime, course, terminal)
+    )
 }
 
-async fn past(database: &Path, session: &str) -> anyhow::Result<Past> {
-    let reader = Reader::open(database).await?;
-    let row = match session {
-        "latest" => {
-            let interrupted = |row: &SessionRow| row.state == SessionState::Interrupted;
-            let found = reader.sessions(100, &alive).await?.into_iter().find(interrupted);
-            found.with_context(|| format!("no session in {} was interrupted", reader.path().display()))?
-        }
-        prefix => results::named(&reader, prefix).await?,
-    };
-    let (results, begun) = (reader.results(&row.session.id).await?, reader.unfinished(&row.session.id).await?);
-    Ok(Past { row, results, begun })
+async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
+    if session != "latest" {
+        return results::named(reader, session).await;
+    }
+    let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
+    let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
+    found.with_context(|| format!("no session in {} was interrupted", reader.path().display()))
 }
 
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
-fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
-    let session = &past.row.session;
+fn as_it_was_called(session: &Session, database: &Path) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
     let command = unmasked(&session.command, &|name| env::var(name).ok())
@@ -123,7 +148,7 @@ fn as_it_was_called(past: &Past, database: &Path) -> anyhow::Result<Parsed> {
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
 fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>) -> Turn {
-    let JobRow { name, about, attempt, job, state, rules, limits, .. } = row;
+    let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
     let case = cases.iter().find(|case| *case.name == name);
     let launched = state != JobState::Intent && !wire::dies_with_the_harness(job.scheduler);
@@ -136,7 +161,7 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
         name: Arc::new(name),
         about: Arc::new(move || about.clone()),
         work: Work::Begun {
-            begun: Box::new(Begun { job, rules, limits, launched }),
+            begun: Box::new(Begun { job, rules, limits, launched, begun, launched_at, swept }),
             render: case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))),
         },
     }

@@ -39,7 +39,7 @@ use muster_runner::{
     trials::{self, Submitted},
     turn::Turn,
 };
-use muster_store::{Owner, Store, StoreError};
+use muster_store::{Store, StoreError};
 use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
@@ -56,8 +56,8 @@ use tokio::{
 pub(super) struct Course {
     /// Who began it, where, and how.
     pub(super) session: Session,
-    /// The dead process that held it.
-    pub(super) heir_of: Option<Owner>,
+    /// The database in which it was taken over from a process that is gone; `None`: it begins now.
+    pub(super) taken: Option<Store>,
     /// Results that are there already, of this session or restored from another.
     pub(super) before: Vec<Arc<CaseResult>>,
     /// Attempts that were begun already.
@@ -114,7 +114,12 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         .context("no place for running cases: choose another with --prefix, --stage or --output")?
         .keeping_stages(cli.rounds.keep_stage_files);
     let file = ReportFiles::prepare(cli, &places, &course.session)?;
-    let store = if course.is_rehearsal() { None } else { Some(store(cli, &places, runtime, terminal)?) };
+    let is_new = course.taken.is_none();
+    let store = match &course.taken {
+        Some(store) => Some(store.clone()),
+        None if course.is_rehearsal() => None,
+        None => Some(store(cli, &places, runtime, terminal)?),
+    };
     let header = progress::Header {
         session: &course.session,
         num_checks: course.num_checks(),
@@ -131,12 +136,12 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         .planned(course.ahead().into_iter().chain(&anew));
     view.header(&header);
 
-    let Course { session, heir_of, before, begun, cases, policy, quarantine, adjustments, wired } = course;
+    let Course { session, taken: _, before, begun, cases, policy, quarantine, adjustments, wired } = course;
     let (events, receiver) = mpsc::unbounded_channel();
     let config = EngineConfig {
         session,
         places: folders,
-        lease: store.map(|store| Lease { store, owner: owner::this_owner(), heir_of }),
+        lease: store.map(|store| Lease { store, owner: owner::this_owner(), is_new }),
         schedulers: wired.schedulers.clone(),
         events,
         policy: match cli.run.exec_policy {
@@ -155,7 +160,8 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
     code
 }
 
-fn store(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Store> {
+/// Opens the database for writing, and says what there is to know of it.
+pub(super) fn store(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Store> {
     let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
     for note in settings::note_on_database(cli).iter().map(String::as_str).chain(store.notes().iter().map(AsRef::as_ref)) {
         terminal.note(&format!("note: {note}"));
@@ -181,14 +187,14 @@ fn conduct(
     terminal: Terminal,
     watch: impl FnOnce() -> JoinHandle<()>,
 ) -> anyhow::Result<(Session, Vec<Arc<CaseResult>>)> {
-    let (begun, store) = (config.session.clone(), config.lease.as_ref().map(|lease| lease.store.clone()));
-    let is_new = config.lease.as_ref().is_some_and(|lease| lease.heir_of.is_none());
+    let (begun, lease) = (config.session.clone(), config.lease.clone());
     let _guard = runtime.enter();
     let signals = Signals::listen().context("listen to signals")?;
     let engine = runtime.block_on(Engine::begin(config))?;
-    if let Some(store) = store.as_ref().filter(|_| is_new) {
+    if let Some(Lease { store, is_new: true, .. }) = &lease {
         runtime.block_on(restore::adopt(store, &begun, &work.before))?;
     }
+    let heart = lease.clone().map(|lease| runtime.spawn(leave::when_taken(lease, begun.id.clone(), terminal)));
     let supervised = engine.clone();
     let supervisor = runtime.spawn(async move {
         signals.supervise(supervised.clone()).await;
@@ -205,9 +211,15 @@ fn conduct(
         panic::resume_unwind(panic);
     }
     let ended = runtime.block_on(async {
+        if let Some(Lease { store, owner, .. }) = &lease {
+            heart.iter().for_each(tokio::task::JoinHandle::abort);
+            if let Err(StoreError::Taken { .. }) = store.beat(&begun.id, owner).await {
+                leave::taken(&begun.id, terminal);
+            }
+        }
         let session = engine.end().await?;
         leave::name_what_is_kept(&mut results, engine.kept().await);
-        if let Some(store) = store {
+        if let Some(Lease { store, .. }) = lease {
             store.close().await?;
         }
         Ok::<_, StoreError>(session)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Ends them, and says whose they were.
 pub async fn end(session: &SessionId, cases: &[Arc<CaseResult>], terminal: Terminal) {
     let own = session.clone();
-    let Ok(found) = tokio::task::spawn_blocking(move || sweep::find(&[], |other| *other != own)).await else { return };
+    let Ok(found) = tokio::task::spawn_blocking(move || sweep::find([], |other| *other != own)).await else { return };
     if found.is_empty() {
         return;
     }

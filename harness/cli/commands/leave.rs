@@ -4,8 +4,15 @@ use crate::{
     terminal::{NoEcho, Terminal},
     view,
 };
-use muster_core::{pipeline::EXIT_INTERRUPTED, result::CaseResult};
-use muster_runner::engine::Engine;
+use muster_core::{
+    case::SessionId,
+    pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
+    result::CaseResult,
+};
+use muster_runner::{
+    engine::{Engine, Lease},
+    heartbeat,
+};
 use std::sync::Arc;
 
 /// Puts the results that say what is kept in the place of those that did not know it yet.
@@ -16,6 +23,20 @@ pub(super) fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseR
             *result = Arc::new(kept);
         }
     }
+}
+
+/// Ends the process if another one takes its session over: two that run the same cases would measure each other.
+pub(super) async fn when_taken(lease: Lease, session: SessionId, terminal: Terminal) {
+    heartbeat::until_taken(lease.store, session.clone(), lease.owner, heartbeat::pulse()).await;
+    taken(&session, terminal);
+}
+
+/// Another process has taken the session over: what runs is that one's.
+pub(super) fn taken(session: &SessionId, terminal: Terminal) -> ! {
+    view::take_down();
+    terminal.note(&format!("error: session {session} was taken over by another process, which goes on with it: this one leaves"));
+    NoEcho::end();
+    std::process::exit(EXIT_LOST.into());
 }
 
 /// The second signal: says what may be left and ends the process.

@@ -13,14 +13,17 @@ pub mod dry_run;
 pub mod k8s;
 pub mod kernel;
 mod leave;
+mod life;
 pub mod list;
 pub mod man;
 pub mod pipeline;
 pub mod report;
 mod restore;
 pub mod results;
+mod resume;
 pub mod run;
 pub mod sweep;
+mod takeover;
 pub mod tests;
 mod unmasked;
 

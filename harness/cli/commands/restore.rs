@@ -4,12 +4,15 @@
 
 use crate::{
     args::Cli,
-    commands::{anew::Known, results},
+    commands::{
+        anew::Known,
+        life::{self, Lives},
+        results,
+    },
     settings::Places,
     terminal::Terminal,
     wire,
 };
-use anyhow::bail;
 use muster_core::{
     case::CaseName,
     error::chain,
@@ -35,13 +38,11 @@ pub(super) fn restore(
     runtime: &Runtime,
     terminal: Terminal,
 ) -> anyhow::Result<Vec<CaseResult>> {
-    let database = Places::of(cli).database;
     let selected: Vec<&CaseName> = cases.iter().map(|case| &*case.name).collect();
     let mut taken: BTreeMap<CaseName, CaseResult> = BTreeMap::new();
     let mut again = None;
     for named in named.split(',') {
-        let Restored { again: runs, results } =
-            runtime.block_on(one(&database, named, &selected, cli.rounds.failed, terminal))?;
+        let Restored { again: runs, results } = runtime.block_on(one(cli, named, &selected, terminal))?;
         for result in results {
             taken.insert(result.name.clone(), result);
         }
@@ -60,19 +61,20 @@ pub(super) fn restore(
     Ok(taken.into_values().collect())
 }
 
-async fn one(database: &Path, named: &str, selected: &[&CaseName], failed: bool, terminal: Terminal) -> anyhow::Result<Restored> {
-    let reader = Reader::open(database).await?;
+async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal) -> anyhow::Result<Restored> {
+    let database = Places::of(cli).database;
+    let reader = Reader::open(&database).await?;
     let row = results::named(&reader, named).await?;
     let id = &row.session.id;
-    if row.state == SessionState::Running {
-        let owner = &row.owner;
-        bail!("session {id} is still running, as process {} on {}: end that first, or wait", owner.pid, owner.host);
-    }
-    if row.state == SessionState::Interrupted {
-        end_what_runs(&reader, database, id, terminal).await?;
+    if row.state != SessionState::Ended {
+        let left = reader.unfinished(id).await?;
+        let kubernetes = life::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
+        let lives = Lives { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
+        lives.of_the_dead(&row).await.ok_or_else(|| life::still_runs(&row))?;
+        end_what_runs(&reader, &database, id, terminal).await?;
     }
     let results = reader.results(id).await?;
-    Ok(rounds::restore(selected, &row.session, &results, failed))
+    Ok(rounds::restore(selected, &row.session, &results, cli.rounds.failed))
 }
 
 /// Ends the jobs of a session whose process is gone.

@@ -1,21 +1,33 @@
 //! `muster results list|show`: sessions of the past, from the store.
 
-use crate::{args::Cli, commands::runtime, report_files::ReportFiles, settings::Places, terminal::Terminal};
+use crate::{
+    args::Cli,
+    commands::{
+        life::{self, Lives},
+        runtime,
+    },
+    report_files::ReportFiles,
+    settings::Places,
+    terminal::Terminal,
+};
 use anyhow::Context;
+use muster_core::scheduler::Job;
 use muster_report::{
     Results, json,
     results::{self, ListedSession, State},
     statistics,
 };
 use muster_runner::{clock, local::owner};
-use muster_store::{Owner, Reader, SessionRow, SessionState};
+use muster_store::{Reader, SessionRow, SessionState};
 
 /// Lists sessions.
 pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
     let sessions = runtime()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let mut sessions = Vec::new();
-        for row in reader.sessions(limit, &alive).await? {
+        let mut rows = reader.sessions(limit, &owner::is_alive).await?;
+        settle(cli, &reader, &mut rows, terminal).await?;
+        for row in rows {
             let results = reader.results(&row.session.id).await?;
             sessions.push((row, results));
         }
@@ -37,7 +49,8 @@ pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
 pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases) = runtime()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
-        let row = named(&reader, session).await?;
+        let mut row = named(&reader, session).await?;
+        settle(cli, &reader, std::slice::from_mut(&mut row), terminal).await?;
         let cases = reader.results(&row.session.id).await?;
         anyhow::Ok((row, cases))
     })?;
@@ -62,15 +75,22 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
 /// The session that a command names: the newest, or the one whose id begins so.
 pub(super) async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
     if session != "latest" {
-        return Ok(reader.session(session, &alive).await?);
+        return Ok(reader.session(session, &owner::is_alive).await?);
     }
-    let newest = reader.sessions(1, &alive).await?.pop();
+    let newest = reader.sessions(1, &owner::is_alive).await?.pop();
     newest.with_context(|| format!("no session is stored in {}", reader.path().display()))
 }
 
-/// Whether a session's owner lives. One on another machine cannot be asked: it is taken for alive.
-pub fn alive(lease: &Owner) -> bool {
-    owner::is_alive(lease).unwrap_or(true)
+/// Finds out by the clusters of a session whether it lives, where its process cannot be seen from here. Nothing is waited for.
+async fn settle(cli: &Cli, reader: &Reader, rows: &mut [SessionRow], terminal: Terminal) -> anyhow::Result<()> {
+    if rows.iter().all(|row| row.state != SessionState::Unknown) {
+        return Ok(());
+    }
+    let open = reader.open_jobs().await?;
+    let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
+    let kubernetes = life::clusters_that_answer(cli, &jobs);
+    Lives { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal }.settle(rows).await;
+    Ok(())
 }
 
 fn state(row: &SessionRow) -> State {
@@ -78,5 +98,6 @@ fn state(row: &SessionRow) -> State {
         SessionState::Ended => State::Ended,
         SessionState::Running => State::Running,
         SessionState::Interrupted => State::Interrupted,
+        SessionState::Unknown => State::Unknown,
     }
 }

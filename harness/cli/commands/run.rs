@@ -8,7 +8,7 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        distribute, k8s, list, restore,
+        distribute, k8s, list, restore, resume,
     },
     quarantine, rehearse,
     selection::{self, Depth, Selection},
@@ -19,9 +19,9 @@ use crate::{
 use anyhow::Context;
 use muster_core::{
     adjust::Adjustments,
-    case::{CaseName, SessionId},
+    case::{self, CaseName, SessionId},
     order::Order,
-    pipeline::EXIT_USAGE,
+    pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
     result::Session,
     rounds::Policy,
     site::SchedulerKind,
@@ -39,14 +39,23 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
     selected(parsed, selection, command_line, terminal)
 }
 
-/// Runs what is selected already.
-pub(super) fn selected(
-    parsed: &Parsed,
+/// Runs what is selected already; with `--resume` sweeps then, unless a signal wants the process to end.
+pub(super) fn selected(parsed: &Parsed, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
+    let runtime = runtime::build().context("start the runtime")?;
+    let code = within(&runtime, &parsed.cli, selection, command_line, terminal)?;
+    if parsed.cli.rounds.resume && code != EXIT_INTERRUPTED && code != EXIT_USAGE {
+        resume::sweep_after(&parsed.cli, &runtime, terminal);
+    }
+    Ok(code)
+}
+
+fn within(
+    runtime: &Runtime,
+    cli: &Cli,
     mut selection: Selection,
     command_line: &[String],
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
-    let cli = &parsed.cli;
     let policy = cli.rounds.policy()?;
     let adjustments = Arc::new(adjustments(cli)?);
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
@@ -66,19 +75,24 @@ pub(super) fn selected(
     settings::use_file_mode(cli, Some(&selection.system));
     let mut session = session(cli, policy, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
-    let runtime = runtime::build().context("start the runtime")?;
-    let mut cases = lined_up(cli, std::mem::take(&mut selection.cases), &session.id, &runtime)?;
+    let mut cases = lined_up(cli, std::mem::take(&mut selection.cases), &session.id, runtime)?;
+    session.selection = case::selection(cases.iter().map(|case| &*case.name));
     if cases.is_empty() {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
     }
+    if cli.rounds.resume
+        && let Some(code) = resume::resume(cli, &session, runtime, terminal)?
+    {
+        return Ok(code);
+    }
     let before = match &cli.rounds.restore_session {
-        Some(named) => restore::restore(cli, named, &mut cases, &runtime, terminal)?,
+        Some(named) => restore::restore(cli, named, &mut cases, runtime, terminal)?,
         None => Vec::new(),
     };
     session.num_cases = u32::try_from(cases.len() + before.len()).unwrap_or(u32::MAX);
     let course = Course {
         session,
-        heir_of: None,
+        taken: None,
         before: before.into_iter().map(Arc::new).collect(),
         begun: Vec::new(),
         wired: wire::schedulers(partitions(&cases, &adjustments).into_iter())?,
@@ -87,7 +101,7 @@ pub(super) fn selected(
         quarantine,
         adjustments,
     };
-    course::course(cli, &runtime, course, terminal)
+    course::course(cli, runtime, course, terminal)
 }
 
 /// What the command line changes of every case.
@@ -160,6 +174,7 @@ fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Str
         interrupted: false,
         counting: policy.counting(),
         extras: cli.rounds.session_extras.clone(),
+        selection: String::new(),
     })
 }
 

@@ -4,57 +4,141 @@ mod clusters;
 
 use crate::{
     args::{Cli, SweepArgs},
-    commands::{results::alive, runtime},
+    commands::{
+        life::{Lives, Patience},
+        runtime,
+    },
     settings::Places,
     terminal::Terminal,
 };
 use clusters::{Clusters, Ended};
-use muster_core::{case::SessionId, error::chain, scheduler::Job, site::SchedulerKind};
+use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
 use muster_k8s::census::Found;
-use muster_runner::{
-    clock,
-    local::sweep::{self, Swept},
+use muster_runner::local::{
+    owner,
+    sweep::{self, Swept},
 };
-use muster_store::{OpenJob, Reader, SessionState, Store};
-use std::{collections::BTreeMap, fmt::Write, path::Path};
+use muster_store::{OpenJob, Reader, SessionState, Store, StoreError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 /// Ends what is left, or only says what that is.
 pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let swept = runtime()?.block_on(swept(cli, args, &BTreeSet::new(), terminal))?;
+    terminal.print(&swept.text);
+    Ok(u8::from(!swept.is_all))
+}
+
+/// What became of it.
+pub(super) struct Outcome {
+    /// For people.
+    pub(super) text: String,
+    /// Everything was looked at, and nothing is left that should have gone.
+    is_all: bool,
+}
+
+/// The same within a runtime, without the sessions that somebody else is going to finish.
+pub(super) async fn swept(
+    cli: &Cli,
+    args: &SweepArgs,
+    spared: &BTreeSet<SessionId>,
+    terminal: Terminal,
+) -> anyhow::Result<Outcome> {
     let database = Places::of(cli).database;
-    runtime()?.block_on(async {
-        let open = if database.exists() { Reader::open(&database).await?.open_jobs().await? } else { Vec::new() };
-        let mut lives: BTreeMap<SessionId, bool> =
-            open.iter().map(|open| (open.job.session.clone(), alive(&open.owner))).collect();
-        let jobs: Vec<Job> = open.iter().map(|open| open.job.clone()).collect();
-        let mut found = sweep::find(&jobs, |session| lives.get(session).copied().unwrap_or(false));
-        let clusters = clusters::look(cli, &jobs).await?;
-        let on_clusters = clusters.iter().flat_map(|clusters| &clusters.census.found).map(|found| &found.job.session);
-        for session in found.iter().map(|found| &found.session).chain(on_clusters) {
-            if !lives.contains_key(session)
-                && let Some(life) = life(&database, session).await
-            {
-                lives.insert(session.clone(), life);
-            }
-        }
-        found.retain(|found| lives.get(&found.session) == Some(&false));
-        let doomed = clusters.as_ref().map(|clusters| clusters.doomed(&lives, args.kept, clock::now())).unwrap_or_default();
-        let mut text = String::new();
-        let blind = told_of_clusters(clusters.as_ref(), &mut text);
-        if args.dry_run {
-            would_end(&found, &doomed, &mut text);
-            terminal.print(&text);
-            return Ok(u8::from(blind));
-        }
-        let swept = sweep::end(found).await;
-        let ended = match &clusters {
-            Some(clusters) => clusters.end(doomed, &lives).await,
-            None => Vec::new(),
+    let reader = if database.exists() { Some(Reader::open(&database).await?) } else { None };
+    let open = match &reader {
+        Some(reader) => reader.open_jobs().await?,
+        None => Vec::new(),
+    };
+    let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
+    let mut found = sweep::find(jobs.iter().copied(), |_| false);
+    let clusters = clusters::look(cli, &jobs).await?;
+    let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
+    let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
+    let sessions = sessions.filter(|session| !spared.contains(session)).collect();
+    let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Patience::Undated, terminal).await?;
+    found.retain(|found| lives.get(&found.session) == Some(&Life::Dead));
+    let doomed = clusters.as_ref().map(|clusters| clusters.doomed(&lives, args.kept)).unwrap_or_default();
+    let mut text = String::new();
+    let blind = told_of_clusters(clusters.as_ref(), &mut text);
+    if args.dry_run {
+        would_end(&found, &doomed, &mut text);
+        return Ok(Outcome { text, is_all: !blind });
+    }
+    let store = if open.is_empty() { None } else { Some(Store::open(&database).await?) };
+    if let Some(store) = &store {
+        announce(store, &open, &found, &doomed).await?;
+    }
+    let swept = sweep::end(found).await;
+    let ended = match &clusters {
+        Some(clusters) => clusters.end(doomed, &lives).await,
+        None => Vec::new(),
+    };
+    let left = told_of_ends(&swept, &ended, &mut text);
+    if let Some(store) = store {
+        let jobs: Vec<&Job> = jobs.into_iter().filter(|job| !spared.contains(&job.session)).collect();
+        let lives = with_rest(&jobs, lives, reader.as_ref(), clusters.as_ref(), terminal).await?;
+        forget(&store, &jobs, &lives, &swept, clusters.as_ref(), &ended);
+        store.close().await?;
+    }
+    Ok(Outcome { text, is_all: left == 0 && !blind })
+}
+
+/// The lives of all sessions of some jobs, without waiting for the rest.
+async fn with_rest(
+    jobs: &[&Job],
+    mut lives: BTreeMap<SessionId, Life>,
+    reader: Option<&Reader>,
+    clusters: Option<&Clusters>,
+    terminal: Terminal,
+) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+    let rest = jobs.iter().map(|job| &job.session).filter(|session| !lives.contains_key(session)).collect();
+    lives.extend(self::lives(&rest, reader, clusters, Patience::Now, terminal).await?);
+    Ok(lives)
+}
+
+/// Whether sessions live.
+async fn lives(
+    sessions: &BTreeSet<&SessionId>,
+    reader: Option<&Reader>,
+    clusters: Option<&Clusters>,
+    patience: Patience,
+    terminal: Terminal,
+) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+    let (mut lives, mut open) = (BTreeMap::new(), Vec::new());
+    for &session in sessions {
+        let held = match reader {
+            Some(reader) => match reader.session(&session.0, &owner::is_alive).await {
+                Ok(row) if row.state == SessionState::Ended => {
+                    lives.insert(session.clone(), Life::Dead);
+                    continue;
+                }
+                Ok(row) => Some(row.held),
+                // It may be another user's, or another database's.
+                Err(StoreError::NoSession { .. }) => None,
+                Err(error) => return Err(error.into()),
+            },
+            None => None,
         };
-        let left = told_of_ends(&swept, &ended, &mut text);
-        forget(&database, &open, &lives, &swept, clusters.as_ref(), &ended).await?;
-        terminal.print(&text);
-        Ok(u8::from(left > 0 || blind))
-    })
+        open.push((session.clone(), held));
+    }
+    let kubernetes = clusters.map(Clusters::kubernetes);
+    let findings = Lives { reader, kubernetes, terminal }.of(open, patience).await;
+    lives.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
+    Ok(lives)
+}
+
+/// Writes down what is about to be removed before it has ended: how it ends then is not the job's doing.
+async fn announce(store: &Store, open: &[OpenJob], found: &[sweep::Found], doomed: &[Found]) -> anyhow::Result<()> {
+    for OpenJob { job, .. } in open {
+        let is_found = found.iter().any(|found| is_of(found, job)) && !sweep::has_ended(job);
+        if is_found || doomed.iter().any(|found| found.job.is_same(job)) {
+            store.swept(job).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What could not be looked at; whether that hides anything.
@@ -98,14 +182,6 @@ fn told_of_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
     left
 }
 
-/// Whether a session without open jobs lives: it may be over, and something of it be left. `None`: this database never heard of
-/// it. It may be another user's, or another database's.
-async fn life(database: &Path, session: &SessionId) -> Option<bool> {
-    let reader = Reader::open(database).await.ok()?;
-    let row = reader.session(&session.0, &alive).await.ok()?;
-    Some(row.state == SessionState::Running)
-}
-
 fn described(found: &sweep::Found) -> String {
     let case = found.case.as_deref().unwrap_or("a job that no database knows");
     let pids: Vec<String> = found.processes.iter().map(|process| process.pid.to_string()).collect();
@@ -123,30 +199,23 @@ fn is_of(found: &sweep::Found, job: &Job) -> bool {
 }
 
 /// Writes down of which jobs nothing is left.
-async fn forget(
-    database: &Path,
-    open: &[OpenJob],
-    lives: &BTreeMap<SessionId, bool>,
+fn forget(
+    store: &Store,
+    jobs: &[&Job],
+    lives: &BTreeMap<SessionId, Life>,
     swept: &[Swept],
     clusters: Option<&Clusters>,
     ended: &[Ended],
-) -> anyhow::Result<()> {
+) {
     let is_left = |job: &Job| swept.iter().any(|swept| is_of(&swept.found, job) && !swept.left.is_empty());
-    let is_dead = |job: &Job| lives.get(&job.session) == Some(&false);
+    let is_dead = |job: &Job| lives.get(&job.session) == Some(&Life::Dead);
     let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
     let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {
-        SchedulerKind::Local | SchedulerKind::Fake => is_dead(job) && !is_left(job),
+        SchedulerKind::Local => is_dead(job) && !is_left(job) && sweep::is_seen(job),
+        SchedulerKind::Fake => is_dead(job),
         kind if kind.is_kubernetes() => was_deleted(job) || is_absent(job),
         _ => false,
     };
-    let gone: Vec<&Job> = open.iter().map(|open| &open.job).filter(|job| is_gone(job)).collect();
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let store = Store::open(database).await?;
-    for job in gone {
-        store.cleaned(job);
-    }
-    Ok(store.close().await?)
+    jobs.iter().filter(|job| is_gone(job)).for_each(|job| store.cleaned(job));
 }

@@ -138,6 +138,12 @@ impl fmt::Display for CaseName {
     }
 }
 
+/// A digest of a set of cases by their names, whatever their order: sessions of the same selection have the same.
+pub fn selection<'a>(names: impl IntoIterator<Item = &'a CaseName>) -> String {
+    let names: Vec<String> = names.into_iter().map(ToString::to_string).collect();
+    CaseHash::of("", names.iter().map(|name| (name.as_str(), ""))).hex(32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +155,25 @@ mod tests {
         assert_eq!(one, other);
         assert_ne!(one, CaseHash::of("nbody", [("a", "1"), ("b", "3")]));
         assert!(one.long().starts_with(&one.short()));
+    }
+
+    #[test]
+    fn a_selection_is_a_set_of_names() {
+        let name = |display: &str, hidden: &str| CaseName {
+            display: display.into(),
+            check: display.into(),
+            hash: String::new(),
+            system: "s".into(),
+            partition: "p".into(),
+            environ: "e".into(),
+            hidden: hidden.into(),
+        };
+        let (one, two, copy) = (name("a", ""), name("b", ""), name("b", "%.repeat_no=1"));
+        assert_eq!(selection([&one, &two]), selection([&two, &one]));
+        assert_eq!(selection([&one]).len(), 32);
+        let all = [selection([]), selection([&one]), selection([&one, &two]), selection([&one, &copy])];
+        let different: std::collections::BTreeSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:?}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod graph;
 pub mod judge;
 mod kept;
 pub mod lint;
+pub mod liveness;
 pub mod load;
 pub mod modules;
 pub mod needs;

@@ -85,6 +85,8 @@ pub fn cleanup_after(outcome: &Outcome) -> Disposition {
 pub const EXIT_USAGE: u8 = 2;
 /// The exit code after any interrupt.
 pub const EXIT_INTERRUPTED: u8 = 130;
+/// The exit code of a session in which a case was not let run, and of a process that has lost its session to another.
+pub const EXIT_LOST: u8 = 3;
 
 /// The exit code of a session: 130 after an interrupt, else 1 if a case judged badly, else 3 if one was not let run,
 /// else 0.

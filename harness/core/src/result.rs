@@ -338,4 +338,7 @@ pub struct Session {
     pub counting: Counting,
     /// `--session-extras`, in order.
     pub extras: Vec<(String, String)>,
+    /// Which cases were selected, see [`crate::case::selection`]; empty: an older muster did not write that down.
+    #[serde(default)]
+    pub selection: String,
 }

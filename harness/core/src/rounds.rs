@@ -14,6 +14,7 @@ use crate::{
     case::CaseName,
     pipeline,
     result::{CaseResult, Counting, Fault, OnDisruption, Outcome, Session},
+    time::Timestamp,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -218,6 +219,22 @@ pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], f
     };
     let results = kept.map(taken_over).collect();
     Restored { again, results }
+}
+
+/// A session that was cut short is finished within this time; after it, what it measured is old.
+const RESUMED_WITHIN: Duration = Duration::from_hours(12);
+
+/// Whether a session that is about to begin would do the work of a past one again: the same cases of the same system, on the same
+/// night.
+pub fn is_same_work(past: &Session, now: &Session) -> bool {
+    let is_same = past.system == now.system && past.selection == now.selection;
+    is_same && now.counting == Counting::Last && may_be_resumed(past, now.started)
+}
+
+/// Whether a session that was cut short may still be finished by another one of the same cases.
+pub fn may_be_resumed(past: &Session, now: Timestamp) -> bool {
+    let is_recent = now.since(past.started) <= RESUMED_WITHIN;
+    !past.selection.is_empty() && past.counting == Counting::Last && is_recent
 }
 
 /// The attempts that count, sorted by case and attempt.

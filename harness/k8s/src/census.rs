@@ -3,7 +3,7 @@
 //! ```text
 //! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
 //!     without those that others have made of ours -by labels rfm, rfm-session-> Found: a Job that `cleanup` understands
-//! Leases of the place -> the sessions' lives
+//! Leases of the place -> when the sessions last showed that they live
 //! ```
 //! What may not be listed is asked for by name where its name is known, with a note. Not decided here: what is swept. A session without a Lease may be one that was
 //! not allowed to have any.
@@ -19,7 +19,7 @@ use crate::{
         SESSION_LABEL, parse_named,
     },
     kind::Kinds,
-    lease,
+    lease::{self, LeaseSeen},
 };
 use muster_core::{
     Value,
@@ -52,8 +52,10 @@ pub struct Census {
     pub notes: Vec<String>,
     /// Places that could not be looked at, and why.
     pub blind: Vec<(ClusterPlace, SchedulerError)>,
-    /// Sessions with a Lease, by place: whether it is alive.
-    pub sessions: BTreeMap<(ClusterPlace, SessionId), bool>,
+    /// Sessions with a Lease, by place.
+    pub sessions: BTreeMap<(ClusterPlace, SessionId), LeaseSeen>,
+    /// What time it is in the places that say so.
+    pub now: BTreeMap<ClusterPlace, Timestamp>,
 }
 
 /// What is left of one attempt of a case.
@@ -63,8 +65,6 @@ pub struct Found {
     pub job: Job,
     /// Where.
     pub place: ClusterPlace,
-    /// The Lease of its session: alive, expired; `None`: there is none.
-    pub lease: Option<bool>,
     /// Stopped and kept to be looked at, until then.
     pub kept: Option<Kept>,
 }
@@ -89,7 +89,7 @@ impl Census {
     /// Looks at one place.
     pub(crate) async fn take(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
         let place = cluster.place();
-        let sessions = lease::sessions(cluster).await?;
+        let (sessions, now) = lease::sessions(cluster).await?;
         let selector = match &scope.session {
             Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
             None => LABEL.to_owned(),
@@ -116,9 +116,10 @@ impl Census {
         }
         self.notes.extend(note(place, &hidden));
         for (mark, objects) in jobs {
-            self.found.push(found(place, mark, objects, &sessions));
+            self.found.push(found(place, mark, objects));
         }
-        self.sessions.extend(sessions.into_iter().map(|(session, lives)| ((place.clone(), session), lives)));
+        self.sessions.extend(sessions.into_iter().map(|(session, lease)| ((place.clone(), session), lease)));
+        self.now.extend(now.map(|now| (place.clone(), now)));
         Ok(())
     }
 
@@ -200,7 +201,7 @@ fn ours(resource: &Resource, item: Value) -> Option<(Mark, Object)> {
 }
 
 /// A job as `cleanup` understands it.
-fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>, sessions: &BTreeMap<SessionId, bool>) -> Found {
+fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>) -> Found {
     let (session, identifier) = mark;
     let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
     objects.sort_by_key(|object| !is_helper(object));
@@ -214,15 +215,9 @@ fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>, sessions: &
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
     let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
     let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
-    let lease = sessions.get(&session).copied();
     let handle = Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0 };
     let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
-    Found {
-        job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() },
-        place: place.clone(),
-        lease,
-        kept,
-    }
+    Found { job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() }, place: place.clone(), kept }
 }
 
 impl Found {
@@ -299,10 +294,9 @@ mod tests {
         let mut anothers = json!({"metadata": {"name": "rfm-y-abcdefgh", "uid": "3", "labels": labels}});
         anothers["metadata"]["labels"]["rfm-session"] = json!("s2");
         assert_ne!(ours(&configs, anothers).unwrap().0, mark, "another session drew the same letters");
-        let sessions = BTreeMap::from([(SessionId("s1".into()), false)]);
-        let found = found(&place, mark, vec![job, config], &sessions);
+        let found = found(&place, mark, vec![job, config]);
         let handle = Handle::of(&found.job).unwrap();
-        assert_eq!((handle.workload().map(|object| object.name.as_str()), found.lease), (Some("rfm-x-abcdefgh"), Some(false)));
+        assert_eq!(handle.workload().map(|object| object.name.as_str()), Some("rfm-x-abcdefgh"));
         insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");
         let day = |text: &str| clock::parse(text).unwrap();
         let kept = found.kept.unwrap();

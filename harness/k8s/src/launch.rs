@@ -303,7 +303,7 @@ mod tests {
             line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
             line => answer(line),
         });
-        (Tenancy::new(cluster, &SessionId("s".into())), requests)
+        (Tenancy::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), requests)
     }
 
     fn there(label: &str, session: &str) -> Reply {

@@ -21,7 +21,7 @@ mod gate;
 pub mod handle;
 pub mod kind;
 mod launch;
-mod lease;
+pub mod lease;
 pub mod logs;
 pub mod manifest;
 pub mod nodes;

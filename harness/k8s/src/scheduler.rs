@@ -7,7 +7,9 @@ use crate::{
     contexts::Contexts,
     end,
     handle::{ClusterPlace, Handle, Object},
-    launch, lease, logs,
+    launch,
+    lease::{self, LeaseSeen},
+    logs,
     manifest::pod_templates,
     observed::{Observed, Seen, Verdict},
     plan,
@@ -21,6 +23,7 @@ use muster_core::{
     case::SessionId,
     diagnostic::Diagnostic,
     error::{Class, SchedulerError},
+    liveness::Pulse,
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
     workload::Workload,
@@ -44,6 +47,7 @@ type Cell<T> = Arc<OnceCell<Arc<T>>>;
 pub struct Kubernetes {
     contexts: Contexts,
     patience: Patience,
+    pulse: Pulse,
     /// Where to look for what carries our label, and for kinds that are not in the table.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
@@ -56,6 +60,7 @@ impl Kubernetes {
         Self {
             contexts,
             patience: Patience::default(),
+            pulse: Pulse::default(),
             scope: Mutex::default(),
             clusters: Mutex::default(),
             tenancies: Mutex::default(),
@@ -84,6 +89,12 @@ impl Kubernetes {
     #[must_use]
     pub fn with_patience(self, patience: Patience) -> Self {
         Self { patience, ..self }
+    }
+
+    /// With another rhythm of the signs of life.
+    #[must_use]
+    pub fn with_pulse(self, pulse: Pulse) -> Self {
+        Self { pulse, ..self }
     }
 
     /// What was sent to all clusters so far.
@@ -130,6 +141,33 @@ impl Kubernetes {
         census
     }
 
+    /// The places that `list` and `census` look at.
+    pub fn places(&self) -> BTreeSet<ClusterPlace> {
+        self.scope().0.clone()
+    }
+
+    /// The Lease of a session; `None`: there is none, or it may not be read.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub async fn lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<Option<LeaseSeen>, SchedulerError> {
+        lease::look(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
+    }
+
+    /// Takes the Lease of a session over, as it was seen when its holder was found dead, and holds it until `close`; `None`: there was
+    /// none. `false`: somebody else was faster, or the holder lives.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub async fn take_over(
+        &self,
+        place: &ClusterPlace,
+        session: &SessionId,
+        seen: Option<&LeaseSeen>,
+    ) -> Result<bool, SchedulerError> {
+        self.tenancy(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
+    }
+
     /// Removes the Lease of a session that is dead and of which nothing is left.
     pub async fn bury(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
         lease::bury(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
@@ -147,7 +185,7 @@ impl Kubernetes {
             let mut tenancies = self.tenancies.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(tenancies.entry((place.clone(), session.clone())).or_default())
         };
-        let open = || async { Ok(Arc::new(Tenancy::new(self.cluster(place).await?, session))) };
+        let open = || async { Ok(Arc::new(Tenancy::new(self.cluster(place).await?, session, self.pulse))) };
         cell.get_or_try_init(open).await.map(Arc::clone)
     }
 

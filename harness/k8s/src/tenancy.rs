@@ -15,6 +15,7 @@ use crate::{
 use muster_core::{
     Value,
     case::{Identifier, SessionId},
+    liveness::Pulse,
     scheduler::Job,
 };
 use std::{
@@ -57,10 +58,10 @@ pub(crate) enum Quotas {
 }
 
 impl Tenancy {
-    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId) -> Self {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
         Self {
             watch: Watch::new(Arc::clone(&cluster), session.clone()),
-            lease: Lease::new(Arc::clone(&cluster), session),
+            lease: Lease::new(Arc::clone(&cluster), session, pulse),
             cluster,
             queue: Mutex::default(),
             gates: Mutex::default(),

@@ -24,6 +24,8 @@ pub enum State {
     Running,
     /// Its process died without ending it.
     Interrupted,
+    /// It has not ended, and its process cannot be seen from here.
+    Unknown,
 }
 
 impl State {
@@ -33,6 +35,7 @@ impl State {
             Self::Ended => "ended",
             Self::Running => "running",
             Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -97,6 +100,7 @@ fn state_tone(word: &str) -> Tone {
     match word {
         "ended" => Tone::Plain,
         "running" => Tone::Good,
+        "unknown" => Tone::Odd,
         _ => Tone::Bad,
     }
 }

@@ -40,6 +40,7 @@ fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: Vec::new(),
+        selection: String::new(),
     }
 }
 

@@ -73,8 +73,8 @@ pub struct Lease {
     pub store: Store,
     /// This process.
     pub owner: Owner,
-    /// The dead process that held it before; `None`: the session begins now.
-    pub heir_of: Option<Owner>,
+    /// The session begins now: it was not taken over.
+    pub is_new: bool,
 }
 
 /// `--exec-policy`
@@ -128,16 +128,14 @@ struct Lane {
 }
 
 impl Engine {
-    /// Begins a session without cases, or takes one over, and writes that down. Must be called within a tokio runtime.
+    /// Begins a session without cases, or goes on with one that was taken over. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
         let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine } = config;
-        match &lease {
-            Some(Lease { store, owner, heir_of: None }) => store.begin(&session, owner).await?,
-            Some(Lease { store, owner, heir_of: Some(dead) }) => store.take_over(&session.id, dead, owner).await?,
-            None => {}
+        if let Some(Lease { store, owner, is_new: true }) = &lease {
+            store.begin(&session, owner).await?;
         }
         let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events));
         let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod event;
 pub mod fake;
 mod flight;
+pub mod heartbeat;
 pub mod identifier;
 mod journal;
 mod judging;

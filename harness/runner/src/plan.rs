@@ -121,9 +121,9 @@ impl Plan {
     /// From here on a crash leaves a row, never an unknown pod.
     async fn store(&self, context: &Context, record: &Record, about: &About, replaces: Option<&Identifier>) -> Result<(), End> {
         let Some(store) = &context.store else { return Ok(()) };
-        let (session, name, attempt) = (&context.session.id, &*record.name, record.attempt);
+        let (session, name, attempt, begun) = (&context.session.id, &*record.name, record.attempt, record.times.begun);
         let Self { job, rules, limits, .. } = self;
-        let intent = Intent { session, name, about, attempt, job, rules, limits, replaces };
+        let intent = Intent { session, name, about, attempt, job, rules, limits, begun, replaces };
         store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
     }
 }

@@ -4,6 +4,7 @@
 //! for its own session, and a failure of it is told and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
 
 use crate::{
+    clock,
     context::Context,
     event::Event,
     order::Release,
@@ -135,7 +136,7 @@ async fn intended(context: &Context, result: &CaseResult, job: &Job, workload: &
     let Some(store) = &context.store else { return Ok(()) };
     let CaseResult { name, about, attempt, .. } = result;
     let (session, limits, rules) = (&context.session.id, &workload.limits, &Rules::default());
-    let intent = Intent { session, name, about, attempt: *attempt, job, rules, limits, replaces: None };
+    let intent = Intent { session, name, about, attempt: *attempt, job, rules, limits, begun: clock::now(), replaces: None };
     store.intent(&intent).await.map_err(|error| format!("store the plan: {}", chain(&error)))
 }
 

@@ -28,7 +28,7 @@ use muster_core::{
     error::chain,
     pipeline::cleanup_after,
     result::{CaseResult, Outcome, Phase},
-    scheduler::{Disposition, Ending, Job, JobStatus, Scheduler},
+    scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Scheduler},
     script::LOG_FILE,
     shell,
 };
@@ -47,6 +47,8 @@ enum Stands {
     OnTheGround,
     /// A process that is gone has launched it.
     InTheAir,
+    /// The same, and `muster sweep` has removed it.
+    Swept,
     /// And had put its log together, with how it ended.
     Landed(Box<(Spool, Ending)>),
 }
@@ -111,12 +113,17 @@ async fn take_up(
     (begun, render): (Begun, Option<Render>),
     record: &mut Record,
 ) -> Result<Ready, End> {
-    let Begun { job, rules, limits, launched } = begun;
+    let Begun { job, rules, limits, launched, begun, launched_at, swept } = begun;
+    // What it took counts from its start, not from where this process has come in.
+    record.times.begun = begun.unwrap_or(record.times.begun);
     let render = render.filter(|_| !launched);
     let plan = Plan { folder, job: Arc::new(job), rules: Arc::new(rules), limits, render };
     plan.told(record);
     let job = Arc::clone(&plan.job);
-    context.emit(Event::Begun { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: clock::now() });
+    context.emit(Event::Begun { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: record.times.begun });
+    if launched {
+        record.times.launched = launched_at;
+    }
     if !launched {
         remove_lost(context, scheduler, Arc::clone(&job), record).await;
     }
@@ -129,7 +136,8 @@ async fn take_up(
             }
             let attempt = Attempt { case: &name, folder: &folder, number, identifier: &job.identifier };
             let whole = context.places.take_up(&job.stage, attempt)?;
-            Ok(whole.map_or(Stands::InTheAir, |whole| Stands::Landed(Box::new(whole))))
+            let unfinished = if swept { Stands::Swept } else { Stands::InTheAir };
+            Ok(whole.map_or(unfinished, |whole| Stands::Landed(Box::new(whole))))
         }
     };
     let taken = spawn_blocking(work).await.map_err(|_| End::infra(Phase::Plan, "taking the stage folder over panicked"))?;
@@ -188,6 +196,10 @@ async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record:
             }
         }
         Stands::InTheAir => flight.already_launched(),
+        Stands::Swept => {
+            flight.already_launched();
+            return removed_by_sweep(flight.run(record).await);
+        }
         Stands::Landed(whole) => {
             flight.already_launched();
             let (spool, ending) = *whole;
@@ -196,6 +208,15 @@ async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record:
         }
     }
     flight.run(record).await
+}
+
+/// However it looks now: nothing of it ended by itself, and its exit status is that of a signal that `muster sweep` has sent.
+fn removed_by_sweep(over: Over) -> Over {
+    let end = End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, "removed by muster sweep");
+    match over {
+        Over::Ended(_, spool) | Over::Stopped(_, spool) => Over::Stopped(end, spool),
+        Over::Nothing(_) => Over::Nothing(end),
+    }
 }
 
 /// Says how to look at what is in the stage folder, and how to be rid of it.

@@ -11,6 +11,7 @@ use muster_core::{
     scheduler::Job,
     site::SchedulerKind,
     test_case::{LaunchFacts, Rendered, TestCase},
+    time::Timestamp,
     workload::Limits,
 };
 use std::{fmt, sync::Arc};
@@ -67,6 +68,12 @@ pub struct Begun {
     pub limits: Limits,
     /// It is known to have been launched.
     pub launched: bool,
+    /// When its attempt began; `None`: an older muster did not write that down.
+    pub begun: Option<Timestamp>,
+    /// When it was launched, if that is known.
+    pub launched_at: Option<Timestamp>,
+    /// `muster sweep` has removed it.
+    pub swept: bool,
 }
 
 impl Turn {

@@ -5,7 +5,7 @@ use crate::{
     StoreError, bind, connect, decode,
     error::SqlError,
     message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
-    schema::{INSERT_SESSION, Statements, TAKE_OVER_SESSION},
+    schema::{BEAT, INSERT_SESSION, REOPEN, Statements, TAKE_OVER_SESSION},
 };
 use muster_core::{case::SessionId, perf::Measurement, time::Timestamp};
 use sqlx::{Row, SqliteConnection};
@@ -101,6 +101,7 @@ impl Writer {
         let written = async {
             let begun = insert_sessions(&mut self.connection, messages).await?;
             let taken = take_over_sessions(&mut self.connection, messages).await?;
+            beat(&mut self.connection, messages).await?;
             let last = Ids::last(&mut self.connection, messages).await?;
             let rows = Rows::sort(messages, &self.sessions, last);
             rows.write(&mut self.connection, &self.statements).await?;
@@ -167,12 +168,24 @@ async fn take_over_sessions(
         let Message::TakeOver(entry) = message else { continue };
         let row = bind::take_over(sqlx::query(TAKE_OVER_SESSION), entry).fetch_one(&mut *connection).await?;
         let number: i64 = row.try_get("number")?;
+        for statement in REOPEN {
+            sqlx::query(statement).bind(number).execute(&mut *connection).await?;
+        }
         let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
         let case = |row| Ok((Text::from(decode::name(row)?.to_string()), row.try_get("id")?));
         let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
         taken.push((Arc::clone(&entry.session), SessionCases { number, cases }));
     }
     Ok(taken)
+}
+
+/// Says that the owners of sessions live.
+async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
+    for message in messages {
+        let Message::Beat(entry) = message else { continue };
+        bind::beat(sqlx::query(BEAT), entry).fetch_one(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// The highest ids given out. Nobody else gives out any while this transaction holds the write lock.
@@ -198,12 +211,13 @@ impl Ids {
 struct Rows<'m> {
     cases: Vec<(i64, i64, &'m CaseEntry)>,
     intents: Vec<(i64, i64, &'m IntentEntry)>,
-    launched: Vec<(&'m JobKey, &'m Text)>,
+    launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
     marks: Vec<(&'m JobKey, &'m Text)>,
     attempts: Vec<(i64, i64, &'m AttemptEntry)>,
     measurements: Vec<(i64, i64, &'m Measurement)>,
     ended: Vec<&'m JobKey>,
     cleaned: Vec<&'m JobKey>,
+    swept: Vec<&'m JobKey>,
     ends: Vec<(&'m Text, Timestamp, bool)>,
     /// The ids of cases that no earlier transaction wrote.
     new_cases: HashMap<(Text, Text), i64>,
@@ -219,7 +233,7 @@ impl<'m> Rows<'m> {
                         rows.intents.push((session, case, entry));
                     }
                 }
-                Message::Launched(key, job) => rows.launched.push((key, job)),
+                Message::Launched(key, job, at) => rows.launched.push((key, job, *at)),
                 Message::Marks(key, marks) => rows.marks.push((key, marks)),
                 Message::Finished(entry) => {
                     if let Some((_, case)) = rows.case(&entry.session, &entry.case, sessions, &mut last) {
@@ -230,8 +244,9 @@ impl<'m> Rows<'m> {
                     }
                 }
                 Message::Cleaned(key) => rows.cleaned.push(key),
+                Message::Swept(key) => rows.swept.push(key),
                 Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
-                Message::Begin(_) | Message::TakeOver(_) | Message::Close => {}
+                Message::Begin(_) | Message::TakeOver(_) | Message::Beat(_) | Message::Close => {}
             }
         }
         rows.drop_outdated();
@@ -242,12 +257,12 @@ impl<'m> Rows<'m> {
     fn drop_outdated(&mut self) {
         let cleaned: HashSet<_> = self.cleaned.iter().copied().collect();
         let ended: HashSet<_> = self.ended.iter().copied().collect();
-        self.launched.retain(|(key, _)| !cleaned.contains(key));
+        self.launched.retain(|(key, ..)| !cleaned.contains(key));
         self.marks.retain(|(key, _)| !cleaned.contains(key) && !ended.contains(key));
         self.ended.retain(|key| !cleaned.contains(key));
         // An update from a list in which a job stands twice would take either.
-        keep_last(&mut self.launched);
-        keep_last(&mut self.marks);
+        keep_last(&mut self.launched, |(key, ..)| key);
+        keep_last(&mut self.marks, |(key, _)| key);
     }
 
     /// The numbers of a case's session and of itself.
@@ -272,11 +287,13 @@ impl<'m> Rows<'m> {
             let delete = sqlx::query("DELETE FROM job WHERE session = $1 AND identifier = $2");
             delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
         }
-        statements.launched.execute(connection, &self.launched, bind::job_text).await?;
+        statements.launched.execute(connection, &self.launched, bind::launched).await?;
         statements.marks.execute(connection, &self.marks, bind::job_text).await?;
         statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
         statements.measurement.execute(connection, &self.measurements, bind::measurement).await?;
         statements.ended.execute(connection, &self.ended, |statement, key| bind::job(statement, key)).await?;
+        // What is removed soon is marked before its state says so.
+        statements.swept.execute(connection, &self.swept, |statement, key| bind::job(statement, key)).await?;
         statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind::job(statement, key)).await?;
         for (session, ended, interrupted) in &self.ends {
             let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
@@ -287,10 +304,10 @@ impl<'m> Rows<'m> {
     }
 }
 
-fn keep_last(rows: &mut Vec<(&JobKey, &Text)>) {
+fn keep_last<'m, T>(rows: &mut Vec<T>, key: impl Fn(&T) -> &'m JobKey) {
     let mut seen = HashSet::new();
     rows.reverse();
-    rows.retain(|(key, _)| seen.insert(*key));
+    rows.retain(|row| seen.insert(key(row)));
 }
 
 #[cfg(test)]
@@ -310,8 +327,8 @@ mod tests {
 
     fn intent(identifier: &str, display: &str) -> Message {
         let [stage, plan, rules, limits] = ["", "{}", "{}", "{}"].map(Into::into);
-        let entry =
-            IntentEntry { key: key(identifier), case: case(display), attempt: 1, stage, plan, rules, limits, replaces: None };
+        let (key, case, begun) = (key(identifier), case(display), Timestamp(1));
+        let entry = IntentEntry { key, case, attempt: 1, stage, plan, rules, limits, begun, replaces: None };
         Message::Intent(Box::new(entry))
     }
 
@@ -372,7 +389,7 @@ mod tests {
 
     #[test]
     fn what_is_over_in_the_same_transaction_is_written_as_over() {
-        let launched = |identifier| Message::Launched(key(identifier), "{}".into());
+        let launched = |identifier| Message::Launched(key(identifier), "{}".into(), Timestamp(2));
         let marks = |identifier| Message::Marks(key(identifier), "[]".into());
         let messages = [
             launched("runs"),
@@ -386,13 +403,10 @@ mod tests {
             finished("gone", "old"),
         ];
         let rows = sorted(&messages);
-        let of = |texts: &[(&JobKey, &Text)]| {
-            let mut names: Vec<_> = texts.iter().map(|(key, _)| key.identifier.to_string()).collect();
-            names.sort_unstable();
-            names
-        };
-        assert_eq!(of(&rows.launched), ["kept", "runs"]);
-        assert_eq!(of(&rows.marks), ["runs"]);
+        let mut launched: Vec<_> = rows.launched.iter().map(|(key, ..)| &*key.identifier).collect();
+        launched.sort_unstable();
+        assert_eq!(launched, ["kept", "runs"]);
+        assert_eq!(rows.marks.iter().map(|(key, _)| &*key.identifier).collect::<Vec<_>>(), ["runs"]);
         assert_eq!(names(&rows.ended), ["kept"]);
         assert_eq!(names(&rows.cleaned), ["gone"]);
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Owner,
-    message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, SessionEntry, TakeOver, Text},
+    message::{AttemptEntry, Beat, CaseEntry, IntentEntry, JobKey, SessionEntry, TakeOver, Text},
     schema::Statement,
 };
 use muster_core::{
@@ -26,12 +26,18 @@ pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
         .bind(session.num_cases)
         .bind(i64::from(session.interrupted))
         .bind(session.counting.as_str())
-        .bind(Arc::clone(extras));
+        .bind(Arc::clone(extras))
+        .bind(session.selection.clone());
     owner(statement, holder)
 }
 
 pub(crate) fn take_over(statement: Statement, entry: &TakeOver) -> Statement {
-    owner(owner(statement.bind(Arc::clone(&entry.session)), &entry.from), &entry.to)
+    let from = statement.bind(Arc::clone(&entry.session)).bind(entry.from.heartbeat);
+    owner(owner(from, &entry.from.owner), &entry.to)
+}
+
+pub(crate) fn beat(statement: Statement, entry: &Beat) -> Statement {
+    owner(statement.bind(Arc::clone(&entry.session)), &entry.owner)
 }
 
 fn owner(statement: Statement, owner: &Owner) -> Statement {
@@ -40,6 +46,7 @@ fn owner(statement: Statement, owner: &Owner) -> Statement {
         .bind(owner.pid)
         .bind(i64::try_from(owner.start_time).unwrap_or(i64::MAX))
         .bind(owner.boot_id.clone())
+        .bind(owner.pid_namespace.clone())
 }
 
 pub(crate) fn case(statement: Statement, (id, session, entry): &(i64, i64, &CaseEntry)) -> Statement {
@@ -68,6 +75,7 @@ pub(crate) fn intent(statement: Statement, (session, case, entry): &(i64, i64, &
         .bind(Arc::clone(&entry.plan))
         .bind(Arc::clone(&entry.rules))
         .bind(Arc::clone(&entry.limits))
+        .bind(entry.begun.0)
 }
 
 pub(crate) fn job(statement: Statement, key: &JobKey) -> Statement {
@@ -76,6 +84,10 @@ pub(crate) fn job(statement: Statement, key: &JobKey) -> Statement {
 
 pub(crate) fn job_text(statement: Statement, (key, text): &(&JobKey, &Text)) -> Statement {
     job(statement, key).bind(Arc::clone(text))
+}
+
+pub(crate) fn launched(statement: Statement, (key, text, at): &(&JobKey, &Text, Timestamp)) -> Statement {
+    job_text(statement, &(*key, *text)).bind(at.0)
 }
 
 pub(crate) fn attempt(statement: Statement, (id, case, entry): &(i64, i64, &AttemptEntry)) -> Statement {

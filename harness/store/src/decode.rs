@@ -1,6 +1,6 @@
 //! Rows back into the types of core: the inverse of `message` and `bind`.
 
-use crate::{JobRow, JobState, OpenJob, Owner, message::Detail};
+use crate::{Held, JobRow, JobState, OpenJob, Owner, message::Detail};
 use muster_core::{
     Value,
     case::{CaseName, Identifier, SessionId},
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use sqlx::{Error, Row, sqlite::SqliteRow};
 
 /// A session with its number and its owner.
-pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Owner), Error> {
+pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Held), Error> {
     let session = Session {
         id: SessionId(row.try_get("id")?),
         started: Timestamp(row.try_get("started")?),
@@ -28,8 +28,9 @@ pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Owner), Error> {
         interrupted: row.try_get("interrupted")?,
         counting: word(row, "counting")?,
         extras: json(row, "extras")?,
+        selection: row.try_get("selection")?,
     };
-    Ok((row.try_get("number")?, session, owner(row)?))
+    Ok((row.try_get("number")?, session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
 }
 
 fn owner(row: &SqliteRow) -> Result<Owner, Error> {
@@ -38,6 +39,7 @@ fn owner(row: &SqliteRow) -> Result<Owner, Error> {
         pid: row.try_get("owner_pid")?,
         start_time: u64::try_from(row.try_get::<i64, _>("owner_start_time")?).unwrap_or(0),
         boot_id: row.try_get("owner_boot_id")?,
+        pid_namespace: row.try_get("owner_pid_namespace")?,
     })
 }
 
@@ -111,12 +113,15 @@ pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
         },
         rules: json(row, "rules")?,
         limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
+        begun: time(row, "begun")?,
+        launched_at: time(row, "launched_at")?,
+        swept: row.try_get("swept")?,
     })
 }
 
 /// A job of any session.
 pub(crate) fn open_job(row: &SqliteRow) -> Result<OpenJob, Error> {
-    Ok(OpenJob { job: launched_or_planned(row)?, owner: owner(row)?, state: state(row)?, finished: time(row, "finished")? })
+    Ok(OpenJob { job: launched_or_planned(row)?, state: state(row)?, finished: time(row, "finished")? })
 }
 
 fn launched_or_planned(row: &SqliteRow) -> Result<Job, Error> {

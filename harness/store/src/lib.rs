@@ -21,6 +21,6 @@ mod schema;
 mod write;
 
 pub use error::{SqlError, StoreError};
-pub use owner::Owner;
+pub use owner::{Held, Owner};
 pub use read::{Alive, JobRow, JobState, OpenJob, Reader, SessionRow, SessionState};
 pub use write::{Intent, Store};

@@ -1,6 +1,6 @@
 //! What is told to the writer: values already in their stored form, so that encoding is done by whoever asks.
 
-use crate::{Owner, StoreError};
+use crate::{Held, Owner, StoreError};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     fixture::Provides,
@@ -26,11 +26,13 @@ pub(crate) struct Envelope {
 pub(crate) enum Message {
     Begin(Box<SessionEntry>),
     Intent(Box<IntentEntry>),
-    Launched(JobKey, Text),
+    Launched(JobKey, Text, Timestamp),
     Marks(JobKey, Text),
     Finished(Box<AttemptEntry>),
     Cleaned(JobKey),
+    Swept(JobKey),
     TakeOver(Box<TakeOver>),
+    Beat(Box<Beat>),
     End { session: Text, ended: Timestamp, interrupted: bool },
     Close,
 }
@@ -82,8 +84,14 @@ impl SessionEntry {
 /// Another process goes on with a session.
 pub(crate) struct TakeOver {
     pub(crate) session: Text,
-    pub(crate) from: Owner,
+    pub(crate) from: Held,
     pub(crate) to: Owner,
+}
+
+/// The owner of a session lives.
+pub(crate) struct Beat {
+    pub(crate) session: Text,
+    pub(crate) owner: Owner,
 }
 
 /// A row of `case`.
@@ -110,6 +118,7 @@ pub(crate) struct IntentEntry {
     pub(crate) plan: Text,
     pub(crate) rules: Text,
     pub(crate) limits: Text,
+    pub(crate) begun: Timestamp,
     /// The row that goes.
     pub(crate) replaces: Option<JobKey>,
 }
@@ -124,6 +133,7 @@ impl IntentEntry {
             plan: encode_job(intent.job)?,
             rules: encode("judging rules", intent.name, intent.rules)?,
             limits: encode("limits", intent.name, intent.limits)?,
+            begun: intent.begun,
             replaces: intent.replaces.map(|identifier| JobKey::new(intent.session, identifier)),
         })
     }

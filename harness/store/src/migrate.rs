@@ -9,6 +9,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_resume.sql"),
     include_str!("migrations/0003_rounds.sql"),
+    include_str!("migrations/0004_owners.sql"),
 ];
 
 /// Brings the file to the version this crate knows.

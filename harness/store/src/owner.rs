@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The process that began a session, exactly enough to tell it from a later one with the same pid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Owner {
-    /// The machine. An owner on another machine cannot be asked after from here.
+    /// The machine, for people: two may have the same name, and one may change its.
     pub host: String,
     /// Its process id.
     pub pid: u32,
@@ -14,4 +14,15 @@ pub struct Owner {
     pub start_time: u64,
     /// Which boot of the machine.
     pub boot_id: String,
+    /// Which PID namespace of that boot: another container's process ids are others. Empty: an older muster did not say.
+    pub pid_namespace: String,
+}
+
+/// A session in the hands of an owner, as it was seen: whoever takes it over takes it from there, or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Who holds it.
+    pub owner: Owner,
+    /// How often the owner has said that it lives.
+    pub heartbeat: i64,
 }

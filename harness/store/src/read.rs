@@ -1,6 +1,6 @@
 //! The reading side: a connection of its own, that works while another process writes and after a writer was killed.
 
-use crate::{Owner, StoreError, connect, decode, schema::Statement};
+use crate::{Held, Owner, StoreError, connect, decode, schema::Statement};
 use muster_core::{
     case::{CaseName, SessionId},
     perf::Measurement,
@@ -27,6 +27,8 @@ pub enum SessionState {
     Running,
     /// It has not ended, and its owner is dead: killed, or its machine went down.
     Interrupted,
+    /// It has not ended, and whether its owner lives cannot be told at once.
+    Unknown,
 }
 
 impl SessionState {
@@ -36,6 +38,7 @@ impl SessionState {
             Self::Ended => "ended",
             Self::Running => "running",
             Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -46,7 +49,7 @@ pub struct SessionRow {
     /// What was written when it began and ended.
     pub session: Session,
     /// Who holds it.
-    pub owner: Owner,
+    pub held: Held,
     /// How it stands.
     pub state: SessionState,
     /// How many cases ended in each outcome (`pass`, `fail`), by their last attempt.
@@ -86,6 +89,12 @@ pub struct JobRow {
     pub rules: Rules,
     /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
     pub limits: Option<Limits>,
+    /// When the attempt began; `None`: an older muster did not write that down.
+    pub begun: Option<Timestamp>,
+    /// When it was launched, if that is known.
+    pub launched_at: Option<Timestamp>,
+    /// `muster sweep` has removed it, or was about to.
+    pub swept: bool,
 }
 
 /// A job of which something may be left.
@@ -93,8 +102,6 @@ pub struct JobRow {
 pub struct OpenJob {
     /// The job, as launched if that is known, else as planned. It names its session.
     pub job: Job,
-    /// Who holds its session.
-    pub owner: Owner,
     /// How far it has come.
     pub state: JobState,
     /// When its result was there, if it is.
@@ -108,8 +115,8 @@ pub struct Reader {
     connection: Mutex<SqliteConnection>,
 }
 
-/// Whether the process that holds a session still lives.
-pub type Alive<'a> = &'a (dyn Fn(&Owner) -> bool + Sync);
+/// Whether the process that holds a session still lives; `None`: that cannot be told at once.
+pub type Alive<'a> = &'a (dyn Fn(&Owner) -> Option<bool> + Sync);
 
 impl Reader {
     /// Opens the database. A file of an older muster is brought up to date first.
@@ -146,6 +153,13 @@ impl Reader {
         }
     }
 
+    /// Who holds a session, as it is now; `None`: it has ended.
+    pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
+        let query = sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
+        let rows = self.all("the owner of a session", query, decode::session).await?;
+        Ok(rows.into_iter().next().map(|(_, _, held)| held))
+    }
+
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
     pub async fn results(&self, session: &SessionId) -> Result<Vec<CaseResult>, StoreError> {
         let attempts = sqlx::query(
@@ -180,8 +194,7 @@ impl Reader {
     /// Every job, of all sessions, of which something may be left.
     pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, StoreError> {
         let query = sqlx::query(
-            r#"SELECT j.plan, j.launched, j.state, a.finished, s.owner_host, s.owner_pid, s.owner_start_time, s.owner_boot_id
-            FROM job j JOIN session s ON s.number = j.session
+            r#"SELECT j.plan, j.launched, j.state, a.finished FROM job j
             LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
             WHERE j.state <> 'cleaned' ORDER BY j.session, j."case", j.attempt"#,
         );
@@ -204,7 +217,7 @@ impl Reader {
     async fn session_rows(&self, query: Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
         let sessions = self.all("sessions", query, decode::session).await?;
         let mut rows = Vec::with_capacity(sessions.len());
-        for (number, session, owner) in sessions {
+        for (number, session, held) in sessions {
             let counts = sqlx::query(
                 r#"SELECT a.outcome, count(*) FROM attempt a JOIN "case" c ON c.id = a."case"
                 WHERE c.session = $1 AND a.number = (SELECT max(number) FROM attempt WHERE "case" = c.id)
@@ -214,10 +227,13 @@ impl Reader {
             let counts = self.all("the outcomes of a session", counts.bind(number), count).await?;
             let state = match session.ended {
                 Some(_) => SessionState::Ended,
-                None if alive(&owner) => SessionState::Running,
-                None => SessionState::Interrupted,
+                None => match alive(&held.owner) {
+                    Some(true) => SessionState::Running,
+                    Some(false) => SessionState::Interrupted,
+                    None => SessionState::Unknown,
+                },
             };
-            rows.push(SessionRow { session, owner, state, counts: counts.into_iter().collect() });
+            rows.push(SessionRow { session, held, state, counts: counts.into_iter().collect() });
         }
         Ok(rows)
     }

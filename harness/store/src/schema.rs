@@ -9,13 +9,33 @@ pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
 
 /// The one row that is not written with many others, and whose number is asked back.
 pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended, command, system, user_name, host, \
-    workdir, version, num_cases, interrupted, counting, extras, owner_host, owner_pid, owner_start_time, owner_boot_id) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING number";
+    workdir, version, num_cases, interrupted, counting, extras, selection, owner_host, owner_pid, owner_start_time, \
+    owner_boot_id, owner_pid_namespace) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING number";
 
 /// Only from the owner that is known to be dead: two who would go on with the same session cannot both.
-pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $6, owner_pid = $7, owner_start_time = $8, \
-    owner_boot_id = $9 WHERE id = $1 AND owner_host = $2 AND owner_pid = $3 AND owner_start_time = $4 \
-    AND owner_boot_id = $5 AND ended IS NULL RETURNING number";
+/// A session that a signal ended is open again.
+pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $8, owner_pid = $9, owner_start_time = $10, \
+    owner_boot_id = $11, owner_pid_namespace = $12, heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 \
+    WHERE id = $1 AND heartbeat = $2 AND owner_host = $3 AND owner_pid = $4 AND owner_start_time = $5 \
+    AND owner_boot_id = $6 AND owner_pid_namespace = $7 AND (ended IS NULL OR interrupted = 1) RETURNING number";
+
+/// Only the owner's: who finds no row has lost the session.
+pub(crate) const BEAT: &str = "UPDATE session SET heartbeat = heartbeat + 1 WHERE id = $1 AND owner_host = $2 \
+    AND owner_pid = $3 AND owner_start_time = $4 AND owner_boot_id = $5 AND owner_pid_namespace = $6 AND ended IS NULL \
+    RETURNING number";
+
+/// Attempts that a signal cut short have never been, as far as who goes on with the session is concerned. Of what may be left
+/// of one the plan stays, as that of something which may or may not have been launched.
+pub(crate) const REOPEN: [&str; 4] = [
+    r#"DELETE FROM measurement WHERE attempt IN (SELECT a.id FROM attempt a JOIN "case" c ON c.id = a."case"
+    WHERE c.session = $1 AND a.outcome = 'abort')"#,
+    r#"DELETE FROM job WHERE session = $1 AND state = 'cleaned' AND EXISTS (SELECT 1 FROM attempt a
+    WHERE a."case" = job."case" AND a.number = job.attempt AND a.outcome = 'abort')"#,
+    r#"UPDATE job SET state = 'intent', launched = NULL, launched_at = NULL WHERE session = $1 AND EXISTS (SELECT 1 FROM attempt a
+    WHERE a."case" = job."case" AND a.number = job.attempt AND a.outcome = 'abort')"#,
+    r#"DELETE FROM attempt WHERE outcome = 'abort' AND "case" IN (SELECT id FROM "case" WHERE session = $1)"#,
+];
 
 /// One statement in the forms for 1, 2, 4, 8, 16 and 32 rows: any number of rows takes few trips, and few texts stay
 /// prepared.
@@ -83,6 +103,7 @@ pub(crate) struct Statements {
     pub(crate) measurement: ForRows,
     pub(crate) ended: ForRows,
     pub(crate) cleaned: ForRows,
+    pub(crate) swept: ForRows,
 }
 
 impl Statements {
@@ -94,12 +115,13 @@ impl Statements {
             ),
             intent: ForRows::insert(
                 "job",
-                &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules", "limits"],
+                &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules", "limits", "begun"],
             ),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
-                "launched = row.column3, state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",
-                3,
+                "launched = row.column3, launched_at = row.column4, \
+                 state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",
+                4,
                 "",
             ),
             marks: ForRows::update_job("marks = row.column3", 3, ""),
@@ -147,6 +169,7 @@ impl Statements {
             ),
             ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
             cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
+            swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
         }
     }
 }
@@ -177,7 +200,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_is_found_by_its_index_however_many_change() {
         let statements = Statements::new();
-        for statement in [&statements.launched, &statements.marks, &statements.ended, &statements.cleaned] {
+        for statement in [&statements.launched, &statements.marks, &statements.ended, &statements.cleaned, &statements.swept] {
             for text in &statement.0 {
                 let plan = plan(text).await;
                 let search = plan.lines().find(|step| step.starts_with("SEARCH job")).unwrap_or_default();

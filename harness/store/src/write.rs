@@ -2,10 +2,10 @@
 //! transaction, and only then answers.
 
 use crate::{
-    Owner, StoreError,
+    Held, Owner, StoreError,
     batch::Writer,
     connect,
-    message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
+    message::{AttemptEntry, Beat, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
 };
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
@@ -46,6 +46,8 @@ pub struct Intent<'a> {
     pub rules: &'a Rules,
     /// How long it may wait, run and be judged.
     pub limits: &'a Limits,
+    /// When its attempt began.
+    pub begun: Timestamp,
     /// The identifier of an earlier plan of this attempt, of which nothing is left: this one takes its place.
     pub replaces: Option<&'a Identifier>,
 }
@@ -99,14 +101,23 @@ impl Store {
         self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
     }
 
-    /// Makes `to` the owner of a session that has not ended, unless somebody else was faster.
-    pub async fn take_over(&self, session: &SessionId, from: &Owner, to: &Owner) -> Result<(), StoreError> {
+    /// Makes `to` the owner of a session that has not ended, or that a signal has ended, unless somebody else was faster or its
+    /// owner has shown since that it lives. Results of cases that were aborted are forgotten: these cases run again.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if the session is not held any more as `from` says.
+    pub async fn take_over(&self, session: &SessionId, from: &Held, to: &Owner) -> Result<(), StoreError> {
         let take_over = TakeOver { session: session.0.as_str().into(), from: from.clone(), to: to.clone() };
-        let taken = self.commit(|| Ok(Message::TakeOver(Box::new(take_over)))).await;
-        taken.map_err(|error| match error {
-            StoreError::Write { cause, .. } if cause.is_no_row() => StoreError::Taken { session: session.clone() },
-            error => error,
-        })
+        self.commit(|| Ok(Message::TakeOver(Box::new(take_over)))).await.map_err(|error| taken(session, error))
+    }
+
+    /// Says that the owner of a session lives.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if `owner` does not hold it any more.
+    pub async fn beat(&self, session: &SessionId, owner: &Owner) -> Result<(), StoreError> {
+        let beat = Beat { session: session.0.as_str().into(), owner: owner.clone() };
+        self.commit(|| Ok(Message::Beat(Box::new(beat)))).await.map_err(|error| taken(session, error))
     }
 
     /// Writes down what is about to be launched.
@@ -115,8 +126,8 @@ impl Store {
     }
 
     /// Queues what is known of a job after its launch.
-    pub fn launched(&self, job: &Job) {
-        self.queue(encode_job(job).map(|text| Message::Launched(JobKey::of(job), text)));
+    pub fn launched(&self, job: &Job, at: Timestamp) {
+        self.queue(encode_job(job).map(|text| Message::Launched(JobKey::of(job), text, at)));
     }
 
     /// Queues how far a job's log is safely on disk.
@@ -132,6 +143,11 @@ impl Store {
     /// Queues that nothing of a job is left, in whatever session it was launched.
     pub fn cleaned(&self, job: &Job) {
         self.queue(Ok(Message::Cleaned(JobKey::of(job))));
+    }
+
+    /// Writes down that `muster sweep` is about to remove a job that has no result.
+    pub async fn swept(&self, job: &Job) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Swept(JobKey::of(job)))).await
     }
 
     /// Writes down the end of a session.
@@ -162,6 +178,14 @@ impl Store {
 
     fn closed(&self) -> StoreError {
         StoreError::Closed { path: self.inner.path.clone() }
+    }
+}
+
+/// No row is another owner's.
+fn taken(session: &SessionId, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Write { cause, .. } if cause.is_no_row() => StoreError::Taken { session: session.clone() },
+        error => error,
     }
 }
 
@@ -221,12 +245,27 @@ mod tests {
         let [system, user, host, version] = ["", "", "", ""].map(str::to_owned);
         let (id, started, command, workdir) = (SessionId("a".into()), Timestamp(1), vec![], PathBuf::new());
         let (ended, num_cases, interrupted) = (None, 1, false);
-        let (counting, extras) = (Counting::Last, vec![]);
-        Session { id, started, ended, command, system, user, host, workdir, version, num_cases, interrupted, counting, extras }
+        let (counting, extras, selection) = (Counting::Last, vec![], String::new());
+        Session {
+            id,
+            started,
+            ended,
+            command,
+            system,
+            user,
+            host,
+            workdir,
+            version,
+            num_cases,
+            interrupted,
+            counting,
+            extras,
+            selection,
+        }
     }
 
     fn owner() -> Owner {
-        Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new() }
+        Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new(), pid_namespace: String::new() }
     }
 
     fn skipped(number: usize, warning: &str) -> CaseResult {

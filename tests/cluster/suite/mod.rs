@@ -6,6 +6,7 @@ mod faults;
 mod inside;
 mod lives;
 mod manifest;
+mod owners;
 mod place;
 mod restricted;
 mod rights;
@@ -83,6 +84,11 @@ pub(crate) const TESTS: &[Test] = tests![
     No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
     No restricted::a_sites_patch_of_pods_satisfies_the_restricted_level_of_pod_security,
     No restricted::the_shipped_check_of_a_pod_passes_with_another_image,
+    No inside::a_night_whose_pod_is_killed_is_finished_by_the_next_pod,
+    No owners::a_session_lives_and_dies_by_the_clock_of_the_server,
+    No owners::a_session_that_was_killed_in_another_container_is_attached_and_its_lease_taken,
+    No owners::of_two_that_attach_at_the_same_time_with_two_databases_one_gets_the_lease,
+    No owners::what_sweep_has_removed_is_disrupted_when_it_is_attached,
     No rights::the_role_of_a_pod_is_enough_and_each_verb_is_needed,
     No rights::the_role_of_a_job_is_enough_and_each_verb_is_needed,
     No rights::the_role_of_a_jobset_is_enough_and_each_verb_is_needed,

@@ -3,26 +3,24 @@
 //! ```text
 //! places: of the jobs in the database, and of the system's partitions  -census-> Found -is_doomed-> deleted
 //! kept to be looked at:      goes when its time is over, with --kept when its session is
-//! left by a dead session:    dead in the database, or its Lease has expired; whom nobody knows is let be
+//! left by a dead session:    see `life`; a session of which nothing is known is let be
 //! ```
 
-use crate::{args::Cli, selection};
+use crate::{args::Cli, commands::life};
 use muster_core::{
     case::SessionId,
     error::{SchedulerError, chain},
+    liveness::{Life, Signs, life},
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
     time::Timestamp,
 };
 use muster_k8s::{
     Kubernetes,
     census::{Census, Found},
-    contexts::Contexts,
     handle::{ClusterPlace, Handle},
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use muster_runner::clock;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 /// As many deletions are waited for at once.
@@ -42,52 +40,49 @@ pub(super) struct Ended {
 }
 
 /// Looks at every place that the database or the system knows; `None`: there is none.
-pub(super) async fn look(cli: &Cli, jobs: &[Job]) -> anyhow::Result<Option<Clusters>> {
-    let jobs: Vec<&Job> = jobs.iter().filter(|job| job.scheduler.is_kubernetes()).collect();
-    let options = partitions(cli);
-    if jobs.is_empty() && options.is_empty() {
-        return Ok(None);
-    }
-    let contexts = Contexts::load()?;
-    let mut places = Vec::new();
-    for (context, namespace) in options {
-        places.push(contexts.place(context.as_deref(), namespace.as_deref())?);
-    }
-    let kubernetes = Arc::new(Kubernetes::new(contexts).in_places(places).around(jobs));
+pub(super) async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
+    let Some(kubernetes) = life::clusters(cli, jobs)? else { return Ok(None) };
     let census = kubernetes.census(&Scope::default()).await;
     Ok(Some(Clusters { kubernetes, census }))
 }
 
-/// Context and namespace of the system's partitions on Kubernetes. A system that cannot be told is no reason not to sweep.
-fn partitions(cli: &Cli) -> BTreeSet<(Option<String>, Option<String>)> {
-    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
-    let Ok(site) = site else { return BTreeSet::new() };
-    let on_kubernetes = site.system.partitions.iter().filter(|partition| partition.scheduler.is_kubernetes());
-    let text = |options: &muster_core::Value, key: &str| options[key].as_str().map(str::to_owned);
-    on_kubernetes
-        .map(|partition| (text(&partition.sched_options, "context"), text(&partition.sched_options, "namespace")))
-        .collect()
+/// Whether it depends on the life of its session if something goes.
+fn may_go(found: &Found, with_kept: bool, now: Timestamp) -> bool {
+    found.kept.is_none_or(|kept| with_kept && !kept.is_over(now))
 }
 
-/// Whether something goes. `lives`: whether its session does, as far as the database knows.
-fn is_doomed(found: &Found, lives: Option<bool>, with_kept: bool, now: Timestamp) -> bool {
-    let is_dead = lives == Some(false) || (lives.is_none() && found.lease == Some(false));
-    match found.kept {
-        Some(kept) => kept.is_over(now) || (with_kept && is_dead),
-        None => is_dead,
-    }
+/// Whether something goes. `is_dead`: its session is known to be.
+fn is_doomed(found: &Found, is_dead: bool, with_kept: bool, now: Timestamp) -> bool {
+    let is_overdue = found.kept.is_some_and(|kept| kept.is_over(now));
+    is_overdue || (is_dead && may_go(found, with_kept, now))
 }
 
 impl Clusters {
+    /// The connections.
+    pub(super) fn kubernetes(&self) -> &Kubernetes {
+        &self.kubernetes
+    }
+
+    /// What time it is where something was found, as far as its server says.
+    fn now(&self, found: &Found) -> Timestamp {
+        self.census.now.get(&found.place).copied().unwrap_or_else(clock::now)
+    }
+
+    /// The sessions on whose lives it depends what goes.
+    pub(super) fn in_question(&self, with_kept: bool) -> impl Iterator<Item = &SessionId> {
+        let found = self.census.found.iter().filter(move |found| may_go(found, with_kept, self.now(found)));
+        found.map(|found| &found.job.session)
+    }
+
     /// What goes.
-    pub(super) fn doomed(&self, lives: &BTreeMap<SessionId, bool>, with_kept: bool, now: Timestamp) -> Vec<Found> {
-        let life = |found: &&Found| lives.get(&found.job.session).copied();
+    pub(super) fn doomed(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
+        let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&Life::Dead);
         let found = self.census.found.iter();
-        found.filter(|found| is_doomed(found, life(found), with_kept, now)).cloned().collect()
+        found.filter(|found| is_doomed(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
     }
 
     /// Deletes it, and the Leases of sessions of which nothing is left.
-    pub(super) async fn end(&self, doomed: Vec<Found>, lives: &BTreeMap<SessionId, bool>) -> Vec<Ended> {
+    pub(super) async fn end(&self, doomed: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();
         for found in doomed {
@@ -104,10 +99,11 @@ impl Clusters {
         ended
     }
 
-    async fn bury(&self, ended: &[Ended], lives: &BTreeMap<SessionId, bool>) {
+    async fn bury(&self, ended: &[Ended], lives: &BTreeMap<SessionId, Life>) {
         let is_gone = |job: &Job| ended.iter().any(|ended| ended.left.is_empty() && ended.found.job.is_same(job));
-        for ((place, session), has_lease) in &self.census.sessions {
-            let is_dead = lives.get(session).map_or(!has_lease, |lives| !lives);
+        for ((place, session), lease) in &self.census.sessions {
+            let by_lease = || life(&Signs { leases: vec![lease.sign(lease, Duration::ZERO)], ..Signs::default() });
+            let is_dead = lives.get(session).copied().unwrap_or_else(by_lease) == Life::Dead;
             let is_here = |found: &&Found| found.place == *place && found.job.session == *session;
             let mut here = self.census.found.iter().filter(is_here);
             if is_dead
@@ -141,7 +137,7 @@ mod tests {
     use muster_core::{Value, case::Identifier, site::SchedulerKind};
     use muster_k8s::census::Kept;
 
-    fn found(lease: Option<bool>, kept: Option<Kept>) -> Found {
+    fn found(kept: Option<Kept>) -> Found {
         let job = Job {
             identifier: Identifier::from_letters([0; 8]),
             session: SessionId("s".into()),
@@ -150,33 +146,25 @@ mod tests {
             stage: "stage".into(),
             handle: Value::Null,
         };
-        Found { job, place: ClusterPlace { context: None, namespace: "n".into() }, lease, kept }
+        Found { job, place: ClusterPlace { context: None, namespace: "n".into() }, kept }
     }
 
     #[test]
     fn only_what_is_known_to_be_dead_or_overdue_goes() {
         let (now, past, future) = (Timestamp(10), Some(Kept::Until(Timestamp(9))), Some(Kept::Until(Timestamp(11))));
-        let (alive, dead) = (Some(true), Some(false));
-        //  lease, kept, database, --kept -> goes
+        //  kept, dead, --kept -> goes
         let rows = [
-            (None, None, None, false, false),
-            (None, None, dead, false, true),
-            (None, None, alive, false, false),
-            (dead, None, None, false, true),
-            (alive, None, None, false, false),
-            // Killed a moment ago: its Lease has not expired yet.
-            (alive, None, dead, false, true),
-            // Cut off from the cluster, but not dead.
-            (dead, None, alive, false, false),
-            (None, past, alive, false, true),
-            (None, future, dead, false, false),
-            (None, future, dead, true, true),
-            (None, future, alive, true, false),
-            (None, Some(Kept::Unknown), dead, false, false),
-            (None, Some(Kept::Unknown), dead, true, true),
+            (None, false, false, false),
+            (None, true, false, true),
+            (past, false, false, true),
+            (future, true, false, false),
+            (future, true, true, true),
+            (future, false, true, false),
+            (Some(Kept::Unknown), true, false, false),
+            (Some(Kept::Unknown), true, true, true),
         ];
-        for (lease, kept, lives, with_kept, goes) in rows {
-            assert_eq!(is_doomed(&found(lease, kept), lives, with_kept, now), goes, "{lease:?} {kept:?} {lives:?} {with_kept}");
+        for (kept, is_dead, with_kept, goes) in rows {
+            assert_eq!(is_doomed(&found(kept), is_dead, with_kept, now), goes, "{kept:?} {is_dead} {with_kept}");
         }
     }
 }

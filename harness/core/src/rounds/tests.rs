@@ -219,6 +219,7 @@ fn session(counting: Counting) -> Session {
         interrupted: false,
         counting,
         extras: vec![],
+        selection: String::new(),
     }
 }
 
@@ -252,6 +253,25 @@ fn another_session_goes_on_where_an_earlier_one_ended() {
         assert_eq!((again.join(" ").as_str(), results.join(" ").as_str()), (runs, kept), "{before:?} {failed}");
         assert!(restored.results.iter().all(|result| result.attempt == 1 && result.restored_from == Some(before.id.clone())));
     }
+}
+
+#[test]
+fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_the_same_work() {
+    let at = |hours: i64| crate::time::Timestamp(hours * 3_600_000_000);
+    let now = Session { started: at(12), selection: "abc".into(), ..session(Counting::Last) };
+    let past = Session { started: at(0), ..now.clone() };
+    let rows = [
+        (past.clone(), true),
+        (Session { started: crate::time::Timestamp(-1), ..past.clone() }, false),
+        (Session { selection: "abd".into(), ..past.clone() }, false),
+        (Session { system: "other".into(), ..past.clone() }, false),
+        (Session { counting: Counting::Every, ..past.clone() }, false),
+    ];
+    for (past, same) in rows {
+        assert_eq!(is_same_work(&past, &now), same, "{past:?}");
+    }
+    let unknown = Session { selection: String::new(), ..now };
+    assert!(!is_same_work(&unknown, &unknown), "an older muster did not say which cases those were");
 }
 
 #[test]

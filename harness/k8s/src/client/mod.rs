@@ -27,19 +27,23 @@ pub use send::jittered;
 
 pub use streams::{LogQuery, WatchEvent, Watched};
 
-use crate::handle::{ClusterPlace, Resource};
+use crate::{
+    clock,
+    handle::{ClusterPlace, Resource},
+};
 use count::{Counters, RequestKind};
 use discovery::Served;
 use error::{ApiError, Asked};
 use http::Method;
 use login::Login;
-use muster_core::Value;
+use muster_core::{Value, time::Timestamp};
 use rights::Rights;
-use send::Call;
+use send::{Answer, Call};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use tokio::sync::Semaphore;
 
@@ -118,6 +122,25 @@ pub struct Listed {
     pub version: String,
 }
 
+/// An object, and how long ago it was changed by the clock of the server that keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dated {
+    /// The object.
+    pub object: Value,
+    /// `None`: the server gives no dates.
+    pub age: Option<Duration>,
+}
+
+impl Dated {
+    /// The newest of `managedFields[].time` against the date of the answer. Both have whole seconds.
+    fn of(mut object: Value, now: Option<Timestamp>) -> Self {
+        let fields = object["metadata"]["managedFields"].take();
+        let times = fields.as_array().into_iter().flatten().filter_map(|field| clock::parse(field["time"].as_str()?));
+        let changed = times.max();
+        Self { age: now.zip(changed).map(|(now, changed)| now.since(changed)), object }
+    }
+}
+
 /// Which objects of a kind; everything `None`: all of the namespace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
@@ -191,9 +214,54 @@ impl Cluster {
 
     /// Objects of a kind, in as many pages as it takes.
     pub async fn list(&self, resource: &Resource, which: Selection<'_>) -> Result<Listed, ApiError> {
+        let mut all = Listed::default();
+        let read = |call: &Call, answer: &Answer| {
+            let mut page = answer.json(call)?;
+            if let Value::Array(items) = page["items"].take() {
+                all.items.extend(items);
+            }
+            page["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut all.version);
+            Ok(page)
+        };
+        self.pages(resource, which, read).await?;
+        Ok(all)
+    }
+
+    /// The same of few objects, each with its age, and the server's time.
+    pub async fn list_dated(
+        &self,
+        resource: &Resource,
+        which: Selection<'_>,
+    ) -> Result<(Vec<Dated>, Option<Timestamp>), ApiError> {
+        let (mut all, mut now) = (Vec::new(), None);
+        let read = |call: &Call, answer: &Answer| {
+            let mut page = answer.whole(call)?;
+            now = answer.date;
+            if let Value::Array(items) = page["items"].take() {
+                all.extend(items.into_iter().map(|item| Dated::of(item, answer.date)));
+            }
+            Ok(page)
+        };
+        self.pages(resource, which, read).await?;
+        Ok((all, now))
+    }
+
+    /// One object as it is now, with its age.
+    pub async fn get_dated(&self, resource: &Resource, name: &str) -> Result<Dated, ApiError> {
+        let (call, _) = self.call(RequestKind::Get, "get", Method::GET, resource, Some(name)).await?;
+        let answer = self.send(&call).await?;
+        Ok(Dated::of(answer.whole(&call)?, answer.date))
+    }
+
+    /// As many pages as it takes.
+    async fn pages(
+        &self,
+        resource: &Resource,
+        which: Selection<'_>,
+        mut read: impl FnMut(&Call, &Answer) -> Result<Value, ApiError> + Send,
+    ) -> Result<(), ApiError> {
         let (mut call, resource) = self.call(RequestKind::List, "list", Method::GET, resource, None).await?;
         let base = path::objects(&resource, &self.place.namespace, None, None);
-        let mut all = Listed::default();
         let mut next: Option<String> = None;
         loop {
             let options = [
@@ -203,14 +271,10 @@ impl Cluster {
                 ("continue", next.as_deref()),
             ];
             call.path = base.clone() + &path::query(&options);
-            let mut page = self.send(&call).await?.json(&call)?;
-            if let Value::Array(items) = page["items"].take() {
-                all.items.extend(items);
-            }
-            page["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut all.version);
+            let page = read(&call, &self.send(&call).await?)?;
             next = page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()).map(str::to_owned);
             if next.is_none() {
-                return Ok(all);
+                return Ok(());
             }
         }
     }

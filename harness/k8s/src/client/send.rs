@@ -14,10 +14,12 @@ use super::{
     error::{ApiError, Asked, Refused, Why},
     slim,
 };
+use crate::clock;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
+use jiff::fmt::rfc2822;
 use kube::client::Body;
-use muster_core::Value;
+use muster_core::{Value, time::Timestamp};
 use std::{
     hash::{BuildHasher, RandomState},
     sync::PoisonError,
@@ -49,6 +51,8 @@ pub(super) struct Call {
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
     pub(super) warnings: Vec<String>,
+    /// What time it was at the server.
+    pub(super) date: Option<Timestamp>,
 }
 
 impl Call {
@@ -134,10 +138,10 @@ impl Cluster {
     async fn once(&self, call: &Call, client: kube::Client) -> Result<Answer, ApiError> {
         let answered = async {
             let response = self.opened(call, client).await?;
-            let warnings = warnings(response.headers());
+            let (warnings, date) = (warnings(response.headers()), date(response.headers()));
             let body = Limited::new(response.into_body(), LARGEST_ANSWER);
             let body = body.collect().await.map_err(|error| call.no_answer(root_cause(&*error)))?;
-            Ok(Answer { body: body.to_bytes().to_vec(), warnings })
+            Ok(Answer { body: body.to_bytes().to_vec(), warnings, date })
         };
         in_time(call, answered).await
     }
@@ -172,6 +176,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
+/// As HTTP writes it: `Thu, 01 Jan 2026 00:00:00 GMT`.
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    rfc2822::DateTimeParser::new().parse_timestamp(date).ok().map(clock::of)
+}
+
 /// `299 - "would violate PodSecurity \"restricted:latest\""`, the text alone.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let text = |value: &str| {
@@ -182,8 +192,18 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
 }
 
 impl Answer {
+    /// Without what the server keeps in an object for itself.
     pub(super) fn json(&self, call: &Call) -> Result<Value, ApiError> {
-        slim::read(&self.body).map_err(|error| {
+        Self::read(call, slim::read(&self.body))
+    }
+
+    /// With all of it.
+    pub(super) fn whole(&self, call: &Call) -> Result<Value, ApiError> {
+        Self::read(call, serde_json::from_slice(&self.body))
+    }
+
+    fn read(call: &Call, value: serde_json::Result<Value>) -> Result<Value, ApiError> {
+        value.map_err(|error| {
             let code = StatusCode::BAD_GATEWAY.as_u16();
             let message = format!("the answer is not JSON: {error}");
             Refused { message, ..Refused::new(call.asked.clone(), code, b"", None) }.into()
@@ -210,6 +230,14 @@ mod tests {
         let pauses: Vec<Duration> = (0..100).map(|_| jittered(second)).collect();
         assert!(pauses.iter().all(|pause| (second * 3 / 4..second * 5 / 4).contains(pause)), "{pauses:?}");
         assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+    }
+
+    #[test]
+    fn a_date_is_read_as_http_writes_it() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(date(&headers), None);
+        headers.insert(header::DATE, "Thu, 01 Jan 1970 00:00:09 GMT".parse().unwrap());
+        assert_eq!(date(&headers), Some(Timestamp(9_000_000)));
     }
 
     #[test]

@@ -74,7 +74,8 @@ async fn ended(
         }
     });
     let stage = tempfile::tempdir().unwrap();
-    let (tenancy, job) = (Tenancy::new(cluster, &SessionId("s".into())), job(stage.path()));
+    let (tenancy, job) =
+        (Tenancy::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), job(stage.path()));
     let mut observed = tenancy.observe(&job, &handle);
     if handle.objects[1].uid.is_some() {
         observed.changed().await.unwrap();

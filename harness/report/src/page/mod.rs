@@ -115,5 +115,6 @@ fn rehearsal() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: Vec::new(),
+        selection: String::new(),
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: vec![],
+        selection: String::new(),
     }
 }
 

@@ -44,12 +44,13 @@ impl Flight<'_> {
             let error = match self.launch_once().await {
                 Ok(Launch::Launched(job)) => {
                     journal::reached(journal::Step::Launched);
-                    record.times.launched = Some(clock::now());
+                    let now = clock::now();
+                    record.times.launched = Some(now);
                     self.job = Arc::new(job);
                     plan.render = None;
                     self.take_off();
                     if let Some(store) = &self.context.store {
-                        store.launched(&self.job);
+                        store.launched(&self.job, now);
                     }
                     journal::reached(journal::Step::LaunchStored);
                     return Ok(());

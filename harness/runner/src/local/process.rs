@@ -64,6 +64,16 @@ impl Process {
         stat(self.pid).is_some_and(|stat| stat.lives() && stat.start_time == self.start_time)
     }
 
+    /// The same, unless it may be there and is hidden from us, as `/proc` with `hidepid` hides the processes of others.
+    pub(super) fn runs(self) -> Option<bool> {
+        if self.lives() {
+            return Some(true);
+        }
+        let is_hidden = stat(self.pid).is_none()
+            && Pid::from_raw(self.pid).is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::PERM));
+        (!is_hidden).then_some(false)
+    }
+
     /// Signals it, and never a later process with its number. What is gone is fine.
     pub(super) fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.pid > 1) else { return };

@@ -17,6 +17,7 @@ use super::{
 use muster_core::{
     case::{Identifier, SessionId},
     scheduler::Job,
+    script::EXIT_FILE,
     site::SchedulerKind,
 };
 use std::collections::BTreeMap;
@@ -48,12 +49,12 @@ pub struct Swept {
 
 /// Everything on this machine of sessions that are not alive. `stored` are the jobs that the store knows, of any
 /// scheduler, host and age. Blocking: reads `/proc`.
-pub fn find(stored: &[Job], alive: impl Fn(&SessionId) -> bool) -> Vec<Found> {
+pub fn find<'a>(stored: impl IntoIterator<Item = &'a Job>, alive: impl Fn(&SessionId) -> bool) -> Vec<Found> {
     let here = Machine::here();
     let living = mark::scan();
     let mut known: BTreeMap<Identifier, (SessionId, Option<String>, Option<Process>)> =
         mark::jobs(&living).into_keys().map(|mark| (mark.identifier, (mark.session, None, None))).collect();
-    for job in stored.iter().filter(|job| job.scheduler == SchedulerKind::Local) {
+    for job in stored.into_iter().filter(|job| job.scheduler == SchedulerKind::Local) {
         let Ok(handle) = LocalHandle::of(job) else { continue };
         if handle.machine.seen_from(&here) == Reach::Here {
             known.insert(job.identifier.clone(), (job.session.clone(), Some(job.case.clone()), handle.leader));
@@ -66,6 +67,17 @@ pub fn find(stored: &[Job], alive: impl Fn(&SessionId) -> bool) -> Vec<Found> {
         Found { identifier, session, case, processes, commands, leader }
     });
     found.filter(|found| !found.processes.is_empty()).collect()
+}
+
+/// Whether everything that a job may have left would have been found: it ran here, or on this machine before it was booted again.
+pub fn is_seen(job: &Job) -> bool {
+    let reach = LocalHandle::of(job).map(|handle| handle.machine.seen_from(&Machine::here()));
+    matches!(reach, Ok(Reach::Here | Reach::RebootedSince))
+}
+
+/// Whether a job has ended by itself, whatever it has left running. Blocking.
+pub fn has_ended(job: &Job) -> bool {
+    job.stage.join(EXIT_FILE).exists()
 }
 
 /// Ends all of it: TERM, two seconds, KILL.

@@ -32,7 +32,7 @@ fn lives(fake: &FakeScheduler) -> Vec<(String, Vec<Call>)> {
 }
 
 fn owner() -> Owner {
-    Owner { host: "here".into(), pid: 1, start_time: 2, boot_id: "boot".into() }
+    Owner { host: "here".into(), pid: 1, start_time: 2, boot_id: "boot".into(), pid_namespace: "pid:[1]".into() }
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("results.db");
     let store = Store::open(&path).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), heir_of: None };
+    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
     let mut bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
     let turn = Case { rules: found("hello"), ..case("a", taken(2)) }.turn();
     let result = bench.engine.submit(turn).await.expect("a result");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 fn owner() -> Owner {
-    Owner { host: "here".into(), pid: 1, start_time: 2, boot_id: "boot".into() }
+    Owner { host: "here".into(), pid: 1, start_time: 2, boot_id: "boot".into(), pid_namespace: "pid:[1]".into() }
 }
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = folder.path().join("results.db");
     let store = Store::open(&path).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), heir_of: None };
+    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
     let bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
     let reader = Reader::open(&path).await.expect("a database");
 
@@ -48,7 +48,7 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
 async fn without_a_place_to_write_the_plan_nothing_is_launched() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let store = Store::open(folder.path().join("results.db")).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), heir_of: None };
+    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
     let mut bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
     store.close().await.expect("closed");
     let result = bench.play(json!({})).await;

@@ -71,6 +71,7 @@ pub(crate) fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: Vec::new(),
+        selection: String::new(),
     }
 }
 

@@ -42,7 +42,7 @@ async fn run_cases(cases: u32, producers: u32) {
             tokio::spawn(async move {
                 for number in (producer..cases).step_by(producers as usize) {
                     let job = intend(&store, &session.id, number, 1).await.unwrap();
-                    store.launched(&launched(&job));
+                    store.launched(&launched(&job), Timestamp(7));
                     tokio::task::yield_now().await;
                     store.marks(&job, &[LogMark { section: "local".into(), offset: 100, time: None }]);
                     store.cleaned(&job);

@@ -55,7 +55,7 @@ async fn nothing_is_written_after_the_close_and_everything_before() {
     store.close().await.unwrap();
     let error = intend(&store, &session.id, 2, 1).await.unwrap_err();
     assert!(matches!(error, StoreError::Closed { .. }), "{error:?}");
-    store.launched(&job);
+    store.launched(&job, Timestamp(7));
     assert_eq!(reader(&folder).await.open_jobs().await.unwrap(), []);
 }
 
@@ -89,6 +89,7 @@ async fn a_path_that_is_no_text_is_refused_before_anything_is_written() {
         job: &job,
         rules: &rules,
         limits: &limits(),
+        begun: muster_core::time::Timestamp(1),
         replaces: None,
     };
     let error = chain(&store.intent(&intent).await.unwrap_err());
@@ -118,13 +119,13 @@ async fn a_session_is_found_by_the_beginning_of_its_id_if_it_is_the_only_one() {
         store.begin(&session(id, started), &owner(1)).await.unwrap();
     }
     let reader = reader(&folder).await;
-    let find = async |prefix: &str| reader.session(prefix, &|_| false).await.map(|row| row.session.id.0);
+    let find = async |prefix: &str| reader.session(prefix, &|_| Some(false)).await.map(|row| row.session.id.0);
     assert_eq!(find("02").await.unwrap(), "0200");
     assert_eq!(find("0199").await.unwrap(), "0199");
     assert!(matches!(find("7").await.unwrap_err(), StoreError::NoSession { .. }));
     assert!(matches!(find("%").await.unwrap_err(), StoreError::NoSession { .. }));
     let StoreError::ManySessions { matches, .. } = find("0199a").await.unwrap_err() else { panic!("not ambiguous") };
     assert_eq!(matches, [SessionId("0199ab".into()), SessionId("0199aa".into())]);
-    let newest: Vec<_> = reader.sessions(2, &|_| false).await.unwrap().into_iter().map(|row| row.session.id.0).collect();
+    let newest: Vec<_> = reader.sessions(2, &|_| Some(false)).await.unwrap().into_iter().map(|row| row.session.id.0).collect();
     assert_eq!(newest, ["0200", "0199"]);
 }

@@ -42,7 +42,7 @@ async fn child() {
                 for number in (producer..cases).step_by(PRODUCERS as usize) {
                     let job = intend(&store, &session, number, 1).await.unwrap();
                     say(&format!("intent {number}\n"));
-                    store.launched(&launched(&job));
+                    store.launched(&launched(&job), Timestamp(7));
                     store.finished(&session, &result(number, 1, Outcome::Pass)).await.unwrap();
                     say(&format!("finished {number}\n"));
                     store.cleaned(&job);
@@ -106,7 +106,7 @@ async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
 
         let reader = Reader::open(&path).await.unwrap();
         reader.integrity().await.unwrap();
-        let row = reader.session(&id.0, &|_| false).await.unwrap();
+        let row = reader.session(&id.0, &|_| Some(false)).await.unwrap();
         assert_eq!((row.state, row.session.ended), (SessionState::Interrupted, None));
         let stored = committed(&reader, &id).await;
         assert!(stored[0].is_superset(&intents), "an intent is lost after {lines} lines");
@@ -135,7 +135,7 @@ async fn a_kill_while_the_tables_are_made_leaves_none_or_all() {
         child.wait().unwrap();
         let reader = Reader::open(&path).await.unwrap();
         reader.integrity().await.unwrap();
-        reader.sessions(10, &|_| false).await.unwrap();
+        reader.sessions(10, &|_| Some(false)).await.unwrap();
     }
 }
 
@@ -152,7 +152,7 @@ async fn processes_that_begin_and_write_at_once_lose_nothing() {
     let reader = Reader::open(&path).await.unwrap();
     reader.integrity().await.unwrap();
     for id in ["one", "two", "three"] {
-        let row = reader.session(id, &|_| false).await.unwrap();
+        let row = reader.session(id, &|_| Some(false)).await.unwrap();
         assert_eq!((row.state, row.counts["pass"]), (SessionState::Ended, u64::from(CASES)));
         assert_eq!(committed(&reader, &row.session.id).await[1], (0..CASES).collect());
     }

@@ -1,6 +1,6 @@
 //! A session from its beginning to its end.
 
-use crate::support::{intend, intend_as, job, launched, limits, owner, result, rules, session};
+use crate::support::{held, intend, intend_as, job, launched, limits, owner, result, rules, session};
 use muster_core::{
     result::{CaseResult, Failure, Outcome},
     scheduler::{Disruption, LogMark},
@@ -19,11 +19,11 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     let second = intend(&store, &session.id, 2, 1).await.unwrap();
 
     let reader = Reader::open(&path).await.unwrap();
-    let row = reader.session("0199", &|_| true).await.unwrap();
-    assert_eq!((row.session, row.owner, row.state), (session.clone(), owner(1), SessionState::Running));
+    let row = reader.session("0199", &|_| Some(true)).await.unwrap();
+    assert_eq!((row.session, row.held, row.state), (session.clone(), held(1, 0), SessionState::Running));
 
     let mark = LogMark { section: "nbody-0".into(), offset: 4096, time: None };
-    store.launched(&launched(&first));
+    store.launched(&launched(&first), Timestamp(7));
     store.marks(&first, &[LogMark { offset: 1, ..mark.clone() }]);
     store.marks(&first, std::slice::from_ref(&mark));
     let done = result(2, 1, Outcome::Fail(Failure::Sanity));
@@ -34,6 +34,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     let row = &unfinished[0];
     assert_eq!((&row.job, row.state, &row.marks, &row.rules), (&launched(&first), JobState::Launched, &vec![mark], &rules()));
     assert_eq!(row.limits, Some(limits()));
+    assert_eq!((row.begun, row.launched_at, row.swept), (Some(Timestamp(1_000_000)), Some(Timestamp(7)), false));
     let open: Vec<_> = reader.open_jobs().await.unwrap().into_iter().map(|open| (open.job, open.state)).collect();
     assert_eq!(open, [(launched(&first), JobState::Launched), (second.clone(), JobState::Ended)]);
 
@@ -42,7 +43,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     store.cleaned(&first);
     store.end(&session.id, Timestamp(9), false).await.unwrap();
     store.close().await.unwrap();
-    let row = reader.sessions(10, &|_| false).await.unwrap().remove(0);
+    let row = reader.sessions(10, &|_| Some(false)).await.unwrap().remove(0);
     assert_eq!((row.state, row.session.ended), (SessionState::Ended, Some(Timestamp(9))));
     assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("fail".to_owned(), 1), ("pass".to_owned(), 1)]);
     assert_eq!(reader.open_jobs().await.unwrap(), []);
@@ -60,21 +61,98 @@ async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
     intend(&killed, &session.id, 1, 1).await.unwrap();
     killed.close().await.unwrap();
 
-    let (heir, late) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
-    heir.take_over(&session.id, &owner(1), &owner(2)).await.unwrap();
-    let error = late.take_over(&session.id, &owner(1), &owner(3)).await.unwrap_err();
+    let (next, late) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
+    next.take_over(&session.id, &held(1, 0), &owner(2)).await.unwrap();
+    let error = late.take_over(&session.id, &held(1, 0), &owner(3)).await.unwrap_err();
     assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
-    heir.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
-    heir.end(&session.id, Timestamp(9), false).await.unwrap();
-    heir.close().await.unwrap();
+    next.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
+    next.end(&session.id, Timestamp(9), false).await.unwrap();
+    next.close().await.unwrap();
 
     let reader = Reader::open(&path).await.unwrap();
-    let row = reader.session(&session.id.0, &|_| true).await.unwrap();
-    assert_eq!((row.owner, row.state), (owner(2), SessionState::Ended));
+    let row = reader.session(&session.id.0, &|_| Some(true)).await.unwrap();
+    assert_eq!((row.held, row.state), (held(2, 1), SessionState::Ended));
     assert_eq!(reader.results(&session.id).await.unwrap().len(), 1);
-    let error = late.take_over(&session.id, &owner(2), &owner(3)).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Taken { .. }), "an ended session has no heir: {error}");
+    let error = late.take_over(&session.id, &held(2, 1), &owner(3)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "an ended session is nobody's: {error}");
     reader.integrity().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_has_shown_a_sign_of_life_keeps_its_session_and_who_has_lost_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let (first, second) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
+    first.begin(&session, &owner(1)).await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let seen = reader.held(&session.id).await.unwrap().unwrap();
+    assert_eq!(seen, held(1, 0));
+    first.beat(&session.id, &owner(1)).await.unwrap();
+    let error = second.take_over(&session.id, &seen, &owner(2)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
+    second.take_over(&session.id, &held(1, 1), &owner(2)).await.unwrap();
+    assert_eq!(reader.held(&session.id).await.unwrap(), Some(held(2, 2)));
+    let error = first.beat(&session.id, &owner(1)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
+    second.beat(&session.id, &owner(2)).await.unwrap();
+    second.end(&session.id, Timestamp(9), false).await.unwrap();
+    assert_eq!(reader.held(&session.id).await.unwrap(), None);
+    assert!(second.beat(&session.id, &owner(2)).await.is_err(), "an ended session has no heart");
+}
+
+#[tokio::test]
+async fn a_session_that_a_signal_ended_is_open_again_and_its_aborted_cases_have_never_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let store = Store::open(&path).await.unwrap();
+    store.begin(&session, &owner(1)).await.unwrap();
+    let passed = intend(&store, &session.id, 1, 1).await.unwrap();
+    let removed = intend(&store, &session.id, 2, 1).await.unwrap();
+    let left = intend(&store, &session.id, 3, 1).await.unwrap();
+    for job in [&passed, &removed, &left] {
+        store.launched(&launched(job), Timestamp(7));
+    }
+    store.cleaned(&passed);
+    store.cleaned(&removed);
+    let never = CaseResult { identifier: None, ..result(4, 1, Outcome::Abort) };
+    let results = [result(1, 1, Outcome::Pass), result(2, 1, Outcome::Abort), result(3, 1, Outcome::Abort), never];
+    for result in &results {
+        store.finished(&session.id, result).await.unwrap();
+    }
+    store.end(&session.id, Timestamp(9), true).await.unwrap();
+    store.take_over(&session.id, &held(1, 0), &owner(2)).await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let row = reader.session(&session.id.0, &|_| Some(true)).await.unwrap();
+    assert_eq!((row.session, row.state), (session.clone(), SessionState::Running));
+    assert_eq!(reader.results(&session.id).await.unwrap(), results[..1]);
+    let open: Vec<_> = reader.unfinished(&session.id).await.unwrap().into_iter().map(|row| (row.job, row.state)).collect();
+    assert_eq!(open, [(left, JobState::Intent)], "what may be left of it is removed before it runs again");
+    for result in &results[1..] {
+        store.finished(&session.id, &CaseResult { outcome: Outcome::Pass, ..result.clone() }).await.unwrap();
+    }
+    store.close().await.unwrap();
+    assert_eq!(reader.results(&session.id).await.unwrap().len(), 4);
+    reader.integrity().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_that_was_swept_says_so_unless_it_had_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let store = Store::open(&path).await.unwrap();
+    store.begin(&session, &owner(1)).await.unwrap();
+    let (runs, over) = (intend(&store, &session.id, 1, 1).await.unwrap(), intend(&store, &session.id, 2, 1).await.unwrap());
+    store.finished(&session.id, &result(2, 1, Outcome::Pass)).await.unwrap();
+    for job in [&runs, &over] {
+        store.swept(job).await.unwrap();
+        store.cleaned(job);
+    }
+    store.close().await.unwrap();
+    let unfinished = Reader::open(&path).await.unwrap().unfinished(&session.id).await.unwrap();
+    assert_eq!(unfinished.iter().map(|row| (&row.job, row.swept)).collect::<Vec<_>>(), [(&runs, true)]);
 }
 
 #[tokio::test]
@@ -87,7 +165,7 @@ async fn a_plan_that_replaces_another_is_the_only_one_of_its_attempt() {
     let (old, other) = (intend(&store, &session.id, 1, 1).await.unwrap(), intend(&store, &session.id, 2, 1).await.unwrap());
     let new = job(&session.id, 7);
     intend_as(&store, 1, 1, &new, Some(&old.identifier)).await.unwrap();
-    store.launched(&launched(&new));
+    store.launched(&launched(&new), Timestamp(7));
     store.close().await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     let unfinished: Vec<_> = reader.unfinished(&session.id).await.unwrap().into_iter().map(|row| (row.job, row.state)).collect();
@@ -109,6 +187,6 @@ async fn of_a_case_that_was_retried_the_last_attempt_counts() {
     store.finished(&session.id, &passed).await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     assert_eq!(reader.results(&session.id).await.unwrap(), [lost, passed]);
-    let row = reader.sessions(1, &|_| true).await.unwrap().remove(0);
+    let row = reader.sessions(1, &|_| Some(true)).await.unwrap().remove(0);
     assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("pass".to_owned(), 1)]);
 }

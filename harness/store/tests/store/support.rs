@@ -12,7 +12,7 @@ use muster_core::{
     time::Timestamp,
     workload::Limits,
 };
-use muster_store::{Intent, Owner, Store, StoreError};
+use muster_store::{Held, Intent, Owner, Store, StoreError};
 use std::time::Duration;
 
 pub(crate) fn session(id: &str, started: i64) -> Session {
@@ -30,11 +30,17 @@ pub(crate) fn session(id: &str, started: i64) -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: vec![],
+        selection: "0123abcd".into(),
     }
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {
-    Owner { host: "login1".into(), pid, start_time: 123_456, boot_id: "b1f0".into() }
+    Owner { host: "login1".into(), pid, start_time: 123_456, boot_id: "b1f0".into(), pid_namespace: "pid:[1]".into() }
+}
+
+/// A session in the hands of `owner(pid)`, who has said so many times that it lives.
+pub(crate) fn held(pid: u32, heartbeat: i64) -> Held {
+    Held { owner: owner(pid), heartbeat }
 }
 
 /// Eight letters for a number.
@@ -162,5 +168,6 @@ pub(crate) async fn intend_as(
     replaces: Option<&Identifier>,
 ) -> Result<(), StoreError> {
     let (session, name, about, rules, limits) = (&job.session, &name(number), &about(), &rules(), &limits());
-    store.intent(&Intent { session, name, about, attempt, job, rules, limits, replaces }).await
+    let begun = Timestamp(1_000_000);
+    store.intent(&Intent { session, name, about, attempt, job, rules, limits, begun, replaces }).await
 }

@@ -1,0 +1,120 @@
+//! `--resume`: a night that was cut short is finished, each case once; anything else begins a new one.
+
+use crate::{
+    common::{STEPS, eventually},
+    sandbox::{Ended, Sandbox},
+};
+use serde_json::Value;
+use std::{process::Command, time::Duration};
+
+const CHECK: &str = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\n\
+                     executable: 'echo ran >> \"$HOME/ran-${{ n }}\"; echo hello; sleep ${NAP:-0}'\nsanity: [{ found: hello }]\n";
+const SITE: &str = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [default], max_jobs: 4, pass_env: [NAP] }]\nenvironments: [{ name: default }]\n";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("site-config/here.yaml", SITE);
+    sandbox
+}
+
+fn command(sandbox: &Sandbox, more: &[&str]) -> Command {
+    let mut command = sandbox.command(&[&["-c", "check.yaml", "-r", "--resume"], more].concat());
+    command.env("HOME", sandbox.path("")).env("RFM_LIVENESS_LIMIT", "4");
+    command
+}
+
+fn resume(sandbox: &Sandbox) -> Ended {
+    sandbox.ended(&command(sandbox, &[]).output().expect("the binary runs"))
+}
+
+fn report(sandbox: &Sandbox) -> Value {
+    serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON")
+}
+
+fn sessions(sandbox: &Sandbox) -> usize {
+    let listed = sandbox.muster(&["results", "list"]).stdout;
+    let last = listed.lines().last().unwrap_or_default();
+    last.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{listed}"))
+}
+
+#[test]
+fn a_session_that_was_killed_at_any_step_is_finished_and_the_next_is_a_new_one() {
+    // `attach` has gone through all of them.
+    for step in STEPS.iter().step_by(3) {
+        let sandbox = sandbox();
+        let killed = command(&sandbox, &[]).env("RFM_CRASH_AT", format!("{step}:2")).output().expect("the binary runs");
+        if killed.status.code().is_some() {
+            continue;
+        }
+        let ended = resume(&sandbox);
+        assert_eq!(ended.code, Some(0), "{step}: {}\n{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("sweep: 0 job(s) of dead sessions ended, 0 left"), "{step}: {}", ended.stderr);
+        let report = report(&sandbox);
+        let counts = (&report["totals"]["passed"], report["cases"].as_array().map(Vec::len));
+        assert_eq!(counts, (&Value::from(3), Some(3)), "{step}");
+        assert_eq!(sessions(&sandbox), 1, "{step}");
+        assert_eq!(resume(&sandbox).code, Some(0));
+        assert_eq!(sessions(&sandbox), 2, "{step}: what is finished is not gone on with");
+    }
+}
+
+#[test]
+fn a_session_that_a_signal_ended_is_finished_and_its_aborted_cases_run_again() {
+    let sandbox = sandbox();
+    let child = command(&sandbox, &["--exec-policy", "serial"]).env("NAP", "1").spawn().expect("the binary runs");
+    eventually("the second case", Duration::from_secs(30), || sandbox.path("ran-2").exists());
+    let status = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+    let interrupted = sandbox.ended(&child.wait_with_output().expect("its end"));
+    assert_eq!(interrupted.code, Some(130), "{}", interrupted.stderr);
+    assert!(!interrupted.stderr.contains("sweep:"), "{}", interrupted.stderr);
+    let first = report(&sandbox);
+    assert_eq!((&first["totals"]["passed"], &first["totals"]["aborted"]), (&1.into(), &2.into()), "{}", first["totals"]);
+    let ended = resume(&sandbox);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let whole = report(&sandbox);
+    assert_eq!((&whole["totals"]["passed"], &whole["totals"]["aborted"]), (&3.into(), &0.into()), "{}", whole["totals"]);
+    assert_eq!(whole["cases"].as_array().map(Vec::len), Some(3));
+    assert_eq!((sandbox.read("ran-1").lines().count(), sandbox.read("ran-2").lines().count()), (1, 2));
+    assert_eq!(sessions(&sandbox), 1);
+    let stored = sandbox.muster(&["results", "show"]).stdout;
+    assert!(stored.contains("ended") && !stored.contains("interrupted"), "{stored}");
+}
+
+#[test]
+fn another_selection_is_another_session() {
+    let sandbox = sandbox();
+    command(&sandbox, &[]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
+    let other = sandbox.ended(&command(&sandbox, &["-n", "n=1"]).output().expect("the binary runs"));
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    assert_eq!((report(&sandbox)["cases"].as_array().map(Vec::len), sessions(&sandbox)), (Some(1), 2));
+    assert_eq!(resume(&sandbox).code, Some(0));
+    assert_eq!((report(&sandbox)["cases"].as_array().map(Vec::len), sessions(&sandbox)), (Some(3), 2));
+}
+
+#[test]
+fn the_exit_code_is_the_sessions_whatever_is_swept() {
+    let sandbox = sandbox();
+    sandbox.write("check.yaml", &CHECK.replace("found: hello", "found: goodbye"));
+    let ended = resume(&sandbox);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("sweep:"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_would_be_another_session_is_bad_usage() {
+    let sandbox = sandbox();
+    let rows: [(&[&str], &str); 5] = [
+        (&["--restore-session"], "--restore-session"),
+        (&["--failed"], "--failed"),
+        (&["--reruns=2"], "--reruns"),
+        (&["--duration=1m"], "--duration"),
+        (&["--rehearse=play.yaml"], "--rehearse"),
+    ];
+    for (flags, named) in rows {
+        let ended = sandbox.ended(&command(&sandbox, flags).output().expect("the binary runs"));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{named}");
+        let why = format!("--resume finishes a session that was cut short, or begins the same: leave {named} out");
+        assert!(ended.stderr.contains(&why), "{named}: {}", ended.stderr);
+    }
+}
