@@ -59,12 +59,12 @@ pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelle
 }
 
 fn ended(ending: &Ending) -> Step {
-    match ending.disruption {
-        Some(why) => Step::Lost {
-            outcome: Outcome::Disrupted(why),
-            cause: ending.cause.clone().unwrap_or_else(|| "the job was taken away".to_owned()),
-        },
-        None => Step::Judge(ending.clone()),
+    let lost =
+        |outcome: Outcome, why: &str| Step::Lost { outcome, cause: ending.cause.clone().unwrap_or_else(|| why.to_owned()) };
+    match (ending.limit, ending.disruption) {
+        (Some(clock), _) => lost(Outcome::Timeout(clock), "the scheduler ended the job at its limit"),
+        (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was taken away"),
+        (None, None) => Step::Judge(ending.clone()),
     }
 }
 
@@ -123,11 +123,11 @@ mod tests {
     }
 
     fn running() -> JobStatus {
-        JobStatus::Running { since: Timestamp(0), nodes: vec![] }
+        JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None }
     }
 
     fn ending(disruption: Option<Disruption>) -> Ending {
-        Ending { started: Timestamp(0), ended: Timestamp(1), exits: vec![], disruption, cause: None, notes: vec![] }
+        Ending { started: Timestamp(0), ended: Timestamp(1), exits: vec![], disruption, limit: None, cause: None, notes: vec![] }
     }
 
     #[test]
@@ -159,6 +159,13 @@ mod tests {
         let status = JobStatus::Ended(ending(Some(Disruption::Evicted)));
         let step = next_step(&status, Elapsed::default(), &limits(None, None), false);
         assert!(matches!(step, Step::Lost { outcome: Outcome::Disrupted(Disruption::Evicted), .. }), "{step:?}");
+    }
+
+    #[test]
+    fn what_the_scheduler_ended_at_our_limit_has_timed_out_whatever_its_exits_are() {
+        let ending = Ending { limit: Some(Clock::Run), ..ending(Some(Disruption::Node)) };
+        let step = next_step(&JobStatus::Ended(ending), Elapsed::default(), &limits(None, None), false);
+        assert!(matches!(step, Step::Lost { outcome: Outcome::Timeout(Clock::Run), .. }), "{step:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{
     case::{Identifier, SessionId},
     diagnostic::Diagnostic,
     error::SchedulerError,
+    result::Clock,
     site::SchedulerKind,
     time::Timestamp,
     workload::Workload,
@@ -117,6 +118,9 @@ pub enum JobStatus {
         since: Timestamp,
         /// Where, as far as known.
         nodes: Vec<String>,
+        /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
+        #[serde(default)]
+        partly_ended: Option<String>,
     },
     /// It ended by itself.
     Ended(Ending),
@@ -140,6 +144,9 @@ pub struct Ending {
     pub exits: Vec<SectionExit>,
     /// Set when it was taken away rather than ending by itself.
     pub disruption: Option<Disruption>,
+    /// Set when the scheduler ended it at a limit of ours: it is a timeout, whatever its exits are.
+    #[serde(default)]
+    pub limit: Option<Clock>,
     /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
     pub cause: Option<String>,
     /// What is worth knowing even if it passes, one sentence each: `1 failed attempt before: ...`.

@@ -215,7 +215,8 @@ fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>) -> Found {
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
     let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
     let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
-    let handle = Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0 };
+    let handle =
+        Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
     let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
     Found { job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() }, place: place.clone(), kept }
 }

@@ -19,7 +19,7 @@ pub const CASE_ANNOTATION: &str = "rfm/case";
 pub const OBJECTS_ANNOTATION: &str = "rfm/objects";
 
 /// `Job::handle` of a job on Kubernetes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handle {
     /// Which cluster, in whose name.
     pub place: ClusterPlace,
@@ -33,10 +33,28 @@ pub struct Handle {
     pub rules: WorkloadRules,
     /// How long stopped objects stay, in seconds.
     pub keep_seconds: u64,
+    /// The deadline that the plan gave the workload in the cluster; `None`: the manifest has its own, or there is none.
+    #[serde(default)]
+    pub deadline: Option<Deadline>,
+    /// The main containers that the manifest's pods have. One that a pod has beside them was added by the cluster.
+    #[serde(default)]
+    pub own_containers: Vec<String>,
+    /// A cause of waiting that cannot change by itself is believed after so many seconds; `None`: never.
+    #[serde(default)]
+    pub hopeless_after: Option<u64>,
+}
+
+/// What ends a workload in the cluster if nobody else does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// From the start that its kind counts from.
+    pub seconds: u64,
+    /// The settings that it comes from, for the cause.
+    pub from: String,
 }
 
 /// A namespace of a cluster, as somebody who may use it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClusterPlace {
     /// The kubeconfig's context; `None`: the ServiceAccount of the pod that Muster runs in.
     pub context: Option<String>,

@@ -9,6 +9,8 @@
 //! ```
 //! One attempt; the runner repeats it. If an object fails, those before it stay for `cleanup`.
 
+mod preflight;
+
 use crate::{
     client::{
         Deletion, Propagation,
@@ -17,11 +19,10 @@ use crate::{
     clock,
     gate::{self, Verdict},
     handle::{Handle, Object, Resource, is_of},
-    manifest::{pod_templates, preflight_pod},
-    plan::QUEUE_LABEL,
+    manifest::pod_templates,
     quantity::Quantity,
     quota::{self, Decision, Demand, Refusal},
-    tenancy::{Quotas, Tenancy},
+    tenancy::Tenancy,
 };
 use muster_core::{
     Value,
@@ -42,6 +43,9 @@ pub(crate) async fn launch(tenancy: &Tenancy, job: &Job, handle: Handle) -> Resu
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
         tenancy.leave_line(&job.identifier);
     }
+    if !matches!(answer, Ok(Launch::Launched(_))) {
+        tenancy.take_back(&job.identifier);
+    }
     answer
 }
 
@@ -56,7 +60,7 @@ enum Refused {
     /// There is no room now.
     NoRoom(Refusal, String),
     /// What was granted before is not granted now.
-    Withdrawn(Resource, ApiError),
+    Withdrawn(Resource, Box<ApiError>),
     /// Something else has its name.
     Taken(String),
     Failed(SchedulerError),
@@ -106,47 +110,11 @@ impl Attempt<'_> {
         demand
     }
 
-    /// Asks for pods as they will be, without creating any: a controller would be refused where nobody looks.
-    async fn preflight(&self) -> Result<(), Refused> {
-        let Some(workload) = self.handle.workload() else { return Ok(()) };
-        if workload.resource.is_pod() && self.handle.objects.len() == 1 {
-            return Ok(());
-        }
-        let quotas = match self.tenancy.quotas().await.map_err(|error| Refused::Failed(error.classify()))? {
-            Quotas::Known(quotas) if quotas.is_empty() => return Ok(()),
-            Quotas::Known(quotas) => Some(quotas),
-            Quotas::Hidden => None,
-        };
-        // Kueue admits it when it is its turn: that the namespace's quota is full now means nothing.
-        let is_queued = workload.manifest["metadata"]["labels"].get(QUEUE_LABEL).is_some();
-        for (template, pods) in pod_templates(&workload.manifest) {
-            // A Job makes do with fewer pods at once; any other workload may need them all together.
-            let together = if workload.resource.is_job() { 1 } else { pods };
-            let one = quota::demand(&template["spec"]);
-            for quota in quotas.iter().flat_map(|quotas| quotas.iter()) {
-                if let Some(why) = never_fits(quota, &one, together) {
-                    return Err(never(workload, &why));
-                }
-            }
-            let pod = preflight_pod(&template);
-            match self.tenancy.cluster.create(&Resource::of("v1", "Pod"), &pod, true).await {
-                Ok(_) => {}
-                // Not ours to ask, or a template that its operator completes: the creation itself will tell.
-                Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
-                Err(error) => match refused(workload, error) {
-                    Refused::NoRoom(..) if is_queued => {}
-                    refused => return Err(refused),
-                },
-            }
-        }
-        Ok(())
-    }
-
     async fn create(&self, object: &Object) -> Result<String, Refused> {
         match self.tenancy.cluster.create(&object.resource, &object.manifest, false).await {
             Ok(created) => Ok(uid(&created.object)),
             Err(error) if error.why() == Why::Exists => self.found(object).await,
-            Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), error)),
+            Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
             Err(error) => Err(refused(object, error)),
         }
     }
@@ -217,18 +185,6 @@ fn never(object: &Object, why: &str) -> Refused {
     Refused::Failed(SchedulerError::plain(Class::Config, what))
 }
 
-/// The sentence, if so many pods can never stand together within a `ResourceQuota`.
-fn never_fits(quota: &Value, one: &Demand, pods: u32) -> Option<String> {
-    // One with scopes may not count these pods at all.
-    if quota["spec"].get("scopes").is_some() || quota["spec"].get("scopeSelector").is_some() {
-        return None;
-    }
-    let hard = quota["status"]["hard"].as_object().or_else(|| quota["spec"]["hard"].as_object())?;
-    let amount = |(resource, amount): (&String, &Value)| Some((resource.clone(), amount.as_str()?.parse().ok()?));
-    let hard: Demand = hard.iter().filter_map(amount).collect();
-    quota::never_fits(quota["metadata"]["name"].as_str().unwrap_or_default(), &hard, one, pods)
-}
-
 fn uid(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
@@ -289,7 +245,7 @@ mod tests {
 
     fn handle(objects: Vec<Object>) -> Handle {
         let (workload, rules) = (objects.len() - 1, WorkloadRules::default());
-        Handle { place: testing::place(), objects, workload, expected_pods: None, rules, keep_seconds: 0 }
+        Handle { place: testing::place(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() }
     }
 
     /// A tenancy whose server answers the watches, the Lease and the kinds itself, and everything else with `answer`.

@@ -8,6 +8,7 @@
 use k8s_openapi::api::core::v1::{Event, Pod};
 use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
 use std::{
+    collections::BTreeMap,
     fmt,
     ops::Deref,
     sync::{Arc, LazyLock},
@@ -23,6 +24,8 @@ pub struct Observed {
     pub pods: Vec<SeenPod>,
     /// It was told to stop, and no node of what still runs answers: nobody waits for its logs.
     pub unreachable: bool,
+    /// Uids of pods that no node could ever take, and since when the scheduler says so, by this machine's clock.
+    pub hopeless: BTreeMap<String, Timestamp>,
     /// What was fetched beyond the watch because nothing moves.
     pub trouble: Trouble,
     /// When the first object of it was created, by this machine's clock; the start of all patience.

@@ -10,6 +10,7 @@
 mod adapt;
 mod choose;
 mod container;
+mod lifetime;
 mod options;
 
 use crate::{
@@ -27,7 +28,7 @@ use muster_core::{
     workload::{Program, Workload},
 };
 use options::Options;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// Kueue's label of what waits in a queue.
 pub const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
@@ -66,15 +67,13 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
         let target = choose::patched(&documents, main, patch)?;
         documents[target].lay_over(patch);
     }
-    if let Some(patch) = &options.pod_patch {
-        for document in &mut documents {
-            manifest::each_pod(&mut document.value, &mut |pod| manifest::merge_pod(pod, patch));
-        }
-    }
+    lay_over_pods(&mut documents, &options);
     let place = place(&documents, &options, contexts)?;
     let keep = workload.keep_failed.unwrap_or(KEEP);
-    let mut rules = kinds.rules(&documents[main].resource);
+    let mut rules = rules(&documents[main], &options, &kinds);
     let notes = adapt::adapt(workload, &options, &kinds, &mut documents, main, &mut rules, keep)?;
+    let deadline = lifetime::deadline(&workload.limits, options.max_lifetime)
+        .filter(|deadline| lifetime::give(deadline, &mut documents, main, &kinds));
     mark(workload, &mut documents, &kinds, &place)?;
     if let Some(selector) = &mut rules.pods.selector {
         let name = documents[main].metadata("name").unwrap_or_default();
@@ -89,8 +88,36 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
     if !violations.is_empty() {
         return Err(violations);
     }
-    let handle = Handle { place, objects, workload: main, expected_pods, rules, keep_seconds: keep.as_secs() };
+    let own_containers = own_containers(&objects[main].manifest);
+    let handle = Handle {
+        place,
+        objects,
+        workload: main,
+        expected_pods,
+        rules,
+        keep_seconds: keep.as_secs(),
+        deadline,
+        hopeless_after: options.hopeless_after.map(|after| after.as_secs()),
+        own_containers,
+    };
     Ok(Plan { handle, notes })
+}
+
+/// What the site lays over every pod.
+fn lay_over_pods(documents: &mut [Document], options: &Options) {
+    let Some(patch) = &options.pod_patch else { return };
+    for document in documents {
+        manifest::each_pod(&mut document.value, &mut |pod| manifest::merge_pod(pod, patch));
+    }
+}
+
+/// The rules of the workload's kind; where they do not name the containers that decide, the options may.
+fn rules(workload: &Document, options: &Options, kinds: &Kinds) -> WorkloadRules {
+    let mut rules = kinds.rules(&workload.resource);
+    if rules.primary_containers.is_empty() {
+        rules.primary_containers.clone_from(&options.primary_containers);
+    }
+    rules
 }
 
 /// The documents of a program, and what is laid over them.
@@ -196,6 +223,14 @@ fn narrow_services(documents: &mut [Document], id: &str) {
             manifest::set(&mut service.value, &format!("spec.selector.{LABEL}"), id.into());
         }
     }
+}
+
+/// The names of the main containers in the workload's pods.
+fn own_containers(workload: &Value) -> Vec<String> {
+    let templates = manifest::pod_templates(workload);
+    let containers = templates.iter().filter_map(|(pod, _)| pod["spec"]["containers"].as_array()).flatten();
+    let names: BTreeSet<&str> = containers.filter_map(|container| container["name"].as_str()).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The pods of the workload and of what stands beside it.

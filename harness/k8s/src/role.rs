@@ -206,6 +206,7 @@ mod tests {
             expected_pods: None,
             rules: WorkloadRules::default(),
             keep_seconds: 0,
+            ..Handle::default()
         }
     }
 

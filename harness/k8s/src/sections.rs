@@ -34,15 +34,17 @@ impl ContainerLog {
 
 /// Every container of a pod: init containers first, each group in the manifest's order.
 ///
-/// Primary are those that `rules` name, else the one that the pod's annotation for the default container names, else all main containers. A name that the pod does not have counts as not given.
-pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
+/// Primary are those that the rules name, else the one that the pod's annotation for the default container names, else those
+/// of the manifest (what the cluster has added is not waited for), else all main containers. A name that the pod does not
+/// have counts as not given.
+pub fn containers(pod: &Pod, handle: &Handle) -> Vec<ContainerLog> {
     let Some(spec) = &pod.spec else { return Vec::new() };
-    let has = |name: &str| spec.containers.iter().any(|container| container.name == name);
-    let mut deciding: Vec<&str> = rules.primary_containers.iter().map(String::as_str).filter(|name| has(name)).collect();
-    if deciding.is_empty() {
-        let default = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_CONTAINER));
-        deciding.extend(default.map(String::as_str).filter(|name| has(name)));
-    }
+    let has = |name: &&String| spec.containers.iter().any(|container| container.name == **name);
+    let default = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_CONTAINER));
+    let default = default.map_or(&[][..], std::slice::from_ref);
+    let choices = [&handle.rules.primary_containers[..], default, &handle.own_containers[..]];
+    let mut named = choices.into_iter().map(|names| names.iter().filter(has).collect::<Vec<_>>());
+    let deciding = named.find(|names| !names.is_empty()).unwrap_or_default();
     let init = spec.init_containers.iter().flatten().map(|container| ContainerLog {
         name: container.name.clone(),
         init: true,
@@ -53,7 +55,7 @@ pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
         name: container.name.clone(),
         init: false,
         sidecar: false,
-        primary: deciding.is_empty() || deciding.contains(&container.name.as_str()),
+        primary: deciding.is_empty() || deciding.contains(&&container.name),
     });
     init.chain(main).collect()
 }
@@ -63,7 +65,7 @@ pub fn containers(pod: &Pod, rules: &WorkloadRules) -> Vec<ContainerLog> {
 pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
     let empty = BTreeMap::new();
     let labels = pod.metadata.labels.as_ref().unwrap_or(&empty);
-    let several = containers(pod, &handle.rules).iter().filter(|container| container.logged()).count() > 1;
+    let several = containers(pod, handle).iter().filter(|container| container.logged()).count() > 1;
     SectionOrigin {
         name: pod.metadata.name.clone().unwrap_or_default(),
         container: several.then(|| container.to_owned()),
@@ -111,8 +113,8 @@ mod tests {
     use crate::kind::Role;
     use crate::status::testing::{handle, pod};
 
-    fn names(pod: &Pod, rules: &WorkloadRules, keep: impl Fn(&ContainerLog) -> bool) -> Vec<String> {
-        containers(pod, rules).into_iter().filter(keep).map(|container| container.name).collect()
+    fn names(pod: &Pod, handle: &Handle, keep: impl Fn(&ContainerLog) -> bool) -> Vec<String> {
+        containers(pod, handle).into_iter().filter(keep).map(|container| container.name).collect()
     }
 
     const THREE: &str = "
@@ -124,20 +126,26 @@ spec:
     #[test]
     fn all_main_containers_decide_unless_somebody_names_one() {
         let with_default = THREE.replace("{}", "{kubectl.kubernetes.io/default-container: side}");
-        let named = |names: &[&str]| WorkloadRules {
-            primary_containers: names.iter().map(|name| (*name).to_owned()).collect(),
-            ..WorkloadRules::default()
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let named = |names: &[&str]| {
+            let rules = WorkloadRules { primary_containers: list(names), ..WorkloadRules::default() };
+            Handle { rules, ..Handle::default() }
         };
-        let primary = |yaml: &str, rules: &WorkloadRules| names(&pod(yaml), rules, |container| container.primary).join(" ");
+        let own = |names: &[&str]| Handle { own_containers: list(names), ..Handle::default() };
+        let primary = |yaml: &str, handle: &Handle| names(&pod(yaml), handle, |container| container.primary).join(" ");
         assert_eq!(primary(THREE, &named(&[])), "main side");
         assert_eq!(primary(&with_default, &named(&[])), "side");
         assert_eq!(primary(&with_default, &named(&["main"])), "main");
         assert_eq!(primary(&with_default, &named(&["other"])), "side");
+        assert_eq!(primary(THREE, &own(&["main"])), "main", "the cluster has added the other");
+        assert_eq!(primary(THREE, &own(&["main", "side"])), "main side");
+        assert_eq!(primary(THREE, &own(&["other"])), "main side", "the pod is not made as the manifest says");
+        assert_eq!(primary(&with_default, &own(&["main"])), "side");
     }
 
     #[test]
     fn a_native_sidecar_has_no_section() {
-        let logged = names(&pod(THREE), &WorkloadRules::default(), ContainerLog::logged);
+        let logged = names(&pod(THREE), &Handle::default(), ContainerLog::logged);
         assert_eq!(logged, ["fetch", "main", "side"]);
     }
 

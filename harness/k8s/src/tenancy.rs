@@ -9,7 +9,7 @@ use crate::{
     gate::{Gates, Verdict},
     handle::{Handle, Resource},
     lease::Lease,
-    quota::{Demand, Line, Refusal, Turn},
+    quota::{self, Demand, Line, Promised, Refusal, Turn},
     watch::Watch,
 };
 use muster_core::{
@@ -44,6 +44,7 @@ pub(crate) struct Tenancy {
 #[derive(Default)]
 struct Queue {
     line: Line,
+    promised: Promised,
     /// Since when who waits, and as what people know it.
     waiting: BTreeMap<Identifier, (Instant, String)>,
 }
@@ -55,6 +56,15 @@ pub(crate) enum Quotas {
     Known(Arc<Vec<Value>>),
     /// We may not ask.
     Hidden,
+}
+
+/// How old an answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// What a quota allows seldom changes.
+    Any,
+    /// What is used of it always does.
+    Now,
 }
 
 impl Tenancy {
@@ -107,6 +117,26 @@ impl Tenancy {
         self.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets a job in with so many pods of `one` each, if all of them fit at once beside what was promised to others.
+    ///
+    /// # Errors
+    /// What is short.
+    pub(crate) fn let_in(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let promised = queue.promised.to_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
+        let limits = quotas.iter().filter_map(quota::Limits::of);
+        if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &promised)) {
+            return Err(refusal);
+        }
+        queue.promised.promise(&job.identifier, one, pods, clock::now());
+        Ok(())
+    }
+
+    /// A job that was let in was not created.
+    pub(crate) fn take_back(&self, identifier: &Identifier) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).promised.take_back(identifier);
+    }
+
     /// A job was refused for want of room.
     pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,9 +159,10 @@ impl Tenancy {
         (waited / 10).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
-    /// The quotas, asked for once in a while.
-    pub(crate) async fn quotas(&self) -> Result<Quotas, ApiError> {
+    /// The quotas, asked for once in a while, or now.
+    pub(crate) async fn quotas(&self, age: Age) -> Result<Quotas, ApiError> {
         if let Some((at, quotas)) = &*self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+            && age == Age::Any
             && at.elapsed() < QUOTAS_LIVE
         {
             return Ok(quotas.clone());

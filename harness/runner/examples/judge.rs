@@ -51,6 +51,7 @@ fn run(path: &str, count: u64) -> io::Result<()> {
         ended: Timestamp(0),
         exits: Vec::new(),
         disruption: None,
+        limit: None,
         cause: None,
         notes: Vec::new(),
     };

@@ -63,8 +63,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn waiting_stands_still_while_it_runs_and_running_never_does() {
-        let (pending, running) =
-            (JobStatus::Pending { why: "queue".into() }, JobStatus::Running { since: Timestamp(0), nodes: Vec::new() });
+        let (pending, running) = (
+            JobStatus::Pending { why: "queue".into() },
+            JobStatus::Running { since: Timestamp(0), nodes: Vec::new(), partly_ended: None },
+        );
         let mut clocks = Clocks::start();
         let mut seen = Vec::new();
         for status in [&JobStatus::NotSeen, &pending, &running, &pending, &running] {

@@ -203,6 +203,9 @@ impl<'a> Flight<'a> {
         };
         let limit = format_duration(limit.unwrap_or_default());
         let cause = match (clock, seen) {
+            (Clock::Run, Some(JobStatus::Running { partly_ended: Some(what), .. })) => {
+                format!("still running after {limit} ({key}): {what}")
+            }
             (Clock::Run, _) => format!("still running after {limit} ({key})"),
             (Clock::Pending, Some(JobStatus::Pending { why })) => format!("still waiting after {limit} ({key}): {why}"),
             (Clock::Pending, _) => format!("not seen within {limit} ({key})"),
@@ -233,11 +236,14 @@ fn step_of(status: &JobStatus) -> journal::Step {
 fn note(status: &JobStatus) -> Option<String> {
     match status {
         JobStatus::Pending { why } => Some(why.clone()),
-        JobStatus::Running { nodes, .. } => match nodes.as_slice() {
-            [] => Some("running".to_owned()),
-            [node] => Some(format!("running on {node}")),
-            [node, rest @ ..] => Some(format!("running on {node} and {} more", rest.len())),
-        },
+        JobStatus::Running { nodes, partly_ended, .. } => {
+            let place = match nodes.as_slice() {
+                [] => "running".to_owned(),
+                [node] => format!("running on {node}"),
+                [node, rest @ ..] => format!("running on {node} and {} more", rest.len()),
+            };
+            Some(partly_ended.as_ref().map_or_else(|| place.clone(), |what| format!("{place}; {what}")))
+        }
         JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => None,
     }
 }

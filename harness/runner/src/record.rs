@@ -110,7 +110,7 @@ impl Record {
     /// Learns nodes and times from a status.
     pub(crate) fn saw(&mut self, status: &JobStatus) {
         match status {
-            JobStatus::Running { since, nodes } => {
+            JobStatus::Running { since, nodes, .. } => {
                 self.times.started.get_or_insert(*since);
                 self.ran_on(nodes.iter().cloned());
             }

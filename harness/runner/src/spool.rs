@@ -113,7 +113,7 @@ impl Spool {
             (spooled.source, spooled.gaps, spooled.ended) = (source, section.gaps, true);
             (spooled.first, spooled.last) = (section.first, section.last);
         }
-        Some((spool, Ending { started, ended, exits, disruption: None, cause: None, notes: Vec::new() }))
+        Some((spool, Ending { started, ended, exits, disruption: None, limit: None, cause: None, notes: Vec::new() }))
     }
 
     /// How far each section is on disk.

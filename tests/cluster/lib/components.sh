@@ -57,6 +57,7 @@ END
     --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 \
     --listen-peer-urls=http://127.0.0.1:2380 --initial-advertise-peer-urls=http://127.0.0.1:2380 \
     --initial-cluster=default=http://127.0.0.1:2380
+  # Tests inject containers as a mesh does, without a webhook to serve.
   command_of kube-apiserver "$program" kube-apiserver --etcd-servers=http://127.0.0.1:2379 \
     --secure-port=443 --bind-address=0.0.0.0 --advertise-address="$CLUSTER_ADDRESS" \
     --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/24 --allow-privileged=true \
@@ -65,7 +66,8 @@ END
     --kubelet-client-certificate="$pki/admin.crt" --kubelet-client-key="$pki/admin.key" \
     --kubelet-preferred-address-types=InternalIP --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$pki/sa.pub" --service-account-signing-key-file="$pki/sa.key" \
-    --audit-policy-file="$DIR/audit.yaml" --audit-log-path="$DIR/audit.log" --profiling=false
+    --audit-policy-file="$DIR/audit.yaml" --audit-log-path="$DIR/audit.log" --profiling=false \
+    --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true
   # A lost node shows after seven seconds instead of fifty.
   command_of kube-controller-manager "$program" kube-controller-manager --kubeconfig="$pki/kube-controller-manager.conf" \
     --service-account-private-key-file="$pki/sa.key" --root-ca-file="$pki/ca.crt" --use-service-account-credentials=true \

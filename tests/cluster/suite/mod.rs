@@ -4,6 +4,7 @@ mod customs;
 mod endings;
 mod faults;
 mod inside;
+mod limits;
 mod lives;
 mod manifest;
 mod owners;
@@ -62,6 +63,12 @@ pub(crate) const TESTS: &[Test] = tests![
     No troubles::a_quota_that_never_fits_ends_the_case_at_once,
     No troubles::pods_wait_for_quota_and_run_in_turn,
     No troubles::jobs_wait_for_quota_and_run_in_turn,
+    No troubles::a_gang_larger_than_the_quota_is_a_mistake_at_once,
+    No troubles::a_gang_waits_until_all_of_it_has_room,
+    No troubles::a_gang_that_gets_only_a_part_of_its_pods_waits_and_names_the_quota,
+    No troubles::an_injected_sidecar_is_not_waited_for,
+    No troubles::a_time_limit_says_which_containers_had_ended,
+    No troubles::a_site_names_the_containers_that_decide,
     No troubles::a_pod_that_somebody_deletes_is_disrupted,
     No troubles::an_evicted_pod_is_disrupted,
     No troubles::a_preempted_pod_is_disrupted,
@@ -70,6 +77,10 @@ pub(crate) const TESTS: &[Test] = tests![
     No troubles::an_object_that_the_server_refuses_says_which_field,
     No troubles::the_server_says_beforehand_what_it_would_refuse,
     No troubles::a_kind_that_the_cluster_does_not_know_is_named,
+    No limits::what_a_killed_session_left_ends_by_itself,
+    No limits::a_deadline_in_the_cluster_is_a_time_limit_and_no_failure,
+    No limits::a_pod_that_no_node_can_ever_take_is_a_mistake_after_a_while,
+    No limits::a_node_that_is_only_full_is_waited_for,
     No customs::a_jobset_ends_by_its_own_conditions,
     No customs::an_ipujob_of_three_instances_ends_when_its_pods_have,
     No customs::a_failed_instance_of_a_custom_resource_fails_the_case,

@@ -1,7 +1,7 @@
 //! Every way in which a workload cannot start or is taken away: each has its own cause, none waits for ever.
 
 use super::{
-    manifest::{check, job, pod},
+    manifest::{check, container, job, pod},
     place::{Place, kubectl},
 };
 use crate::common::eventually;
@@ -184,4 +184,117 @@ pub(crate) fn a_kind_that_the_cluster_does_not_know_is_named() {
     let manifest =
         pod("echo hello").replace("apiVersion: v1", "apiVersion: nowhere.test/v1").replace("kind: Pod", "kind: Gadget");
     ends(&place, &check(&manifest, ""), 3, "error config", &["Gadget", "nowhere.test"]);
+}
+
+/// A Job whose pods all run at once, each until it has been looked at.
+fn gang(pods: u32, seconds: u32) -> String {
+    let spec = format!("completions: {pods}\n  parallelism: {pods}\n  completionMode: Indexed\n  backoffLimit: 0");
+    job(&spec, &format!("echo hello; sleep {seconds}"))
+}
+
+pub(crate) fn a_gang_larger_than_the_quota_is_a_mistake_at_once() {
+    let place = Place::new();
+    place.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
+    ends(&place, &check(&gang(8, 60), ""), 3, "error config", &["8 pods of 1 each", "quota few has 4"]);
+    assert_eq!(place.left(), [""; 0]);
+}
+
+pub(crate) fn a_gang_waits_until_all_of_it_has_room() {
+    let place = Place::new();
+    place.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
+    // Two that are launched in the same moment do not get half of the room each.
+    let ended = place.check(&check(&gang(3, 2), "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 3);
+    place.create(&pod("sleep 100").replace("name: hello", "name: other"));
+    place.create(&pod("sleep 100").replace("name: hello", "name: another"));
+    let waits = check(&gang(3, 2), "max_pending_time: 4s");
+    ends(&place, &waits, 3, "timeout pending", &["quota few", "pods requested 3, used 2, limited 4"]);
+    let names = place.kubectl(&["get", "pods", "-l", "rfm", "-o", "name"]);
+    assert_eq!(names, "", "nothing of it was created");
+}
+
+pub(crate) fn a_gang_that_gets_only_a_part_of_its_pods_waits_and_names_the_quota() {
+    let place = Place::new();
+    // What a quota with scopes counts only the server knows, so that the Job is let in.
+    place.create(
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: scoped }\nspec: { hard: { pods: 2 }, scopes: [NotTerminating] }\n",
+    );
+    let text = check(&gang(4, 100), "max_pending_time: 25s\ntime_limit: 2m");
+    ends(&place, &text, 3, "timeout pending", &["2 of 4 pods exist", "quota scoped"]);
+}
+
+/// What a mesh does: every pod of the namespace gets a container that never ends by itself.
+fn inject_a_sidecar(place: &Place) -> String {
+    let name = format!("mesh-{}", place.namespace);
+    let command = "echo mesh; trap 'exit 143' TERM; while :; do sleep 0.2; done";
+    place.create(&format!(
+        "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingAdmissionPolicy\nmetadata: {{ name: {name} }}\nspec:\n  \
+         failurePolicy: Fail\n  reinvocationPolicy: Never\n  matchConstraints:\n    \
+         namespaceSelector: {{ matchLabels: {{ kubernetes.io/metadata.name: {namespace} }} }}\n    \
+         resourceRules: [{{ apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods] }}]\n  mutations:\n    \
+         - patchType: JSONPatch\n      jsonPatch:\n        expression: >-\n          \
+         [JSONPatch{{op: \"add\", path: \"/spec/containers/-\", value: Object.spec.containers{{name: \"mesh\",\n          \
+         image: \"rfm.test/busybox:1\", command: [\"sh\", \"-c\", \"{command}\"]}}}}]\n---\n\
+         apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingAdmissionPolicyBinding\nmetadata: {{ name: {name} }}\n\
+         spec: {{ policyName: {name} }}\n",
+        namespace = place.namespace
+    ));
+    place.write("probe.yaml", &pod("true"));
+    let probe = place.path("probe.yaml").to_string_lossy().into_owned();
+    eventually("the injection", Duration::from_secs(40), || {
+        place.kubectl(&["create", "--dry-run=server", "-o", "jsonpath={.spec.containers[*].name}", "-f", &probe]) == "main mesh"
+    });
+    name
+}
+
+pub(crate) fn an_injected_sidecar_is_not_waited_for() {
+    let place = Place::new();
+    let policy = inject_a_sidecar(&place);
+    place.write(
+        "check.yaml",
+        &[
+            check(&pod("echo hello"), "time_limit: 2m").replacen("name: case", "name: good-pod", 1),
+            check(&job("completions: 2\n  parallelism: 2", "echo hello"), "time_limit: 2m").replacen(
+                "name: case",
+                "name: good-job",
+                1,
+            ),
+            check(&pod("echo hello; exit 3"), "time_limit: 2m").replacen("name: case", "name: bad-pod", 1),
+        ]
+        .join("---\n"),
+    );
+    let ended = place.muster(&["-c", "check.yaml", "-r"]);
+    for kind in ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"] {
+        kubectl(&["delete", kind, &policy]);
+    }
+    let cases = ended.report["cases"].as_array().expect("cases").clone();
+    let words = |case: &serde_json::Value| {
+        format!("{} {}", case["check"].as_str().unwrap_or_default(), case["outcome"]["word"].as_str().unwrap_or_default())
+    };
+    let mut outcomes: Vec<String> = cases.iter().map(words).collect();
+    outcomes.sort();
+    assert_eq!(outcomes, ["bad-pod fail", "good-job pass", "good-pod pass"], "{}\n{}", ended.stdout, ended.stderr);
+    let said = cases.iter().map(|case| case["warnings"].to_string()).collect::<String>();
+    assert!(said.contains("mesh keeps"), "{said}");
+    // What failed is kept, and takes nothing any more.
+    let phases = || place.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
+    eventually("the end of the pod that is kept", Duration::from_secs(30), || phases() == "Failed");
+}
+
+pub(crate) fn a_time_limit_says_which_containers_had_ended() {
+    let place = Place::new();
+    let beside = container("sleep 600").replace("name: main", "name: helper");
+    let manifest = format!("{}    - {beside}\n", pod("echo hello"));
+    let text = check(&manifest, "time_limit: 8s");
+    ends(&place, &text, 1, "timeout run", &["container main has exited with 0", "helper still runs"]);
+}
+
+pub(crate) fn a_site_names_the_containers_that_decide() {
+    let place = Place::new();
+    place
+        .write("site.yaml", &place.read("site.yaml").replace("sched_options: {", "sched_options: { primary_containers: [main],"));
+    let beside = container("sleep 600").replace("name: main", "name: helper");
+    let manifest = format!("{}    - {beside}\n", pod("echo hello"));
+    place.check(&check(&manifest, "time_limit: 2m")).expect(0);
+    assert_eq!(place.left(), [""; 0]);
 }

@@ -52,6 +52,7 @@ fuzz_target!(|run: Run<'_>| {
         ended: Timestamp(1),
         exits: Vec::new(),
         disruption: None,
+        limit: None,
         cause: None,
         notes: Vec::new(),
     };

@@ -69,7 +69,7 @@ keys! {
         /// Lines of sh that run when the last case that depends on this one is over, in its stage folder. One, or a list.
         teardown_cmds: OneOrMany<String>,
         /// How long the job may run, from its first container running: `1h30m`, or a number of seconds. Default: the partition's;
-        /// null: no limit.
+        /// null: no limit. A job on Kubernetes that has none ends after `sched_options.max_lifetime`, 24h.
         time_limit: Duration,
         /// How long the job may wait for queue, quota, scheduling and image pull: `2h`, or a number of seconds. Default: the
         /// partition's; null: no limit.

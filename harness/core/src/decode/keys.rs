@@ -18,6 +18,8 @@ pub struct Key<T> {
     pub required: bool,
     /// The schema of its value.
     pub schema: fn() -> Value,
+    /// Whether null is a value of it; else the key counts as not there.
+    pub takes_null: bool,
     /// Decodes its value into the struct.
     pub set: fn(&mut T, &Node, &mut Context),
 }
@@ -63,7 +65,7 @@ pub struct Overlay<'a> {
     pub refused: &'a [&'a str],
 }
 
-/// Reads a mapping with fixed keys. A null counts as a key that is not there.
+/// Reads a mapping with fixed keys. A null counts as a key that is not there, unless it is one of the key's values.
 pub fn object<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
     let overlay = Overlay { what: T::TABLE.what, own: &[], refused: &[] };
     let decoded = entries(node, context, Appends::Refused, &overlay)?;
@@ -118,7 +120,7 @@ fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, overl
                     context.expected::<()>(value, &format!("a list for `{text}` to append"), Some("put it in [ ]"));
                 }
             }
-            Some(_) if value.is_null() => {}
+            Some(key) if value.is_null() && !key.takes_null => {}
             Some(key) => (key.set)(&mut decoded, value, context),
         }
     }
@@ -243,6 +245,7 @@ macro_rules! keys {
                     doc: $crate::keys!(@doc $($doc)*),
                     required: $crate::keys!(@required $($required)?),
                     schema: <$type as $crate::decode::Decode>::schema,
+                    takes_null: <$type as $crate::decode::Decode>::TAKES_NULL,
                     set: |decoded, node, context| decoded.$field = $crate::decode::Decode::decode(node, context),
                 }),*],
                 later: &[$($($later),*)?],

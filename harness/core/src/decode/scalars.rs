@@ -119,6 +119,22 @@ impl Decode for Duration {
     }
 }
 
+/// A duration, or null for no limit at all: not the same as a limit that nobody has set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Option<Duration>);
+
+impl Decode for Limit {
+    const TAKES_NULL: bool = true;
+
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        if node.is_null() { Some(Self(None)) } else { Duration::decode(node, context).map(|limit| Self(Some(limit))) }
+    }
+
+    fn schema() -> Value {
+        Duration::schema()
+    }
+}
+
 /// A name that can stand in a case name, a folder and a selector: `nbody`, `gpu-service`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub String);

@@ -93,6 +93,7 @@ mod tests {
             ended: Timestamp(1),
             exits: exits.to_vec(),
             disruption: None,
+            limit: None,
             cause: cause.map(str::to_owned),
             notes: Vec::new(),
         }

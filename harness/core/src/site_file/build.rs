@@ -3,7 +3,7 @@
 use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::{
     Value,
-    decode::{Context, Decode, Mapping, Name, OneOrMany, Ordered, Spanned},
+    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
     diagnostic::{Diagnostic, nearest},
     modules,
     pattern::Pattern,
@@ -11,10 +11,12 @@ use crate::{
     site::{ContainerPlatform, Device, Environment, Mode, Partition, System},
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// ReFrame's default.
 const MAX_JOBS: usize = 8;
+/// Half a day in a queue is a night that was missed.
+const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
 /// The environment that is always there.
 const DEFAULT: &str = "default";
 
@@ -110,7 +112,7 @@ fn partition(
         features: list(file.features.as_ref()),
         extras,
         time_limit: file.time_limit,
-        max_pending_time: file.max_pending_time,
+        max_pending_time: file.max_pending_time.map_or(Some(MAX_PENDING_TIME), |Limit(limit)| limit),
         on_disruption: file.on_disruption,
         modules_system: site.modules_system,
         modules: [&site.modules, &file.modules].into_iter().flat_map(|list| modules::list(list.as_ref())).collect(),

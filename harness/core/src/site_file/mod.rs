@@ -12,7 +12,7 @@ pub use pick::{built_in_local, duplicates, pick};
 use crate::{
     Value,
     container::Platform,
-    decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
     file_mode::FileMode,
     keys,
     modules::{Module, ModulesSystem},
@@ -106,8 +106,8 @@ keys! {
         extras: Ordered<Node>,
         /// How long a job may run if its check does not say: `1h30m`. Default: no limit.
         time_limit: Duration,
-        /// How long a job may wait if its check does not say: `2h`. Default: no limit.
-        max_pending_time: Duration,
+        /// How long a job may wait if its check does not say: `2h`. Default: 12h; null: no limit.
+        max_pending_time: Limit,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
         /// What runs the containers of `container_platform`; the first one, or the one with `default: true`, where a check does

@@ -17,10 +17,11 @@ fn the_script_takes_system_partition_environment_and_check_in_this_order() {
 fn limits_come_from_the_check_else_from_the_partition() {
     let limits = |rest: &str| only(&check(&format!("{PLAIN}\n{rest}"))).workload.limits;
     let minutes = |minutes| Some(Duration::from_mins(minutes));
-    assert_eq!((limits("").run, limits("").pending), (minutes(30), None));
+    assert_eq!((limits("").run, limits("").pending), (minutes(30), minutes(12 * 60)));
     assert_eq!(limits("time_limit: 5m").run, minutes(5));
     assert_eq!(limits("time_limit: null").run, None);
     assert_eq!(limits("max_pending_time: 2h").pending, minutes(120));
+    assert_eq!(limits("max_pending_time: null").pending, None);
     assert_eq!(limits("judge_limit: 60").judge, Duration::from_mins(1));
 }
 

@@ -55,11 +55,17 @@ impl End<'_> {
         Ok(leftovers)
     }
 
-    /// It ended by itself, or is gone.
+    /// It ended by itself, or is gone. The work of a pod may have ended while another container keeps it running; what other
+    /// kinds leave running their controllers end.
     fn is_over(&mut self) -> bool {
         let observed = Arc::clone(&self.observed.borrow_and_update());
         let verdict = assess(&self.handle, &observed, clock::now(), self.patience).verdict;
-        matches!(verdict, Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }))
+        let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
+        match verdict {
+            Verdict::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
+            Verdict::Status(JobStatus::Gone { .. }) => true,
+            _ => false,
+        }
     }
 
     /// Nothing but its deletion ends it: its kind knows no other way, or it is a pod that no kubelet has taken, whose deadline

@@ -31,6 +31,7 @@ fn handle(uid: Option<&str>) -> Handle {
         expected_pods: None,
         rules: WorkloadRules { stop, ..WorkloadRules::default() },
         keep_seconds: 60,
+        ..Handle::default()
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Kind {
     /// Belongs to the cluster, not to a namespace.
     #[serde(default)]
     pub cluster_scoped: bool,
-    /// Where its own time limit stands, in seconds from its start.
+    /// Where its own time limit stands, in seconds from its start; without one its pod templates get it; `none`: they do not.
     #[serde(default)]
     pub deadline: Option<String>,
     /// Where it says how long it stays when it is over.

@@ -133,7 +133,7 @@ impl Drive {
         for (place, pod) in seen.pods.iter().enumerate() {
             let Some(uid) = pod.pod.metadata.uid.as_ref().filter(|uid| !self.all_begun.contains(*uid)) else { continue };
             let mut all = true;
-            for container in containers(&pod.pod, &self.handle.rules).into_iter().filter(ContainerLog::logged) {
+            for container in containers(&pod.pod, &self.handle).into_iter().filter(ContainerLog::logged) {
                 let identity = Identity { uid: uid.clone(), container: container.name };
                 if life::of(pod, &identity.container).life == Life::NotYet {
                     all = false;
@@ -189,7 +189,7 @@ impl Drive {
     }
 
     fn runs(&self, seen: &SeenPod) -> bool {
-        let all = containers(&seen.pod, &self.handle.rules);
+        let all = containers(&seen.pod, &self.handle);
         all.iter().any(|container| matches!(life::of(seen, &container.name).life, Life::Running(_)))
     }
 }

@@ -27,6 +27,13 @@ pub fn pod_templates(object: &Value) -> Vec<(Value, u32)> {
     found
 }
 
+/// Whether a Job of batch/v1 runs all its pods at once: they may need each other.
+pub(crate) fn runs_at_once(job: &Value) -> bool {
+    let Some(spec) = job.get("spec") else { return false };
+    let number = |key: &str| spec.get(key).and_then(Value::as_u64);
+    number("completions").is_none_or(|completions| number("parallelism").unwrap_or(1) >= completions)
+}
+
 fn template(pod: &Value) -> Value {
     let parts = ["metadata", "spec"].into_iter();
     parts.filter_map(|key| Some((key.to_owned(), pod.get(key)?.clone()))).collect()
@@ -71,15 +78,23 @@ pub(crate) fn pod_count(object: &Value, rules: &WorkloadRules) -> Result<Option<
 
 /// Gives every pod of an object to `change`.
 pub(crate) fn each_pod(value: &mut Value, change: &mut dyn FnMut(&mut Value)) {
+    each_pod_of(value, &|_| true, change);
+}
+
+/// The same, without the pods below what is not `wanted`.
+pub(crate) fn each_pod_of(value: &mut Value, wanted: &dyn Fn(&Value) -> bool, change: &mut dyn FnMut(&mut Value)) {
+    if !wanted(value) {
+        return;
+    }
     if is_pod(value) {
         return change(value);
     }
     let is_store = is_store(value);
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each_pod(item, change)),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_pod_of(item, wanted, change)),
         Value::Object(map) => {
             let children = map.iter_mut().filter(|(key, _)| !is_opaque(is_store, key));
-            children.for_each(|(_, child)| each_pod(child, change));
+            children.for_each(|(_, child)| each_pod_of(child, wanted, change));
         }
         _ => {}
     }
@@ -193,6 +208,20 @@ mod tests {
             let rules = Kinds::known().rules(&Resource::of(&text("apiVersion"), &text("kind")));
             assert_eq!(pod_count(&object, &rules), Ok(ever), "{object}");
             assert_eq!(pod_templates(&object).iter().map(|(_, times)| *times).collect::<Vec<_>>(), at_once, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_runs_all_its_pods_at_once_is_told_from_one_that_takes_turns() {
+        let rows = [
+            (json!({}), true),
+            (json!({ "completions": 4 }), false),
+            (json!({ "completions": 4, "parallelism": 3 }), false),
+            (json!({ "completions": 4, "parallelism": 4, "completionMode": "Indexed" }), true),
+            (json!({ "parallelism": 4 }), true),
+        ];
+        for (spec, expected) in rows {
+            assert_eq!(runs_at_once(&json!({ "spec": spec })), expected, "{spec}");
         }
     }
 

@@ -14,9 +14,6 @@ use muster_core::{
 };
 use std::time::Duration;
 
-/// The cluster's own limit is longer than ours by this: a Job's deadline takes its pods away, and their logs with them, so
-/// that the harness has to come first.
-const SLACK: Duration = Duration::from_mins(5);
 /// What is over stays at least so long: its logs are read, and its verdict is seen.
 const TTL: Duration = Duration::from_hours(1);
 /// Every node has it, with its name as a rule.
@@ -35,11 +32,6 @@ pub(super) fn adapt(
     let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
     for document in documents.iter_mut() {
         let Some(kind) = kinds.find(&document.resource) else { continue };
-        if let (Some(path), Some(seconds)) = (&kind.deadline, deadline(workload))
-            && at(&document.value, path).is_none()
-        {
-            set(&mut document.value, path, seconds.into());
-        }
         if let Some(path) = &kind.ttl
             && let Some(written) = at(&document.value, path).and_then(Value::as_u64)
             && written < keep.max(TTL).as_secs()
@@ -72,11 +64,6 @@ pub(super) fn adapt(
         }
     }
     if mistakes.is_empty() { Ok(notes) } else { Err(mistakes) }
-}
-
-/// How long the cluster lets it run if nobody comes back for it.
-fn deadline(workload: &Workload) -> Option<u64> {
-    Some((workload.limits.pending? + workload.limits.run? + SLACK).as_secs())
 }
 
 /// The user's labels and annotations go on the workload alone, not into its templates: a queue's label there would have the

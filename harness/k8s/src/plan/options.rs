@@ -1,8 +1,13 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
+use super::lifetime::MAX_LIFETIME;
 use crate::policy::Policy;
-use muster_core::{Value, diagnostic::Diagnostic};
+use muster_core::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// Who repairs a cluster by hand, or adds a node, has done so by then.
+const HOPELESS_AFTER: Duration = Duration::from_mins(15);
 
 /// The options that a plan reads. Others are the client's.
 #[derive(Debug, Default)]
@@ -23,6 +28,12 @@ pub(super) struct Options {
     pub(super) pod_patch: Option<Value>,
     /// Of the container that is made from `image`.
     pub(super) resources: Option<Value>,
+    /// Containers that decide how a pod ended, where its kind's rule does not say.
+    pub(super) primary_containers: Vec<String>,
+    /// How long the cluster lets a workload without a time limit live.
+    pub(super) max_lifetime: Option<Duration>,
+    /// How long a cause is waited out that cannot change by itself.
+    pub(super) hopeless_after: Option<Duration>,
 }
 
 impl Options {
@@ -40,6 +51,9 @@ impl Options {
             policy: reader.read("policy", POLICY).unwrap_or_default(),
             pod_patch: reader.pod_patch(),
             resources: reader.read("resources", "a map"),
+            primary_containers: reader.read("primary_containers", "a list of names").unwrap_or_default(),
+            max_lifetime: reader.limit("max_lifetime", MAX_LIFETIME),
+            hopeless_after: reader.limit("hopeless_after", HOPELESS_AFTER),
         };
         if reader.mistakes.is_empty() { Ok(read) } else { Err(reader.mistakes) }
     }
@@ -68,6 +82,18 @@ impl Reader<'_> {
             self.mistakes.push(Diagnostic::general(message).hint("write `pod_patch: { spec: { .. } }`"));
         }
         Some(Value::Object(map))
+    }
+
+    /// A duration; null is none at all.
+    fn limit(&mut self, key: &str, default: Duration) -> Option<Duration> {
+        let text = match self.options.get(key) {
+            None => return Some(default),
+            Some(Value::Null) => return None,
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint("write null for no limit");
+        parse_duration(&text).map_err(|error| self.mistakes.push(wrong(error))).ok()
     }
 
     /// A map of texts. A number is taken as the text it shows, as a placeholder leaves one; null takes a key of the site back.

@@ -318,8 +318,80 @@ fn section_0_row_9_the_cluster_itself_ends_what_nobody_comes_back_for() {
     assert_eq!(deadline(own, "/spec/activeDeadlineSeconds"), Some(60));
     let mpi = json!({ "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": { "name": "m" }, "spec": {} });
     assert_eq!(deadline(mpi, "/spec/runPolicy/activeDeadlineSeconds"), Some(seconds));
-    let handle = planned(&workload(vec![pod("p")]));
-    assert!(main_of(&handle)["spec"].get("activeDeadlineSeconds").is_none(), "without both limits there is none");
+}
+
+#[test]
+fn every_workload_has_a_deadline_in_the_cluster_where_its_kind_can_have_one() {
+    let seconds = 24 * 3600;
+    let deadline = |manifest: Value, options: Value| {
+        let handle = planned(&with(vec![manifest], options));
+        let found: Vec<String> = paths_of(main_of(&handle), "activeDeadlineSeconds");
+        (found.join(" "), handle.deadline.map(|deadline| deadline.seconds))
+    };
+    let template = || json!({ "metadata": {}, "spec": { "restartPolicy": "Never", "containers": [{ "name": "c" }] } });
+    let of = |api: &str, kind: &str, spec: Value| json!({ "apiVersion": api, "kind": kind, "metadata": { "name": "x" }, "spec": spec });
+    let jobs = json!({ "replicatedJobs": [{ "name": "a", "template": { "spec": { "template": template() } } }] });
+    let lws = json!({ "leaderWorkerTemplate": { "workerTemplate": template() } });
+    let wrapped = json!({ "components": [
+        { "template": { "apiVersion": "apps/v1", "kind": "Deployment", "spec": { "template": template() } } },
+        { "template": { "apiVersion": "batch/v1", "kind": "Job", "spec": { "template": template() } } },
+    ] });
+    let own = |seconds: u64| {
+        let mut own = pod("p");
+        own["spec"]["activeDeadlineSeconds"] = seconds.into();
+        own
+    };
+    let rows = [
+        (pod("p"), json!({}), "spec=86400", Some(seconds)),
+        (pod("p"), json!({ "max_lifetime": "1h" }), "spec=3600", Some(3600)),
+        (pod("p"), json!({ "max_lifetime": 60 }), "spec=60", Some(60)),
+        (pod("p"), json!({ "max_lifetime": null }), "", None),
+        (own(60), json!({}), "spec=60", None),
+        (own(1_000_000), json!({}), "spec=1000000", None),
+        (
+            of("jobset.x-k8s.io/v1alpha2", "JobSet", jobs),
+            json!({}),
+            "spec.replicatedJobs.0.template.spec.template.spec=86400",
+            Some(seconds),
+        ),
+        (of("example.org/v1", "Gang", json!({ "worker": template() })), json!({}), "spec.worker.spec=86400", Some(seconds)),
+        (of("example.org/v1", "Gang", json!({ "image": "i" })), json!({}), "", None),
+        (of("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", lws), json!({}), "", None),
+        (
+            of("workload.codeflare.dev/v1beta2", "AppWrapper", wrapped),
+            json!({}),
+            "spec.components.1.template.spec.template.spec=86400",
+            Some(seconds),
+        ),
+    ];
+    for (manifest, options, places, expected) in rows {
+        let name = manifest["kind"].to_string();
+        assert_eq!(deadline(manifest, options), (places.to_owned(), expected), "{name}");
+    }
+    let deployment = of("apps/v1", "Deployment", json!({ "template": template() }));
+    let beside = planned(&workload(vec![deployment, pod("p")]));
+    let helper = &beside.objects.iter().find(|object| object.resource.kind == "Deployment").expect("the helper").manifest;
+    assert_eq!(paths_of(helper, "activeDeadlineSeconds"), [""; 0], "the API refuses it there");
+}
+
+/// Where a key is, with its value: `spec=60`.
+fn paths_of(value: &Value, wanted: &str) -> Vec<String> {
+    fn find(value: &Value, path: &[String], wanted: &str, found: &mut Vec<String>) {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Object(map) => map.iter().map(|(key, child)| (key.clone(), child)).collect(),
+            Value::Array(items) => items.iter().enumerate().map(|(index, child)| (index.to_string(), child)).collect(),
+            _ => Vec::new(),
+        };
+        for (key, child) in children {
+            if key == wanted {
+                found.push(format!("{}={child}", path.join(".")));
+            }
+            find(child, &[path, &[key]].concat(), wanted, found);
+        }
+    }
+    let mut found = Vec::new();
+    find(value, &[], wanted, &mut found);
+    found
 }
 
 #[test]
@@ -387,6 +459,7 @@ fn every_mistake_says_what_is_wrong_where_and_what_to_do() {
         with(vec![pod("p")], json!({ "labels": { "a": [] }, "namespace": 3, "policy": { "namespace": [] } })),
         with(vec![pod("p")], json!({ "k8s_workloads": [{ "match": { "kind": "Pod" }, "failed": "pod" }] })),
         with(vec![pod("p")], json!({ "policy": { "namespaces": ["bench"], "max_pods": 0 } })),
+        with(vec![pod("p")], json!({ "max_lifetime": "soon", "hopeless_after": [] })),
         workload((0..51).map(|n| pod(&n.to_string())).collect()),
         workload(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "x": "y".repeat(4 << 20) })]),
         Workload { program: Program::Play(Value::Null), ..workload(vec![]) },

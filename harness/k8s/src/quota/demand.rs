@@ -1,12 +1,35 @@
 //! What pods will take of a quota, from their template.
 
-use super::too_much;
+use super::{Refusal, Shortage, too_much};
 use crate::quantity::Quantity;
 use muster_core::Value;
 use std::collections::BTreeMap;
 
 /// Amounts by the names that quotas use: `requests.cpu`, `limits.memory`, `pods`.
 pub type Demand = BTreeMap<String, Quantity>;
+
+/// What a `ResourceQuota` allows and has given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What there is at all.
+    pub hard: Demand,
+    /// What is taken.
+    pub used: Demand,
+}
+
+impl<'a> Limits<'a> {
+    /// Of a `ResourceQuota`; `None` if it may not count these pods at all, for it has scopes.
+    pub fn of(quota: &'a Value) -> Option<Self> {
+        if quota["spec"].get("scopes").is_some() || quota["spec"].get("scopeSelector").is_some() {
+            return None;
+        }
+        let status = |field: &str| amounts(quota["status"].get(field));
+        let hard = if quota["status"]["hard"].is_object() { status("hard") } else { amounts(quota["spec"].get("hard")) };
+        Some(Self { name: quota["metadata"]["name"].as_str().unwrap_or_default(), hard, used: status("used") })
+    }
+}
 
 /// What one pod of this spec takes, as the quota evaluator counts it: the sum of the containers and native sidecars, or
 /// the largest init container if that is more; a limit without a request is the request too. `overhead` comes on top.
@@ -39,17 +62,32 @@ pub fn demand(pod_spec: &Value) -> Demand {
             total.insert(short.to_owned(), amount);
         }
     }
-    total.insert("pods".to_owned(), Quantity::whole(1));
+    for count in ["pods", "count/pods"] {
+        total.insert(count.to_owned(), Quantity::whole(1));
+    }
     total
 }
 
+/// What is short, if `pods` pods of `one` each do not fit now beside what is `used` of a quota and what is `promised` to others
+/// whose pods are not counted yet.
+pub fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
+    let amount = |of: &Demand, resource: &str| of.get(resource).copied().unwrap_or(Quantity::ZERO);
+    let short = one.iter().filter_map(|(resource, amount_of_one)| {
+        let (requested, limited) = (amount_of_one.times(pods), *quota.hard.get(resource)?);
+        let used = amount(&quota.used, resource).plus(amount(promised, resource));
+        (used.plus(requested) > limited).then(|| Shortage { resource: resource.clone(), requested, used, limited })
+    });
+    let shortages: Vec<_> = short.collect();
+    (!shortages.is_empty()).then(|| Refusal::Exceeded { quota: quota.name.to_owned(), shortages })
+}
+
 /// The sentence, if `pods` pods of `one` each can never stand together within the hard limits of `quota`.
-pub fn never_fits(quota: &str, hard: &Demand, one: &Demand, pods: u32) -> Option<String> {
+pub fn never_fits(quota: &Limits<'_>, one: &Demand, pods: u32) -> Option<String> {
     one.iter().find_map(|(resource, amount)| {
-        let (all, limited) = (amount.times(pods), *hard.get(resource)?);
+        let (all, limited) = (amount.times(pods), *quota.hard.get(resource)?);
         let sentence = || match pods {
-            1 => too_much(quota, resource, *amount, limited),
-            pods => format!("{pods} pods of {amount} each: {}", too_much(quota, resource, all, limited)),
+            1 => too_much(quota.name, resource, *amount, limited),
+            pods => format!("{pods} pods of {amount} each: {}", too_much(quota.name, resource, all, limited)),
         };
         (all > limited).then(sentence)
     })
@@ -84,8 +122,8 @@ mod tests {
     #[test]
     fn a_pod_takes_what_its_containers_take_together() {
         let two = "containers: [{resources: {requests: {cpu: 500m}, limits: {cpu: 1}}}, {resources: {limits: {nvidia.com/gpu: 1, memory: 1Gi}}}]";
-        insta::assert_snapshot!(of(two), @"cpu=500m limits.cpu=1 limits.memory=1Gi limits.nvidia.com/gpu=1 memory=1Gi pods=1 requests.cpu=500m requests.memory=1Gi requests.nvidia.com/gpu=1");
-        insta::assert_snapshot!(of("containers: [{name: a}]"), @"pods=1");
+        insta::assert_snapshot!(of(two), @"count/pods=1 cpu=500m limits.cpu=1 limits.memory=1Gi limits.nvidia.com/gpu=1 memory=1Gi pods=1 requests.cpu=500m requests.memory=1Gi requests.nvidia.com/gpu=1");
+        insta::assert_snapshot!(of("containers: [{name: a}]"), @"count/pods=1 pods=1");
     }
 
     #[test]
@@ -100,14 +138,20 @@ mod tests {
     #[test]
     fn overhead_comes_on_top() {
         let spec = "{overhead: {cpu: 250m, memory: 1Mi}, containers: [{resources: {requests: {cpu: 1}}}]}";
-        insta::assert_snapshot!(of(spec), @"cpu=1250m pods=1 requests.cpu=1250m");
+        insta::assert_snapshot!(of(spec), @"count/pods=1 cpu=1250m pods=1 requests.cpu=1250m");
     }
 
     #[test]
     fn a_gang_is_measured_as_a_whole() {
         let one = demand(&yaml("containers: [{resources: {limits: {nvidia.com/gpu: 4}}}]"));
-        let hard = Demand::from([("requests.nvidia.com/gpu".into(), Quantity::whole(8)), ("limits.cpu".into(), Quantity::ZERO)]);
-        assert_eq!(never_fits("compute", &hard, &one, 2), None);
-        insta::assert_snapshot!(never_fits("compute", &hard, &one, 3).unwrap(), @"3 pods of 4 each: requests.nvidia.com/gpu requested 12, but quota compute has 8 at all: ask for less, or have the quota raised");
+        let quota = yaml(
+            "{metadata: {name: compute}, status: {hard: {requests.nvidia.com/gpu: 8, limits.cpu: 0}, used: {requests.nvidia.com/gpu: 2}}}",
+        );
+        let quota = Limits::of(&quota).unwrap();
+        assert_eq!(never_fits(&quota, &one, 2), None);
+        assert_eq!(shortage(&quota, &one, 1, &Demand::new()), None);
+        insta::assert_snapshot!(shortage(&quota, &one, 2, &Demand::new()).unwrap(), @"quota compute: requests.nvidia.com/gpu requested 8, used 2, limited 8");
+        insta::assert_snapshot!(shortage(&quota, &one, 1, &one).unwrap(), @"quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8");
+        insta::assert_snapshot!(never_fits(&quota, &one, 3).unwrap(), @"3 pods of 4 each: requests.nvidia.com/gpu requested 12, but quota compute has 8 at all: ask for less, or have the quota raised");
     }
 }

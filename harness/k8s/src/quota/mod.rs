@@ -3,6 +3,7 @@
 //! ```text
 //! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> NeverFits | Wait | Misconfigured
 //! pod template -demand-> amounts  -never_fits(pods, hard)-> NeverFits, before anything exists
+//! Promised: what was launched as a whole and is not counted yet, so that two do not get the same room
 //! Line: a later small case does not overtake an earlier big one that waits for the same resource
 //! ```
 //! The sentences are those of the API server's resourcequota admission (`controller.go`). Only the first quota that
@@ -11,10 +12,12 @@
 mod demand;
 mod line;
 mod message;
+mod promised;
 
-pub use demand::{Demand, demand, never_fits};
+pub use demand::{Demand, Limits, demand, never_fits, shortage};
 pub use line::{Line, SILENT, Turn};
 pub use message::read;
+pub use promised::Promised;
 
 use crate::quantity::Quantity;
 use std::fmt;

@@ -83,6 +83,18 @@ impl PodLook<'_> {
             .or_else(|| changed().filter(|_| self.is_terminal()))
     }
 
+    /// Which main containers have exited, and which still run; `None` unless there are both.
+    pub(super) fn partly_ended(&self) -> Option<String> {
+        let exited: Vec<_> = self.statuses().filter_map(|status| Some((&status.name, terminated(status)?.exit_code))).collect();
+        let running: Vec<_> = self.statuses().filter(|status| is_running(status)).map(|status| status.name.as_str()).collect();
+        if exited.is_empty() || running.is_empty() {
+            return None;
+        }
+        let exited: Vec<_> = exited.iter().map(|(name, code)| format!("{name} has exited with {code}")).collect();
+        let (exited, running) = (cause::names(exited.iter().map(String::as_str)), cause::names(running.into_iter()));
+        Some(format!("in {}, container {exited}, and {running} still runs", self.place()))
+    }
+
     fn last_deciding_end(&self) -> Option<Timestamp> {
         let deciding = self.primaries().filter_map(|status| self.end_of(status));
         let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());

@@ -54,7 +54,7 @@ pub(super) fn runs_elsewhere(job: &Value) -> Option<JobStatus> {
     let manager = job.pointer("/spec/managedBy").and_then(Value::as_str)?;
     let since = job.pointer("/status/startTime").and_then(super::time)?;
     let active = job.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);
-    (manager != CONTROLLER && active).then(|| JobStatus::Running { since, nodes: Vec::new() })
+    (manager != CONTROLLER && active).then(|| JobStatus::Running { since, nodes: Vec::new(), partly_ended: None })
 }
 
 /// Suspended: by Kueue, by a manifest that nobody will ever resume, or by somebody while it ran.

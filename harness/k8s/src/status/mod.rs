@@ -11,11 +11,13 @@
 
 mod cause;
 mod custom;
+mod deadline;
 mod ends;
 mod job;
 mod kueue;
 mod owner;
 mod patience;
+mod placement;
 mod pod;
 mod taken;
 #[cfg(test)]
@@ -26,11 +28,13 @@ pub(crate) mod trouble;
 mod waiting;
 
 pub use patience::Patience;
+pub(crate) use placement::is_hopeless;
 pub(crate) use taken::node_is_silent;
 
 use crate::{
     clock,
     handle::{Handle, Resource},
+    manifest::runs_at_once,
     observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
 };
 use muster_core::{
@@ -49,7 +53,7 @@ pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &P
     let verdict = look.verdict(&mut recheck_in);
     let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
     let ever = u32::try_from(observed.pods.len()).unwrap_or(u32::MAX);
-    let is_gang = !look.is(Resource::is_pod) && !look.is(Resource::is_job);
+    let is_gang = !look.is(Resource::is_pod) && look.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
     let stuck = (waits || incomplete) && look.left(observed.since, patience.stuck_after).is_none();
     if waits && let Some(left) = look.left(observed.since, patience.stuck_after) {
@@ -106,7 +110,8 @@ impl<'a> Look<'a> {
             PodState::Waiting(why) => Verdict::Status(JobStatus::Pending { why }),
             PodState::Running => {
                 let since = pod.started.unwrap_or(self.observed.since);
-                Verdict::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect() })
+                let partly_ended = pod.partly_ended;
+                Verdict::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect(), partly_ended })
             }
             PodState::Hopeless(why) => Verdict::Hopeless(why),
             PodState::Broken(why) => Verdict::Broken(why),
@@ -139,9 +144,12 @@ impl<'a> Look<'a> {
             exits.push(SectionExit { section: pod.name, node: pod.node, exit: Exit::Unknown });
         }
         let ended = pod.ended.or(pod.started).unwrap_or(self.observed.since);
+        let enforced = if failed { deadline::enforced(self, pod.started.is_some()) } else { None };
+        let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = pod.started.unwrap_or(ended);
         let notes = pod.notes;
-        Verdict::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), exits, disruption, cause, notes }))
+        let ended = ended.max(started);
+        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, disruption, limit, cause, notes }))
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.
@@ -182,7 +190,12 @@ impl<'a> Look<'a> {
         if !is_job && let Some(verdict) = custom::settled(self, &pods, recheck_in) {
             return verdict;
         }
-        pods.going(self.handle.expected_pods, !is_job, recheck_in)
+        pods.going(self.handle.expected_pods, self.needs_all(), recheck_in)
+    }
+
+    /// Its pods may need each other: as long as one is missing, nothing of it may go on.
+    fn needs_all(self) -> bool {
+        !self.is(Resource::is_job) || self.handle.workload().is_some_and(|job| runs_at_once(&job.manifest))
     }
 
     fn is(self, kind: fn(&Resource) -> bool) -> bool {

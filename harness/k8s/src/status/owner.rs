@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    Look, Patience, cause, job,
+    Look, Patience, cause, deadline, job,
     pod::{self, PodState, PodVerdict, Restarts},
     sooner,
     trouble::Blocked,
@@ -135,7 +135,8 @@ impl<'a> Pods<'a> {
         let expected = expected.map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX));
         let there = self.all.iter().filter(|pod| !pod.gone).count();
         // A gang that was complete once has started; what vanishes later is its owner's to replace.
-        let incomplete = if gang { self.all.len() < expected.max(1) } else { there == 0 };
+        let is_empty = self.look.is(Resource::is_job) && there == 0;
+        let incomplete = is_empty || gang && self.all.len() < expected.max(1);
         if incomplete && let Some(blocked) = self.look.events().refused_pods() {
             return self.blocked(blocked, there, expected, recheck_in);
         }
@@ -149,7 +150,8 @@ impl<'a> Pods<'a> {
             let mut nodes: Vec<_> = self.all.iter().filter(|pod| !pod.gone).filter_map(|pod| pod.node.clone()).collect();
             nodes.sort();
             nodes.dedup();
-            return Verdict::Status(JobStatus::Running { since, nodes });
+            let partly_ended = self.all.iter().filter(|pod| !pod.gone).find_map(|pod| pod.partly_ended.clone());
+            return Verdict::Status(JobStatus::Running { since, nodes, partly_ended });
         }
         let waiting: Vec<_> = self
             .all
@@ -216,8 +218,12 @@ impl<'a> Pods<'a> {
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
         let started = self.all.iter().filter_map(|pod| pod.started).min();
         let ended = last.or(started).unwrap_or(self.look.observed.since);
+        let failed = exits.iter().any(|exit| exit.exit.status() != Some(0));
+        let enforced = if failed { deadline::enforced(self.look, started.is_some()) } else { None };
+        let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = started.unwrap_or(ended);
-        Verdict::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), exits, disruption, cause, notes }))
+        let ended = ended.max(started);
+        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, disruption, limit, cause, notes }))
     }
 
     /// The workload failed, so one exit must say so.

@@ -41,6 +41,8 @@ pub(super) struct PodVerdict {
     pub(super) started: Option<Timestamp>,
     /// The last end that is known.
     pub(super) ended: Option<Timestamp>,
+    /// Which of its main containers have exited while others run.
+    pub(super) partly_ended: Option<String>,
     /// The container that keeps the pod running although its deciding ones have ended.
     pub(super) held_by: Option<String>,
     /// Times that its containers were started again.
@@ -94,7 +96,7 @@ pub(super) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts) -> PodV
     let pod = seen.pod.as_ref();
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
-    let containers = sections::containers(pod, &look.handle.rules);
+    let containers = sections::containers(pod, look.handle);
     let this = PodLook { look, seen, pod, status, containers, restarts };
     let mut verdict = PodVerdict {
         name: this.name().to_owned(),
@@ -103,6 +105,7 @@ pub(super) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts) -> PodV
         exits: this.exits(),
         started: this.started(),
         ended: this.ended(),
+        partly_ended: this.partly_ended(),
         held_by: None,
         restarts: this.statuses().map(|status| u32::try_from(status.restart_count).unwrap_or(0)).sum(),
         gone: seen.gone,

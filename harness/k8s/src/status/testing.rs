@@ -40,6 +40,7 @@ pub(crate) fn handle(kind: &str) -> Handle {
         expected_pods: None,
         rules: WorkloadRules::default(),
         keep_seconds: 86_400,
+        ..Handle::default()
     }
 }
 
@@ -161,8 +162,9 @@ impl Scene {
             Verdict::Broken(why) => lines.push(format!("broken: {why}")),
             Verdict::Status(JobStatus::NotSeen) => lines.push("not seen".into()),
             Verdict::Status(JobStatus::Pending { why }) => lines.push(format!("pending: {why}")),
-            Verdict::Status(JobStatus::Running { since, nodes }) => {
+            Verdict::Status(JobStatus::Running { since, nodes, partly_ended }) => {
                 lines.push(format!("running since @{} on {nodes:?}", seconds(since)));
+                lines.extend(partly_ended);
             }
             Verdict::Status(JobStatus::Gone { why, cause }) => lines.push(format!("gone ({why:?}): {cause}")),
             Verdict::Status(JobStatus::Ended(ending)) => {
@@ -173,6 +175,7 @@ impl Scene {
                 let exits = exits.collect::<Vec<_>>().join(", ");
                 lines.push(format!("ended @{}-@{}: {exits}", seconds(ending.started), seconds(ending.ended)));
                 lines.extend(ending.disruption.map(|why| format!("disrupted: {why:?}")));
+                lines.extend(ending.limit.map(|clock| format!("limit: {clock:?}")));
                 lines.extend(ending.cause.map(|cause| format!("cause: {cause}")));
                 lines.extend(ending.notes.iter().map(|note| format!("note: {note}")));
             }

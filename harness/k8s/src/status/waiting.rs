@@ -9,7 +9,7 @@ use super::{
 };
 use crate::clock;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
-use muster_core::time::Timestamp;
+use muster_core::time::{Timestamp, format_duration};
 use std::time::Duration;
 
 /// Waiting reasons of a container whose image cannot be had.
@@ -38,6 +38,7 @@ pub(super) fn never_starts(this: &PodLook<'_>, recheck_in: &mut Option<Duration>
         .or_else(|| never_started(this))
         .or_else(|| missing_volume(this).and_then(|missing| after_grace(this, recheck_in, missing)))
         .or_else(|| missing_claim(this).and_then(|missing| after_grace(this, recheck_in, missing)))
+        .or_else(|| no_node_ever(this, recheck_in))
 }
 
 fn stopped(
@@ -71,7 +72,8 @@ fn stopped(
             }
             let hopeless = PodState::Hopeless(sentence("cannot be pulled"));
             if pull_failures(this) < patience.image_pull_failures {
-                after(patience.image_pull_limit, hopeless)
+                let own = this.look.handle.hopeless_after.map(Duration::from_secs);
+                after(own.map_or(patience.image_pull_limit, |own| own.min(patience.image_pull_limit)), hopeless)
             } else {
                 Some(hopeless)
             }
@@ -146,6 +148,37 @@ fn missing_claim(this: &PodLook<'_>) -> Option<String> {
     missing.then(|| format!("{} cannot be scheduled, for it mounts what is not there: {}", this.place(), cause::quote(message)))
 }
 
+/// No node could ever take it, and nobody has added one for a while.
+fn no_node_ever(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+    let patience = Duration::from_secs(this.look.handle.hopeless_after?);
+    let since = *this.look.observed.hopeless.get(this.pod.metadata.uid.as_deref()?)?;
+    if let Some(left) = this.look.left(since, patience) {
+        sooner(recheck_in, left);
+        return None;
+    }
+    let cause = unplaced(this).unwrap_or_default();
+    let waited = format_duration(patience);
+    Some(PodState::Hopeless(format!(
+        "{cause}; that has not changed in {waited} and cannot by itself: change the manifest or the nodes, or set \
+         `sched_options.hopeless_after` to null where nodes are added on demand"
+    )))
+}
+
+/// What the scheduler says of a pod that it cannot place.
+fn unplaced(this: &PodLook<'_>) -> Option<String> {
+    let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
+    let name = this.name();
+    Some(match (condition.reason.as_deref(), condition.message.as_deref()) {
+        (Some("Unschedulable") | None, message) => {
+            // Behind it stands the same again for each way of making room.
+            let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
+            let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
+            format!("pod {name} fits on no node{}", cause::said(message.as_deref()))
+        }
+        (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),
+    })
+}
+
 /// Another object of the job, or somebody else, may be creating it.
 fn after_grace(this: &PodLook<'_>, recheck_in: &mut Option<Duration>, missing: String) -> Option<PodState> {
     let Some(left) = this.look.left(scheduled(this), this.look.patience.config_grace) else {
@@ -213,17 +246,8 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
     if !gates.is_empty() {
         return format!("pod {name} is gated until whoever set it removes {}", cause::names(gates.into_iter()));
     }
-    if let Some(condition) = this.condition("PodScheduled").filter(|condition| condition.status != "True") {
-        return match (condition.reason.as_deref(), condition.message.as_deref()) {
-            (Some("Unschedulable") | None, message) => {
-                // Behind it stands the same again for each way of making room.
-                let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
-                let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
-                let message = message.as_deref();
-                format!("pod {name} fits on no node{}", cause::said(message))
-            }
-            (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),
-        };
+    if let Some(why) = unplaced(this) {
+        return why;
     }
     let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default();
     let silent = this.look.patience.scheduler_silent;

@@ -2,12 +2,14 @@
 
 use crate::{
     client::Watched,
+    clock,
     handle::Handle,
     observed::{Object, Observed, Seen, SeenPod, Trouble},
+    status::is_hopeless,
 };
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::time::Timestamp;
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 /// `Trouble` is fetched at most so often, and less often while it stays the same.
@@ -82,7 +84,10 @@ impl Tracked {
             self.workload(Object::of(Arc::clone(&pod)), gone);
         }
         let deleted_by_us = self.deleted_by_us;
-        self.change(|observed| put(&mut observed.pods, pod, gone, deleted_by_us));
+        self.change(|observed| {
+            note_hopeless(&mut observed.hopeless, &pod, clock::now());
+            put(&mut observed.pods, pod, gone, deleted_by_us);
+        });
     }
 
     /// It has this uid and is not there any more.
@@ -144,6 +149,16 @@ impl Tracked {
     }
 }
 
+/// Keeps since when the scheduler sees no node for a pod: its condition keeps its time when its message changes.
+fn note_hopeless(hopeless: &mut BTreeMap<String, Timestamp>, pod: &Pod, now: Timestamp) {
+    let Some(uid) = &pod.metadata.uid else { return };
+    if is_hopeless(pod) {
+        hopeless.entry(uid.clone()).or_insert(now);
+    } else {
+        hopeless.remove(uid);
+    }
+}
+
 /// Replaces a pod, or puts it behind those that are older.
 fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) {
     if let Some(known) = pods.iter_mut().find(|known| known.pod.metadata.uid == pod.metadata.uid) {
@@ -173,6 +188,7 @@ mod tests {
             expected_pods: None,
             rules: crate::kind::WorkloadRules::default(),
             keep_seconds: 0,
+            ..Handle::default()
         }
     }
 
@@ -196,6 +212,23 @@ mod tests {
         tracked.vanished("1");
         tracked.vanished("unknown");
         assert_eq!(names(&tracked), [("a".into(), true, false), ("b".into(), true, false)]);
+    }
+
+    #[test]
+    fn how_long_no_node_could_take_a_pod_is_counted_from_the_first_word_of_it() {
+        let tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let says = |reasons: &str| {
+            let message = format!("0/1 nodes are available: {reasons}.");
+            let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
+            let mut value = serde_json::to_value(pod("a", "1", 1)).unwrap();
+            value["status"] = json!({"conditions": [condition]});
+            tracked.pod(serde_json::from_value(value).unwrap(), false);
+            tracked.observed().hopeless.get("1").copied()
+        };
+        let first = says("1 node(s) didn't match Pod's node affinity/selector");
+        assert!(first.is_some());
+        assert_eq!(says("1 node(s) had untolerated taint {team: a}"), first);
+        assert_eq!(says("1 Insufficient cpu"), None, "another pod may go");
     }
 
     #[test]

@@ -178,6 +178,12 @@ impl Watch {
         extra.insert(identifier.clone(), running);
     }
 
+    /// How many pods of a job have been seen.
+    pub(crate) fn pods_of(&self, identifier: &Identifier) -> u32 {
+        let pods = self.jobs.lock().get(identifier).map_or(0, |tracked| tracked.observed().pods.len());
+        u32::try_from(pods).unwrap_or(u32::MAX)
+    }
+
     /// Nobody wants to know of it any more.
     pub(crate) fn forget(&self, identifier: &Identifier) {
         self.jobs.lock().remove(identifier);

@@ -188,7 +188,7 @@ impl Thing {
             _ if stopped.is_some() => self.ended(None, Exit::Signal(TERM)),
             Some((StatePlay::Pending, status)) => JobStatus::Pending { why: status.why.clone() },
             Some((StatePlay::Running, status)) => {
-                JobStatus::Running { since: self.at(self.time_of(status)), nodes: status.nodes.clone() }
+                JobStatus::Running { since: self.at(self.time_of(status)), nodes: status.nodes.clone(), partly_ended: None }
             }
             Some((StatePlay::NotSeen, _)) | None => JobStatus::NotSeen,
         })
@@ -214,6 +214,7 @@ impl Thing {
             ended: self.at(ended),
             exits: exits.collect(),
             disruption: status.and_then(|status| status.disruption),
+            limit: None,
             cause: status.and_then(|status| status.cause.clone()),
             notes: Vec::new(),
         })

@@ -45,7 +45,10 @@ fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, Schedu
     let since = || handle.started.or_else(|| modified(&job.stage.join(SCRIPT_FILE))).unwrap_or_default();
     let host = &handle.machine.host;
     if leader.is_some() {
-        return Ok(Sight { status: JobStatus::Running { since: since(), nodes: vec![host.clone()] }, leader });
+        return Ok(Sight {
+            status: JobStatus::Running { since: since(), nodes: vec![host.clone()], partly_ended: None },
+            leader,
+        });
     }
     let exit_file = job.stage.join(EXIT_FILE);
     let status = fs::read_to_string(&exit_file).ok().and_then(|content| read_status(&content));

@@ -16,6 +16,7 @@ pub(super) fn ending(host: &str, started: Timestamp, ended: Timestamp, exit: Exi
         ended: ended.max(started),
         exits,
         disruption: None,
+        limit: None,
         cause: cause.or_else(|| explain(exit)),
         notes: Vec::new(),
     }

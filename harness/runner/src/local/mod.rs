@@ -148,7 +148,9 @@ impl LocalScheduler {
             let status = match &*changes.borrow_and_update() {
                 State::Launching => JobStatus::NotSeen,
                 State::Failed => break,
-                State::Running { since, .. } => JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()] },
+                State::Running { since, .. } => {
+                    JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()], partly_ended: None }
+                }
                 State::Ended { ending, .. } => JobStatus::Ended((**ending).clone()),
             };
             if Some(&status) != seen {

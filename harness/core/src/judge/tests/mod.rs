@@ -86,7 +86,7 @@ fn pods(logs: &[(&str, &str, &str)]) -> Stdout {
 /// A job that ended with this status in its only section.
 fn ended(exit: Exit) -> Ending {
     let exits = vec![SectionExit { section: "stdout".into(), node: None, exit }];
-    Ending { started: Timestamp(0), ended: Timestamp(1), exits, disruption: None, cause: None, notes: Vec::new() }
+    Ending { started: Timestamp(0), ended: Timestamp(1), exits, disruption: None, limit: None, cause: None, notes: Vec::new() }
 }
 
 fn judge_stdout(rules: &Rules, stdout: &Stdout) -> Judgement {

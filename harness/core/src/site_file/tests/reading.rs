@@ -42,6 +42,16 @@ fn the_example_of_the_design_is_read() {
 }
 
 #[test]
+fn a_job_waits_half_a_day_unless_the_site_says_more_or_null() {
+    let pending = |key: &str| {
+        good(&format!("{{ name: s, partitions: [{{ name: p, scheduler: local{key} }}] }}")).partitions[0].max_pending_time
+    };
+    assert_eq!(pending(""), Some(Duration::from_hours(12)));
+    assert_eq!(pending(", max_pending_time: 2d"), Some(Duration::from_hours(48)));
+    assert_eq!(pending(", max_pending_time: null"), None);
+}
+
+#[test]
 fn the_settings_of_the_system_lie_under_those_of_its_partitions() {
     let eidf = good(EIDF);
     let [gpu, login] = &eidf.partitions[..] else { panic!("{:?}", eidf.partitions) };

@@ -153,7 +153,7 @@ proptest! {
         let Verdict::Status(JobStatus::Ended(ending)) = scene.assess().verdict else { return Ok(()) };
         let mut known: BTreeSet<String> = BTreeSet::from(["x".to_owned()]);
         for seen in &scene.observed.pods {
-            for container in sections::containers(&seen.pod, &scene.handle.rules) {
+            for container in sections::containers(&seen.pod, &scene.handle) {
                 known.insert(sections::title(&seen.pod, &container.name, &scene.handle));
             }
         }

@@ -1,6 +1,7 @@
 //! Jobs that have failed, or were taken away.
 
 use super::{container, ended, good, job, running};
+use crate::handle::Deadline;
 use crate::status::testing::Scene;
 use crate::status::tests::says;
 
@@ -44,6 +45,24 @@ fn a_deadline_fails_a_job_whose_exits_look_fine() {
     says!(failed().pod("x-a", &running()).gone(), @"
     ended @3-@10: x@? Unknown
     cause: Job x failed: it ran longer than its activeDeadlineSeconds of 20 s
+    ");
+    let ours = |mut scene: Scene| {
+        scene.handle.deadline = Some(Deadline { seconds: 20, from: "max_pending_time + time_limit + 5m".into() });
+        scene
+    };
+    says!(ours(failed().pod("x-a", &running()).gone()), @"
+    ended @3-@10: x@? Unknown
+    limit: Run
+    cause: Job x was still running at its deadline in the cluster, 20.0s (max_pending_time + time_limit + 5m)
+    ");
+    says!(ours(failed()), @"
+    ended @10-@10: x@? Unknown
+    limit: Pending
+    cause: Job x was still waiting at its deadline in the cluster, 20.0s (max_pending_time + time_limit + 5m)
+    ");
+    says!(ours(job("Failed", "BackoffLimitExceeded", "spec: {backoffLimit: 0}").pod("x-a", &good())), @"
+    ended @3-@9: x-a@n1 Code(0), x@? Unknown
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows
     ");
 }
 

@@ -78,6 +78,7 @@ fn a_job_whose_pods_are_held_by_sidecars_ends() {
     let held = "{metadata: {annotations: {kubectl.kubernetes.io/default-container: main}}, spec: {containers: [{name: main}, {name: istio-proxy}]}, status: {phase: Running, containerStatuses: [{name: istio-proxy, image: i, imageID: '', ready: true, restartCount: 0, state: {running: {startedAt: '@3'}}}, {name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 0, startedAt: '@4', finishedAt: '@9'}}}]}}";
     says!(Scene::job("{}").expecting(1).pod("x-a", held).at(20), @r#"
     running since @4 on ["n1"]
+    in pod x-a on n1, container main has exited with 0, and istio-proxy still runs
     again in 19s
     "#);
     says!(Scene::job("{}").expecting(1).pod("x-a", held).at(40), @"

@@ -1,6 +1,7 @@
 //! Crashes, restarts, signals and deadlines.
 
 use super::failed;
+use crate::handle::Deadline;
 use crate::status::testing::Scene;
 use crate::status::tests::says;
 
@@ -77,6 +78,32 @@ fn a_deadline_of_the_pod_is_named() {
         "{spec: {activeDeadlineSeconds: 30}, status: {phase: Failed, reason: DeadlineExceeded, message: Pod was active on the node longer than the specified deadline, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {startedAt: '@3', finishedAt: '@33', exitCode: 137, reason: Error}}}]}}",
     );
     says!(scene, @"
+    ended @3-@33: x@n1 Code(137)
+    cause: pod x on n1 ran longer than its activeDeadlineSeconds of 30 s
+    ");
+}
+
+#[test]
+fn a_deadline_that_is_ours_is_a_limit_and_no_failure() {
+    let ended = |ours: u64, containers: &str| {
+        let mut scene = Scene::own_pod(&format!(
+            "{{spec: {{activeDeadlineSeconds: 30}}, status: {{phase: Failed, reason: DeadlineExceeded, containerStatuses: [{containers}]}}}}"
+        ));
+        scene.handle.deadline = Some(Deadline { seconds: ours, from: "sched_options.max_lifetime".into() });
+        scene
+    };
+    let killed = "{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {startedAt: '@3', finishedAt: '@33', exitCode: 137, reason: Error}}}";
+    says!(ended(30, killed), @"
+    ended @3-@33: x@n1 Code(137)
+    limit: Run
+    cause: Pod x was still running at its deadline in the cluster, 30.0s (sched_options.max_lifetime)
+    ");
+    says!(ended(30, ""), @"
+    ended @0-@0: x@n1 Unknown
+    limit: Pending
+    cause: Pod x was still waiting at its deadline in the cluster, 30.0s (sched_options.max_lifetime)
+    ");
+    says!(ended(60, killed), @"
     ended @3-@33: x@n1 Code(137)
     cause: pod x on n1 ran longer than its activeDeadlineSeconds of 30 s
     ");

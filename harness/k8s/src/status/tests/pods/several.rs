@@ -49,6 +49,7 @@ fn a_classic_sidecar_holds_the_pod_for_a_grace_only() {
     };
     says!(scene(0).at(20), @r#"
     running since @4 on ["n1"]
+    in pod x on n1, container main has exited with 0, and istio-proxy still runs
     again in 19s
     "#);
     says!(scene(0).at(40), @"

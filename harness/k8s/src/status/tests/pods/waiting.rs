@@ -1,7 +1,7 @@
 //! A pod before it runs: what it waits for, and what will never come.
 
 use super::{failed, waiting};
-use crate::status::testing::Scene;
+use crate::status::testing::{Scene, at};
 use crate::status::tests::says;
 
 #[test]
@@ -11,6 +11,28 @@ fn an_unschedulable_pod_says_what_the_scheduler_says() {
     );
     says!(scene.at(60), @"
     pending: pod x fits on no node: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu
+    stuck
+    ");
+}
+
+#[test]
+fn what_no_node_can_ever_take_is_hopeless_after_a_while_unless_nodes_may_come() {
+    let scene = |after: Option<u64>| {
+        let mut scene = Scene::own_pod(
+            "{spec: {nodeName: null}, status: {phase: Pending, startTime: null, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: \"0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.\"}]}}",
+        );
+        scene.handle.hopeless_after = after;
+        scene.observed.hopeless = [("u".to_owned(), at(100))].into();
+        scene
+    };
+    says!(scene(Some(900)).at(900), @"
+    pending: pod x fits on no node: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector
+    stuck
+    again in 100s
+    ");
+    says!(scene(Some(900)).at(1001), @"hopeless: pod x fits on no node: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; that has not changed in 15m and cannot by itself: change the manifest or the nodes, or set `sched_options.hopeless_after` to null where nodes are added on demand");
+    says!(scene(None).at(100_000), @"
+    pending: pod x fits on no node: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector
     stuck
     ");
 }

@@ -1,0 +1,80 @@
+//! Before anything of a workload exists: whether its pods would be let in, and all of them together where they need each other.
+
+use super::{Attempt, Refused, never, refused};
+use crate::{
+    client::error::Why,
+    handle::{Object, Resource},
+    manifest::{pod_templates, preflight_pod, runs_at_once},
+    plan::QUEUE_LABEL,
+    quota::{self, Demand},
+    tenancy::{Age, Quotas},
+};
+use muster_core::Value;
+use std::sync::Arc;
+
+impl Attempt<'_> {
+    /// Asks for pods as they will be, without creating any: a controller would be refused where nobody looks.
+    pub(super) async fn preflight(&self) -> Result<(), Refused> {
+        let Some(workload) = self.handle.workload() else { return Ok(()) };
+        if workload.resource.is_pod() && self.handle.objects.len() == 1 {
+            return Ok(());
+        }
+        let gangs = gangs(workload);
+        let age = if gangs.iter().any(|gang| gang.pods > 1) { Age::Now } else { Age::Any };
+        let quotas = match self.tenancy.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
+            Quotas::Known(quotas) if quotas.is_empty() => return Ok(()),
+            Quotas::Known(quotas) => quotas,
+            Quotas::Hidden => Arc::default(),
+        };
+        // Kueue admits it when it is its turn: that the namespace's quota is full now means nothing.
+        let is_queued = workload.manifest["metadata"]["labels"].get(QUEUE_LABEL).is_some();
+        for gang in gangs {
+            let one = quota::demand(&gang.template["spec"]);
+            self.room(workload, &quotas, &one, gang.pods, is_queued)?;
+            match self.tenancy.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&gang.template), true).await {
+                Ok(pod) => {
+                    // With what the namespace's LimitRange gives pods that do not say what they want.
+                    let admitted = quota::demand(&pod.object["spec"]);
+                    if admitted != one && pod.object["spec"].is_object() {
+                        self.room(workload, &quotas, &admitted, gang.pods, is_queued)?;
+                    }
+                }
+                // Not ours to ask, or a template that its operator completes: the creation itself will tell.
+                Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
+                Err(error) => match refused(workload, error) {
+                    Refused::NoRoom(..) if is_queued => {}
+                    refused => return Err(refused),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Pods that run together stand together within every quota, or are not created at all.
+    fn room(&self, workload: &Object, quotas: &[Value], one: &Demand, pods: u32, is_queued: bool) -> Result<(), Refused> {
+        let mut limits = quotas.iter().filter_map(quota::Limits::of);
+        if let Some(why) = limits.find_map(|limits| quota::never_fits(&limits, one, pods)) {
+            return Err(never(workload, &why));
+        }
+        if pods < 2 || is_queued {
+            return Ok(());
+        }
+        self.tenancy.let_in(self.job, quotas, one, pods).map_err(|refusal| {
+            let why = refusal.to_string();
+            Refused::NoRoom(refusal, why)
+        })
+    }
+}
+
+/// Pods of one template that there have to be at once.
+struct Gang {
+    template: Value,
+    pods: u32,
+}
+
+/// The pods of a workload. A Job that takes turns makes do with one at a time; whatever else may need all of them together.
+fn gangs(workload: &Object) -> Vec<Gang> {
+    let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
+    let templates = pod_templates(&workload.manifest).into_iter();
+    templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()
+}

@@ -1,0 +1,75 @@
+//! Room that was promised to workloads whose pods are not there yet: the quota does not count them, and must not give it twice.
+
+use super::Demand;
+use crate::quantity::Quantity;
+use muster_core::{case::Identifier, time::Timestamp};
+use std::{collections::BTreeMap, time::Duration};
+
+/// A controller that has made no pods by then does not get the room, so others may have it.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What is promised in one namespace.
+#[derive(Debug, Clone, Default)]
+pub struct Promised {
+    to: BTreeMap<Identifier, Promise>,
+}
+
+#[derive(Debug, Clone)]
+struct Promise {
+    one: Demand,
+    pods: u32,
+    since: Timestamp,
+}
+
+impl Promised {
+    /// `who` is let in with so many pods of `one` each.
+    pub fn promise(&mut self, who: &Identifier, one: &Demand, pods: u32, now: Timestamp) {
+        self.to.insert(who.clone(), Promise { one: one.clone(), pods, since: now });
+    }
+
+    /// `who` was not created after all.
+    pub fn take_back(&mut self, who: &Identifier) {
+        self.to.remove(who);
+    }
+
+    /// What all but `who` still wait for. `there`: how many pods of a workload have been seen.
+    pub fn to_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
+        self.to.retain(|other, promise| now.since(promise.since) <= LONGEST && there(other) < promise.pods);
+        let mut sum = Demand::new();
+        for (other, promise) in self.to.iter().filter(|(other, _)| *other != who) {
+            let missing = promise.pods.saturating_sub(there(other));
+            for (resource, amount) in &promise.one {
+                let total = sum.entry(resource.clone()).or_insert(Quantity::ZERO);
+                *total = total.plus(amount.times(missing));
+            }
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_promised_until_the_pods_are_there_or_do_not_come() {
+        let id = |letter: char| Identifier::parse(&letter.to_string().repeat(8)).unwrap();
+        let at = |seconds: i64| Timestamp(seconds * 1_000_000);
+        let one = Demand::from([("pods".to_owned(), Quantity::whole(1))]);
+        let mut promised = Promised::default();
+        let to_others = |promised: &mut Promised, who, seconds, there| {
+            promised.to_others(&id(who), at(seconds), |_| there).get("pods").map_or("0".to_owned(), ToString::to_string)
+        };
+        promised.promise(&id('a'), &one, 4, at(0));
+        assert_eq!(to_others(&mut promised, 'a', 1, 0), "0", "its own");
+        assert_eq!(to_others(&mut promised, 'b', 1, 0), "4");
+        assert_eq!(to_others(&mut promised, 'b', 1, 3), "1");
+        assert_eq!(to_others(&mut promised, 'b', 1, 4), "0");
+        assert_eq!(to_others(&mut promised, 'b', 1, 0), "0", "it had them all");
+        promised.promise(&id('a'), &one, 4, at(0));
+        assert_eq!(to_others(&mut promised, 'b', 31, 0), "0");
+        promised.promise(&id('a'), &one, 4, at(40));
+        promised.take_back(&id('a'));
+        assert_eq!(to_others(&mut promised, 'b', 41, 0), "0");
+    }
+}
