@@ -9,6 +9,7 @@ mod author;
 mod bad_input;
 mod containers;
 mod convert;
+mod facts;
 mod file_modes;
 mod files;
 mod fixtures;

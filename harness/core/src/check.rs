@@ -22,9 +22,7 @@ use crate::{
     load::{self, Document, Manifests},
     needs::Needs,
     parameter::{self, Parameter, Setting},
-    references,
-    render::Fact,
-    settings,
+    references, settings,
     site_facts::KnownSystems,
     template::{self, Cache},
     variables::{self, Variables},
@@ -57,8 +55,6 @@ pub struct Check {
     pub(crate) manifests: Arc<Manifests>,
     /// Compiled placeholders, shared by all its cases.
     pub(crate) cache: Cache,
-    /// The processor and device facts that its texts and its manifests mention, and where.
-    pub(crate) facts: Vec<(Span, Fact)>,
     /// What must have passed before it.
     pub(crate) needs: Needs,
     /// Nobody named its file: it is a fixture of others and nothing else.
@@ -131,7 +127,6 @@ impl Check {
         let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&is_parameter)).collect();
         let manifest_nodes = load::manifest_paths(&tree).into_iter().filter_map(|(path, span)| manifests.get(span.file, &path));
         let texts: Vec<&Node> = std::iter::once(&tree).chain(manifest_nodes.flatten()).collect();
-        let facts = texts.iter().copied().flat_map(mentioned).collect();
         let mut needs = Needs::of(&file, &tree, diagnostics);
         for text in texts {
             needs.note_stagedirs(text);
@@ -152,7 +147,6 @@ impl Check {
             parameters,
             rules,
             overrides,
-            facts,
             layers: Mutex::default(),
             tree: tree.without(&["parameters", "exclude", "when", "abstract", "extends"]),
         };
@@ -293,7 +287,6 @@ impl Check {
             span: self.span,
             manifests: self.manifests.clone(),
             cache: Cache::default(),
-            facts: self.facts.clone(),
             needs: self.needs.clone(),
             set: set.to_vec(),
             is_lent: self.is_lent,
@@ -321,17 +314,5 @@ fn tell_fact(name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
     if FACTS.contains(&name) {
         let message = format!("`{name}` is a fact that Muster fills in");
         diagnostics.push(Diagnostic::error(span, message).hint("choose another name"));
-    }
-}
-
-/// The facts that the texts of a tree mention.
-fn mentioned(tree: &Node) -> Vec<(Span, Fact)> {
-    match &*tree.kind {
-        yaml::Kind::Scalar { text, .. } => Fact::mentioned(text).into_iter().map(|fact| (tree.span, fact)).collect(),
-        yaml::Kind::Seq(items) => items.iter().flat_map(mentioned).collect(),
-        yaml::Kind::Map(entries) => {
-            entries.iter().flat_map(|(key, value)| mentioned(key).into_iter().chain(mentioned(value))).collect()
-        }
-        yaml::Kind::Bad => vec![],
     }
 }

@@ -76,7 +76,8 @@ impl<'c> Library<'c> {
         Self { checks, site, set: HashMap::new(), variants: HashMap::new() }
     }
 
-    /// The case once for every combination of its fixtures' variants.
+    /// The case once for every combination of its fixtures' variants. Where the site does not tell a fact that decides on
+    /// these, the case alone, and it is skipped.
     pub fn fork(&mut self, case: TestCase, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
         let check = Arc::clone(&case.check);
         if check.needs.fixtures.is_empty() {
@@ -84,7 +85,13 @@ impl<'c> Library<'c> {
         }
         let mut combinations: Vec<(Vec<Arc<Setting>>, Vec<Use>)> = vec![Default::default()];
         for fixture in &check.needs.fixtures {
-            let Some(cases) = self.variants_of(fixture, &case, diagnostics) else { return vec![] };
+            let mut own = Vec::new();
+            let found = self.variants_of(fixture, &case, &mut own);
+            if let Some(reason) = render::reason_to_skip(&case, &own) {
+                return vec![case.skipped(reason)];
+            }
+            diagnostics.append(&mut own);
+            let Some(cases) = found else { return vec![] };
             let of = |cases| Use { name: fixture.name.clone(), scope: fixture.scope, action: fixture.action, cases };
             match fixture.action {
                 FixtureAction::Join => combinations.iter_mut().for_each(|(_, uses)| uses.push(of(cases.clone()))),

@@ -21,6 +21,7 @@ pub mod error;
 mod exclude;
 pub mod expr;
 pub mod extends;
+mod fact;
 pub mod file_mode;
 pub mod fixture;
 pub mod format;

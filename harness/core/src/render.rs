@@ -9,8 +9,9 @@ use crate::{
     check::Layer,
     check_file::CheckFile,
     decode::{Context, Decode, Placeholders},
-    diagnostic::{Diagnostic, Span},
-    expr::Scope,
+    diagnostic::Diagnostic,
+    expr::{Arithmetic, Expr, MissingKey, Scope},
+    fact::Fact,
     fixture::Offer,
     kept,
     perf::Source,
@@ -18,9 +19,7 @@ use crate::{
     result::About,
     rules::Rules,
     sanity::Claim,
-    settings,
-    site::Partition,
-    staging, template,
+    settings, staging, template,
     test_case::{LaunchFacts, Rendered, TestCase},
     when::Rule,
     workload::{Limits, Workload},
@@ -34,22 +33,26 @@ const JUDGE_LIMIT: Duration = Duration::from_mins(5);
 /// Fills in every placeholder of a case.
 pub fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let rendered = attempt(case, facts, &mut diagnostics);
-    let missing: Vec<_> = diagnostics.iter().map(|diagnostic| missing_fact(case, diagnostic)).collect();
-    if let Some(Some(fact)) = missing.first()
-        && missing.iter().all(Option::is_some)
-    {
-        return Ok(skipped(case, facts, unknown(case, fact)));
-    }
-    let mut is_missing = missing.iter().map(Option::is_some);
+    let rendered = match &case.skip {
+        Some(reason) => Some(skipped(case, facts, reason.to_string())),
+        None => attempt(case, facts, &mut diagnostics),
+    };
     match rendered {
-        Some(rendered) if diagnostics.is_empty() => Ok(match unjudgeable(case, &rendered.rules) {
-            Some(fact) => skipped(case, facts, fact),
-            None => rendered,
-        }),
-        // A missing fact is no mistake beside one.
-        _ => Err(diagnostics.iter().filter(|_| is_missing.next() != Some(true)).cloned().collect()),
+        Some(rendered) if diagnostics.is_empty() => Ok(rendered),
+        _ => match reason_to_skip(case, &diagnostics) {
+            Some(reason) => Ok(skipped(case, facts, reason)),
+            // A missing fact is no mistake beside one.
+            None => Err(diagnostics
+                .into_iter()
+                .filter(|diagnostic| Fact::alone(std::slice::from_ref(diagnostic)).is_none())
+                .collect()),
+        },
     }
+}
+
+/// Why a case is skipped of which only facts are missing.
+pub(crate) fn reason_to_skip(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
+    Fact::alone(diagnostics).and_then(Fact::of).map(|fact| untold(case, &fact))
 }
 
 fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Rendered> {
@@ -94,7 +97,11 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         keep_failed: file.keep_failed,
     };
     let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
-    Some(Rendered { workload, rules: Rules { offer, ..rules? }, about: about(case, &file, num_tasks), skip: None })
+    let rules = Rules { offer, ..rules? };
+    if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
+        return Some(skipped(case, facts, untold(case, &fact)));
+    }
+    Some(Rendered { workload, rules, about: about(case, &file, num_tasks), skip: None })
 }
 
 /// The check's limit, else the partition's; an explicit null is none at all.
@@ -136,6 +143,9 @@ fn offer(
         return None;
     }
     let names = case.variant.settings.iter().map(|setting| &*setting.name).chain(layer.variables.names());
+    // Nobody can tell which of its variables others will read.
+    let missing = layer.variables.names().filter(|_| is_needed).filter_map(|name| scope.missing(name));
+    diagnostics.extend(missing.map(|key| missing_for_others(case, key)));
     let values = names.filter_map(|name| Some((name.to_owned(), scope.get(name)?.clone()))).collect();
     let outputs = file.outputs.iter().flat_map(|outputs| outputs.iter());
     let outputs = outputs.map(|(name, pattern)| (name.value.clone(), pattern.value.clone())).collect();
@@ -144,6 +154,11 @@ fn offer(
         Some(Box::new(Workload { program, num_tasks: 1, staging: None, ..workload.clone() }))
     });
     Some(Box::new(Offer { values, outputs, teardown }))
+}
+
+fn missing_for_others(case: &TestCase, key: &MissingKey) -> Diagnostic {
+    let message = format!("there is no `{}`, which a variable needs that others may read", key.path.join("."));
+    Diagnostic { missing: Some(Box::new(key.clone())), ..Diagnostic::error(case.check.span, message) }
 }
 
 /// The layer of all entries of `when` that hold, or the reason to skip.
@@ -254,86 +269,24 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
     }
 }
 
-/// The processor or device fact for want of which something could not be filled in. If nothing else is wrong, the check
-/// says nothing about this partition.
-fn missing_fact<'c>(case: &'c TestCase, diagnostic: &Diagnostic) -> Option<&'c Fact> {
-    let span = diagnostic.span?;
-    let holds = |whole: Span| whole.file == span.file && whole.start <= span.start && span.end <= whole.end;
-    let mut facts = case.check.facts.iter();
-    facts.find(|(place, fact)| holds(*place) && !fact.is_known(&case.place.partition)).map(|(_, fact)| fact)
-}
-
-/// A fact that an `assert` or a `value` would miss only when the case is judged. One that is asked for with `has` may be
-/// missing.
-fn unjudgeable(case: &TestCase, rules: &Rules) -> Option<String> {
+/// A fact that an `assert` or a `value` needs whatever the job prints. What it needs only perhaps shows when the case is
+/// judged. A variable that may be missing may need what is missing.
+fn unjudgeable(rules: &Rules, scope: &Scope) -> Option<Fact> {
     let asserts = rules.sanity.iter().filter_map(|assertion| match &assertion.claim {
         Claim::Assert { expression } => Some(expression),
         _ => None,
     });
-    let values = rules.perf_variables.iter().filter_map(|variable| match &variable.source {
+    let values = rules.perf_variables.iter().filter(|variable| !variable.optional);
+    let values = values.filter_map(|variable| match &variable.source {
         Source::Value(expression) => Some(expression),
         Source::Pattern { .. } => None,
     });
-    let expressions = asserts.chain(values).filter(|expression| !expression.contains("has("));
-    let mut facts = expressions.flat_map(|expression| Fact::mentioned(expression));
-    let fact = facts.find(|fact| !fact.is_known(&case.place.partition))?;
-    Some(unknown(case, &fact))
+    let may_lack = |name: &str| name == "partition" || scope.missing(name).is_some();
+    let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
+    expressions.filter_map(|expression| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
 }
 
-fn unknown(case: &TestCase, fact: &Fact) -> String {
+/// The reason to skip a case.
+fn untold(case: &TestCase, fact: &Fact) -> String {
     format!("{} does not say {fact}", case.name.system_partition())
-}
-
-/// A processor or device fact that a check reads.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fact {
-    /// `processor.num_cores`
-    Processor(String),
-    /// `devices.gpu` or `devices.gpu.num_devices`
-    Device(String, Option<String>),
-}
-
-impl Fact {
-    /// The facts that a text of CEL, or one with placeholders, mentions.
-    pub fn mentioned(text: &str) -> Vec<Self> {
-        let mut facts = Vec::new();
-        for (at, start) in text.match_indices("partition.") {
-            // `devices["gpu"].arch` is `devices.gpu.arch`.
-            let path = &text[at + start.len()..];
-            let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || "_.[]'\"".contains(c))).unwrap_or(path.len());
-            let words = path[..end].split(['.', '[', ']', '\'', '"']).filter(|word| !word.is_empty());
-            let mut words = words.map(str::to_owned);
-            match (words.next().as_deref(), words.next()) {
-                (Some("processor"), Some(name)) => facts.push(Self::Processor(name)),
-                (Some("devices"), Some(kind)) => facts.push(Self::Device(kind, words.next())),
-                _ => {}
-            }
-        }
-        facts
-    }
-
-    fn is_known(&self, partition: &Partition) -> bool {
-        match self {
-            Self::Processor(name) => partition.processor.contains_key(name),
-            Self::Device(kind, field) => partition.devices.iter().any(|device| {
-                device.kind == *kind
-                    && match field.as_deref() {
-                        Some("arch") => device.arch.is_some(),
-                        Some("num_devices") => device.num_devices.is_some(),
-                        Some("model") => device.model.is_some(),
-                        _ => true,
-                    }
-            }),
-        }
-    }
-}
-
-impl std::fmt::Display for Fact {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Processor(name) => write!(f, "processor.{name}"),
-            Self::Device(kind, None) => write!(f, "devices.{kind}"),
-            Self::Device(kind, Some(field)) => write!(f, "devices.{kind}.{field}"),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
 //! when a session is resumed.
 
-use crate::{Value, fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
+use crate::{Value, expr::MissingKey, fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,9 @@ pub struct Rules {
     pub require_reference: bool,
     /// What `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
     pub facts: BTreeMap<String, Value>,
+    /// The names among them that have no value, and the key for want of which.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, MissingKey>,
     /// The reason of an expected failure, if one is expected.
     pub xfail: Option<String>,
     /// What it leaves for the cases that depend on it, if any do.
@@ -41,6 +44,7 @@ impl Default for Rules {
             strict: true,
             require_reference: false,
             facts: BTreeMap::new(),
+            missing: BTreeMap::new(),
             xfail: None,
             offer: None,
         }

@@ -1,7 +1,6 @@
 //! From decoded settings to judging rules: what the keys mean together, and the mistakes that only then show.
 
 use crate::{
-    Value,
     check_file::{CheckFile, PerfEntry, SanityItem},
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
@@ -14,7 +13,7 @@ use crate::{
     sanity::{Assertion, Claim},
     staging, template,
 };
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// The judging rules of a case. `None` without `sanity`: a check that asserts nothing proves nothing.
 pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Rules> {
@@ -26,7 +25,9 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     let sanity: Vec<Assertion> = items.iter().filter_map(|item| assertion(item, diagnostics)).collect();
     let entries = file.perf_variables.iter().flat_map(|entries| entries.iter());
     let perf_variables: Vec<PerfVariable> = entries.filter_map(|(name, entry)| variable(name, entry, diagnostics)).collect();
-    let facts = facts(&sanity, &perf_variables, scope);
+    let names = names_read(&sanity, &perf_variables);
+    let facts = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone()))).collect();
+    let missing = names.iter().filter_map(|name| Some((name.clone(), scope.missing(name)?.clone()))).collect();
     Some(Rules {
         sanity,
         keep_files: kept::rules(file, diagnostics),
@@ -35,6 +36,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
         strict: file.strict_check.unwrap_or(true),
         require_reference: file.require_reference.unwrap_or(false),
         facts,
+        missing,
         xfail: file.xfail.clone(),
         offer: None,
     })
@@ -140,7 +142,7 @@ fn check_expression(text: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// What the expressions of the rules read beside the text. Nothing more is stored with every case.
-fn facts(sanity: &[Assertion], perf_variables: &[PerfVariable], scope: &Scope) -> BTreeMap<String, Value> {
+fn names_read(sanity: &[Assertion], perf_variables: &[PerfVariable]) -> BTreeSet<String> {
     let asserts = sanity.iter().filter_map(|assertion| match &assertion.claim {
         Claim::Assert { expression } => Some(expression),
         _ => None,
@@ -150,6 +152,5 @@ fn facts(sanity: &[Assertion], perf_variables: &[PerfVariable], scope: &Scope) -
         Source::Pattern { .. } => None,
     });
     let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
-    let names = expressions.flat_map(|expression| expression.names().to_vec());
-    names.filter_map(|name| scope.get(&name).cloned().map(|value| (name, value))).collect()
+    expressions.flat_map(|expression| expression.names().to_vec()).collect()
 }

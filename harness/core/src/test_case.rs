@@ -45,6 +45,8 @@ pub struct TestCase {
     scope: Option<Arc<str>>,
     /// The node that it is to run on; `None`: wherever the scheduler likes.
     pub(crate) node: Option<Arc<str>>,
+    /// Why it will not run, if that shows before it can be rendered.
+    pub(crate) skip: Option<Arc<str>>,
 }
 
 /// A partition with one of its environments, and what expressions see of them.
@@ -134,6 +136,7 @@ impl TestCase {
             rehearsal: None,
             scope,
             node: None,
+            skip: None,
         }
     }
 
@@ -148,11 +151,16 @@ impl TestCase {
         Self { uses: Some(uses.into()), ..case }
     }
 
+    /// The same case, which will not run.
+    pub(crate) fn skipped(self, reason: String) -> Self {
+        Self { skip: Some(reason.into()), ..self }
+    }
+
     /// The same case as a fixture of this scope.
     pub(crate) fn as_fixture(&self, scope: &str) -> Self {
         let (check, variant, place) = (self.check.clone(), self.variant.clone(), self.place.clone());
         let case = Self::of(check, variant, place, self.early.clone(), Some(scope.into()));
-        Self { uses: self.uses.clone(), ..case }
+        Self { uses: self.uses.clone(), skip: self.skip.clone(), ..case }
     }
 
     /// Its parameters and what is set of it, as a case shows them that uses it under this name.

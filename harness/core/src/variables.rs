@@ -4,6 +4,7 @@ use crate::{
     Value,
     diagnostic::Diagnostic,
     expr::Scope,
+    fact::Fact,
     template::{self, Cache},
     yaml::{self, Node},
 };
@@ -34,7 +35,8 @@ impl Variables {
     }
 
     /// Gives each its value in a scope that holds everything else. `None` if one has none: whatever reads it would
-    /// only be a mistake again.
+    /// only be a mistake again. One that needs a fact which the site does not tell has none either, but only what reads it
+    /// will miss it.
     pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
         let mut failed: Vec<&str> = Vec::new();
         for (name, node) in &self.0 {
@@ -42,10 +44,16 @@ impl Variables {
                 failed.push(name);
                 continue;
             }
-            let value = match template::render(node, scope, cache, diagnostics) {
+            let mut own = Vec::new();
+            let value = match template::render(node, scope, cache, &mut own) {
                 None => Ok(Value::Null),
                 Some(rendered) => yaml::to_parameter_value(&rendered),
             };
+            if let Some(missing) = Fact::alone(&own) {
+                scope.set_missing(&**name, missing.clone());
+                continue;
+            }
+            diagnostics.append(&mut own);
             match value {
                 Ok(value) => scope.set(&**name, value),
                 Err(mut mistakes) => {

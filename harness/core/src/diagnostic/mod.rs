@@ -6,6 +6,7 @@ mod render;
 pub use nearest::nearest;
 pub use render::{render, render_short};
 
+use crate::expr::MissingKey;
 use std::sync::Arc;
 
 /// A file that was read in this invocation.
@@ -53,17 +54,19 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// A second place that explains the first, with its own words.
     pub related: Option<(Span, String)>,
+    /// The key that an expression needed and that its scope does not have, if that is what is wrong.
+    pub missing: Option<Box<MissingKey>>,
 }
 
 impl Diagnostic {
     /// An error at a place.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, span: Some(span), message: message.into(), hint: None, related: None }
+        Self { severity: Severity::Error, span: Some(span), message: message.into(), hint: None, related: None, missing: None }
     }
 
     /// An error without a place.
     pub fn general(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, span: None, message: message.into(), hint: None, related: None }
+        Self { severity: Severity::Error, span: None, message: message.into(), hint: None, related: None, missing: None }
     }
 
     /// A warning at a place.

@@ -1,8 +1,8 @@
 //! What is wrong with an expression, in a user's words: from the parser's reports and the evaluator's errors.
 
 use super::{
-    ExprError,
-    functions::Function,
+    ExprError, MissingKey, Scope,
+    functions::{DOUBLE, Function, ITEMS},
     scan, tree,
     value::{self, key_text},
 };
@@ -11,7 +11,7 @@ use cel::{
     Context, ExecutionError, IdedExpr, ParseErrors, Value as CelValue,
     common::{
         ast::{Expr as Kind, SourceInfo, operators},
-        types::{CelBool, CelList, CelMap},
+        types::{CelBool, CelList, CelMap, CelString},
         value::Val,
     },
 };
@@ -106,15 +106,14 @@ fn unclosed_string(text: &str, start: usize) -> bool {
 pub(crate) fn run(
     root: &IdedExpr,
     error: ExecutionError,
-    text: &str,
-    places: &SourceInfo,
+    (text, places): (&str, &SourceInfo),
     context: &Context<'_, '_>,
-    names: &mut dyn Iterator<Item = &str>,
+    scope: &Scope,
 ) -> ExprError {
-    let mut culprit = Culprit { place: root, error, operand: None };
+    let mut culprit = Culprit { place: root, error, operand: None, map: None, then: Vec::new() };
     culprit.descend(context);
     let range = tree::range(culprit.place, text, places);
-    culprit.explain(range, names)
+    culprit.explain(range, scope)
 }
 
 /// The smallest expression that fails, found by evaluating its parts again.
@@ -123,9 +122,13 @@ struct Culprit<'e> {
     error: ExecutionError,
     /// The keys of the map in which one was not found.
     operand: Option<Vec<String>>,
+    /// Where that map stands in the scope.
+    map: Option<Vec<String>>,
+    /// The keys that would be read from the value of this part, the next one last.
+    then: Vec<String>,
 }
 
-impl Culprit<'_> {
+impl<'e> Culprit<'e> {
     fn descend(&mut self, context: &Context<'_, '_>) {
         let parts = match &self.place.expr {
             Kind::Call(call) if call.func_name == operators::CONDITIONAL => match CelValue::resolve_val(&call.args[0], context) {
@@ -138,7 +141,7 @@ impl Culprit<'_> {
         };
         for part in parts {
             if let Err(error) = CelValue::resolve_val(part, context) {
-                (self.place, self.error) = (part, error);
+                self.enter(part, error, context);
                 return self.descend(context);
             }
         }
@@ -150,38 +153,63 @@ impl Culprit<'_> {
         }
     }
 
+    /// Goes on with a part that fails.
+    fn enter(&mut self, part: &'e IdedExpr, error: ExecutionError, context: &Context<'_, '_>) {
+        match taken(self.place, part, context) {
+            Taken::Key(key) => self.then.push(key),
+            Taken::Whole => {}
+            Taken::Other => self.then.clear(),
+        }
+        (self.place, self.error) = (part, error);
+    }
+
     /// The first element for which a comprehension's body fails.
     fn descend_into_loop(&mut self, context: &Context<'_, '_>) {
         let Kind::Comprehension(c) = &self.place.expr else { return };
-        let (Ok(list), Ok(start)) = (CelValue::resolve_val(&c.iter_range, context), CelValue::resolve_val(&c.accu_init, context))
+        let (Ok(range), Ok(start)) =
+            (CelValue::resolve_val(&c.iter_range, context), CelValue::resolve_val(&c.accu_init, context))
         else {
             return;
         };
-        let Some(list) = list.downcast_ref::<CelList>() else { return };
-        for element in list.inner() {
+        for element in elements(range.as_ref()).filter(|_| c.iter_var2.is_none()) {
             let mut inner = context.new_inner_scope();
             inner.add_variable_as_val(&c.accu_var, start.clone().into_owned());
-            inner.add_variable_as_val(&c.iter_var, element.clone());
+            inner.add_variable_as_val(&c.iter_var, element);
             if let Err(error) = CelValue::resolve_val(&c.loop_step, &inner) {
-                (self.place, self.error) = (&c.loop_step, error);
+                self.enter(&c.loop_step, error, &inner);
                 return self.descend(&inner);
             }
         }
     }
 
     fn remember_keys(&mut self, operand: &IdedExpr, context: &Context<'_, '_>) {
+        self.map = path(operand, context);
         let operand = CelValue::resolve_val(operand, context);
         let map = operand.as_ref().ok().and_then(|operand| operand.downcast_ref::<CelMap>());
         self.operand = map.map(|map| map.inner().keys().map(key_text).collect());
     }
 
-    fn explain(self, at: Range<usize>, names: &mut dyn Iterator<Item = &str>) -> ExprError {
+    /// The missing key, if it belongs to a map of the scope.
+    fn missing(&self, key: &str) -> Option<Box<MissingKey>> {
+        let mut path = self.map.clone()?;
+        path.push(key.to_owned());
+        Some(Box::new(MissingKey { path, then: self.then.iter().rev().cloned().collect() }))
+    }
+
+    fn explain(self, at: Range<usize>, scope: &Scope) -> ExprError {
         match self.error {
-            ExecutionError::UndeclaredReference(name) => unknown_name(&name, at, names),
-            ExecutionError::NoSuchKey(key) => {
-                let error = ExprError::new(format!("there is no key `{key}` here"), at);
+            ExecutionError::UndeclaredReference(name) => match scope.missing(&name) {
+                None => unknown_name(&name, at, scope.names()),
+                Some(key) => {
+                    let message = format!("`{name}` has no value: there is no `{}`", key.path.join("."));
+                    ExprError { missing: Some(Box::new(key.clone())), ..ExprError::new(message, at) }
+                }
+            },
+            ExecutionError::NoSuchKey(ref key) => {
+                let missing = self.missing(key);
+                let error = ExprError { missing, ..ExprError::new(format!("there is no key `{key}` here"), at) };
                 let known = self.operand.unwrap_or_default();
-                match nearest(&key, known.iter().map(String::as_str)) {
+                match nearest(key, known.iter().map(String::as_str)) {
                     Some(known) => error.hint(format!("did you mean `{known}`?")),
                     None if known.is_empty() => error,
                     None => error.hint(format!("it has {}; get(map, '{key}', default) does without", some(known))),
@@ -196,14 +224,64 @@ impl Culprit<'_> {
                 }
                 let (message, hint) = message.split_once('\n').map_or((message.as_str(), None), |(m, h)| (m, Some(h)));
                 let message = if function.is_empty() { message.to_owned() } else { format!("{function} {message}") };
-                ExprError { message, hint: hint.map(str::to_owned), at }
+                ExprError { hint: hint.map(str::to_owned), ..ExprError::new(message, at) }
             }
             error => {
                 let (message, hint) = plain(&error);
-                ExprError { message, hint: hint.map(str::to_owned), at }
+                ExprError { hint: hint.map(str::to_owned), ..ExprError::new(message, at) }
             }
         }
     }
+}
+
+/// What an expression takes of the value of one of its parts.
+enum Taken {
+    /// One key of it.
+    Key(String),
+    /// The value as it is.
+    Whole,
+    /// Something else.
+    Other,
+}
+
+fn taken(whole: &IdedExpr, part: &IdedExpr, context: &Context<'_, '_>) -> Taken {
+    match &whole.expr {
+        Kind::Select(select) => Taken::Key(select.field.clone()),
+        Kind::Call(call) if matches!(call.func_name.as_str(), DOUBLE | ITEMS) => Taken::Whole,
+        Kind::Call(call) if call.func_name == operators::INDEX && std::ptr::eq(part, &raw const call.args[0]) => {
+            key(&call.args[1], context).map_or(Taken::Other, Taken::Key)
+        }
+        _ => Taken::Other,
+    }
+}
+
+/// Where in the scope the map stands that an expression is: `partition.devices[kind]` with the value of `kind`.
+fn path(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<Vec<String>> {
+    let deeper = |operand: &IdedExpr, key: String| {
+        let mut path = path(operand, context)?;
+        path.push(key);
+        Some(path)
+    };
+    match &expr.expr {
+        Kind::Ident(name) => Some(vec![name.trim_start_matches('.').to_owned()]),
+        Kind::Select(select) if !select.test => deeper(&select.operand, select.field.clone()),
+        Kind::Call(call) if matches!(call.func_name.as_str(), DOUBLE | ITEMS) => path(&call.args[0], context),
+        Kind::Call(call) if call.func_name == operators::INDEX => deeper(&call.args[0], key(&call.args[1], context)?),
+        _ => None,
+    }
+}
+
+/// The text that a key is.
+fn key(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<String> {
+    let key = CelValue::resolve_val(expr, context).ok()?;
+    key.downcast_ref::<CelString>().map(|text| text.inner().to_owned())
+}
+
+/// What a comprehension goes through: the elements of a list, the keys of a map.
+fn elements<'v>(range: &(dyn Val + 'v)) -> impl Iterator<Item = Box<dyn Val + 'v>> {
+    let list = range.downcast_ref::<CelList>().into_iter().flat_map(|list| list.inner().iter().cloned());
+    let keys = range.downcast_ref::<CelMap>().into_iter().flat_map(|map| map.inner().keys());
+    list.chain(keys.map(|key| value::text_val(key_text(key))))
 }
 
 /// A name that nothing in scope has.

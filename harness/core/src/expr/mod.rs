@@ -9,6 +9,7 @@
 //! ```
 //! Not here: which names a scope holds (`check`, `site`), and where placeholders stand (`template`).
 
+mod certain;
 mod explain;
 mod found;
 mod functions;
@@ -19,7 +20,7 @@ mod tree;
 pub(crate) mod value;
 
 pub use functions::{FUNCTIONS, Function};
-pub use scope::Scope;
+pub use scope::{MissingKey, Scope};
 
 use crate::Value;
 use cel::{
@@ -53,11 +54,13 @@ pub struct ExprError {
     pub hint: Option<String>,
     /// The part that is wrong, in bytes of the expression's text.
     pub at: Range<usize>,
+    /// The key that the evaluation needed and that a map of the scope does not have, if that is what went wrong.
+    pub missing: Option<Box<MissingKey>>,
 }
 
 impl ExprError {
     fn new(message: impl Into<String>, at: Range<usize>) -> Self {
-        Self { message: message.into(), hint: None, at }
+        Self { message: message.into(), hint: None, at, missing: None }
     }
 
     #[must_use]
@@ -223,13 +226,31 @@ impl Expr {
             };
             match result {
                 Ok(value) => take(value.as_ref()).map_err(|(message, hint)| ExprError {
-                    message,
                     hint: hint.map(str::to_owned),
-                    at: 0..self.text().len(),
+                    ..ExprError::new(message, 0..self.text().len())
                 }),
-                Err(error) => Err(explain::run(tree, error, self.text(), &self.places, &context, &mut scope.names())),
+                Err(error) => Err(explain::run(tree, error, (self.text(), &self.places), &context, scope)),
             }
         })
+    }
+
+    /// The key that an evaluation needs whatever the text and the figures will be, and that is missing in the scope.
+    /// `may_lack` says which names may stand for what is missing.
+    pub fn certainly_missing(&self, scope: &Scope, may_lack: &(dyn Fn(&str) -> bool + Sync)) -> Option<MissingKey> {
+        if !self.names.iter().any(|name| may_lack(name)) {
+            return None;
+        }
+        let looked = with_stack(self.depth <= 16, || {
+            let seen = Seen { scope, text: None };
+            let mut context = Context::with_env(functions::env());
+            context.set_variable_resolver(&seen);
+            let tree = match self.arithmetic {
+                Arithmetic::Doubles => self.in_doubles(),
+                Arithmetic::Exact => &self.exact,
+            };
+            Ok(certain::Search { source: (self.text(), &self.places), context: &context, scope, may_lack }.missing(tree))
+        });
+        looked.ok().flatten()
     }
 
     fn in_doubles(&self) -> &IdedExpr {

@@ -3,6 +3,7 @@
 use super::value;
 use crate::{Value, stdout::Stdout};
 use cel::common::{types::CelDouble, value::Val};
+use serde::{Deserialize, Serialize};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
@@ -26,6 +27,17 @@ enum Entry {
     },
     /// Measured figures: NaN is one of them, which JSON cannot hold.
     Figures(Box<dyn Val>),
+    /// It would have a value if this key were there. Only what reads the name fails.
+    Missing(MissingKey),
+}
+
+/// A key that an evaluation needed and that a map of the scope does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingKey {
+    /// The name of the scope, and the keys up to the missing one: `partition`, `devices`, `gpu`.
+    pub path: Vec<String>,
+    /// The keys that would have been read from its value: `num_devices`.
+    pub then: Vec<String>,
 }
 
 impl Scope {
@@ -48,6 +60,19 @@ impl Scope {
     pub fn set_figures(&mut self, name: impl Into<Box<str>>, figures: impl IntoIterator<Item = (String, f64)>) {
         let entries = figures.into_iter().map(|(name, figure)| (name, Box::new(CelDouble::from(figure)) as Box<dyn Val>));
         self.put(name.into(), Entry::Figures(Box::new(value::map_val(entries))));
+    }
+
+    /// Gives a name no value, because this key is missing: whatever reads the name misses the key.
+    pub fn set_missing(&mut self, name: impl Into<Box<str>>, key: MissingKey) {
+        self.put(name.into(), Entry::Missing(key));
+    }
+
+    /// The key for want of which a name has no value.
+    pub fn missing(&self, name: &str) -> Option<&MissingKey> {
+        match self.entry(name)? {
+            Entry::Missing(key) => Some(key),
+            Entry::Json { .. } | Entry::Figures(_) => None,
+        }
     }
 
     /// Lets `count`, `findall`, `extractall`, `extractsingle` and `sections` read a text.
@@ -78,7 +103,7 @@ impl Scope {
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self.entry(name)? {
             Entry::Json { value, .. } => Some(value),
-            Entry::Figures(_) => None,
+            Entry::Figures(_) | Entry::Missing(_) => None,
         }
     }
 
@@ -102,6 +127,7 @@ impl Scope {
         match self.entry(name)? {
             Entry::Json { value, val } => Some(val.get_or_init(|| value::to_val(value)).as_ref()),
             Entry::Figures(val) => Some(val.as_ref()),
+            Entry::Missing(_) => None,
         }
     }
 }

@@ -251,7 +251,7 @@ impl Prepare<'_> {
             (Some(offset), Some(at)) => literal.start + offset + at.start..literal.start + offset + at.end,
             _ => literal,
         };
-        Err(ExprError { message: error.message, hint: error.hint, at })
+        Err(ExprError { hint: error.hint, ..ExprError::new(error.message, at) })
     }
 
     fn unknown_function(&self, call: &CallExpr, bracket: Option<usize>) -> ExprError {

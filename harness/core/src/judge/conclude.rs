@@ -1,7 +1,8 @@
 //! One outcome and one sentence out of everything that was found.
 
-use super::{Judgement, performance::Performance, words::sentences};
+use super::{Judgement, performance::Performance, sanity::Sanity, words::sentences};
 use crate::{
+    fact::Fact,
     result::{Failure, Invalid, Outcome, Phase},
     rules::Rules,
     stdout::Stdout,
@@ -22,7 +23,7 @@ pub(super) fn conclude(
     rules: &Rules,
     stdout: &Stdout,
     exit: Option<String>,
-    sanity: &[String],
+    sanity: Sanity,
     performance: Option<Performance>,
 ) -> Judgement {
     let mut findings = Vec::new();
@@ -31,16 +32,28 @@ pub(super) fn conclude(
     };
     find(Outcome::Invalid(Invalid::Logs), Phase::Run, "", gaps(stdout));
     find(Outcome::Fail(Failure::Workload), Phase::Run, "", exit);
-    let sanity = (!sanity.is_empty()).then(|| sentences(sanity));
-    find(Outcome::Fail(Failure::Sanity), Phase::Sanity, "sanity: ", sanity);
+    let Sanity { failures, missing } = sanity;
+    let failures = (!failures.is_empty()).then(|| sentences(&failures));
+    find(Outcome::Fail(Failure::Sanity), Phase::Sanity, "sanity: ", failures);
     let mut performance = performance.unwrap_or_default();
+    let missing = missing.map(|fact| (Phase::Sanity, fact)).or(performance.missing.take().map(|fact| (Phase::Performance, fact)));
     let (outcome, cause, tolerated) = performance.outcome(rules.strict);
     find(outcome, Phase::Performance, "", cause);
     performance.warnings.extend(tolerated.map(|misses| format!("{misses} (not strict)")));
 
+    // A missing fact is no mistake beside one, and without one the check says nothing about this partition.
+    if let Some((phase, fact)) = missing.filter(|_| findings.is_empty()) {
+        return unsaid(phase, &fact, performance.warnings);
+    }
     let (outcome, phase, cause) = decide(rules, findings);
     let (outcome, cause) = expect_failure(rules.xfail.as_deref(), outcome, cause);
     Judgement { outcome, phase, cause, measurements: performance.measurements, warnings: performance.warnings }
+}
+
+/// The case is skipped after all: what it printed made its rules need a fact that the site does not tell.
+fn unsaid(phase: Phase, fact: &Fact, warnings: Vec<String>) -> Judgement {
+    let cause = Some(format!("it ran, and cannot be judged: the partition does not say {fact}"));
+    Judgement { outcome: Outcome::Skip, phase, cause, measurements: Vec::new(), warnings }
 }
 
 fn decide(rules: &Rules, findings: Vec<Finding>) -> (Outcome, Phase, Option<String>) {

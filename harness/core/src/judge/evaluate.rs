@@ -19,6 +19,9 @@ impl Evaluator {
         for (name, value) in &rules.facts {
             facts.set(name.as_str(), value.clone());
         }
+        for (name, key) in &rules.missing {
+            facts.set_missing(name.as_str(), key.clone());
+        }
         Self { facts: Arc::new(facts), figures: Vec::new() }
     }
 

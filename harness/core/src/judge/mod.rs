@@ -76,13 +76,13 @@ fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dy
     let answers = searches.into_iter().filter_map(Search::into_answer);
     let mut evaluator = Evaluator::new(rules);
     let readings = performance::read(rules, &views, figures, &mut evaluator);
-    let sanity = sanity::failures(&rules.sanity, answers, &evaluator, &views);
+    let sanity = sanity::look(&rules.sanity, answers, &evaluator, &views);
     if watch.ask().is_err() {
         return Judgement::error(Phase::Sanity, format!("{TOO_LONG}: the expressions took it"));
     }
     let exit = exits::failure(&rules.sanity, ending);
-    let performance = (exit.is_none() && sanity.is_empty()).then(|| performance::hold(rules, &views, readings));
-    conclude::conclude(rules, stdout, exit, &sanity, performance)
+    let performance = (exit.is_none() && sanity.failures.is_empty()).then(|| performance::hold(rules, &views, readings));
+    conclude::conclude(rules, stdout, exit, sanity, performance)
 }
 
 /// [`judge`], in blocks of this many bytes: the fuzzer holds the two to each other.

@@ -7,6 +7,7 @@ use super::{
     words::{in_section, list, quote, sentences},
 };
 use crate::{
+    fact::Fact,
     perf::{Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
     reference::{Reference, ReferenceRow},
     result::{Failure, Invalid, Outcome},
@@ -30,10 +31,25 @@ pub(super) struct Performance {
     expected: Vec<String>,
     /// Expected misses that did not happen.
     surprises: Vec<String>,
+    /// The first fact of the site that a `value` needs and that is missing: it says nothing here.
+    pub missing: Option<Fact>,
 }
 
 /// What was read for one variable: its rows, or why it has none.
-pub(super) type Readings = Result<Vec<Row>, String>;
+pub(super) type Readings = Result<Vec<Row>, NoRows>;
+
+/// Why a variable has no rows.
+pub(super) struct NoRows {
+    why: String,
+    /// The fact of the site that it needs and that is missing.
+    missing: Option<Fact>,
+}
+
+impl NoRows {
+    fn because(why: String) -> Self {
+        Self { why, missing: None }
+    }
+}
 
 /// Reads all variables, so that expressions see those before them. `figures` are those of the variables with a pattern,
 /// in order.
@@ -49,13 +65,18 @@ pub(super) fn read(
         // Every pattern has its figures, whether there is something to read them from or not.
         let found = matches!(variable.source, Source::Pattern { .. }).then(|| figures.next()).flatten();
         if let Some(lack) = views.lack(variable.file.as_deref()) {
-            return Err(lack.to_owned());
+            return Err(NoRows::because(lack.to_owned()));
         }
         let rows = match &variable.source {
-            Source::Pattern { .. } => found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())),
+            Source::Pattern { .. } => {
+                found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())).map_err(NoRows::because)
+            }
             Source::Value(expression) => match evaluator.figure(expression, text) {
                 Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
-                Err(why) => Err(format!("{}: {why}", quote(expression.as_bytes()))),
+                Err(error) => {
+                    let why = format!("{}: {error}", quote(expression.as_bytes()));
+                    Err(NoRows { why, missing: Fact::missed_by(&error) })
+                }
             },
         };
         for row in rows.iter().flatten() {
@@ -87,10 +108,15 @@ pub(super) fn hold(rules: &Rules, views: &Views, readings: Vec<Readings>) -> Per
         match rows {
             Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, views.of(file))),
             // What is read or computed from something that may be missing may itself be missing; but it is said.
-            Err(why) if variable.optional && (matches!(variable.source, Source::Value(_)) || views.lack(file).is_some()) => {
+            Err(NoRows { why, .. })
+                if variable.optional && (matches!(variable.source, Source::Value(_)) || views.lack(file).is_some()) =>
+            {
                 all.warnings.push(format!("`{}` is left out: {why}", variable.name));
             }
-            Err(why) => all.lacks.push(format!("`{}`: {why}", variable.name)),
+            Err(NoRows { missing: Some(fact), .. }) => {
+                all.missing.get_or_insert(fact);
+            }
+            Err(NoRows { why, .. }) => all.lacks.push(format!("`{}`: {why}", variable.name)),
         }
         all.miss_keys(rules, variable, begin);
     }

@@ -7,6 +7,7 @@ use super::{
     words::{in_section, quote, quote_pattern, times},
 };
 use crate::{
+    fact::Fact,
     pattern::Pattern,
     sanity::{Assertion, Claim},
     stdout::Stdout,
@@ -22,15 +23,24 @@ pub(super) fn question(claim: &Claim) -> Option<(&str, Question)> {
     }
 }
 
-/// One sentence for each item that does not hold. `answers` are those of the items that asked a question, in order.
-pub(super) fn failures(
+/// What is wrong with the items.
+#[derive(Debug, Default)]
+pub(super) struct Sanity {
+    /// One sentence for each item that does not hold.
+    pub failures: Vec<String>,
+    /// The first fact of the site that an `assert` needs and that is missing: it says nothing here.
+    pub missing: Option<Fact>,
+}
+
+/// Looks at all items. `answers` are those of the items that asked a question, in order.
+pub(super) fn look(
     items: &[Assertion],
     answers: impl IntoIterator<Item = (Pattern, Matches)>,
     evaluator: &Evaluator,
     views: &Views,
-) -> Vec<String> {
+) -> Sanity {
     let mut answers = answers.into_iter();
-    let mut failures = Vec::new();
+    let mut sanity = Sanity::default();
     for item in items {
         let file = item.file.as_deref();
         let (text, lack) = (views.of(file), views.lack(file));
@@ -38,7 +48,10 @@ pub(super) fn failures(
             Claim::Exit(_) => None,
             Claim::Assert { expression } => match lack {
                 Some(lack) => Some(format!("{}: {lack}", quote(expression.as_bytes()))),
-                None => untrue(expression, evaluator, text),
+                None => untrue(expression, evaluator, text).unwrap_or_else(|fact| {
+                    sanity.missing.get_or_insert(fact);
+                    None
+                }),
             },
             // What is not there proves nothing, not even that something is not found.
             claim => answers.next().and_then(|(pattern, matches)| match lack {
@@ -46,12 +59,12 @@ pub(super) fn failures(
                 None => unmet(claim, &pattern, &matches, text).map(|fact| in_files(file, fact)),
             }),
         };
-        failures.extend(complaint.map(|fact| match &item.msg {
+        sanity.failures.extend(complaint.map(|fact| match &item.msg {
             Some(msg) => format!("{msg} ({fact})"),
             None => fact,
         }));
     }
-    failures
+    sanity
 }
 
 fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -> Option<String> {
@@ -81,10 +94,14 @@ fn in_files(file: Option<&str>, fact: String) -> String {
     }
 }
 
-fn untrue(expression: &str, evaluator: &Evaluator, text: &Stdout) -> Option<String> {
+/// Why an assertion does not hold, if it does not.
+fn untrue(expression: &str, evaluator: &Evaluator, text: &Stdout) -> Result<Option<String>, Fact> {
     match evaluator.is_true(expression, text) {
-        Ok(true) => None,
-        Ok(false) => Some(format!("{} is false", quote(expression.as_bytes()))),
-        Err(why) => Some(format!("{}: {why}", quote(expression.as_bytes()))),
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some(format!("{} is false", quote(expression.as_bytes())))),
+        Err(error) => match Fact::missed_by(&error) {
+            Some(fact) => Err(fact),
+            None => Ok(Some(format!("{}: {error}", quote(expression.as_bytes())))),
+        },
     }
 }

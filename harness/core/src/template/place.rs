@@ -35,7 +35,7 @@ pub(super) fn seen_through(node: &Node, diagnostic: Diagnostic) -> Diagnostic {
 }
 
 fn tell(error: &ExprError, message: impl Into<String>, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::error(span, message);
+    let diagnostic = Diagnostic { missing: error.missing.clone(), ..Diagnostic::error(span, message) };
     match &error.hint {
         Some(hint) => diagnostic.hint(hint.as_str()),
         None => diagnostic,

@@ -109,3 +109,106 @@ fn only_a_missing_fact_skips_and_wherever_it_is_read() {
     let manifest = "name: c\nvalid_systems: ['eidf:k']\nvariables: { n: 1 }\nk8s_config: { kind: Pod, spec: { n: '${{ partition.processor.num_cores }}' } }\nsanity: []";
     assert_eq!(only(manifest).skip.as_deref(), Some("eidf:k does not say processor.num_cores"));
 }
+
+/// Whether a case of this check on `eidf:gpu` is skipped, and why; or the mistakes.
+fn skip_of(rest: &str) -> Result<Option<String>, Vec<String>> {
+    let (all, told) = cases(&check(rest));
+    assert_eq!(told, [""; 0], "{rest}");
+    let rendered = all[0].render(&LaunchFacts::rehearsal());
+    rendered.map(|rendered| rendered.skip).map_err(|mistakes| mistakes.into_iter().map(|mistake| mistake.message).collect())
+}
+
+#[test]
+fn a_fact_skips_only_where_the_evaluation_needs_it() {
+    let npu = "partition.devices.npu.num_devices";
+    let runs = [
+        format!("'npu' in partition.devices ? {npu} : 1"),
+        format!("has(partition.devices.npu) ? {npu} : 1"),
+        format!("true || {npu} > 1 ? 1 : 2"),
+        format!("{npu} > 1 || true ? 1 : 2"),
+        format!("'npu' in partition.devices && {npu} > 1 ? 2 : 1"),
+        format!("size([].map(x, {npu}))"),
+        "size(partition.devices.filter(k, partition.devices[k].num_devices > 99))".to_owned(),
+        "['cpu', 'npu'].exists(k, k == 'cpu' || partition.devices[k].num_devices > 1) ? 1 : 2".to_owned(),
+        "get(partition.devices, 'npu', 'num_devices', 1)".to_owned(),
+        "'partition.devices.npu.num_devices' == '' ? 0 : 1".to_owned(),
+    ];
+    let skips = [
+        npu.to_owned(),
+        "partition['devices']['npu']['num_devices']".to_owned(),
+        format!("'gpu' in partition.devices ? {npu} : 1"),
+        format!("true && {npu} > 1 ? 1 : 2"),
+        "['gpu', 'npu'].map(k, partition.devices[k].num_devices)[0]".to_owned(),
+        format!("max([1, {npu}])"),
+        format!("1.5 * {npu}"),
+    ];
+    let wanted = |skips: bool| skips.then(|| "eidf:gpu does not say devices.npu.num_devices".to_owned());
+    let rows = runs.iter().map(|text| (text, false)).chain(skips.iter().map(|text| (text, true)));
+    for (expression, is_skipped) in rows {
+        let quoted = format!("\"{}\"", expression.replace('"', "\\\""));
+        let lone = format!("\"${{{{ {expression} }}}}\"");
+        let places = [
+            format!("executable: run\nexecutable_opts: [{lone}]\nsanity: []"),
+            format!("executable: run ${{{{ v }}}}\nvariables: {{ v: {lone} }}\nsanity: []"),
+            format!("executable: run\nwhen: [{{ if: \"({expression}) != 77\", time_limit: 1m }}]\nsanity: []"),
+            format!("executable: run\nsanity: [{{ assert: \"({expression}) != 77\" }}]"),
+            format!("executable: run\nsanity: []\nperf_variables: {{ p: {{ value: {quoted}, unit: s }} }}"),
+        ];
+        for place in places {
+            assert_eq!(skip_of(&place), Ok(wanted(is_skipped)), "{place}");
+        }
+    }
+}
+
+#[test]
+fn what_waits_for_the_text_skips_before_the_launch_only_if_it_is_certain() {
+    let npu = "partition.devices.npu.num_devices > 1";
+    let rows = [
+        (format!("count('x') > 0 && {npu}"), false),
+        (format!("{npu} && count('x') > 0"), false),
+        (format!("count('x') > 0 || {npu}"), false),
+        (format!("count('x') > 0 ? {npu} : true"), false),
+        (format!("count('x') > 0 ? {npu} : partition.devices.npu.arch == 'x'"), true),
+        (format!("(count('x') > 0) == ({npu})"), true),
+        ("count('x') > partition.devices.npu.num_devices".to_owned(), true),
+        (format!("'gpu' in partition.devices && ({npu}) == (count('x') > 0)"), true),
+        (format!("'npu' in partition.devices && ({npu}) == (count('x') > 0)"), false),
+        ("extractall('x').all(x, x < partition.devices.npu.num_devices)".to_owned(), false),
+    ];
+    for (expression, is_skipped) in rows {
+        let place = format!("executable: run\nsanity: [{{ assert: \"{expression}\" }}]");
+        assert_eq!(skip_of(&place).map(|skip| skip.is_some()), Ok(is_skipped), "{expression}");
+    }
+    let optional = "executable: run\nsanity: []\nperf_variables: { p: { value: partition.devices.npu.num_devices, unit: s, optional: true } }";
+    assert_eq!(skip_of(optional), Ok(None), "an optional variable may be missing");
+}
+
+#[test]
+fn a_variable_without_its_fact_is_missed_only_where_it_is_read() {
+    let check = |opts: &str, when: &str| {
+        format!(
+            "variables: {{ npus: '${{{{ partition.devices.npu.num_devices }}}}', twice: '${{{{ npus * 2 }}}}' }}\nsanity: []\n\
+             executable: run\nexecutable_opts: [\"{opts}\"]\nwhen: [{when}]"
+        )
+    };
+    let skipped = Ok(Some("eidf:gpu does not say devices.npu.num_devices".to_owned()));
+    let set = "{ if: \"!('npu' in partition.devices)\", variables: { npus: 0 } }";
+    let rows = [
+        (check("plain", ""), Ok(None)),
+        (check("${{ 'npu' in partition.devices ? twice : 1 }}", ""), Ok(None)),
+        (check("${{ twice }}", ""), skipped.clone()),
+        (check("${{ twice }}", set), Ok(None)),
+        (check("plain", "{ if: npus > 0, time_limit: 1m }"), skipped),
+    ];
+    for (rest, expected) in rows {
+        assert_eq!(skip_of(&rest), expected, "{rest}");
+    }
+}
+
+#[test]
+fn a_misspelt_fact_is_a_mistake() {
+    for name in ["processor.num_coers", "devices.gpu.number", "devises.gpu"] {
+        let mistakes = skip_of(&format!("executable: run ${{{{ partition.{name} }}}}\nsanity: []")).expect_err(name);
+        assert!(mistakes[0].starts_with("there is no key"), "{mistakes:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Processor and device facts of a partition: the only things that a site may leave out without a mistake anywhere. A case
+//! whose evaluation needs one that is missing is skipped.
+
+use crate::{
+    decode::Keyed,
+    diagnostic::Diagnostic,
+    expr::{ExprError, MissingKey},
+    site_file::{DeviceFile, ProcessorFile},
+};
+use std::fmt;
+
+/// A fact that the site does not tell: `processor.num_cores`, `devices.gpu.num_devices`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fact(String);
+
+impl Fact {
+    /// The fact that a missing key is. `None`: it is something else, a misspelt key for one.
+    pub(crate) fn of(missing: &MissingKey) -> Option<Self> {
+        let is_key_of_device = |key: &str| DeviceFile::TABLE.keys.iter().any(|known| known.name == key);
+        let path: Vec<&str> = missing.path.iter().map(String::as_str).collect();
+        match path.as_slice() {
+            ["partition", "processor", key] => {
+                let is_known = ProcessorFile::TABLE.keys.iter().any(|known| known.name == *key);
+                is_known.then(|| Self(format!("processor.{key}")))
+            }
+            ["partition", "devices", kind] => Some(Self(match missing.then.first() {
+                Some(key) if is_key_of_device(key) => format!("devices.{kind}.{key}"),
+                _ => format!("devices.{kind}"),
+            })),
+            ["partition", "devices", kind, key] => is_key_of_device(key).then(|| Self(format!("devices.{kind}.{key}"))),
+            _ => None,
+        }
+    }
+
+    /// The fact for want of which an expression has no value.
+    pub(crate) fn missed_by(error: &ExprError) -> Option<Self> {
+        error.missing.as_deref().and_then(Self::of)
+    }
+
+    /// The first fact that is missing, if nothing else is wrong.
+    pub(crate) fn alone(diagnostics: &[Diagnostic]) -> Option<&MissingKey> {
+        let mut missing =
+            diagnostics.iter().map(|diagnostic| diagnostic.missing.as_deref().filter(|key| Self::of(key).is_some()));
+        let first = missing.next()??;
+        missing.all(|missing| missing.is_some()).then_some(first)
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_missing_keys_are_facts() {
+        let rows = [
+            ("partition processor num_cores", "", Some("processor.num_cores")),
+            ("partition processor num_coers", "", None),
+            ("partition devices npu", "", Some("devices.npu")),
+            ("partition devices npu", "num_devices", Some("devices.npu.num_devices")),
+            ("partition devices npu", "number", Some("devices.npu")),
+            ("partition devices gpu model", "", Some("devices.gpu.model")),
+            ("partition devices gpu number", "", None),
+            ("partition extras gpu", "", None),
+            ("partition processors", "num_cores", None),
+            ("environ processor num_cores", "", None),
+        ];
+        for (path, then, expected) in rows {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+            let fact = Fact::of(&MissingKey { path: words(path), then: words(then) });
+            assert_eq!(fact.map(|fact| fact.to_string()).as_deref(), expected, "{path} {then}");
+        }
+    }
+}
