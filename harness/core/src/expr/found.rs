@@ -7,7 +7,10 @@ use super::{
     functions::fail,
     value::{MAX_ITEMS, Number, text_val},
 };
-use crate::{pattern::Pattern, stdout::Stdout};
+use crate::{
+    pattern::{Next, Pattern},
+    stdout::Stdout,
+};
 use cel::{
     ExecutionError,
     common::{
@@ -78,7 +81,7 @@ impl Found {
             // A match is a match whatever its groups, and without them the search is twice as fast.
             What::Groups(pattern) | What::Group(pattern, 0) => {
                 let sections = self.stdout.sections().iter();
-                sections.map(|section| pattern.regex().find_iter(self.stdout.section(section)).count()).sum()
+                sections.map(|section| pattern.find_iter(self.stdout.section(section)).count()).sum()
             }
             What::Group(..) => {
                 let mut count = 0;
@@ -141,26 +144,18 @@ type Place<'a> = dyn Fn(usize) -> Option<(usize, usize)> + 'a;
 
 /// Shows every match to `visit`, section by section, with the places of its groups up to the one that is needed.
 fn matches<T>(stdout: &Stdout, pattern: &Pattern, group: usize, mut visit: impl FnMut(&[u8], &Place<'_>) -> Step<T>) -> Step<T> {
-    let regex = pattern.regex();
-    let mut groups = regex.capture_locations();
+    let mut groups = pattern.regex().capture_locations();
     for section in stdout.sections() {
         let text = stdout.section(section);
         if group == 0 {
-            for found in regex.find_iter(text) {
+            for found in pattern.find_iter(text) {
                 visit(text, &|group| (group == 0).then_some((found.start(), found.end())))?;
             }
             continue;
         }
         // What `captures_iter` does, without an allocation a match.
-        let (mut at, mut last_end) = (0, None);
-        while at <= text.len()
-            && let Some(found) = regex.captures_read_at(&mut groups, text, at)
-        {
-            if found.is_empty() && last_end == Some(found.end()) {
-                at += 1;
-                continue;
-            }
-            (at, last_end) = (found.end(), Some(found.end()));
+        let mut next = Next::default();
+        while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() {
             visit(text, &|group| groups.get(group))?;
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
     unit::Conversion,
 };
-use regex::bytes::{CaptureLocations, Regex};
+use regex::bytes::CaptureLocations;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The longest key of a table's row, in bytes.
@@ -117,26 +117,26 @@ impl Figures {
         self.fault.is_some() || (self.groups.key.is_none() && only_row())
     }
 
-    pub(super) fn feed(&mut self, regex: &Regex, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
+    pub(super) fn feed(&mut self, pattern: &Pattern, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
         if self.last_alone {
-            return self.add_last(regex, text, watch);
+            return self.add_last(pattern, text, watch);
         }
-        each_capture(regex, text, |groups| {
+        each_capture(pattern, text, |groups| {
             watch.tick()?;
             self.add_match(groups, text);
             Ok(!self.is_done())
         })
     }
 
-    fn add_last(&mut self, regex: &Regex, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
+    fn add_last(&mut self, pattern: &Pattern, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
         let mut last = None;
-        for found in regex.find_iter(text) {
+        for found in pattern.find_iter(text) {
             last = Some(found.start());
             watch.tick()?;
         }
-        let mut groups = regex.capture_locations();
+        let mut groups = pattern.regex().capture_locations();
         if let Some(start) = last
-            && regex.captures_read_at(&mut groups, text, start).is_some()
+            && pattern.captures_read_at(&mut groups, text, start).is_some()
         {
             self.add_match(&groups, text);
         }

@@ -1,8 +1,7 @@
 //! Whether, how often and where a pattern is found.
 
 use super::scan::{Expired, Stretch, Watch};
-use crate::stdout::Stdout;
-use regex::bytes::Regex;
+use crate::{pattern::Pattern, stdout::Stdout};
 
 /// What is asked of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,18 +41,21 @@ impl Matches {
         self.count > 0 && self.question != Question::HowOften
     }
 
-    pub(super) fn feed(&mut self, regex: &Regex, stretch: Stretch<'_>, watch: &mut Watch<'_>) -> Result<(), Expired> {
+    pub(super) fn feed(&mut self, pattern: &Pattern, stretch: Stretch<'_>, watch: &mut Watch<'_>) -> Result<(), Expired> {
         match self.question {
             Question::HowOften => {
-                for _ in regex.find_iter(stretch.text) {
+                for _ in pattern.find_iter(stretch.text) {
                     self.count += 1;
                     watch.tick()?;
                 }
             }
             // Whether there is a match is known sooner than where it ends.
-            Question::Whether => self.count = u64::from(regex.is_match(stretch.text)),
+            Question::Whether => {
+                let start = pattern.next_start(stretch.text, 0);
+                self.count = u64::from(start.is_some_and(|start| pattern.regex().is_match_at(stretch.text, start)));
+            }
             Question::Where => {
-                if let Some(found) = regex.find(stretch.text) {
+                if let Some(found) = pattern.find_at(stretch.text, 0) {
                     self.count = 1;
                     self.first = Some(Place { section: stretch.section, offset: stretch.offset + found.start() });
                 }

@@ -7,7 +7,7 @@
 
 use super::{figures::Figures, matches::Matches};
 use crate::{
-    pattern::{Pattern, Reach},
+    pattern::{Next, Pattern, Reach},
     stdout::Stdout,
 };
 use regex::bytes::CaptureLocations;
@@ -105,8 +105,8 @@ impl Search {
         }
         watch.ask()?;
         match &mut self.fold {
-            Fold::Matches(matches) => matches.feed(self.pattern.regex(), stretch, watch),
-            Fold::Figures(figures) => figures.feed(self.pattern.regex(), stretch.text, watch),
+            Fold::Matches(matches) => matches.feed(&self.pattern, stretch, watch),
+            Fold::Figures(figures) => figures.feed(&self.pattern, stretch.text, watch),
         }
     }
 }
@@ -178,20 +178,13 @@ fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, &[u8])> {
 /// Shows every match with its groups to `visit`, until that says to stop. The matches are those of `find_iter`: an
 /// empty one right behind another is none.
 pub(super) fn each_capture(
-    regex: &regex::bytes::Regex,
+    pattern: &Pattern,
     text: &[u8],
     mut visit: impl FnMut(&CaptureLocations) -> Result<bool, Expired>,
 ) -> Result<(), Expired> {
-    let mut groups = regex.capture_locations();
-    let (mut at, mut last_end) = (0, None);
-    while at <= text.len()
-        && let Some(found) = regex.captures_read_at(&mut groups, text, at)
-    {
-        if found.is_empty() && last_end == Some(found.end()) {
-            at = found.end() + 1;
-            continue;
-        }
-        (at, last_end) = (found.end(), Some(found.end()));
+    let mut groups = pattern.regex().capture_locations();
+    let mut next = Next::default();
+    while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() {
         if !visit(&groups)? {
             break;
         }
@@ -296,13 +289,55 @@ mod tests {
         fn captures_are_visited_where_find_iter_finds(pattern in pattern(), log in log()) {
             let Ok(pattern) = Pattern::compile(&pattern) else { return Ok(()) };
             let mut visited = Vec::new();
-            let end = each_capture(pattern.regex(), &log, |groups| {
+            let end = each_capture(&pattern, &log, |groups| {
                 visited.push(groups.get(0).unwrap());
                 Ok(true)
             });
             prop_assert!(end.is_ok());
             let found: Vec<_> = pattern.regex().find_iter(&log).map(|m| (m.start(), m.end())).collect();
             prop_assert_eq!(visited, found, "{:?}", pattern.as_str());
+        }
+    }
+
+    /// Patterns that can see the whole text; most begin with a literal.
+    fn wide_pattern() -> impl Strategy<Value = String> {
+        let start = prop::sample::select(vec!["a", "ab", "^a", r"\ba", "(a)", "a{2}", "(?:ab|a)", "a+", "a?", "(?i:a)", ""]);
+        let rest = prop::sample::select(vec![
+            r"[\s\S]*?",
+            r"[\s\S]*",
+            r"(?s:.)",
+            r"\s",
+            r"\s*",
+            r"[^b]*?",
+            "b",
+            "a",
+            r"(\d+)",
+            "$",
+            r"\z",
+            "(?:b|1)",
+            "(b)?",
+            r"\b",
+        ]);
+        (start, prop::collection::vec(rest, 0..5)).prop_map(|(start, rest)| format!(r"{start}{}(?:\n)?", rest.concat()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_pattern_that_begins_with_a_literal_is_found_where_the_regex_finds_it(pattern in wide_pattern(), log in log()) {
+            let Ok(pattern) = Pattern::compile(&pattern) else { return Ok(()) };
+            prop_assert_eq!(pattern.reach(), Reach::Text);
+            let places = |found: regex::bytes::Match<'_>| (found.start(), found.end());
+            let expected: Vec<_> = pattern.regex().find_iter(&log).map(places).collect();
+            prop_assert_eq!(pattern.find_iter(&log).map(places).collect::<Vec<_>>(), &expected[..], "{:?}", pattern.as_str());
+            let mut visited = Vec::new();
+            let end = each_capture(&pattern, &log, |groups| {
+                visited.push(groups.get(0).unwrap());
+                Ok(true)
+            });
+            prop_assert!(end.is_ok());
+            prop_assert_eq!(visited, expected, "{:?}", pattern.as_str());
         }
     }
 

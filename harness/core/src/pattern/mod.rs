@@ -8,7 +8,8 @@ mod reach;
 
 pub use reach::{Reach, lint};
 
-use regex::bytes::{Regex, RegexBuilder};
+use memchr::memmem::Finder;
+use regex::bytes::{CaptureLocations, Match, Regex, RegexBuilder};
 use std::{
     collections::HashMap,
     ops::Range,
@@ -30,6 +31,27 @@ pub struct Pattern(Arc<Compiled>);
 struct Compiled {
     regex: Regex,
     reach: Reach,
+    /// What every match begins with, of a pattern that can see the whole text.
+    start: Option<Finder<'static>>,
+}
+
+/// Where the next match is to be looked for.
+#[derive(Debug, Default)]
+pub struct Next {
+    at: usize,
+    last_end: Option<usize>,
+}
+
+impl Next {
+    /// The next match, which `find` looks for from a place on. An empty one right behind another is none.
+    pub fn of<'t>(&mut self, mut find: impl FnMut(usize) -> Option<Match<'t>>) -> Option<Match<'t>> {
+        let mut found = find(self.at)?;
+        if found.is_empty() && self.last_end == Some(found.end()) {
+            found = find(found.end() + 1)?;
+        }
+        (self.at, self.last_end) = (found.end(), Some(found.end()));
+        Some(found)
+    }
 }
 
 /// Why a pattern does not compile, or lacks a group.
@@ -81,7 +103,36 @@ impl Pattern {
         let hir = reach::parse(text).map_err(|error| hint::explain(text, &error))?;
         let built = RegexBuilder::new(text).multi_line(true).size_limit(SIZE_LIMIT).build();
         let regex = built.map_err(|error| hint::explain_build(&error))?;
-        Ok(Self(Arc::new(Compiled { regex, reach: Reach::of(&hir) })))
+        let reach = Reach::of(&hir);
+        let start = if reach == Reach::Text { reach::start(&hir) } else { None };
+        Ok(Self(Arc::new(Compiled { regex, reach, start: start.map(|literal| Finder::new(&literal).into_owned()) })))
+    }
+
+    /// The first place from `at` on where a match can begin. `None`: there is none.
+    ///
+    /// A search knows first where a match ends, and then looks backward for its beginning, as far as it was told to begin:
+    /// for `READ[\s\S]*?(\d+)` back to the end of the match before. Begun here, it has nowhere to look.
+    pub fn next_start(&self, text: &[u8], at: usize) -> Option<usize> {
+        match &self.0.start {
+            Some(literal) => literal.find(text.get(at..)?).map(|found| at + found),
+            None => (at <= text.len()).then_some(at),
+        }
+    }
+
+    /// The first match from `at` on.
+    pub fn find_at<'t>(&self, text: &'t [u8], at: usize) -> Option<Match<'t>> {
+        self.regex().find_at(text, self.next_start(text, at)?)
+    }
+
+    /// The first match from `at` on, with its groups.
+    pub fn captures_read_at<'t>(&self, groups: &mut CaptureLocations, text: &'t [u8], at: usize) -> Option<Match<'t>> {
+        self.regex().captures_read_at(groups, text, self.next_start(text, at)?)
+    }
+
+    /// All matches, those of the regex' own `find_iter`.
+    pub fn find_iter<'p, 't: 'p>(&'p self, text: &'t [u8]) -> impl Iterator<Item = Match<'t>> + 'p {
+        let mut next = Next::default();
+        std::iter::from_fn(move || next.of(|at| self.find_at(text, at)))
     }
 
     /// The compiled regex.

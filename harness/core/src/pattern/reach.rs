@@ -2,7 +2,10 @@
 
 use regex_syntax::{
     ParserBuilder,
-    hir::{Class, Hir, HirKind, Look},
+    hir::{
+        Class, Hir, HirKind, Look,
+        literal::{ExtractKind, Extractor},
+    },
 };
 
 /// What a pattern's matches can depend on.
@@ -34,6 +37,12 @@ impl Reach {
         };
         if sees_text { Self::Text } else { Self::Line }
     }
+}
+
+/// The text that every match begins with, if there is one.
+pub(super) fn start(hir: &Hir) -> Option<Vec<u8>> {
+    let literals = Extractor::new().kind(ExtractKind::Prefix).extract(hir);
+    literals.longest_common_prefix().filter(|literal| !literal.is_empty()).map(<[u8]>::to_vec)
 }
 
 fn children(hir: &Hir) -> impl Iterator<Item = &Hir> {
@@ -133,6 +142,27 @@ mod tests {
         ];
         for (pattern, reach) in rows {
             assert_eq!(parse(pattern).map(|hir| Reach::of(&hir)), Ok(reach), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_every_match_begins_with() {
+        let rows = [
+            (r"READ[\s\S]*?(\d+)", Some("READ")),
+            (r"^READ\s", Some("READ")),
+            (r"\bRE(?:AD|D)[\s\S]", Some("RE")),
+            (r"(READ)(?s:.)", Some("READ")),
+            (r"(?:READ){2,}\s", Some("READREAD")),
+            (r"(?i)read\s", None),
+            (r"(?:READ)?[\s\S]x", None),
+            (r"(?:READ|WRITE)\s", None),
+            (r"\s*READ", None),
+            (r"\A", None),
+            ("", None),
+        ];
+        for (pattern, expected) in rows {
+            let found = start(&parse(pattern).unwrap()).map(|literal| String::from_utf8(literal).unwrap());
+            assert_eq!(found.as_deref(), expected, "{pattern}");
         }
     }
 
