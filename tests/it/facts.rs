@@ -25,7 +25,7 @@ fn run(sandbox: &Sandbox) -> Ended {
 fn outcomes(ended: &Ended) -> Vec<String> {
     let word =
         |line: &str| Some((line.strip_prefix("[")?.split_once(']')?.0.trim().to_owned(), line.split(") ").nth(1)?.to_owned()));
-    let ends = ended.stdout.lines().filter(|line| line.contains('/')).filter_map(word);
+    let ends = ended.stdout.lines().filter(|line| line.contains(" @here:")).filter_map(word);
     let mut ends: Vec<String> =
         ends.filter_map(|(word, case)| Some(format!("{} {word}", case.split_whitespace().next()?))).collect();
     ends.sort();

@@ -1,7 +1,12 @@
 //! `sourcesdir`: what is in a stage folder before a job runs.
 
-use crate::sandbox::Sandbox;
-use std::fs;
+use crate::{common::eventually, sandbox::Sandbox};
+use std::{
+    fs,
+    process::Command,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 const CHECK: &str = "name: staged\nvalid_systems: ['*']\nexecutable: ./run.sh && ls -F\nsanity: [{ found: hello }]\n";
 
@@ -105,4 +110,75 @@ fn where_nothing_is_shared_it_is_a_mistake_that_says_what_to_do_instead() {
 
     error: 1 mistake in 1 file
     ");
+}
+
+/// A folder `src` that cannot be read until something feeds the pipe which it has as its `.gitignore`: staging lasts as long.
+fn sandbox_that_waits(keys: &str) -> Sandbox {
+    let sandbox = sandbox("src", &format!("readonly_files: [.gitignore]\n{keys}"));
+    pipe(&sandbox, "src/.gitignore");
+    let site = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [default], max_jobs: 9 }]\n";
+    sandbox.write("site-config/here.yaml", &format!("{site}environments: [{{ name: default }}]\n"));
+    sandbox
+}
+
+fn pipe(sandbox: &Sandbox, path: &str) {
+    assert!(Command::new("mkfifo").arg(sandbox.path(path)).status().expect("mkfifo runs").success());
+}
+
+#[test]
+fn a_pipe_among_the_sources_is_a_mistake_with_its_name() {
+    let sandbox = sandbox("src", "");
+    pipe(&sandbox, "src/queue");
+    let ended = run(&sandbox, &[]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+    let why = "stage `sourcesdir`: [FOLDER]/src/queue is a pipe, and only files and folders can be staged: remove it, or name it \
+               under `readonly_files`, which are linked";
+    assert!(ended.stdout.contains(why), "{}", ended.stdout);
+}
+
+#[test]
+fn staging_ends_at_its_own_limit() {
+    let sandbox = sandbox_that_waits("stage_limit: 1\n");
+    let begun = Instant::now();
+    let ended = run(&sandbox, &["--report-file", "report.json"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+    let why = "staging [FOLDER]/src took more than 1.0s (stage_limit): name its large files under `readonly_files`";
+    assert!(ended.stdout.contains(why), "{}", ended.stdout);
+    let report = sandbox.read("report.json");
+    assert!(report.contains(r#""infra""#) && report.contains(r#""stage""#), "{report}");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn while_folders_are_staged_other_cases_run_and_none_is_lost() {
+    let plain = "---\nname: plain\nvalid_systems: ['*']\nsourcesdir: null\nexecutable: touch ../../../../../done\nsanity: []\n";
+    let eight = "parameters: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\nmax_pending_time: 1\n";
+    let sandbox = sandbox_that_waits(&format!("{eight}{plain}"));
+    let child = sandbox.command(&["-c", "check.yaml", "-r", "--nocolor", "--db", "r.db"]).spawn().expect("runs");
+    eventually("a case without sources", Duration::from_secs(30), || sandbox.path("done").exists());
+    // It is longer than the cases may wait: staging is no waiting.
+    sleep(Duration::from_millis(1200));
+    let feed = format!("while :; do : > '{}'; done", sandbox.path("src/.gitignore").display());
+    let mut feeding = Command::new("sh").args(["-c", &feed]).spawn().expect("sh runs");
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    feeding.kill().and_then(|()| feeding.wait()).expect("it can be ended");
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
+    assert!(ended.stdout.contains("Ran 9/9 test case(s)"), "{}", ended.stdout);
+}
+
+#[test]
+fn ctrl_c_ends_a_session_that_stages() {
+    let sandbox = sandbox_that_waits("");
+    let child = sandbox.command(&["-c", "check.yaml", "-r", "--nocolor", "--db", "r.db"]).spawn().expect("runs");
+    let stage = sandbox.path("stage/here/p/default");
+    eventually("a stage folder", Duration::from_secs(30), || {
+        fs::read_dir(&stage).is_ok_and(|mut folders| folders.next().is_some())
+    });
+    let begun = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("1 aborted"), "{}", ended.stdout);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(fs::read_dir(&stage).is_ok_and(|mut folders| folders.next().is_none()), "a half-filled stage folder is left");
 }

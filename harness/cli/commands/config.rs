@@ -69,6 +69,7 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         ("max_jobs", partition.max_jobs.to_string()),
         ("time_limit", limit(partition.time_limit)),
         ("max_pending_time", limit(partition.max_pending_time)),
+        ("stage_limit", limit(partition.stage_limit)),
         ("features", list(&partition.features)),
         ("extras", facts(&partition.extras)),
         ("env_vars", pairs(&partition.env_vars)),

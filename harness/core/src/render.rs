@@ -77,7 +77,12 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
         options.insert("node".to_owned(), Value::from(&**node));
     }
-    let ground = staging::Ground { path: &case.check.path, scheduler: partition.scheduler, known: &case.check.manifests };
+    let ground = staging::Ground {
+        path: &case.check.path,
+        scheduler: partition.scheduler,
+        known: &case.check.manifests,
+        limit: limit(&tree, "stage_limit", file.stage_limit, partition.stage_limit),
+    };
     let staging = staging::of(&ground, &tree, &file, diagnostics);
     kept::check_place(partition.scheduler, &file, diagnostics);
     let workload = Workload {

@@ -17,6 +17,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 pub enum Phase {
     /// Rendering and planning.
     Plan,
+    /// Bringing what it needs to where it will run.
+    Stage,
     /// Creating.
     Launch,
     /// Waiting and running.
@@ -34,6 +36,7 @@ impl Phase {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Plan => "plan",
+            Self::Stage => "stage",
             Self::Launch => "launch",
             Self::Run => "run",
             Self::Sanity => "sanity",

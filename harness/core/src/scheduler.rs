@@ -3,7 +3,7 @@
 //! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete are functions of `pipeline`.
 //!
 //! ```text
-//!            plan            launch             wait ...                cleanup
+//!            plan       stage, launch           wait ...                cleanup
 //! Workload --------> Job ---------------> Job --------> JobStatus --> Leftovers (none, or named)
 //!           (stored)      (at most 60 s)    \ collect_logs --> Chunks
 //! ```
@@ -39,6 +39,12 @@ pub trait Scheduler: Send + Sync {
     /// # Errors
     /// Every reason why this workload cannot run here.
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
+
+    /// Brings to where the job will run what it needs there, before it is launched and as long as that takes. `None`: there
+    /// is nothing to bring. It may be dropped at any point and called again; it ends soon after `cancelled`.
+    fn stage<'a>(&'a self, _job: &'a Job, _cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        None
+    }
 
     /// One attempt to create what was planned, of at most 60 s.
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch>;
@@ -79,6 +85,14 @@ impl Job {
     pub fn is_same(&self, other: &Self) -> bool {
         self.identifier == other.identifier && self.session == other.session
     }
+}
+
+/// What is being staged.
+pub struct Staged<'a> {
+    /// A fragment for the progress line.
+    pub what: String,
+    /// Ends when it is there.
+    pub done: Fut<'a, ()>,
 }
 
 /// The answer to one launch.

@@ -210,6 +210,7 @@ mod tests {
             extras: BTreeMap::from([("secure".into(), true.into()), ("cores".into(), 64.into())]),
             time_limit: None,
             max_pending_time: None,
+            stage_limit: None,
             on_disruption: None,
             modules_system: None,
             modules: vec![],

@@ -113,6 +113,8 @@ pub struct Partition {
     pub time_limit: Option<Duration>,
     /// Queue, quota, scheduling, image pull.
     pub max_pending_time: Option<Duration>,
+    /// How long staging may take, if the check does not say; `None`: no limit of the partition.
+    pub stage_limit: Option<Duration>,
     /// What becomes of a case that the site takes away, if its check does not say.
     pub on_disruption: Option<OnDisruption>,
     /// What loads modules here; `None`: the site does not say.

@@ -13,7 +13,7 @@ use crate::{
     yaml::Node,
 };
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// The folder that is staged where nothing else is said.
 pub const DEFAULT_FOLDER: &str = "src";
@@ -26,6 +26,19 @@ pub struct Staging {
     /// Globs within it: what is linked instead of copied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readonly_files: Vec<String>,
+    /// How long it may take from its turn on; `None`: for ever.
+    #[serde(default = "Staging::usual_limit")]
+    pub limit: Option<Duration>,
+}
+
+impl Staging {
+    /// `stage_limit` when nobody says more.
+    pub(crate) const LIMIT: Duration = Duration::from_mins(10);
+
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
+    fn usual_limit() -> Option<Duration> {
+        Some(Self::LIMIT)
+    }
 }
 
 /// The folders that a check mentions, in its body and under `when`.
@@ -65,6 +78,8 @@ pub(crate) struct Ground<'a> {
     pub path: &'a str,
     pub scheduler: SchedulerKind,
     pub known: &'a Manifests,
+    /// `stage_limit`
+    pub limit: Option<Duration>,
 }
 
 /// What is staged for a case. The keys are `file`'s, their places `tree`'s.
@@ -78,7 +93,9 @@ pub(crate) fn of(ground: &Ground<'_>, tree: &Node, file: &CheckFile, diagnostics
         (Some(_), None) => None,
     };
     match (ground.scheduler, folder) {
-        (SchedulerKind::Local, Some(folder)) => Some(Staging { folder: folder.into(), readonly_files: readonly_files() }),
+        (SchedulerKind::Local, Some(folder)) => {
+            Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: ground.limit })
+        }
         (SchedulerKind::Local, None) => {
             if let Some(glob) = globs.first() {
                 let hint = "name the folder under `sourcesdir`, or leave `readonly_files` out";

@@ -20,6 +20,13 @@ impl Clocks {
         Self { pending: Duration::ZERO, pending_since: Some(Instant::now()), running_since: None, from_status: false }
     }
 
+    /// The last of its waiting, so long, does not count.
+    pub(crate) fn leave_out(&mut self, time: Duration) {
+        if let Some(since) = &mut self.pending_since {
+            *since += time;
+        }
+    }
+
     /// Another process launched it. How long it waited there is not known, and counts from now on.
     pub(crate) fn of_another_process() -> Self {
         Self { from_status: true, ..Self::start() }
@@ -76,5 +83,14 @@ mod tests {
             seen.push((pending.as_secs(), running.as_secs()));
         }
         assert_eq!(seen, [(10, 0), (20, 0), (20, 10), (30, 20), (30, 30)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_out_is_no_waiting() {
+        let mut clocks = Clocks::start();
+        advance(Duration::from_secs(10)).await;
+        clocks.leave_out(Duration::from_secs(7));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(clocks.elapsed().pending.as_secs(), 4);
     }
 }

@@ -2,24 +2,35 @@
 //! read only.
 //!
 //! A link within the folder is copied as what it leads to, as ReFrame does: the job may change its files, and none of the
-//! source's. Times of change are kept, for `make` compares them. What was staged before is replaced, so that a launch can be
-//! tried again.
+//! source's. Times of change are kept, for `make` compares them. What was staged before is replaced, so that staging can be
+//! tried again. Who does it, how many at once and for how long, is in `threads`.
 
 use crate::places;
 use ignore::WalkBuilder;
 use muster_core::{
     glob::{GlobError, Globs},
     staging::Staging,
+    time::format_duration,
 };
 use muster_host::files;
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
-/// Staging is part of a launch, whose answer is awaited for a minute.
-const LIMIT: Duration = Duration::from_secs(50);
+mod threads;
+
+pub(crate) use threads::Stager;
+
+/// How much of a file is copied between two looks at whether to stop: at 1 MB/s these are four seconds.
+const CHUNK: u64 = 4 << 20;
 
 /// Why a folder was not staged.
 #[derive(Debug, thiserror::Error)]
@@ -66,19 +77,58 @@ pub enum StagingError {
         #[source]
         source: io::Error,
     },
-    /// There is too much of it.
+    /// A pipe, a socket or a device, which may never end.
+    #[error("{} is {what}, and only files and folders can be staged: remove it, or name it under `readonly_files`, which are linked", path.display())]
+    Special {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// There is too much of it, or the disk is too slow.
     #[error(
-        "staging {} took more than {} s, which is the limit: name its large files under `readonly_files`, which are linked instead of copied",
-        .0.display(),
-        LIMIT.as_secs()
+        "staging {} took more than {} (stage_limit): name its large files under `readonly_files`, which are linked instead of copied, or raise the limit",
+        folder.display(),
+        format_duration(*limit)
     )]
-    Slow(PathBuf),
+    Slow {
+        /// The folder.
+        folder: PathBuf,
+        /// The limit.
+        limit: Duration,
+    },
+    /// Nobody waits for it any more.
+    #[error("staging {} was stopped", .0.display())]
+    Stopped(PathBuf),
+    /// No thread for it, or that thread panicked.
+    #[error("stage {} on a thread of its own", folder.display())]
+    Thread {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Tells a thread that stages to stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl StagingError {
-    /// Whether another attempt would end alike.
-    pub(crate) fn is_lasting(&self) -> bool {
-        !matches!(self, Self::Copy { .. })
+    /// Whether the check is wrong: another attempt would end alike.
+    fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Copy { .. } | Self::Thread { .. } | Self::Slow { .. } | Self::Stopped(_))
     }
 }
 
@@ -101,15 +151,15 @@ pub fn look(folder: &Path) -> Result<bool, String> {
     }
 }
 
-/// Puts a copy of the folder into a stage folder.
-pub(crate) fn stage(staging: &Staging, stage: &Path) -> Result<(), StagingError> {
-    let Staging { folder, readonly_files } = staging;
+/// Puts a copy of the folder into a stage folder. Blocks.
+fn stage(staging: &Staging, stage: &Path, stop: &Stop) -> Result<(), StagingError> {
+    let Staging { folder, readonly_files, .. } = staging;
     match look(folder) {
         Ok(true) => {}
         Ok(false) => return Err(StagingError::Missing(folder.clone())),
         Err(why) => return Err(StagingError::Unusable { folder: folder.clone(), why }),
     }
-    let copying = Copying { folder, stage, begun: Instant::now(), linked: Globs::compile(readonly_files)? };
+    let copying = Copying { folder, stage, stop, linked: Globs::compile(readonly_files)? };
     let linked = copying.run()?;
     for glob in readonly_files {
         let fits = Globs::compile(&[glob])?;
@@ -123,7 +173,7 @@ pub(crate) fn stage(staging: &Staging, stage: &Path) -> Result<(), StagingError>
 struct Copying<'a> {
     folder: &'a Path,
     stage: &'a Path,
-    begun: Instant,
+    stop: &'a Stop,
     linked: Globs,
 }
 
@@ -145,9 +195,7 @@ impl Copying<'_> {
             if path.as_os_str().is_empty() {
                 continue;
             }
-            if self.begun.elapsed() > LIMIT {
-                return Err(StagingError::Slow(self.folder.to_owned()));
-            }
+            self.go_on()?;
             let to = self.stage.join(path);
             let shown = path.to_string_lossy();
             let done = if self.linked.cover(&shown) {
@@ -155,13 +203,42 @@ impl Copying<'_> {
                 link(entry.path(), &to)
             } else if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 make_folder(&to)
+            } else if let Some(what) = entry.file_type().and_then(special) {
+                return Err(StagingError::Special { path: entry.path().to_owned(), what });
             } else {
-                copy(entry.path(), &to)
+                self.copy(entry.path(), &to)
             };
+            // What is stopped half-way is no mistake of the disk.
+            self.go_on()?;
             done.map_err(|source| StagingError::Copy { from: entry.path().to_owned(), to, source })?;
         }
         Ok(linked)
     }
+
+    fn go_on(&self) -> Result<(), StagingError> {
+        if self.stop.is_set() { Err(StagingError::Stopped(self.folder.to_owned())) } else { Ok(()) }
+    }
+
+    /// Copies a file with its permissions and its time of change; half of it, if it is told to stop.
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        make_way(to)?;
+        let source = File::open(from)?;
+        let about = source.metadata()?;
+        let copy = files::create(to)?;
+        while !self.stop.is_set() && io::copy(&mut (&source).take(CHUNK), &mut &copy)? > 0 {}
+        copy.set_permissions(about.permissions())?;
+        copy.set_times(fs::FileTimes::new().set_modified(about.modified()?))
+    }
+}
+
+/// What neither is a file nor a folder.
+fn special(kind: fs::FileType) -> Option<&'static str> {
+    let kinds = [
+        (kind.is_fifo(), "a pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device() || kind.is_block_device(), "a device"),
+    ];
+    kinds.into_iter().find_map(|(is, what)| is.then_some(what))
 }
 
 fn make_folder(to: &Path) -> io::Result<()> {
@@ -176,19 +253,6 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(std::path::absolute(from)?, to)
 }
 
-/// With its permissions and its time of change.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let source = fs::metadata(from)?;
-    if !source.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is neither a file nor a folder"));
-    }
-    make_way(to)?;
-    fs::copy(from, to)?;
-    let times = fs::FileTimes::new().set_modified(source.modified()?);
-    // Who may not write to the copy still owns it.
-    fs::File::open(to)?.set_times(times)
-}
-
 /// Removes what an earlier attempt has put there.
 fn make_way(to: &Path) -> io::Result<()> {
     match fs::remove_file(to) {
@@ -198,127 +262,4 @@ fn make_way(to: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use tempfile::TempDir;
-
-    /// Two folders, `src` and `stage`.
-    fn folders(files: &[(&str, &str)]) -> (TempDir, Staging, PathBuf) {
-        let folder = TempDir::new().unwrap();
-        let (src, stage) = (folder.path().join("src"), folder.path().join("stage"));
-        for path in [&src, &stage] {
-            fs::create_dir(path).unwrap();
-        }
-        for (path, text) in files {
-            let path = src.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        (folder, Staging { folder: src, readonly_files: Vec::new() }, stage)
-    }
-
-    /// All paths below a folder; a link with where it leads.
-    fn tree(folder: &Path) -> Vec<String> {
-        let mut paths = Vec::new();
-        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-            let name = entry.file_name().into_string().unwrap();
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() {
-                paths.extend(tree(&entry.path()).into_iter().map(|path| format!("{name}/{path}")));
-                paths.push(format!("{name}/"));
-            } else {
-                paths.push(if kind.is_symlink() { format!("{name} ->") } else { name });
-            }
-        }
-        paths.sort();
-        paths
-    }
-
-    fn says(staged: Result<(), StagingError>, folder: &TempDir) -> String {
-        muster_core::error::chain(&staged.unwrap_err()).replace(&folder.path().display().to_string(), "")
-    }
-
-    #[test]
-    fn a_folder_is_copied_with_permissions_and_times_and_staged_again_over_itself() {
-        let (_folder, staging, stage) = folders(&[("Makefile", "all:"), ("bin/run.sh", "true"), ("empty/.keep", "")]);
-        let script = staging.folder.join("bin/run.sh");
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o555)).unwrap();
-        let old = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        fs::File::open(&script).unwrap().set_times(fs::FileTimes::new().set_modified(old)).unwrap();
-        for _ in 0..2 {
-            super::stage(&staging, &stage).unwrap();
-            assert_eq!(tree(&stage), ["Makefile", "bin/", "bin/run.sh", "empty/", "empty/.keep"]);
-            let copy = fs::metadata(stage.join("bin/run.sh")).unwrap();
-            assert_eq!((copy.permissions().mode() & 0o777, copy.modified().unwrap()), (0o555, old));
-        }
-        fs::write(stage.join("Makefile"), "changed").unwrap();
-        assert_eq!(fs::read_to_string(staging.folder.join("Makefile")).unwrap(), "all:");
-    }
-
-    #[test]
-    fn what_gitignore_names_is_left_out_and_only_by_the_folders_own() {
-        let files = [
-            (".gitignore", "*.o\n/build/\n"),
-            ("a.c", ""),
-            ("a.o", ""),
-            ("build/x", ""),
-            ("sub/.gitignore", "!b.o"),
-            ("sub/b.o", ""),
-        ];
-        let (folder, staging, stage) = folders(&files);
-        fs::write(folder.path().join(".gitignore"), "a.c\n").unwrap();
-        super::stage(&staging, &stage).unwrap();
-        assert_eq!(tree(&stage), [".gitignore", "a.c", "sub/", "sub/.gitignore", "sub/b.o"]);
-    }
-
-    #[test]
-    fn what_is_read_only_is_linked_as_a_whole() {
-        let (_folder, mut staging, stage) =
-            folders(&[("data/big.bin", "x"), ("mesh/a", ""), ("mesh/deep/b", ""), ("run.sh", "")]);
-        staging.readonly_files = vec!["data/*.bin".into(), "mesh".into()];
-        super::stage(&staging, &stage).unwrap();
-        assert_eq!(tree(&stage), ["data/", "data/big.bin ->", "mesh ->", "run.sh"]);
-        assert_eq!(fs::read_to_string(stage.join("data/big.bin")).unwrap(), "x");
-        assert!(stage.join("mesh/deep/b").exists());
-    }
-
-    #[test]
-    fn a_link_is_copied_as_what_it_leads_to() {
-        let (folder, staging, stage) = folders(&[("real/a", "inside")]);
-        fs::write(folder.path().join("outside"), "outside").unwrap();
-        symlink("../outside", staging.folder.join("file")).unwrap();
-        symlink("real", staging.folder.join("folder")).unwrap();
-        super::stage(&staging, &stage).unwrap();
-        assert_eq!(tree(&stage), ["file", "folder/", "folder/a", "real/", "real/a"]);
-        assert_eq!(fs::read_to_string(stage.join("file")).unwrap(), "outside");
-    }
-
-    #[test]
-    fn what_cannot_be_staged_says_why() {
-        let mut all = Vec::new();
-        let (folder, staging, stage) = folders(&[("a", "")]);
-        symlink("nowhere", staging.folder.join("broken")).unwrap();
-        all.push(says(super::stage(&staging, &stage), &folder));
-        let (folder, staging, stage) = folders(&[("a/b", "")]);
-        symlink("..", staging.folder.join("a/up")).unwrap();
-        all.push(says(super::stage(&staging, &stage), &folder));
-        let (folder, mut staging, stage) = folders(&[("a", "")]);
-        staging.readonly_files = vec!["a".into(), "*.bin".into()];
-        all.push(says(super::stage(&staging, &stage), &folder));
-        let (folder, staging, stage) = folders(&[("rfm_job.out", "")]);
-        all.push(says(super::stage(&staging, &stage), &folder));
-        fs::remove_dir_all(&staging.folder).unwrap();
-        all.push(says(super::stage(&staging, &stage), &folder));
-        fs::write(&staging.folder, "").unwrap();
-        all.push(says(super::stage(&staging, &stage), &folder));
-        insta::assert_snapshot!(all.join("\n"), @"
-        read what is in /src: /src/broken: IO error for operation on /src/broken: No such file or directory (os error 2)
-        read what is in /src: File system loop found: /src/a/up points to an ancestor /src
-        `readonly_files`: nothing in /src fits `*.bin`
-        the folder /src cannot be staged: it holds rfm_job.out, which Muster itself writes into a stage folder
-        the folder /src is not there, which `sourcesdir` names
-        the folder /src cannot be staged: it is no folder
-        ");
-    }
-}
+mod tests;

@@ -76,6 +76,9 @@ keys! {
         max_pending_time: Duration,
         /// How long sanity and performance may take to read the output: `5m`, or a number of seconds. Default: 5m.
         judge_limit: Duration,
+        /// How long `sourcesdir` may take to be staged: `30m`, or a number of seconds. It counts neither as waiting nor as running.
+        /// Default: the partition's, else 10m; null: no limit.
+        stage_limit: Duration,
         /// A folder, relative to this file, that is copied into the stage folder before the script runs; what its `.gitignore` names is
         /// left out. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the harness.
         sourcesdir: Spanned<String>,

@@ -9,6 +9,7 @@ use crate::{
     pattern::Pattern,
     quarantine::Entry,
     site::{ContainerPlatform, Device, Environment, Mode, Partition, System},
+    staging::Staging,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
@@ -113,6 +114,7 @@ fn partition(
         extras,
         time_limit: file.time_limit,
         max_pending_time: file.max_pending_time.map_or(Some(MAX_PENDING_TIME), |Limit(limit)| limit),
+        stage_limit: file.stage_limit.map_or(Some(Staging::LIMIT), |Limit(limit)| limit),
         on_disruption: file.on_disruption,
         modules_system: site.modules_system,
         modules: [&site.modules, &file.modules].into_iter().flat_map(|list| modules::list(list.as_ref())).collect(),

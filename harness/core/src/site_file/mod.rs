@@ -108,6 +108,8 @@ keys! {
         time_limit: Duration,
         /// How long a job may wait if its check does not say: `2h`. Default: 12h; null: no limit.
         max_pending_time: Limit,
+        /// How long `sourcesdir` may take to be staged if the check does not say: `30m`. Default: 10m; null: no limit.
+        stage_limit: Limit,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
         /// What runs the containers of `container_platform`; the first one, or the one with `default: true`, where a check does

@@ -38,7 +38,7 @@ partitions:
     sched_options: { queue: fast, depth: 1 }
     processor: { num_cores: 128 }
     devices: [{ type: gpu, arch: sm_80, num_devices: 8 }]
-  - { name: cpu, scheduler: local, environs: [gnu], modules: base, container_platforms: [{ type: Sarus, modules: sarus }] }
+  - { name: cpu, scheduler: local, environs: [gnu], modules: base, stage_limit: 2m, container_platforms: [{ type: Sarus, modules: sarus }] }
   - { name: k, scheduler: k8s, environs: [gnu] }
   - name: ipu
     scheduler: ipu
@@ -72,6 +72,7 @@ fn loaded(text: &str, facts: &SystemFacts) -> (Vec<Arc<Check>>, Vec<Diagnostic>)
     let mut loader = Loader::default();
     loader.add("check.yaml", text);
     loader.provide("job.yaml", Ok("kind: Job\nspec: { size: '${{ n }}' }\n".to_owned()));
+    loader.provide_folder("input", Ok(true));
     let read = loader.finish();
     let mut diagnostics = read.diagnostics;
     let mut check = |document| Check::new(document, None, read.manifests.clone(), &facts.known, &mut diagnostics);

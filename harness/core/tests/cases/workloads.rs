@@ -121,3 +121,21 @@ fn a_manifest_is_filled_in_with_the_case() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn check_or_partition_says_how_long_staging_may_take() {
+    let minutes = |count| Some(Duration::from_mins(count));
+    let rows = [
+        ("gpu", "", minutes(10)),
+        ("cpu", "", minutes(2)),
+        ("cpu", "stage_limit: 1h", minutes(60)),
+        ("cpu", "stage_limit: null", None),
+    ];
+    for (partition, key, expected) in rows {
+        let text = format!(
+            "name: c\nvalid_systems: ['eidf:{partition}']\nvalid_prog_environs: [gnu]\nsourcesdir: input\n{PLAIN}\n{key}\n"
+        );
+        let staging = only(&text).workload.staging.expect("a folder is staged");
+        assert_eq!(staging.limit, expected, "{partition} {key}");
+    }
+}

@@ -16,7 +16,10 @@ use muster_core::{
     time::format_duration,
 };
 use std::{sync::Arc, time::Duration};
-use tokio::{task::JoinError, time::timeout};
+use tokio::{
+    task::JoinError,
+    time::{Instant, timeout},
+};
 
 /// One attempt takes no longer: after that nobody waits for its answer any more.
 const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
@@ -33,6 +36,7 @@ enum Lost {
 impl Flight<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
     pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
+        self.stage().await?;
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
         let (mut failures, mut redraws) = (Failures::default(), 0);
         loop {
@@ -87,6 +91,18 @@ impl Flight<'_> {
         }
     }
 
+    /// Brings what the job needs to where it will run. Its own limit ends it, and no clock counts it.
+    async fn stage(&mut self) -> Result<(), End> {
+        let (context, scheduler, job) = (Arc::clone(self.context), Arc::clone(self.scheduler), Arc::clone(&self.job));
+        let Some(staged) = scheduler.stage(&job, Box::pin(context.cancel.cancelled())) else { return Ok(()) };
+        context.phase(&self.case, Phase::Stage, Some(staged.what), None);
+        let begun = Instant::now();
+        let ended = staged.done.await;
+        self.clocks.leave_out(begun.elapsed());
+        // The launch sees that it is cancelled.
+        ended.or_else(|error| if context.cancel.is_cancelled() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
+    }
+
     /// One attempt, on a task of its own: once begun it is awaited, whatever happens to the case. Dropped half-way it
     /// could still create something, after the cleanup.
     async fn launch_once(&self) -> Result<Launch, Lost> {
@@ -128,7 +144,7 @@ impl Flight<'_> {
         journal::reached(journal::Step::Redrawn);
         let new = &self.job.identifier;
         self.say(Phase::Launch, Clock::Pending, format!("identifier {old} is taken by {by}: {new} instead"));
-        Ok(())
+        self.stage().await
     }
 
     /// Waits for room, but no longer than `max_pending_time`.

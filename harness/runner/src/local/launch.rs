@@ -9,12 +9,11 @@ use super::{
     mark::{RFM_ID, RFM_SESSION},
     process::Process,
 };
-use crate::{clock, staging};
+use crate::clock;
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::Job,
     script::{LOG_FILE, SCRIPT_FILE},
-    staging::Staging,
     stdout::{first_line, header},
     time::Timestamp,
 };
@@ -61,22 +60,12 @@ pub(super) fn framing(job: &Job, host: &str) -> String {
 
 /// Writes script and log into the stage folder and starts the shell.
 pub(super) fn spawn(job: &Job, handle: &LocalHandle, environment: &Environment) -> Result<Spawned, Refusal> {
-    if let Some(staging) = &handle.staging {
-        stage(staging, &job.stage)?;
-    }
     let (script, log) = (job.stage.join(SCRIPT_FILE), job.stage.join(LOG_FILE));
     files::write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
     let out = open_log(&log, &framing(job, &handle.machine.host)).map_err(|error| refusal("create", &log, error))?;
     start(job, handle, environment, out).map_err(|error| {
         let _ = fs::remove_file(&log);
         refusal("start /bin/sh for", &script, error)
-    })
-}
-
-fn stage(staging: &Staging, stage: &Path) -> Result<(), Refusal> {
-    staging::stage(staging, stage).map_err(|error| {
-        let class = if error.is_lasting() { Class::Config } else { Class::Infra };
-        Refusal::Failed(SchedulerError::new(class, "stage `sourcesdir`", error))
     })
 }
 

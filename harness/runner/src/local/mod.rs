@@ -37,12 +37,13 @@ use self::{
     live::{Live, State, lock},
     process::{Machine, Reach},
 };
+use crate::staging::Stager;
 use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
 use muster_core::{
     case::Identifier,
     diagnostic::Diagnostic,
     error::{Class, SchedulerError},
-    scheduler::{Chunks, Disposition, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    scheduler::{Chunks, Disposition, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
     script,
     site::SchedulerKind,
     staging::Staging,
@@ -51,7 +52,9 @@ use muster_core::{
 };
 use std::{
     collections::HashMap,
+    future::Future,
     path::PathBuf,
+    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -73,6 +76,7 @@ pub struct LocalScheduler {
     here: Machine,
     environment: Arc<Environment>,
     jobs: Jobs,
+    stager: Stager,
 }
 
 impl Default for LocalScheduler {
@@ -84,7 +88,12 @@ impl Default for LocalScheduler {
 impl LocalScheduler {
     /// Reads the machine's and the environment's facts once, so that planning needs no I/O.
     pub fn new() -> Self {
-        Self { here: Machine::here(), environment: Arc::new(std::env::vars_os().collect()), jobs: Jobs::default() }
+        Self {
+            here: Machine::here(),
+            environment: Arc::new(std::env::vars_os().collect()),
+            jobs: Jobs::default(),
+            stager: Stager::default(),
+        }
     }
 
     /// Lets jobs find the harness, and its kernels, as `$MUSTER`.
@@ -293,6 +302,15 @@ impl Scheduler for LocalScheduler {
             stage: workload.stage.clone(),
             handle: handle.into_value(),
         })
+    }
+
+    fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        // A job that cannot be read is refused at its launch.
+        let LocalHandle { staging, leader: None, .. } = LocalHandle::of(job).ok()? else { return None };
+        let staging = staging?;
+        let what = staging.folder.display().to_string();
+        let done = Box::pin(async move { self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await });
+        Some(Staged { what, done })
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
