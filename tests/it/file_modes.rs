@@ -104,7 +104,8 @@ fn names(sandbox: &Sandbox, root: &str) -> String {
     let mut ahead = vec![sandbox.path(root)];
     while let Some(folder) = ahead.pop() {
         for path in fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()) {
-            names += &format!("{}\n", path.file_name().unwrap_or_default().display());
+            names.push_str(&path.file_name().unwrap_or_default().to_string_lossy());
+            names.push('\n');
             ahead.extend(path.is_dir().then_some(path));
         }
     }
