@@ -58,6 +58,12 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// `NAME#2` or `NAME#2/CONTAINER`.
+fn is_superseded(title: &str) -> bool {
+    let pod = title.split_once('/').map_or(title, |(pod, _)| pod);
+    pod.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+}
+
 /// A log as one section, or the sections that `-------NAME-------` divides a stdout of Muster's into.
 fn sections(text: &str) -> Vec<Value> {
     let name =
@@ -78,6 +84,8 @@ fn sections(text: &str) -> Vec<Value> {
             (None, None) => {}
         }
     }
+    // What a pod wrote that another replaced under its name is not judged.
+    sections.retain(|(title, _)| !is_superseded(title));
     if sections.is_empty() {
         sections.push(("rehearsal".to_owned(), text.to_owned()));
     }
@@ -95,6 +103,8 @@ mod tests {
             sections(text),
             [json!({ "section": "pod-0", "text": "hello\n\nagain\n" }), json!({ "section": "pod-1", "text": "world\n" })]
         );
+        let replaced = "kqzvwxyz\n\n-------pod-0-------\nhello\n\n-------pod-0#2-------\nearlier\n";
+        assert_eq!(sections(replaced), [json!({ "section": "pod-0", "text": "hello\n" })]);
         assert_eq!(sections("a\n-------\nb"), [json!({ "section": "rehearsal", "text": "a\n-------\nb" })]);
     }
 }

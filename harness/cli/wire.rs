@@ -1,6 +1,7 @@
 //! Which scheduler serves which partition.
 
 use muster_core::{scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
+use muster_host::file_limit;
 use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
@@ -63,7 +64,8 @@ impl Wired {
             // It says where it has looked.
             contexts.place(None, None)?;
         }
-        let kubernetes = Arc::new(Kubernetes::new(contexts).with_pulse(heartbeat::pulse()));
+        let kubernetes =
+            Arc::new(Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse()));
         self.kubernetes = Some(Arc::clone(&kubernetes));
         Ok(kubernetes)
     }

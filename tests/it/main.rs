@@ -20,6 +20,7 @@ mod libtest;
 mod listing;
 mod mistakes;
 mod modules;
+mod open_files;
 mod owners;
 mod readme;
 mod redraw;

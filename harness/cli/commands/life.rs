@@ -11,6 +11,7 @@ use muster_core::{
     scheduler::Job,
     time::format_duration,
 };
+use muster_host::file_limit;
 use muster_k8s::{Kubernetes, contexts::Contexts, handle::ClusterPlace, lease::LeaseSeen};
 use muster_runner::{heartbeat, local::owner, signals::Signals};
 use muster_store::{Held, Reader, SessionRow, SessionState};
@@ -38,7 +39,7 @@ pub(super) fn clusters(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Arc<Ku
     let contexts = Contexts::load()?;
     let place = |(context, namespace): &Options| contexts.place(context.as_deref(), namespace.as_deref());
     let places: Vec<ClusterPlace> = options.iter().map(place).collect::<Result<_, _>>()?;
-    let kubernetes = Kubernetes::new(contexts).with_pulse(heartbeat::pulse());
+    let kubernetes = Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse());
     Ok(Some(Arc::new(kubernetes.in_places(places).around(jobs))))
 }
 

@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn ending(disruption: Option<Disruption>) -> Ending {
-        Ending { started: Timestamp(0), ended: Timestamp(1), exits: vec![], disruption, limit: None, cause: None, notes: vec![] }
+        Ending { ended: Timestamp(1), disruption, ..Ending::default() }
     }
 
     #[test]

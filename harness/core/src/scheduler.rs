@@ -148,14 +148,20 @@ pub enum JobStatus {
 }
 
 /// How a job ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// First task running.
     pub started: Timestamp,
     /// Last task ended.
     pub ended: Timestamp,
-    /// Every section's exit, in stdout order.
+    /// The exit of every section that is judged, in stdout order.
     pub exits: Vec<SectionExit>,
+    /// The uids of the pods whose exits these are: what has taken a name of theirs since is no part of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<String>,
+    /// The exits of pods that others replaced under the same name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<SectionExit>,
     /// Set when it was taken away rather than ending by itself.
     pub disruption: Option<Disruption>,
     /// Set when the scheduler ended it at a limit of ours: it is a timeout, whatever its exits are.
@@ -250,7 +256,7 @@ pub type LogMarks = Vec<LogMark>;
 /// A place in one section's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogMark {
-    /// The section's name.
+    /// The section's id.
     pub section: String,
     /// Bytes that are safe.
     pub offset: u64,
@@ -265,7 +271,7 @@ pub enum Chunk {
     Open(crate::stdout::SectionOrigin),
     /// Bytes of a section, in order.
     Bytes {
-        /// The section's name.
+        /// The section's id.
         section: String,
         /// Offset of the first byte in the section.
         at: u64,
@@ -276,7 +282,7 @@ pub enum Chunk {
     },
     /// The whole section is this part of a file that nobody writes any more; nothing was copied.
     File {
-        /// The section's name.
+        /// The section's id.
         section: String,
         /// The file.
         path: PathBuf,
@@ -287,14 +293,21 @@ pub enum Chunk {
     },
     /// Bytes were lost here: the case becomes `invalid{logs}`.
     Gap {
-        /// The section's name.
+        /// The section's id.
+        section: String,
+        /// One sentence.
+        why: String,
+    },
+    /// Bytes may have been lost here, and the partition or check wants that told instead of judged.
+    Warning {
+        /// The section's id.
         section: String,
         /// One sentence.
         why: String,
     },
     /// Nothing more comes of this section.
     End {
-        /// The section's name.
+        /// The section's id.
         section: String,
     },
 }

@@ -9,15 +9,18 @@
 //! Sections are sorted by role, index, creation time and name. Patterns are searched in each section by itself, so
 //! a match never spans two and never sees these framing lines.
 //!
+//! Of pods that had one name after the other only the last is judged. The one before it stands after all that are judged as
+//! `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
+//!
 //! Behind the logs stand the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
 
 use crate::{case::Identifier, glob::Globs, scheduler::Exit, time::Timestamp};
 use serde::{Deserialize, Serialize};
-use std::{fmt, ops::Range, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 /// Where a section comes from and where it stands in the order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionOrigin {
     /// The pod, instance or host.
     pub name: String,
@@ -31,18 +34,76 @@ pub struct SectionOrigin {
     pub created: Timestamp,
     /// Where it ran.
     pub node: Option<String>,
+    /// What tells it from others that have its name at another time: the uid of a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// How many others had its name after it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub later: u32,
+    /// It is judged even if others had its name after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always_judged: bool,
 }
 
 impl SectionOrigin {
-    /// `NAME`, or `NAME/CONTAINER`.
-    pub fn title(&self) -> String {
-        self.container.as_ref().map_or_else(|| self.name.clone(), |container| format!("{}/{container}", self.name))
+    /// Only a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
     }
 
-    /// The contract's order.
-    pub fn key(&self) -> (u32, u32, Timestamp, &str, Option<&str>) {
-        (self.role, self.index, self.created, &self.name, self.container.as_deref())
+    /// `NAME`, or `NAME/CONTAINER`; `NAME#2` if another had the name after it.
+    pub fn title(&self) -> String {
+        let mut title = self.name.clone();
+        if self.later > 0 {
+            title = format!("{title}#{}", u64::from(self.later) + 1);
+        }
+        self.container.as_ref().map_or_else(|| title.clone(), |container| format!("{title}/{container}"))
     }
+
+    /// What identifies the section while its title can still change.
+    pub fn id(&self) -> String {
+        match (&self.uid, &self.container) {
+            (Some(uid), Some(container)) => format!("{uid}/{container}"),
+            (Some(uid), None) => uid.clone(),
+            (None, _) => self.title(),
+        }
+    }
+
+    /// Another had its name after it, and is judged in its place.
+    pub fn is_superseded(&self) -> bool {
+        self.later > 0 && !self.always_judged
+    }
+
+    /// The contract's order: what is judged comes first.
+    pub fn key(&self) -> (u32, u32, u32, Timestamp, &str, Option<&str>) {
+        let behind = if self.is_superseded() { self.later } else { 0 };
+        (behind, self.role, self.index, self.created, &self.name, self.container.as_deref())
+    }
+}
+
+/// Counts for each section how many others had its name after it: by their creation, which is known to the second, and by their
+/// appearance.
+pub fn number_lives(sections: &mut [Section]) {
+    let mut lives: BTreeMap<String, Vec<(Timestamp, Reverse<u32>, String)>> = BTreeMap::new();
+    for SectionOrigin { name, created, uid, later, .. } in sections.iter().map(|section| &section.origin) {
+        let lives = lives.entry(name.clone()).or_default();
+        if let Some(uid) = uid.as_ref().filter(|uid| lives.iter().all(|(.., known)| known != *uid)) {
+            lives.push((*created, Reverse(*later), uid.clone()));
+        }
+    }
+    // Stable: of the same second, what appeared first is first.
+    for lives in lives.values_mut() {
+        lives.sort_by_key(|(created, later, _)| (*created, *later));
+    }
+    for SectionOrigin { name, uid, later, .. } in sections.iter_mut().map(|section| &mut section.origin) {
+        let place = lives[name.as_str()].iter().rev().position(|(.., known)| Some(known) == uid.as_ref());
+        *later = place.map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX));
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The text between two headers, with what is known of it. Written to `pods.json`, one a section.
@@ -65,6 +126,9 @@ pub struct Section {
     pub exit: Option<Exit>,
     /// Why bytes are missing: empty means complete.
     pub gaps: Vec<String>,
+    /// Why bytes may be missing that the check does without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// It is a kept file, behind the logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_file: bool,
@@ -73,7 +137,8 @@ pub struct Section {
 impl Section {
     /// A section of which only the place is known: complete, without times and exit.
     pub fn new(origin: SectionOrigin, offset: u64, bytes: u64) -> Self {
-        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps: Vec::new(), is_file: false }
+        let (gaps, warnings) = (Vec::new(), Vec::new());
+        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps, warnings, is_file: false }
     }
 }
 
@@ -85,6 +150,7 @@ pub type Text = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Stdout {
     text: Text,
     sections: Arc<[Section]>,
+    superseded: Arc<[Section]>,
     files: Option<Arc<Files>>,
 }
 
@@ -107,8 +173,9 @@ impl fmt::Debug for Stdout {
 
 impl Stdout {
     /// A text and its sections, in order. Sections that reach beyond the text are cut to it.
-    pub fn new(text: Text, sections: impl Into<Arc<[Section]>>) -> Self {
-        Self { text, sections: sections.into(), files: None }
+    pub fn new(text: Text, sections: impl IntoIterator<Item = Section>) -> Self {
+        let (superseded, sections): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.origin.is_superseded());
+        Self { text, sections: sections.into(), superseded: superseded.into(), files: None }
     }
 
     /// The same, with files behind the logs.
@@ -126,22 +193,13 @@ impl Stdout {
     #[must_use]
     pub fn of_files(&self, globs: &Globs) -> Self {
         let sections = self.files.iter().flat_map(|files| &files.sections);
-        let sections: Vec<Section> = sections.filter(|section| globs.cover(&section.origin.name)).cloned().collect();
-        Self { text: Arc::clone(&self.text), sections: sections.into(), files: None }
+        Self::new(Arc::clone(&self.text), sections.filter(|section| globs.cover(&section.origin.name)).cloned())
     }
 
     /// One section that is the whole of `text`: for tests and rehearsals.
     pub fn of(text: impl Into<Vec<u8>>) -> Self {
         let text: Vec<u8> = text.into();
-        let origin = SectionOrigin {
-            name: "stdout".into(),
-            container: None,
-            role: 0,
-            index: 0,
-            created: Timestamp::default(),
-            node: None,
-        };
-        let section = Section::new(origin, 0, text.len() as u64);
+        let section = Section::new(SectionOrigin::new("stdout"), 0, text.len() as u64);
         Self::new(Arc::new(text), [section])
     }
 
@@ -167,9 +225,14 @@ impl Stdout {
         (*self.text).as_ref()
     }
 
-    /// The sections of the logs, in order.
+    /// The sections of the logs that are judged, in order.
     pub fn sections(&self) -> &[Section] {
         &self.sections
+    }
+
+    /// The sections of pods that others replaced under the same name. They stand after those that are judged.
+    pub fn superseded(&self) -> &[Section] {
+        &self.superseded
     }
 
     /// One section's text.
@@ -180,9 +243,14 @@ impl Stdout {
         &whole[range]
     }
 
-    /// Every gap of every section, with its title.
+    /// Every gap of every section that is judged, with its title.
     pub fn gaps(&self) -> impl Iterator<Item = (String, &str)> {
         self.sections.iter().flat_map(|s| s.gaps.iter().map(|why| (s.origin.title(), why.as_str())))
+    }
+
+    /// Every warning of every section that is judged, with its title.
+    pub fn warnings(&self) -> impl Iterator<Item = (String, &str)> {
+        self.sections.iter().flat_map(|s| s.warnings.iter().map(|why| (s.origin.title(), why.as_str())))
     }
 }
 
@@ -243,7 +311,7 @@ mod tests {
     use super::*;
 
     fn origin(name: &str, role: u32, index: u32, created: i64) -> SectionOrigin {
-        SectionOrigin { name: name.into(), container: None, role, index, created: Timestamp(created), node: None }
+        SectionOrigin { role, index, created: Timestamp(created), ..SectionOrigin::new(name) }
     }
 
     fn identifier() -> Identifier {
@@ -287,6 +355,55 @@ mod tests {
         let texts: Vec<_> =
             stdout.sections().iter().map(|section| std::str::from_utf8(stdout.section(section)).unwrap()).collect();
         assert_eq!(texts, ["first\n", "second\n\n", "after second\n", "third, without a newline", "", "fifth\n"]);
+    }
+
+    fn life(name: &str, uid: &str, index: u32, created: i64) -> Section {
+        Section::new(SectionOrigin { uid: Some(uid.into()), ..origin(name, 0, index, created) }, 0, 0)
+    }
+
+    #[test]
+    fn pods_that_had_the_same_name_are_numbered_from_the_last_back_and_only_the_last_is_judged() {
+        let mut sections = vec![
+            life("a", "1", 0, 1),
+            life("b", "2", 1, 1),
+            life("a", "4", 0, 7),
+            life("a", "3", 0, 5),
+            life("b", "6", 1, 9),
+            life("a", "5", 0, 7),
+            Section::new(origin("c", 0, 2, 1), 0, 0),
+        ];
+        number_lives(&mut sections);
+        order(&mut sections);
+        let title = |section: &Section| format!("{} {}", section.origin.title(), section.origin.uid.as_deref().unwrap_or("-"));
+        let stdout = Stdout::new(Arc::new(Vec::new()), sections.clone());
+        assert_eq!(stdout.sections().iter().map(title).collect::<Vec<_>>(), ["a 5", "b 6", "c -"]);
+        let superseded = ["a#2 4", "b#2 2", "a#3 3", "a#4 1"];
+        assert_eq!(stdout.superseded().iter().map(title).collect::<Vec<_>>(), superseded);
+        assert_eq!(sections.iter().skip(3).map(title).collect::<Vec<_>>(), superseded, "after those that are judged");
+        let numbered = sections.clone();
+        number_lives(&mut sections);
+        assert_eq!(sections, numbered, "they keep their numbers when they are read again");
+    }
+
+    #[test]
+    fn a_kind_may_want_all_of_them_judged() {
+        let mut sections = vec![life("a", "2", 0, 2), life("a", "1", 0, 1)];
+        for section in &mut sections {
+            section.origin.always_judged = true;
+        }
+        number_lives(&mut sections);
+        order(&mut sections);
+        let stdout = Stdout::new(Arc::new(Vec::new()), sections);
+        assert_eq!(stdout.sections().iter().map(|section| section.origin.title()).collect::<Vec<_>>(), ["a#2", "a"]);
+        assert!(stdout.superseded().is_empty());
+    }
+
+    #[test]
+    fn a_section_that_was_stored_before_pods_had_a_uid_here_is_read() {
+        let stored = r#"{"name":"p","container":"main","role":1,"index":2,"created":3,"node":null}"#;
+        let read: SectionOrigin = serde_json::from_str(stored).unwrap();
+        assert_eq!((read.id().as_str(), read.title().as_str(), read.is_superseded()), ("p/main", "p/main", false));
+        assert_eq!(serde_json::to_string(&read).unwrap(), stored);
     }
 
     #[test]

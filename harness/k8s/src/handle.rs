@@ -42,6 +42,9 @@ pub struct Handle {
     /// A cause of waiting that cannot change by itself is believed after so many seconds; `None`: never.
     #[serde(default)]
     pub hopeless_after: Option<u64>,
+    /// What a log is whose node may have rotated lines away.
+    #[serde(default)]
+    pub log_rotation: LogRotation,
 }
 
 /// What ends a workload in the cluster if nobody else does.
@@ -51,6 +54,17 @@ pub struct Deadline {
     pub seconds: u64,
     /// The settings that it comes from, for the cause.
     pub from: String,
+}
+
+/// What becomes of a case of which nobody can prove that the node rotated no line of its log away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogRotation {
+    /// It cannot be judged.
+    #[default]
+    Invalid,
+    /// It is judged by what is there, with a warning.
+    Warn,
 }
 
 /// A namespace of a cluster, as somebody who may use it.

@@ -22,6 +22,7 @@ pub mod handle;
 pub mod kind;
 mod launch;
 pub mod lease;
+mod lives;
 pub mod logs;
 pub mod manifest;
 pub mod nodes;

@@ -88,6 +88,7 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
     if !violations.is_empty() {
         return Err(violations);
     }
+    let Options { log_rotation, .. } = options;
     let own_containers = own_containers(&objects[main].manifest);
     let handle = Handle {
         place,
@@ -99,6 +100,7 @@ pub fn explained(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<D
         deadline,
         hopeless_after: options.hopeless_after.map(|after| after.as_secs()),
         own_containers,
+        log_rotation,
     };
     Ok(Plan { handle, notes })
 }

@@ -2,7 +2,12 @@
 
 use crate::{
     census::{Census, Known},
-    client::{Cluster, count::Requests, error::ApiError},
+    client::{
+        Cluster,
+        budget::{Budget, Shares},
+        count::Requests,
+        error::ApiError,
+    },
     clock,
     contexts::Contexts,
     end,
@@ -48,6 +53,7 @@ pub struct Kubernetes {
     contexts: Contexts,
     patience: Patience,
     pulse: Pulse,
+    budget: Arc<Budget>,
     /// Where to look for what carries our label, and for kinds that are not in the table.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
@@ -61,6 +67,7 @@ impl Kubernetes {
             contexts,
             patience: Patience::default(),
             pulse: Pulse::default(),
+            budget: Arc::default(),
             scope: Mutex::default(),
             clusters: Mutex::default(),
             tenancies: Mutex::default(),
@@ -83,6 +90,12 @@ impl Kubernetes {
             self.scope().1.objects.extend(handle.objects.into_iter().map(named));
         }
         self
+    }
+
+    /// In a process that may have so many files open: what it opens at once follows from it.
+    #[must_use]
+    pub fn within_open_files(self, limit: u64) -> Self {
+        Self { budget: Arc::new(Budget::new(Shares::of_open_files(limit))), ..self }
     }
 
     /// With other limits of patience: for tests.
@@ -176,7 +189,9 @@ impl Kubernetes {
     /// The connection to a place.
     pub(crate) async fn cluster(&self, place: &ClusterPlace) -> Result<Arc<Cluster>, SchedulerError> {
         let cell = Arc::clone(self.clusters.lock().unwrap_or_else(PoisonError::into_inner).entry(place.clone()).or_default());
-        let connect = || async { Cluster::connect(place).await.map_err(|error| ApiError::from(error).classify()) };
+        let connect = || async {
+            Cluster::connect_within(place, Arc::clone(&self.budget)).await.map_err(|error| ApiError::from(error).classify())
+        };
         cell.get_or_try_init(connect).await.map(Arc::clone)
     }
 

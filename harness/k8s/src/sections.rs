@@ -4,7 +4,12 @@
 //! is logged. A native sidecar (an init container that restarts always) is not: it belongs to the platform, not to the
 //! workload, and its end means nothing.
 
-use crate::{clock, handle::Handle, kind::WorkloadRules, selector};
+use crate::{
+    clock,
+    handle::Handle,
+    kind::{Lives, WorkloadRules},
+    selector,
+};
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::stdout::SectionOrigin;
 use std::collections::BTreeMap;
@@ -73,12 +78,15 @@ pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
         index: index(pod, labels),
         created: pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default(),
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+        uid: pod.metadata.uid.clone(),
+        always_judged: handle.rules.lives == Lives::All,
+        later: 0,
     }
 }
 
-/// A section's name without the rest of its origin.
-pub fn title(pod: &Pod, container: &str, handle: &Handle) -> String {
-    origin(pod, container, handle).title()
+/// A section's name without the rest of its origin. `later`: how many pods had the pod's name after it.
+pub fn title(pod: &Pod, container: &str, later: u32, handle: &Handle) -> String {
+    SectionOrigin { later, ..origin(pod, container, handle) }.title()
 }
 
 /// The first role whose selector takes the pod; a pod that none takes comes last.
@@ -152,11 +160,12 @@ spec:
     #[test]
     fn a_section_is_called_after_its_pod_and_after_its_container_only_among_several() {
         let handle = handle("Pod");
-        assert_eq!(title(&pod(THREE), "main", &handle), "p/main");
-        assert_eq!(title(&pod("{metadata: {name: p}, spec: {containers: [{name: main}]}}"), "main", &handle), "p");
+        assert_eq!(title(&pod(THREE), "main", 0, &handle), "p/main");
+        assert_eq!(title(&pod("{metadata: {name: p}, spec: {containers: [{name: main}]}}"), "main", 0, &handle), "p");
         let beside_a_sidecar =
             "{metadata: {name: p}, spec: {initContainers: [{name: proxy, restartPolicy: Always}], containers: [{name: main}]}}";
-        assert_eq!(title(&pod(beside_a_sidecar), "main", &handle), "p");
+        assert_eq!(title(&pod(beside_a_sidecar), "main", 0, &handle), "p");
+        assert_eq!(title(&pod(THREE), "main", 2, &handle), "p#3/main");
     }
 
     #[test]

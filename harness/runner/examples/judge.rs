@@ -13,7 +13,6 @@ use muster_core::{
     sanity::{Assertion, Claim},
     scheduler::Ending,
     stdout::{Section, Stdout},
-    time::Timestamp,
 };
 use std::{env, fs::File, io, process::ExitCode, sync::Arc};
 
@@ -46,15 +45,7 @@ fn run(path: &str, count: u64) -> io::Result<()> {
     let origin = Stdout::of("").sections()[0].origin.clone();
     let section = Section::new(origin, 0, text.len() as u64);
     let stdout = Stdout::new(Arc::new(text), [section]);
-    let ending = Ending {
-        started: Timestamp(0),
-        ended: Timestamp(0),
-        exits: Vec::new(),
-        disruption: None,
-        limit: None,
-        cause: None,
-        notes: Vec::new(),
-    };
+    let ending = Ending::default();
     let judgement = judge(&rules(count), &stdout, &ending, &|| false);
     println!("{} {}", judgement.outcome, judgement.cause.unwrap_or_default());
     for figure in judgement.measurements {

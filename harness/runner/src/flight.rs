@@ -20,7 +20,7 @@ use crate::{
     context::{Context, InFlight},
     event::Limit,
     journal,
-    logs::Collector,
+    logs::{Collector, Drained},
     record::{End, Record},
     retry::{Failures, SHORTEST_PAUSE},
     spool::Spool,
@@ -102,13 +102,16 @@ impl<'a> Flight<'a> {
                 Box::pin(self.last_words(record)).await;
             }
         }
-        let drained = Box::pin(logs.drain()).await;
+        let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
         journal::reached(journal::Step::LogDrained);
         match (followed, drained) {
-            (Ok(ending), Ok(spool)) => Over::Ended(ending, spool),
-            (Err(end), Ok(spool)) => Over::Stopped(end, spool),
-            (Ok(_), Err(no_log)) => Over::Nothing(no_log),
-            (Err(end), Err(_)) => Over::Nothing(end),
+            (Ok(ending), Drained::Whole(spool)) => Over::Ended(ending, spool),
+            (Ok(_), Drained::Cancelled(spool)) => {
+                Over::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), spool)
+            }
+            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => Over::Stopped(end, spool),
+            (Ok(_), Drained::Lost(no_log)) => Over::Nothing(no_log),
+            (Err(end), Drained::Lost(_)) => Over::Nothing(end),
         }
     }
 

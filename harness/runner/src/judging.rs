@@ -62,7 +62,7 @@ pub(crate) async fn judged(
     let _permit = context.judges().acquire().await;
     let shared = Arc::clone(context);
     let thread = spawn_blocking(move || {
-        let mut stdout = spool.assemble(&ending.exits)?;
+        let mut stdout = spool.assemble_ended(&ending)?;
         let mut kept = Kept::default();
         if !rules.keep_files.is_empty() {
             kept = Kept::find(&home.stage, &rules.keep_files);

@@ -19,7 +19,6 @@ use muster_core::{
     glob::Globs,
     script::LOG_FILE,
     stdout::{Files, Section, SectionOrigin, Stdout, header},
-    time::Timestamp,
 };
 use muster_host::files;
 use std::{
@@ -113,14 +112,14 @@ impl Kept {
 
     /// Puts the text files behind the logs of an assembled stdout.
     pub(crate) fn add(&self, stdout: Stdout, stage: &Path) -> io::Result<Stdout> {
-        let logs = stdout.sections().to_vec();
+        let logs: Vec<Section> = stdout.sections().iter().chain(stdout.superseded()).cloned().collect();
         // The file is about to change, and nothing may be mapped from it then.
         drop(stdout);
         let mut whole = Whole::behind(&logs, &stage.join(LOG_FILE))?;
         let mut files = Files { sections: Vec::new(), unread: self.left_out.clone() };
         for KeptFile { path, bytes } in &self.files {
             match whole.put(stage, path, *bytes)? {
-                Put::Text(section) => files.sections.push(section),
+                Put::Text(section) => files.sections.push(*section),
                 Put::Unread(why) => files.unread.push(format!("{} ({why})", path.display())),
             }
         }
@@ -139,7 +138,7 @@ struct Whole {
 }
 
 enum Put {
-    Text(Section),
+    Text(Box<Section>),
     /// A fragment.
     Unread(String),
 }
@@ -170,7 +169,7 @@ impl Whole {
             return Ok(Put::Unread("binary".to_owned()));
         }
         let name = path.to_string_lossy().into_owned();
-        let origin = SectionOrigin { name, container: None, role: 0, index: 0, created: Timestamp::default(), node: None };
+        let origin = SectionOrigin::new(name);
         self.write(header(&origin.title()).as_bytes())?;
         let (start, mut newlines, mut last) = (self.end, 0, b'\n');
         while read > 0 {
@@ -185,7 +184,7 @@ impl Whole {
         if last != b'\n' {
             self.write(b"\n")?;
         }
-        Ok(Put::Text(section))
+        Ok(Put::Text(Box::new(section)))
     }
 
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
@@ -236,14 +235,7 @@ mod tests {
     fn assembled(stage: &Path) -> Stdout {
         let identifier = Identifier::from_letters([0; 8]);
         let mut spool = Spool::new(stage.to_owned(), identifier);
-        let origin = SectionOrigin {
-            name: "host".into(),
-            container: None,
-            role: 0,
-            index: 0,
-            created: Timestamp(0),
-            node: Some("host".into()),
-        };
+        let origin = SectionOrigin { node: Some("host".into()), ..SectionOrigin::new("host") };
         let start = LOG.len() as u64 - 3;
         spool.take_all([
             Chunk::Open(origin),

@@ -13,15 +13,23 @@ use muster_core::{
     script::LOG_FILE,
     site::SchedulerKind,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How long a log may go on after its job.
+/// How long a log may be silent after its job, if it has not ended.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// How long it may go on when the session is cancelled.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long the collector may take to let go when told to.
 const LET_GO_LIMIT: Duration = Duration::from_secs(10);
 /// Chunks that have arrived together are written together.
@@ -31,13 +39,15 @@ const BATCH: usize = 64;
 pub(crate) struct Collector {
     task: JoinHandle<Spool>,
     stop: CancellationToken,
+    /// How many batches have come.
+    arrived: Arc<AtomicU64>,
     /// A case that is lost does not leave its collector behind.
     _guard: DropGuard,
 }
 
 impl Collector {
     pub(crate) fn start(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, case: &Arc<CaseName>) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         if job.scheduler == SchedulerKind::Local {
             // A local job writes its own log, and hands it over only when nobody writes it any more.
             context.emit(Event::Log { case: Arc::clone(case), path: job.stage.join(LOG_FILE) });
@@ -48,34 +58,73 @@ impl Collector {
             job: Arc::clone(job),
             case: Arc::clone(case),
             stop: stop.clone(),
+            arrived: Arc::clone(&arrived),
         };
-        Self { task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop }
+        Self { task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop, arrived }
     }
 
-    /// Waits for the rest of the log, no longer than the limit.
-    pub(crate) async fn drain(mut self) -> Result<Spool, End> {
-        let mut collected = timeout(DRAIN_LIMIT, &mut self.task).await;
-        let late = collected.is_err();
-        if late {
-            self.stop.cancel();
-            collected = timeout(LET_GO_LIMIT, &mut self.task).await;
-        }
-        let Ok(collected) = collected else {
-            return Err(no_log("the log could not be written to the stage folder in time".to_owned()));
+    /// Waits for the rest of the log: what is to be judged as long as some of it comes, what was stopped for a while only. How much there
+    /// may be is up to the scheduler.
+    pub(crate) async fn drain(mut self, cancel: &CancellationToken, is_judged: bool) -> Drained {
+        let cancelled = async {
+            cancel.cancelled().await;
+            sleep(CANCEL_LIMIT).await;
         };
-        let Ok(mut spool) = collected else {
-            return Err(no_log("collecting the log panicked".to_owned()));
+        let is_cancelled = tokio::select! {
+            biased;
+            collected = &mut self.task => return collected.map_or_else(|_| panicked(), Drained::Whole),
+            () = stalls(&self.arrived, is_judged) => false,
+            () = cancelled, if is_judged => true,
         };
-        if late {
-            spool.cut_short(&format!("the log did not end within {} s of the job", DRAIN_LIMIT.as_secs()));
+        self.stop.cancel();
+        match timeout(LET_GO_LIMIT, &mut self.task).await {
+            Err(_) => no_log("the log could not be written to the stage folder in time"),
+            Ok(Err(_)) => panicked(),
+            Ok(Ok(mut spool)) if is_cancelled => {
+                spool.cut_short("the session ended before the log did");
+                Drained::Cancelled(spool)
+            }
+            Ok(Ok(mut spool)) => {
+                let limit = DRAIN_LIMIT.as_secs();
+                spool.cut_short(&if is_judged {
+                    format!("the log did not end after the job, and nothing more of it came for {limit} s")
+                } else {
+                    format!("the log did not end within {limit} s of the job")
+                });
+                Drained::Whole(spool)
+            }
         }
-        Ok(spool)
     }
 }
 
+/// Until nothing has come for the limit; or until the limit, if it does not matter what comes.
+async fn stalls(arrived: &AtomicU64, goes_on: bool) {
+    loop {
+        let before = arrived.load(Ordering::Relaxed);
+        sleep(DRAIN_LIMIT).await;
+        if !goes_on || arrived.load(Ordering::Relaxed) == before {
+            return;
+        }
+    }
+}
+
+/// What a log is when nobody collects it any more.
+pub(crate) enum Drained {
+    /// All that there is. What is missing is a gap in it.
+    Whole(Spool),
+    /// What had come when the session was cancelled.
+    Cancelled(Spool),
+    /// Nothing, and so nothing can be judged.
+    Lost(End),
+}
+
+fn panicked() -> Drained {
+    no_log("collecting the log panicked")
+}
+
 /// The log is lost, and with it what could be judged.
-fn no_log(cause: String) -> End {
-    End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)
+fn no_log(cause: &str) -> Drained {
+    Drained::Lost(End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause))
 }
 
 struct Collect {
@@ -84,6 +133,7 @@ struct Collect {
     job: Arc<Job>,
     case: Arc<CaseName>,
     stop: CancellationToken,
+    arrived: Arc<AtomicU64>,
 }
 
 impl Collect {
@@ -103,6 +153,7 @@ impl Collect {
                 let Some(batch) = batch else { return spool };
                 let (good, broken) = split(batch);
                 spool = Self::write(spool, good).await;
+                self.arrived.fetch_add(1, Ordering::Relaxed);
                 if !announced && let Some(path) = spool.growing() {
                     announced = true;
                     self.context.emit(Event::Log { case: Arc::clone(&self.case), path });

@@ -17,7 +17,7 @@ use muster_core::{
     case::Identifier,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
     script::LOG_FILE,
-    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order},
+    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, number_lives, order},
     time::Timestamp,
 };
 use muster_host::files;
@@ -48,15 +48,16 @@ pub(crate) struct Spool {
     stage: PathBuf,
     identifier: Identifier,
     sections: Vec<Spooled>,
-    /// Sorted by title: where each section is found.
-    by_title: Vec<usize>,
+    /// Sorted by id: where each section is found.
+    by_id: Vec<usize>,
     /// The file that was written last, and whose it is.
     open: Option<(usize, File)>,
 }
 
 #[derive(Debug)]
 struct Spooled {
-    title: String,
+    /// What chunks call it.
+    id: String,
     origin: SectionOrigin,
     source: Source,
     /// How far its source has been read.
@@ -66,7 +67,10 @@ struct Spooled {
     first: Option<Timestamp>,
     last: Option<Timestamp>,
     gaps: Vec<String>,
+    warnings: Vec<String>,
     ended: bool,
+    /// It is no part of the job.
+    left_out: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -80,7 +84,7 @@ enum Source {
 impl Spool {
     /// An empty one. Nothing is created before there is something to write.
     pub(crate) fn new(stage: PathBuf, identifier: Identifier) -> Self {
-        Self { stage, identifier, sections: Vec::new(), by_title: Vec::new(), open: None }
+        Self { stage, identifier, sections: Vec::new(), by_id: Vec::new(), open: None }
     }
 
     /// The log that a process now gone had put together, and how its sections ended; `None`: it did not get so far.
@@ -98,27 +102,29 @@ impl Spool {
             let (section, node) = (section.origin.title(), section.origin.node.clone());
             move |exit| SectionExit { section, node, exit }
         };
-        let exits = sections.iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;
+        let (superseded, judged): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.origin.is_superseded());
+        let exits = judged.into_iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;
+        let superseded = superseded.into_iter().filter_map(|section| section.exit.map(exit(section))).collect();
         let started = sections.iter().filter_map(|section| section.first).min().unwrap_or_default();
         let ended = sections.iter().filter_map(|section| section.last).max().unwrap_or(started);
         let mut spool = Self::new(stage.to_owned(), identifier.clone());
         for section in sections {
-            let title = section.origin.title();
+            let id = section.origin.id();
             let source = Source::Part { path: stdout.clone(), start: section.offset, len: section.bytes };
-            let index = match spool.find(&title) {
+            let index = match spool.find(&id) {
                 Ok(index) => index,
-                Err(place) => spool.insert(place, title, section.origin),
+                Err(place) => spool.insert(place, id, section.origin),
             };
             let spooled = &mut spool.sections[index];
-            (spooled.source, spooled.gaps, spooled.ended) = (source, section.gaps, true);
+            (spooled.source, spooled.gaps, spooled.warnings, spooled.ended) = (source, section.gaps, section.warnings, true);
             (spooled.first, spooled.last) = (section.first, section.last);
         }
-        Some((spool, Ending { started, ended, exits, disruption: None, limit: None, cause: None, notes: Vec::new() }))
+        Some((spool, Ending { started, ended, exits, superseded, ..Ending::default() }))
     }
 
     /// How far each section is on disk.
     pub(crate) fn marks(&self) -> LogMarks {
-        let mark = |s: &Spooled| LogMark { section: s.title.clone(), offset: s.mark, time: s.last };
+        let mark = |s: &Spooled| LogMark { section: s.id.clone(), offset: s.mark, time: s.last };
         self.sections.iter().map(mark).collect()
     }
 
@@ -139,9 +145,9 @@ impl Spool {
     fn take(&mut self, chunk: Chunk) {
         match chunk {
             Chunk::Open(origin) => {
-                let title = origin.title();
-                if let Err(place) = self.find(&title) {
-                    self.insert(place, title, origin);
+                let id = origin.id();
+                if let Err(place) = self.find(&id) {
+                    self.insert(place, id, origin);
                 }
             }
             Chunk::Bytes { section, at, data, time } => {
@@ -157,6 +163,13 @@ impl Spool {
             Chunk::Gap { section, why } => {
                 let index = self.named(section);
                 self.sections[index].gap(why);
+            }
+            Chunk::Warning { section, why } => {
+                let index = self.named(section);
+                let warnings = &mut self.sections[index].warnings;
+                if !warnings.contains(&why) {
+                    warnings.push(why);
+                }
             }
             Chunk::End { section } => {
                 let index = self.named(section);
@@ -176,26 +189,25 @@ impl Spool {
         }
     }
 
-    fn named(&mut self, title: String) -> usize {
-        let origin = |name| SectionOrigin { name, container: None, role: 0, index: 0, created: Timestamp::default(), node: None };
-        self.find(&title).unwrap_or_else(|place| self.insert(place, title.clone(), origin(title)))
+    fn named(&mut self, id: String) -> usize {
+        self.find(&id).unwrap_or_else(|place| self.insert(place, id.clone(), SectionOrigin::new(id)))
     }
 
-    /// Where a section is, or where its place among the titles would be.
-    fn find(&self, title: &str) -> Result<usize, usize> {
-        let found = self.by_title.binary_search_by(|at| self.sections[*at].title.as_str().cmp(title));
-        found.map(|place| self.by_title[place])
+    /// Where a section is, or where its place among the ids would be.
+    fn find(&self, id: &str) -> Result<usize, usize> {
+        let found = self.by_id.binary_search_by(|at| self.sections[*at].id.as_str().cmp(id));
+        found.map(|place| self.by_id[place])
     }
 
-    fn insert(&mut self, place: usize, title: String, origin: SectionOrigin) -> usize {
+    fn insert(&mut self, place: usize, id: String, origin: SectionOrigin) -> usize {
         if self.sections.is_empty() {
             // Most jobs have one section, and thousands of jobs wait at once.
             self.sections.reserve_exact(1);
-            self.by_title.reserve_exact(1);
+            self.by_id.reserve_exact(1);
         }
-        self.by_title.insert(place, self.sections.len());
+        self.by_id.insert(place, self.sections.len());
         self.sections.push(Spooled {
-            title,
+            id,
             origin,
             source: Source::Spool(0),
             mark: 0,
@@ -204,7 +216,9 @@ impl Spool {
             first: None,
             last: None,
             gaps: Vec::new(),
+            warnings: Vec::new(),
             ended: false,
+            left_out: false,
         });
         self.sections.len() - 1
     }
@@ -251,15 +265,31 @@ impl Spool {
         self.stage.join(format!("{SPOOL}{index}"))
     }
 
+    /// As `assemble`, of a job that has ended like this: what has taken the name of a pod of it since is no part of it.
+    pub(crate) fn assemble_ended(mut self, ending: &Ending) -> io::Result<Stdout> {
+        let mut judged: BTreeMap<String, (Timestamp, usize)> = BTreeMap::new();
+        for (at, SectionOrigin { name, uid, created, .. }) in self.sections.iter().map(|section| &section.origin).enumerate() {
+            if uid.as_ref().is_some_and(|uid| ending.judged.contains(uid)) {
+                judged.insert(name.clone(), (*created, at));
+            }
+        }
+        for (at, section) in self.sections.iter_mut().enumerate() {
+            let SectionOrigin { name, uid, created, .. } = &section.origin;
+            let is_judged = uid.as_ref().is_some_and(|uid| ending.judged.contains(uid));
+            section.left_out = !is_judged && judged.get(name).is_some_and(|judged| (*created, at) > *judged);
+        }
+        self.assemble(ending.exits.iter().chain(&ending.superseded))
+    }
+
     /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
-    pub(crate) fn assemble(mut self, exits: &[SectionExit]) -> io::Result<Stdout> {
+    pub(crate) fn assemble<'a>(mut self, exits: impl IntoIterator<Item = &'a SectionExit>) -> io::Result<Stdout> {
         self.open = None;
         let path = self.stage.join(LOG_FILE);
         let (text, mut sections) = match self.in_place(&path) {
             Some(only) => Self::adopt(&path, &self.framing(&only.origin), only)?,
             None => self.copy(&path)?,
         };
-        let exits: BTreeMap<&str, &SectionExit> = exits.iter().map(|exit| (exit.section.as_str(), exit)).collect();
+        let exits: BTreeMap<&str, &SectionExit> = exits.into_iter().map(|exit| (exit.section.as_str(), exit)).collect();
         for section in &mut sections {
             if let Some(exit) = exits.get(section.origin.title().as_str()) {
                 section.exit = Some(exit.exit);
@@ -308,6 +338,12 @@ impl Spool {
         let mut sources = BTreeMap::new();
         let mut sections = Vec::with_capacity(self.sections.len());
         for (index, mut spooled) in std::mem::take(&mut self.sections).into_iter().enumerate() {
+            if spooled.left_out {
+                if matches!(spooled.source, Source::Spool(len) if len > 0) {
+                    fs::remove_file(self.path(index))?;
+                }
+                continue;
+            }
             let (bytes, lines) = match &spooled.source {
                 Source::Spool(len) => (*len, Some(count_lines(spooled.newlines, *len == 0 || spooled.ends_with_newline))),
                 Source::Part { path, start, .. } => {
@@ -317,11 +353,12 @@ impl Spool {
                     (bytes, None)
                 }
             };
-            sources.insert(spooled.title.clone(), (index, spooled.source.clone(), spooled.ends_with_newline));
+            sources.insert(spooled.id.clone(), (index, spooled.source.clone(), spooled.ends_with_newline));
             sections.push(spooled.into_section(0, bytes, lines));
         }
+        number_lives(&mut sections);
         order(&mut sections);
-        let source_of = |section: &Section| sources.get(&section.origin.title());
+        let source_of = |section: &Section| sources.get(&section.origin.id());
         let pieces = framing(&self.identifier, &mut sections, |section| source_of(section).is_none_or(|(_, _, ends)| *ends));
         let unfinished = self.stage.join(UNFINISHED);
         let mut whole = files::create(&unfinished)?;
@@ -380,8 +417,8 @@ impl Spooled {
     }
 
     fn into_section(self, offset: u64, bytes: u64, lines: Option<u64>) -> Section {
-        let Self { origin, first, last, gaps, .. } = self;
-        Section { lines, first, last, gaps, ..Section::new(origin, offset, bytes) }
+        let Self { origin, first, last, gaps, warnings, .. } = self;
+        Section { lines, first, last, gaps, warnings, ..Section::new(origin, offset, bytes) }
     }
 }
 

@@ -47,7 +47,8 @@ spec:
 ";
 
 /// A small operator: for every IPUJob of one namespace it makes `jobInstances` pods of its template, owned by it, and says
-/// in `status` how far they are. A shell loop around kubectl, as simple as one can be.
+/// in `status` how far they are. A shell loop around kubectl, as simple as one can be. With `REPLACES` it makes what is deleted again, as
+/// a StatefulSet does.
 const OPERATOR: &str = r#"
 cd "$1"
 while sleep 0.3; do
@@ -65,7 +66,7 @@ for i in range(job["spec"]["jobInstances"]):
     items.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
 print(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 END
-    [ -e "made-$name" ] || { kubectl create -f pods.json >/dev/null 2>&1 && touch "made-$name"; }
+    [ -e "made-$name" ] || { kubectl create -f pods.json >/dev/null 2>&1 && [ -z "$REPLACES" ] && touch "made-$name"; }
   done
 done
 "#;
@@ -75,6 +76,11 @@ pub(crate) struct Operator(Child);
 
 impl Operator {
     pub(crate) fn start(place: &Place, custom: &Custom) -> Self {
+        Self::that_replaces(place, custom, "")
+    }
+
+    /// `replaces`: not empty if it makes again what is deleted.
+    fn that_replaces(place: &Place, custom: &Custom, replaces: &str) -> Self {
         static DEFINED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
         let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
         if defined.insert(custom.name) {
@@ -83,7 +89,12 @@ impl Operator {
         }
         kubectl(&["wait", "--for=condition=established", "--timeout=30s", &format!("crd/{}", custom.name)]);
         let mut shell = Command::new("sh");
-        shell.process_group(0).args(["-c", custom.operator, "operator"]).arg(place.path(".")).env("NS", &place.namespace);
+        shell
+            .process_group(0)
+            .args(["-c", custom.operator, "operator"])
+            .arg(place.path("."))
+            .env("NS", &place.namespace)
+            .env("REPLACES", replaces);
         Self(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell"))
     }
 }
@@ -108,6 +119,44 @@ pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
     let ended = place.check(&check(&manifest, more)).expect(0);
     assert_eq!(place.stdout(&ended).matches("-------rfm-mnist-training-").count(), 3);
     assert_eq!(place.kubectl(&["get", "ipujobs,pods", "-o", "name"]), "");
+}
+
+/// Each start of the pod prints another figure; the first two are deleted and made again under their name.
+pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
+    let place = Place::new();
+    let _operator = Operator::that_replaces(&place, &IPUJOB, "yes");
+    let shared = place.path("shared");
+    std::fs::create_dir(&shared).expect("a folder");
+    let line = "n=$(($(cat /shared/n || echo 0) + 1)); echo $n > /shared/n; echo \"figure: $((25 * n + 25))\"; \
+                [ $n -eq 3 ] || sleep 60; echo hello";
+    let volume = format!("volumes: [{{ name: shared, hostPath: {{ path: {} }} }}]", shared.display());
+    let manifest = format!(
+        "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ name: again }}\nspec:\n  jobInstances: 1\n  workers:\n    \
+         template:\n      spec:\n        restartPolicy: Never\n        terminationGracePeriodSeconds: 1\n        nodeName: n1\n        \
+         {volume}\n        containers: [{}]\n",
+        container(line).replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
+    );
+    let more = "sanity: [{ found: hello }, { found: 'figure: \\d+', count: 1 }]\nperf_variables: { figure: { pattern: 'figure: (?<value>\\d+)', unit: x } }";
+    place.write("check.yaml", &check(&manifest, more));
+    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    for start in 1..=2 {
+        eventually("the start of a pod", Duration::from_secs(40), || {
+            std::fs::read_to_string(shared.join("n")).is_ok_and(|text| text.trim() == start.to_string())
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        place.kubectl(&["delete", "pods", "-l", "rfm", "--wait"]);
+    }
+    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(0);
+    let figures: Vec<f64> =
+        ended.case()["measurements"].as_array().into_iter().flatten().filter_map(|one| one["value"].as_f64()).collect();
+    assert_eq!(figures, [100.0], "{}", ended.case());
+    let stdout = place.stdout(&ended);
+    let titles: Vec<_> = stdout.lines().filter_map(|line| line.strip_prefix("-------")?.strip_suffix("-------")).collect();
+    let said: Vec<_> = stdout.lines().filter(|line| line.starts_with("figure")).collect();
+    assert_eq!(said, ["figure: 100", "figure: 75", "figure: 50"], "{stdout}");
+    assert!(titles[1] == format!("{}#2", titles[0]) && titles[2] == format!("{}#3", titles[0]), "{titles:?}");
+    let warnings = ended.case()["warnings"].to_string();
+    assert!(warnings.contains("2 pods were replaced under the same name, and only the last is judged"), "{warnings}");
 }
 
 pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {

@@ -51,3 +51,25 @@ pub(crate) fn a_log_that_was_rotated_is_whole_or_says_that_it_is_not() {
         other => panic!("{other}: {}", ended.cause()),
     }
 }
+
+/// Three files of the node, each followed to its end.
+pub(crate) fn a_long_log_that_is_printed_slowly_passes_whole() {
+    let place = Place::new();
+    let words = "of a log that is printed slowly and that is longer than any file of the node may ever be ".repeat(2);
+    let line = format!(
+        "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo \"line $i {words}\"; [ $((i % 300)) -ne 0 ] || sleep 0.08; done; echo hello"
+    );
+    let more = "time_limit: 4m\nsanity: [{ found: hello }, { found: '^line \\d+ of', count: 30000 }]";
+    let ended = place.check(&check(&pod(&line), more));
+    let lines = place.stdout(&ended).lines().filter(|line| line.starts_with("line ")).count();
+    assert_eq!((ended.outcome().as_str(), lines), ("pass", 30_000), "{}", ended.cause());
+}
+
+/// Faster than they can be read, so that most of them is read when the pods have ended.
+pub(crate) fn four_long_logs_that_end_together_are_read_to_their_ends() {
+    let place = Place::new();
+    let line = "head -c 8000000 /dev/zero | tr '\\000' x | fold -w 99; echo hello";
+    let more = "time_limit: 4m\nparameters: { n: [1, 2, 3, 4] }\nsched_options: { log_rotation: warn }";
+    let ended = place.check(&check(&pod(line), more)).expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 4, "{}", ended.report["totals"]);
+}

@@ -84,6 +84,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No customs::a_jobset_ends_by_its_own_conditions,
     No customs::an_ipujob_of_three_instances_ends_when_its_pods_have,
     No customs::a_failed_instance_of_a_custom_resource_fails_the_case,
+    No customs::of_pods_that_had_one_name_only_the_last_is_judged,
     No customs::a_queued_pod_and_a_queued_job_wait_for_quota_and_run,
     No customs::a_queue_that_is_not_there_is_named,
     No endings::an_interrupt_deletes_what_runs_and_reports_it,
@@ -107,4 +108,6 @@ pub(crate) const TESTS: &[Test] = tests![
     Yes faults::a_session_outlives_a_restart_of_the_api_server,
     Yes faults::a_lost_node_disrupts_its_cases_and_is_named,
     No faults::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
+    No faults::a_long_log_that_is_printed_slowly_passes_whole,
+    No faults::four_long_logs_that_end_together_are_read_to_their_ends,
 ];

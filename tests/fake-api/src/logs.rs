@@ -26,8 +26,8 @@ pub(crate) struct Log {
 #[derive(Debug, Default)]
 struct Text {
     lines: Vec<(Timestamp, Vec<u8>)>,
-    /// Those before this one are in a file that is not served.
-    rotated: usize,
+    /// The first line of each file but the first. Only the newest is served to who asks.
+    files: Vec<usize>,
     /// The container has ended: nothing more comes.
     ended: bool,
 }
@@ -71,7 +71,13 @@ impl Log {
 
     /// All lines so far are in a file that is not served.
     pub(crate) fn rotate(&self) {
-        self.change(|text| text.rotated = text.lines.len());
+        self.change(|text| text.files.push(text.lines.len()));
+    }
+
+    /// Where the newest file begins.
+    fn newest(&self) -> Place {
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        Place { file: text.files.len(), line: text.files.last().copied().unwrap_or(0) }
     }
 
     fn change(&self, change: impl FnOnce(&mut Text)) {
@@ -79,12 +85,19 @@ impl Log {
         self.changed.send_modify(|version| *version += 1);
     }
 
-    /// From a line on: bytes, the next line, whether that was the end.
-    fn read(&self, from: usize, ask: &Ask) -> (Vec<u8>, usize, bool) {
+    /// From a place on: bytes, the next place, whether that was the end. As a kubelet does, a reader reads its file to the end, whether
+    /// or not there is a newer one, and goes on with the newest then.
+    fn read(&self, from: Place, ask: &Ask) -> (Vec<u8>, Place, bool) {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut bytes, mut at) = (Vec::new(), from.max(text.rotated));
-        while let Some((time, line)) = text.lines.get(at).filter(|_| bytes.len() < PIECE) {
-            at += 1;
+        let (mut bytes, mut at) = (Vec::new(), from);
+        while bytes.len() < PIECE {
+            let end = text.files.get(at.file).copied().unwrap_or(text.lines.len());
+            if at.line >= end && at.file < text.files.len() && ask.follow {
+                at = Place { file: text.files.len(), line: text.files[text.files.len() - 1] };
+                continue;
+            }
+            let Some((time, line)) = text.lines.get(at.line).filter(|_| at.line < end) else { break };
+            at.line += 1;
             if ask.since.is_some_and(|since| *time < since) {
                 continue;
             }
@@ -93,9 +106,16 @@ impl Log {
             }
             bytes.extend_from_slice(line);
         }
-        let all = at >= text.lines.len();
+        let all = at.line >= text.lines.len() || !ask.follow && text.files.get(at.file).is_some_and(|end| at.line >= *end);
         (bytes, at, all && (text.ended || !ask.follow))
     }
+}
+
+/// The next line, and in which file it is looked for.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    file: usize,
+    line: usize,
 }
 
 /// How a log is asked for.
@@ -109,8 +129,8 @@ pub(crate) struct Ask {
 
 /// The reply.
 pub(crate) fn stream(log: Arc<Log>, ask: Ask) -> impl Stream<Item = Bytes> + Send {
-    let changed = log.changed.subscribe();
-    stream::unfold(Some((log, changed, 0)), move |state| async move {
+    let (changed, begin) = (log.changed.subscribe(), log.newest());
+    stream::unfold(Some((log, changed, begin)), move |state| async move {
         let (log, mut changed, mut at) = state?;
         loop {
             changed.borrow_and_update();

@@ -47,15 +47,7 @@ fuzz_target!(|run: Run<'_>| {
         }],
         ..Rules::default()
     };
-    let ending = Ending {
-        started: Timestamp(0),
-        ended: Timestamp(1),
-        exits: Vec::new(),
-        disruption: None,
-        limit: None,
-        cause: None,
-        notes: Vec::new(),
-    };
+    let ending = Ending { ended: Timestamp(1), ..Ending::default() };
     let whole = judge::judge(&rules, &stdout, &ending, &|| false);
     let in_blocks = judge::judge_in_small_blocks(&rules, &stdout, &ending, usize::from(run.block).max(1));
     assert_eq!(format!("{whole:?}"), format!("{in_blocks:?}"));
@@ -64,12 +56,5 @@ fuzz_target!(|run: Run<'_>| {
 });
 
 fn origin(index: usize) -> SectionOrigin {
-    SectionOrigin {
-        name: format!("pod-{index}"),
-        container: None,
-        role: 0,
-        index: u32::try_from(index).unwrap_or(u32::MAX),
-        created: Timestamp(0),
-        node: None,
-    }
+    SectionOrigin { index: u32::try_from(index).unwrap_or(u32::MAX), ..SectionOrigin::new(format!("pod-{index}")) }
 }

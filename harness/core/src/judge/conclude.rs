@@ -40,6 +40,7 @@ pub(super) fn conclude(
     let (outcome, cause, tolerated) = performance.outcome(rules.strict);
     find(outcome, Phase::Performance, "", cause);
     performance.warnings.extend(tolerated.map(|misses| format!("{misses} (not strict)")));
+    performance.warnings.extend(stdout.warnings().map(|(title, why)| format!("the log of {title}: {why}")));
 
     // A missing fact is no mistake beside one, and without one the check says nothing about this partition.
     if let Some((phase, fact)) = missing.filter(|_| findings.is_empty()) {

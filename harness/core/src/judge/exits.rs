@@ -88,15 +88,7 @@ mod tests {
     }
 
     fn ending(exits: &[SectionExit], cause: Option<&str>) -> Ending {
-        Ending {
-            started: Timestamp(0),
-            ended: Timestamp(1),
-            exits: exits.to_vec(),
-            disruption: None,
-            limit: None,
-            cause: cause.map(str::to_owned),
-            notes: Vec::new(),
-        }
+        Ending { ended: Timestamp(1), exits: exits.to_vec(), cause: cause.map(str::to_owned), ..Ending::default() }
     }
 
     fn one_of(statuses: &[i32]) -> Assertion {

@@ -8,6 +8,7 @@
 //! ```
 //! Not done here: deciding. What a refusal means for a case is `launch`'s and `end`'s business, what objects mean is `status`'.
 
+pub mod budget;
 mod classify;
 mod connect;
 pub mod count;
@@ -31,6 +32,7 @@ use crate::{
     clock,
     handle::{ClusterPlace, Resource},
 };
+use budget::Budget;
 use count::{Counters, RequestKind};
 use discovery::Served;
 use error::{ApiError, Asked};
@@ -60,6 +62,7 @@ pub struct Cluster {
     login: Arc<Login>,
     rights: Mutex<Rights>,
     counters: Counters,
+    budget: Arc<Budget>,
     creates: Semaphore,
     served: Mutex<BTreeMap<String, Served>>,
     warned: Mutex<BTreeSet<String>>,
@@ -156,22 +159,31 @@ impl Cluster {
     /// # Errors
     /// The kubeconfig, or the pod that Muster runs in, does not say how.
     pub async fn connect(place: &ClusterPlace) -> Result<Arc<Self>, error::ConnectError> {
+        Self::connect_within(place, Arc::default()).await
+    }
+
+    /// The same, sharing what may be open at once with others.
+    ///
+    /// # Errors
+    /// As `connect`.
+    pub async fn connect_within(place: &ClusterPlace, budget: Arc<Budget>) -> Result<Arc<Self>, error::ConnectError> {
         connect::config(place).await?;
-        Ok(Self::by(Login::new(place.clone()), place.clone()))
+        Ok(Self::by(Login::new(place.clone()), place.clone(), budget))
     }
 
     /// On top of a connection that is there already.
-    pub fn over(place: ClusterPlace, client: kube::Client) -> Arc<Self> {
-        Self::by(Login::with(place.clone(), client), place)
+    pub fn over(place: ClusterPlace, client: kube::Client, budget: Arc<Budget>) -> Arc<Self> {
+        Self::by(Login::with(place.clone(), client), place, budget)
     }
 
-    fn by(login: Arc<Login>, place: ClusterPlace) -> Arc<Self> {
+    fn by(login: Arc<Login>, place: ClusterPlace, budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             place,
             login,
             rights: Mutex::default(),
             counters: Counters::default(),
-            creates: Semaphore::new(CREATES_AT_ONCE),
+            creates: Semaphore::new(budget.creates(CREATES_AT_ONCE)),
+            budget,
             served: Mutex::default(),
             warned: Mutex::default(),
         })
@@ -180,6 +192,11 @@ impl Cluster {
     /// Where it leads.
     pub fn place(&self) -> &ClusterPlace {
         &self.place
+    }
+
+    /// What may be open at once.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// What was sent so far.

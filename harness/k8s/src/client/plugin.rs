@@ -10,6 +10,7 @@ use muster_core::{
     Value,
     time::{Timestamp, format_duration},
 };
+use muster_host::file_limit;
 use serde::Deserialize;
 use serde_json::json;
 use std::{
@@ -92,7 +93,9 @@ fn run(exec: &ExecConfig) -> std::io::Result<impl Future<Output = std::io::Resul
     let (input, errors) =
         if is_interactive(exec) { (Stdio::inherit(), Stdio::inherit()) } else { (Stdio::null(), Stdio::null()) };
     command.stdin(input).stderr(errors).stdout(Stdio::piped()).kill_on_drop(true);
-    Ok(command.spawn()?.wait_with_output())
+    let child = command.spawn()?;
+    file_limit::give_back(child.id());
+    Ok(child.wait_with_output())
 }
 
 fn info(exec: &ExecConfig) -> Value {

@@ -143,6 +143,7 @@ impl Cluster {
             let body = body.collect().await.map_err(|error| call.no_answer(root_cause(&*error)))?;
             Ok(Answer { body: body.to_bytes().to_vec(), warnings, date })
         };
+        let _turn = self.budget.request().await;
         in_time(call, answered).await
     }
 

@@ -117,5 +117,5 @@ pub(crate) fn cluster(answer: impl FnMut(&str, &Value) -> Reply + Send + 'static
             Ok::<_, Infallible>(reply.response())
         }
     });
-    (Cluster::over(place(), kube::Client::new(service, "n")), requests)
+    (Cluster::over(place(), kube::Client::new(service, "n"), Arc::default()), requests)
 }

@@ -29,6 +29,8 @@ pub struct WorkloadRules {
     pub roles: Vec<Role>,
     /// Containers that decide how a pod ended; empty: the default container, else all.
     pub primary_containers: Vec<String>,
+    /// Which of the pods that have one name after the other are judged.
+    pub lives: Lives,
     /// How its compute is ended while the object stays.
     pub stop: Stop,
     /// The longest name it may have; `None`: 63.
@@ -46,6 +48,17 @@ pub struct PodRules {
     pub selector: Option<String>,
     /// CEL over `self`: how many there will be.
     pub expect: Option<String>,
+}
+
+/// Which of the pods that have one name after the other are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lives {
+    /// The last that has started a container: what was before it is repeated by it.
+    #[default]
+    Last,
+    /// All: each does another part of the work.
+    All,
 }
 
 /// A role of pods within a workload.

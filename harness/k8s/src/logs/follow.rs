@@ -16,6 +16,7 @@ use crate::{
     client::Cluster,
     clock,
     handle::Handle,
+    lives,
     observed::{Assessment, Observed, SeenPod, Verdict},
     sections::{ContainerLog, containers, origin},
     status::{Patience, assess},
@@ -24,14 +25,10 @@ use futures_util::{StreamExt, stream, stream::FuturesUnordered};
 use muster_core::scheduler::{Chunks, JobStatus, LogMarks};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{
-    sync::{Mutex, Semaphore, mpsc, watch},
+    sync::{mpsc, watch},
     time::{Instant as Clock, sleep_until},
 };
 
-/// Streams of one job that are open at once. More containers are read in turns.
-const FOLLOWS: usize = 200;
-/// Logs of one job that are read to their end at once.
-const READS: usize = 32;
 /// Chunks that wait to be taken, before no more is read.
 const WAITING: usize = 16;
 
@@ -42,12 +39,11 @@ pub fn collect(
     observed: watch::Receiver<Arc<Observed>>,
     from: LogMarks,
 ) -> Chunks<'static> {
-    collect_at(Pace::default(), FOLLOWS, cluster, handle, observed, from)
+    collect_at(Pace::default(), cluster, handle, observed, from)
 }
 
 pub(super) fn collect_at(
     pace: Pace,
-    follows: usize,
     cluster: Arc<Cluster>,
     handle: Arc<Handle>,
     observed: watch::Receiver<Arc<Observed>>,
@@ -55,8 +51,7 @@ pub(super) fn collect_at(
 ) -> Chunks<'static> {
     let (out, chunks) = mpsc::channel(WAITING);
     let (is_over, over) = watch::channel(false);
-    let (follows, turn, reads) = (Semaphore::new(follows), Mutex::new(()), Semaphore::new(READS));
-    let shared = Shared { cluster, observed: observed.clone(), over, out, follows, turn, reads, pace };
+    let shared = Shared { cluster, observed: observed.clone(), over, out, pace };
     let drive = Drive {
         shared: Arc::new(shared),
         handle,
@@ -66,6 +61,7 @@ pub(super) fn collect_at(
         begun: BTreeSet::new(),
         all_begun: BTreeSet::new(),
         over_since: None,
+        has_ended: false,
     };
     let driver = Some(Box::pin(drive.run()));
     Box::pin(stream::unfold((driver, chunks), |(mut driver, mut chunks)| async move {
@@ -94,6 +90,8 @@ struct Drive {
     /// Pods of which every container has.
     all_begun: BTreeSet<String>,
     over_since: Option<Clock>,
+    /// The job has ended: what an operator puts in the place of its pods from now on does not bring it back.
+    has_ended: bool,
 }
 
 impl Drive {
@@ -107,7 +105,7 @@ impl Drive {
             }
             let (over, recheck_in) = self.is_over(&seen, told);
             // A watch that has just begun shows the owner before its pods.
-            let complete = seen.pods.len() >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
+            let complete = lives::names(&seen.pods) >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
             if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(life::over)) {
                 return;
             }
@@ -158,31 +156,38 @@ impl Drive {
 
     fn section(&self, pod: &SeenPod, place: usize, identity: Identity, primary: bool) -> Section {
         let origin = origin(&pod.pod, &identity.container, &self.handle);
-        let title = origin.title();
+        let (id, title) = (origin.id(), origin.title());
         Section {
             shared: Arc::clone(&self.shared),
-            mark: self.from.iter().find(|mark| mark.section == title).cloned(),
+            mark: self.from.iter().find(|mark| mark.section == id).cloned(),
             first: primary,
             pod: origin.name.clone(),
             origin,
+            id,
             title,
             identity,
             place,
             reader: Reader::default(),
             base: 0,
             warned: false,
+            log_rotation: self.handle.log_rotation,
         }
     }
 
     /// Is the job over, and if not, when to look again.
-    fn is_over(&self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
+    fn is_over(&mut self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
+        if self.has_ended {
+            return (true, None);
+        }
         let now = clock::now();
         let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
-        let runs = |seen: &SeenPod| !life::over(seen) && self.runs(seen);
         let over = match verdict {
-            Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => true,
+            Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => {
+                self.has_ended = true;
+                true
+            }
             // Somebody is about to end it; what runs still has something to say.
-            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(runs),
+            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(|seen| !life::over(seen) && self.runs(seen)),
             Verdict::Status(_) => false,
         };
         (over || seen.unreachable || !told, recheck_in)

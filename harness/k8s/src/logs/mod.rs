@@ -19,6 +19,7 @@ pub mod reader;
 mod section;
 
 pub use follow::collect;
+pub(crate) use life::has_started;
 
 #[cfg(test)]
 mod tests;

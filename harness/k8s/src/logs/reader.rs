@@ -15,10 +15,14 @@ use super::{
     line::{Hash, Seen, may_begin, micros, split},
 };
 use muster_core::time::Timestamp;
+use std::time::Duration;
 
 /// A line longer than this is passed on before it has ended.
 const LONG: usize = 1 << 20;
 const KEPT: usize = 64 << 10;
+/// A file of the node is the newest for longer than this, in nanoseconds: kubelets look after their files every 3 s at most (10 s unless
+/// set otherwise).
+const FILE_LIVES: i64 = 2_000_000_000;
 /// So many texts of the node are kept, and so much of each.
 const NOTES: usize = 4;
 const NOTE: usize = 300;
@@ -33,6 +37,11 @@ pub struct Reader {
     received: u64,
     /// When the first line that ever came was written, in nanoseconds since the epoch.
     first: Option<i64>,
+    /// The latest time of a line that was new.
+    newest: Option<i64>,
+    /// For how long nothing came before what is read now, in nanoseconds; `None`: it is one file of the node.
+    waited: Option<i64>,
+    may_have_skipped: bool,
 }
 
 /// What is new.
@@ -87,7 +96,30 @@ impl Reader {
     }
 
     fn with(known: Known) -> Self {
-        Self { known, line: Line::Held(Vec::new()), fed: Fed::default(), notes: Vec::new(), received: 0, first: None }
+        Self {
+            known,
+            line: Line::Held(Vec::new()),
+            fed: Fed::default(),
+            notes: Vec::new(),
+            received: 0,
+            first: None,
+            newest: None,
+            waited: None,
+            may_have_skipped: false,
+        }
+    }
+
+    /// How the next piece comes: in a stream that goes on from one file of the node to the next, after nothing came for so long; or
+    /// (`None`) in a reply that is one file.
+    pub fn arrives(&mut self, after: Option<Duration>) {
+        self.waited = after.map(|waited| i64::try_from(waited.as_nanos()).unwrap_or(i64::MAX));
+    }
+
+    /// Can the node have rotated a whole file away that a stream went past? A stream reads each file to its end before it goes on with
+    /// the newest, and a node looks after its files every few seconds: where lines follow one another faster than that, or where nothing
+    /// came because nothing was written, there was no file in between.
+    pub fn may_have_skipped(&self) -> bool {
+        self.may_have_skipped
     }
 
     /// Takes a piece of a reply, cut anywhere.
@@ -251,12 +283,24 @@ impl Reader {
     }
 
     fn pass(&mut self, at: i64, bytes: &[u8], received: usize) {
+        self.follows(at);
         let time = Timestamp(micros(at));
         self.fed.first.get_or_insert(time);
         self.fed.last = Some(time);
         self.fed.bytes.extend_from_slice(bytes);
         self.known.bytes += bytes.len() as u64;
         self.received += received as u64;
+    }
+
+    /// A new line is this much younger than the one before it.
+    fn follows(&mut self, at: i64) {
+        let hole = self.newest.map_or(0, |newest| at.saturating_sub(newest));
+        if let Some(waited) = &mut self.waited {
+            self.may_have_skipped |= hole.saturating_sub(*waited) >= FILE_LIVES;
+            // Only the first line of a piece was waited for.
+            *waited = 0;
+        }
+        self.newest = self.newest.max(Some(at));
     }
 
     fn gap(&mut self) {

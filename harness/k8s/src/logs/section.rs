@@ -23,6 +23,7 @@ use crate::{
         error::{ApiError, Why},
         jittered,
     },
+    handle::LogRotation,
     observed::Observed,
 };
 use futures_util::StreamExt;
@@ -34,8 +35,8 @@ use muster_core::{
 };
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 use tokio::{
-    sync::{Mutex, Semaphore, mpsc, watch},
-    time::timeout,
+    sync::{mpsc, watch},
+    time::{Instant as Clock, timeout},
 };
 
 /// The node may have rotated the log: it does so at 10 MiB unless told otherwise.
@@ -51,12 +52,6 @@ pub(super) struct Shared {
     /// The job is over: whoever still runs will not be waited for.
     pub over: watch::Receiver<bool>,
     pub out: mpsc::Sender<Result<Chunk, SchedulerError>>,
-    /// Streams that may be open at once.
-    pub follows: Semaphore,
-    /// Those without a stream read one after the other.
-    pub turn: Mutex<()>,
-    /// Last reads at once: pods that began together end together.
-    pub reads: Semaphore,
     pub pace: Pace,
 }
 
@@ -64,18 +59,21 @@ pub(super) struct Shared {
 pub(super) struct Section {
     pub shared: Arc<Shared>,
     pub origin: SectionOrigin,
+    /// What chunks call it.
+    pub id: String,
     pub title: String,
     pub pod: String,
     pub identity: Identity,
     /// Where its pod stands in the observation.
     pub place: usize,
-    /// It is followed however many others there are.
+    /// It is the first of its job, which is shown while it runs.
     pub first: bool,
     pub mark: Option<LogMark>,
     pub reader: Reader,
     /// Bytes of earlier lives.
     pub base: u64,
     pub warned: bool,
+    pub log_rotation: LogRotation,
 }
 
 /// Nobody listens any more, or has been told an error.
@@ -125,7 +123,7 @@ impl Section {
             }
             life = next;
         }
-        self.say(Chunk::End { section: self.title.clone() }).await
+        self.say(Chunk::End { section: self.id.clone() }).await
     }
 
     /// Which life is to be read, after what is left of the one before it.
@@ -187,10 +185,9 @@ impl Section {
             at_eof = None;
             let before = self.reader.bytes();
             let shared = Arc::clone(&self.shared);
-            let how = match shared.follows.try_acquire() {
-                Ok(_stream) => self.follow(life, silence).await?,
-                Err(_) if self.first => self.follow(life, silence).await?,
-                Err(_) => self.poll(life).await?,
+            let how = match shared.cluster.budget().follow(self.first) {
+                Some(_stream) => self.follow(life, silence).await?,
+                None => self.poll(life).await?,
             };
             if self.reader.bytes() > before {
                 (pause, silence) = (pace.pause, pace.silence);
@@ -220,7 +217,9 @@ impl Section {
         let lag = self.shared.pace.lag;
         let mut ended = pin!(self.ended(life));
         let mut is_over = false;
-        loop {
+        let mut leave_at = None;
+        let mut since = Clock::now();
+        while leave_at.is_none_or(|at| Clock::now() < at) {
             let quiet = match is_over {
                 true => lag,
                 false if self.reader.received() < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
@@ -231,11 +230,16 @@ impl Section {
                 piece = timeout(quiet, stream.next()) => piece,
                 () = &mut ended, if !is_over => {
                     is_over = true;
+                    // What still runs is not waited for, however much it goes on to say.
+                    leave_at = matches!(self.look().life, Life::Running(_)).then(|| Clock::now() + lag);
                     continue;
                 }
             };
             match piece {
-                Ok(Some(Ok(bytes))) => self.feed(&bytes).await?,
+                Ok(Some(Ok(bytes))) => {
+                    self.feed(&bytes, Some(since.elapsed())).await?;
+                    since = Clock::now();
+                }
                 Ok(Some(Err(error))) => {
                     tracing::debug!(section = self.title, %error, "the log broke off");
                     return Ok(How::Broke(None));
@@ -244,25 +248,25 @@ impl Section {
                 Err(_) => return Ok(How::Silent),
             }
         }
+        Ok(How::Silent)
     }
 
     /// What is there now, when it is our turn; the end does not wait for its turn.
     async fn poll(&mut self, life: i32) -> Result<How, Closed> {
         let shared = Arc::clone(&self.shared);
+        let polled = shared.cluster.budget().polled();
         let turn = tokio::select! {
             biased;
-            () = self.ended(life) => None,
-            turn = shared.turn.lock() => Some(turn),
+            () = self.ended(life) => return Ok(How::Polled),
+            turn = shared.cluster.budget().read() => turn,
         };
-        if turn.is_none() {
-            return Ok(How::Polled);
-        }
         let query = self.query(false, false);
         let whole = match self.shared.cluster.log(&self.pod, &query).await {
             Ok(stream) => self.read_to_the_end(stream).await?,
             Err(error) => return self.refused(error).await,
         };
-        self.not_running(life, shared.pace.poll).await;
+        drop(turn);
+        self.not_running(life, polled.pause(shared.pace.poll)).await;
         Ok(if whole { How::Polled } else { How::Broke(None) })
     }
 
@@ -273,7 +277,7 @@ impl Section {
     {
         loop {
             match timeout(self.shared.pace.silence, stream.next()).await {
-                Ok(Some(Ok(bytes))) => self.feed(&bytes).await?,
+                Ok(Some(Ok(bytes))) => self.feed(&bytes, None).await?,
                 Ok(None) => return Ok(true),
                 Ok(Some(Err(_))) | Err(_) => return Ok(false),
             }
@@ -302,7 +306,9 @@ impl Section {
         Err(Closed)
     }
 
-    async fn feed(&mut self, bytes: &[u8]) -> Result<(), Closed> {
+    /// `waited`: for how long nothing came before this, in a stream.
+    async fn feed(&mut self, bytes: &[u8], waited: Option<Duration>) -> Result<(), Closed> {
+        self.reader.arrives(waited);
         let fed = self.reader.feed(bytes);
         if !self.warned && self.reader.received() > ROTATION_IS_NEAR {
             self.warned = true;
@@ -314,7 +320,7 @@ impl Section {
     async fn pass(&mut self, fed: Fed) -> Result<(), Closed> {
         let Fed { mut bytes, first, last, gaps } = fed;
         for why in gaps {
-            self.gap(why).await?;
+            self.rotated(why).await?;
         }
         if bytes.is_empty() {
             return Ok(());
@@ -326,15 +332,23 @@ impl Section {
             && let Some(end) = end.filter(|end| *end < bytes.len())
         {
             let rest = bytes.split_off(end);
-            self.say(Chunk::Bytes { section: self.title.clone(), at, data: bytes, time: first }).await?;
+            self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: first }).await?;
             at = end as u64;
             bytes = rest;
         }
-        self.say(Chunk::Bytes { section: self.title.clone(), at, data: bytes, time: last }).await
+        self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: last }).await
     }
 
     async fn gap(&mut self, why: String) -> Result<(), Closed> {
-        self.say(Chunk::Gap { section: self.title.clone(), why }).await
+        self.say(Chunk::Gap { section: self.id.clone(), why }).await
+    }
+
+    /// Lines may be missing because the node rotated the log: the partition or the check says what that means.
+    async fn rotated(&mut self, why: String) -> Result<(), Closed> {
+        match self.log_rotation {
+            LogRotation::Invalid => self.gap(why).await,
+            LogRotation::Warn => self.say(Chunk::Warning { section: self.id.clone(), why }).await,
+        }
     }
 
     async fn say(&self, chunk: Chunk) -> Result<(), Closed> {

@@ -5,7 +5,10 @@ mod rotation;
 
 use super::{follow::collect_at, pace::Pace};
 use crate::{
-    client::Cluster,
+    client::{
+        Cluster,
+        budget::{Budget, Shares},
+    },
     handle::{ClusterPlace, Handle},
     observed::{Observed, Seen, SeenPod},
     status::testing::handle,
@@ -19,7 +22,14 @@ use muster_core::{
 };
 use muster_fake_api::{FakeApi, Fault};
 use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -43,15 +53,19 @@ struct Scene {
     marks: LogMarks,
     /// Somebody has tried to stop it.
     unreachable: bool,
+    /// Bytes that were collected.
+    taken: AtomicUsize,
 }
 
 /// What was collected.
 #[derive(Debug, Default)]
 struct Collected {
     opened: Vec<String>,
+    titles: BTreeMap<String, String>,
     texts: BTreeMap<String, Vec<u8>>,
     times: BTreeMap<String, Timestamp>,
     gaps: Vec<String>,
+    warnings: Vec<String>,
     ended: Vec<String>,
     error: Option<SchedulerError>,
 }
@@ -64,33 +78,52 @@ impl Collected {
     /// As the spool of the runner takes it: what is known already is not taken again.
     fn take(&mut self, chunk: Chunk) {
         match chunk {
-            Chunk::Open(origin) => self.opened.push(origin.title()),
+            Chunk::Open(origin) => {
+                let title = origin.title();
+                if self.titles.contains_key(&origin.id()) {
+                    return;
+                }
+                let same = self.titles.values().filter(|known| known.split(' ').next() == Some(&title)).count();
+                let unique = if same == 0 { title.clone() } else { format!("{title} {}", same + 1) };
+                self.titles.insert(origin.id(), unique);
+                self.opened.push(title);
+            }
             Chunk::Bytes { section, at, data, time } => {
+                let section = self.titles[&section].clone();
                 self.times.extend(time.map(|time| (section.clone(), time)));
                 let text = self.texts.entry(section).or_default();
                 let known = text.len() - usize::try_from(at).unwrap();
                 text.extend(data.into_iter().skip(known));
             }
-            Chunk::Gap { section, why } => self.gaps.push(format!("{section}: {why}")),
-            Chunk::End { section } => self.ended.push(section),
+            Chunk::Gap { section, why } => self.gaps.push(format!("{}: {why}", self.titles[&section])),
+            Chunk::Warning { section, why } => self.warnings.push(format!("{}: {why}", self.titles[&section])),
+            Chunk::End { section } => self.ended.push(self.titles[&section].clone()),
             Chunk::File { .. } => panic!("no pod writes files here"),
         }
     }
 
     fn marks(&self) -> LogMarks {
-        let mark = |(section, text): (&String, &Vec<u8>)| LogMark {
-            section: section.clone(),
-            offset: text.len() as u64,
-            time: self.times.get(section).copied(),
+        let mark = |(id, title): (&String, &String)| LogMark {
+            section: id.clone(),
+            offset: self.texts.get(title).map_or(0, Vec::len) as u64,
+            time: self.times.get(title).copied(),
         };
-        self.texts.iter().map(mark).collect()
+        self.titles.iter().map(mark).collect()
     }
 }
 
 impl Scene {
     async fn new() -> Self {
         let api = Arc::new(FakeApi::start().await.unwrap());
-        Self { api, handle: handle("Pod"), pace: QUICK, follows: 200, marks: Vec::new(), unreachable: false }
+        Self {
+            api,
+            handle: handle("Pod"),
+            pace: QUICK,
+            follows: 200,
+            marks: Vec::new(),
+            unreachable: false,
+            taken: AtomicUsize::new(0),
+        }
     }
 
     fn pod(&self, script: &str) {
@@ -113,7 +146,8 @@ impl Scene {
     async fn collect_into(&self, collected: &mut Collected, chunks: usize) {
         let place = ClusterPlace { context: Some("fake".into()), namespace: "default".into() };
         let client = kube::Client::try_from(kube::Config::new(self.api.url().parse().unwrap())).unwrap();
-        let cluster = Cluster::over(place, client);
+        let budget = Budget::new(Shares { follows: self.follows, ..Shares::of_open_files(1_024) });
+        let cluster = Cluster::over(place, client, Arc::new(budget));
         let mut observed = Observed { unreachable: self.unreachable, ..Observed::default() };
         see(&self.api, &mut observed);
         let (sender, receiver) = watch::channel(Arc::new(observed.clone()));
@@ -126,18 +160,28 @@ impl Scene {
             }
         });
         let handle = Arc::new(self.handle.clone());
-        let stream = collect_at(self.pace.clone(), self.follows, cluster, handle, receiver, self.marks.clone());
+        let stream = collect_at(self.pace.clone(), cluster, handle, receiver, self.marks.clone());
         let mut stream = stream.take(chunks);
         let read = async {
             while let Some(chunk) = stream.next().await {
                 match chunk {
-                    Ok(chunk) => collected.take(chunk),
+                    Ok(chunk) => {
+                        collected.take(chunk);
+                        self.taken.store(collected.texts.values().map(Vec::len).sum(), Ordering::Relaxed);
+                    }
                     Err(error) => collected.error = Some(error),
                 }
             }
         };
         timeout(Duration::from_secs(30), read).await.expect("the log ends");
         watching.abort();
+    }
+
+    /// Until so many bytes are.
+    async fn collected(&self, bytes: usize) {
+        while self.taken.load(Ordering::Relaxed) < bytes {
+            sleep(Duration::from_millis(5)).await;
+        }
     }
 
     fn log_requests(&self) -> usize {
@@ -269,6 +313,48 @@ async fn every_life_of_a_container_is_read_the_last_one_before_by_name() {
 }
 
 #[tokio::test]
+async fn each_pod_of_a_name_has_a_section_of_its_own() {
+    let scene = Scene { handle: handle("Job"), ..Scene::new().await };
+    scene.pod("run; log figure 50; hang");
+    let replace = async {
+        for script in ["run; log figure 75; hang", "run; log figure 100; exit 0"] {
+            sleep(Duration::from_millis(150)).await;
+            assert!(scene.api.delete("pods", "default", "x", true));
+            scene.pod(script);
+        }
+        sleep(Duration::from_millis(150)).await;
+        complete(&scene);
+    };
+    let (collected, ()) = tokio::join!(scene.collect(), replace);
+    assert_eq!(collected.opened, ["x", "x", "x"]);
+    let texts = ["x", "x 2", "x 3"].map(|section| collected.text(section));
+    assert_eq!(texts, ["figure 50\n", "figure 75\n", "figure 100\n"]);
+}
+
+#[tokio::test]
+async fn what_is_put_in_the_place_of_a_pod_after_the_end_is_not_waited_for() {
+    let scene = Scene { handle: handle("Job"), ..Scene::new().await };
+    scene.pod("run; log one; exit 0");
+    let replace = async {
+        sleep(Duration::from_millis(150)).await;
+        complete(&scene);
+        sleep(Duration::from_millis(50)).await;
+        assert!(scene.api.delete("pods", "default", "x", true));
+        scene.pod("run; log two; hang");
+    };
+    let (collected, ()) = tokio::join!(scene.collect(), replace);
+    assert_eq!((collected.text("x"), collected.ended.contains(&"x".to_owned())), ("one\n", true));
+}
+
+/// The Job `x` has ended.
+fn complete(scene: &Scene) {
+    let status = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+    let metadata = json!({"name": "x", "uid": "u"});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {}, "status": status});
+    scene.api.insert("default", job).unwrap();
+}
+
+#[tokio::test]
 async fn a_pod_that_vanishes_leaves_a_gap_unless_its_log_had_ended() {
     let scene = Scene::new().await;
     scene.pod("run; log one; hang");
@@ -358,9 +444,7 @@ async fn a_container_that_outlives_its_job_is_not_waited_for() {
     let scene = Scene::new().await;
     let scene = Scene { handle: handle("Job"), ..scene };
     scene.pod("run; log one; hang");
-    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "uid": "u"}, "spec": {},
-        "status": {"conditions": [{"type": "Complete", "status": "True"}]}});
-    scene.api.insert("default", job).unwrap();
+    complete(&scene);
     let collected = scene.collect().await;
     assert_eq!((collected.text("x"), collected.ended.len(), collected.gaps.len()), ("one\n", 1, 0));
 }

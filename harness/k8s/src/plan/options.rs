@@ -1,7 +1,7 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
 use super::lifetime::MAX_LIFETIME;
-use crate::policy::Policy;
+use crate::{handle::LogRotation, policy::Policy};
 use muster_core::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -26,6 +26,7 @@ pub(super) struct Options {
     pub(super) policy: Policy,
     /// What the site lays over every pod.
     pub(super) pod_patch: Option<Value>,
+    pub(super) log_rotation: LogRotation,
     /// Of the container that is made from `image`.
     pub(super) resources: Option<Value>,
     /// Containers that decide how a pod ended, where its kind's rule does not say.
@@ -50,6 +51,7 @@ impl Options {
             k8s_workloads: reader.read("k8s_workloads", "a list of rules, each with a `match`").unwrap_or_default(),
             policy: reader.read("policy", POLICY).unwrap_or_default(),
             pod_patch: reader.pod_patch(),
+            log_rotation: reader.read("log_rotation", "`invalid` or `warn`").unwrap_or_default(),
             resources: reader.read("resources", "a map"),
             primary_containers: reader.read("primary_containers", "a list of names").unwrap_or_default(),
             max_lifetime: reader.limit("max_lifetime", MAX_LIFETIME),

@@ -10,7 +10,7 @@ use super::{
     pod::PodState,
     sooner,
 };
-use crate::observed::Verdict;
+use crate::{lives, observed::Verdict};
 use muster_core::{
     Value,
     expr::{Arithmetic, Expr, Scope},
@@ -86,10 +86,13 @@ fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<b
     expr.eval_bool(&scope).map_err(wrong)
 }
 
-/// The pods as last seen. One that vanished counts only if it had ended: an operator may have put another in its place.
+/// The pods as last seen. One that vanished counts only if it had ended, and only until the one that an operator has put in its
+/// place has started.
 fn pods(look: Look<'_>) -> Value {
+    let later = lives::later(&look.observed.pods, look.handle);
     let ended = |value: &Value| matches!(value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
-    let all = look.observed.pods.iter().filter_map(|seen| {
+    let counting = look.observed.pods.iter().zip(later).filter(|(_, later)| lives::counts(*later, &look.handle.rules));
+    let all = counting.filter_map(|(seen, _)| {
         let value = serde_json::to_value(seen.pod.as_ref()).ok()?;
         (!seen.gone || ended(&value)).then_some(value)
     });

@@ -34,6 +34,7 @@ pub(crate) use taken::node_is_silent;
 use crate::{
     clock,
     handle::{Handle, Resource},
+    lives,
     manifest::runs_at_once,
     observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
 };
@@ -52,7 +53,7 @@ pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &P
     let mut recheck_in = None;
     let verdict = look.verdict(&mut recheck_in);
     let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
-    let ever = u32::try_from(observed.pods.len()).unwrap_or(u32::MAX);
+    let ever = u32::try_from(lives::names(&observed.pods)).unwrap_or(u32::MAX);
     let is_gang = !look.is(Resource::is_pod) && look.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
     let stuck = (waits || incomplete) && look.left(observed.since, patience.stuck_after).is_none();
@@ -97,7 +98,7 @@ impl<'a> Look<'a> {
     /// A Pod that is the workload itself.
     fn own_pod(self, recheck_in: &mut Option<Duration>) -> Verdict {
         let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
-        let pod = pod::assess(self, &seen, Restarts::Never);
+        let pod = pod::assess(self, &seen, Restarts::Never, 0);
         if let Some(left) = pod.recheck_in {
             sooner(recheck_in, left);
         }
@@ -139,7 +140,7 @@ impl<'a> Look<'a> {
     }
 
     fn ended_pod(self, pod: PodVerdict, failed: bool, cause: Option<String>, disruption: Option<Disruption>) -> Verdict {
-        let mut exits = pod.exits;
+        let (mut exits, judged) = (pod.exits, pod.uid.into_iter().collect());
         if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
             exits.push(SectionExit { section: pod.name, node: pod.node, exit: Exit::Unknown });
         }
@@ -149,7 +150,17 @@ impl<'a> Look<'a> {
         let started = pod.started.unwrap_or(ended);
         let notes = pod.notes;
         let ended = ended.max(started);
-        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, disruption, limit, cause, notes }))
+        Verdict::Status(JobStatus::Ended(Ending {
+            started,
+            ended,
+            exits,
+            judged,
+            disruption,
+            limit,
+            cause,
+            notes,
+            ..Ending::default()
+        }))
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.

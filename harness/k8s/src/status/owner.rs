@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     handle::Resource,
+    lives,
     observed::{Seen, SeenPod, Verdict},
 };
 use muster_core::{
@@ -41,18 +42,30 @@ pub(super) enum Owner {
 /// The pods of a workload, judged, in the order of their sections.
 pub(super) struct Pods<'a> {
     pub(super) look: Look<'a>,
+    /// Those that count.
     pub(super) all: Vec<PodVerdict>,
+    /// Those that another replaced under the same name.
+    superseded: Vec<PodVerdict>,
 }
 
 impl<'a> Pods<'a> {
     pub(super) fn of(look: Look<'a>) -> Self {
-        let mut seen: Vec<&SeenPod> = look.observed.pods.iter().collect();
-        seen.sort_by_cached_key(|seen| {
+        let later = lives::later(&look.observed.pods, look.handle);
+        let mut seen: Vec<(&SeenPod, u32)> = look.observed.pods.iter().zip(later).collect();
+        seen.sort_by_cached_key(|(seen, _)| {
             let origin = crate::sections::origin(&seen.pod, "", look.handle);
             (origin.role, origin.index, origin.created, origin.name)
         });
-        let all = seen.into_iter().map(|seen| pod::assess(look, seen, Restarts::Owners)).collect();
-        Self { look, all }
+        let judge = |(seen, later): (&SeenPod, u32)| pod::assess(look, seen, Restarts::Owners, later);
+        let counts = |(_, later): &(&SeenPod, u32)| lives::counts(*later, &look.handle.rules);
+        let (all, superseded): (Vec<_>, Vec<_>) = seen.into_iter().partition(counts);
+        let [all, superseded] = [all, superseded].map(|pods| pods.into_iter().map(judge).collect());
+        Self { look, all, superseded }
+    }
+
+    /// Superseded ones too.
+    fn ever(&self) -> impl Iterator<Item = &PodVerdict> {
+        self.superseded.iter().chain(&self.all)
     }
 
     /// Who succeeded does not ask which of its pods were needed for it.
@@ -145,7 +158,7 @@ impl<'a> Pods<'a> {
 
     /// Running or pending, by the pods alone.
     pub(super) fn going_on(&self) -> Verdict {
-        let started = self.all.iter().filter_map(|pod| pod.started).min();
+        let started = self.ever().filter_map(|pod| pod.started).min();
         if let Some(since) = started {
             let mut nodes: Vec<_> = self.all.iter().filter(|pod| !pod.gone).filter_map(|pod| pod.node.clone()).collect();
             nodes.sort();
@@ -213,17 +226,20 @@ impl<'a> Pods<'a> {
         exits: Vec<SectionExit>,
         disruption: Option<Disruption>,
         cause: Option<String>,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> Verdict {
+        notes.extend(self.replacements());
+        let judged = self.all.iter().filter(|pod| !pod.exits.is_empty()).filter_map(|pod| pod.uid.clone()).collect();
+        let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
-        let started = self.all.iter().filter_map(|pod| pod.started).min();
+        let started = self.ever().filter_map(|pod| pod.started).min();
         let ended = last.or(started).unwrap_or(self.look.observed.since);
         let failed = exits.iter().any(|exit| exit.exit.status() != Some(0));
         let enforced = if failed { deadline::enforced(self.look, started.is_some()) } else { None };
         let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = started.unwrap_or(ended);
         let ended = ended.max(started);
-        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, disruption, limit, cause, notes }))
+        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, judged, superseded, disruption, limit, cause, notes }))
     }
 
     /// The workload failed, so one exit must say so.
@@ -239,9 +255,21 @@ impl<'a> Pods<'a> {
         SectionExit { section, node: None, exit: Exit::Unknown }
     }
 
+    /// The pods that were replaced under the same name.
+    fn replacements(&self) -> Option<String> {
+        let mut names: Vec<_> = self.superseded.iter().map(|pod| pod.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let replaced = cause::count(self.superseded.len(), "pod");
+        let verb = if self.superseded.len() == 1 { "was" } else { "were" };
+        let names = cause::names(names.into_iter());
+        (!self.superseded.is_empty())
+            .then(|| format!("{replaced} {verb} replaced under the same name, and only the last is judged: {names}"))
+    }
+
     /// The attempts that failed before the one that succeeded.
     fn attempts(&self) -> Option<String> {
-        let failed: Vec<_> = self.all.iter().filter(|pod| failure(pod).is_some()).collect();
+        let failed: Vec<_> = self.ever().filter(|pod| failure(pod).is_some()).collect();
         let restarts: u32 = self.all.iter().filter(|pod| failure(pod).is_none()).map(|pod| pod.restarts).sum();
         let attempts = failed.len() + usize::try_from(restarts).unwrap_or(0);
         let how = |pod: &PodVerdict| {

@@ -33,6 +33,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PodVerdict {
     pub(super) name: String,
+    pub(super) uid: Option<String>,
     pub(super) node: Option<String>,
     pub(super) state: PodState,
     /// How its deciding containers ended, and the init containers that failed.
@@ -90,16 +91,19 @@ pub(super) struct PodLook<'a> {
     pub(super) status: &'a PodStatus,
     pub(super) containers: Vec<ContainerLog>,
     pub(super) restarts: Restarts,
+    /// How many pods had its name after it.
+    pub(super) later: u32,
 }
 
-pub(super) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts) -> PodVerdict {
+pub(super) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts, later: u32) -> PodVerdict {
     let pod = seen.pod.as_ref();
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
     let containers = sections::containers(pod, look.handle);
-    let this = PodLook { look, seen, pod, status, containers, restarts };
+    let this = PodLook { look, seen, pod, status, containers, restarts, later };
     let mut verdict = PodVerdict {
         name: this.name().to_owned(),
+        uid: pod.metadata.uid.clone(),
         node: this.node().map(str::to_owned),
         state: PodState::Running,
         exits: this.exits(),
@@ -258,7 +262,7 @@ impl PodLook<'_> {
         // As their sections stand in the stdout.
         ends.sort_by_key(|(status, _)| &status.name);
         let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| SectionExit {
-            section: sections::title(self.pod, &status.name, self.look.handle),
+            section: sections::title(self.pod, &status.name, self.later, self.look.handle),
             node: self.node().map(str::to_owned),
             exit: exit(end),
         };

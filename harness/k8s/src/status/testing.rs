@@ -174,6 +174,9 @@ impl Scene {
                     .map(|exit| format!("{}@{} {:?}", exit.section, exit.node.as_deref().unwrap_or("?"), exit.exit));
                 let exits = exits.collect::<Vec<_>>().join(", ");
                 lines.push(format!("ended @{}-@{}: {exits}", seconds(ending.started), seconds(ending.ended)));
+                let superseded =
+                    ending.superseded.iter().map(|exit| format!("{} {:?}", exit.section, exit.exit)).collect::<Vec<_>>();
+                lines.extend((!superseded.is_empty()).then(|| format!("superseded: {}", superseded.join(", "))));
                 lines.extend(ending.disruption.map(|why| format!("disrupted: {why:?}")));
                 lines.extend(ending.limit.map(|clock| format!("limit: {clock:?}")));
                 lines.extend(ending.cause.map(|cause| format!("cause: {cause}")));

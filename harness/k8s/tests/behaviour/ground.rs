@@ -216,17 +216,20 @@ impl Ground {
     pub(crate) async fn logs(&self, job: &Job) -> Logs {
         let collected = async {
             let mut chunks = self.scheduler.collect_logs(job, LogMarks::new());
-            let (mut logs, mut origins) = (Logs::default(), Vec::new());
+            let (mut logs, mut origins, mut titles) = (Logs::default(), Vec::new(), BTreeMap::new());
             while let Some(chunk) = chunks.next().await {
                 match chunk.expect("a chunk") {
-                    Chunk::Open(origin) => origins.push(origin),
+                    Chunk::Open(origin) => {
+                        titles.insert(origin.id(), origin.title());
+                        origins.push(origin);
+                    }
                     Chunk::Bytes { section, at, data, .. } => {
-                        let text = logs.texts.entry(section).or_default();
+                        let text = logs.texts.entry(titles[&section].clone()).or_default();
                         assert_eq!(text.len() as u64, at, "nothing is repeated within one stream");
                         text.extend(data);
                     }
-                    Chunk::Gap { section, why } => logs.gaps.push(format!("{section}: {why}")),
-                    Chunk::End { .. } => {}
+                    Chunk::Gap { section, why } => logs.gaps.push(format!("{}: {why}", titles[&section])),
+                    Chunk::Warning { .. } | Chunk::End { .. } => {}
                     Chunk::File { .. } => panic!("no pod writes files here"),
                 }
             }

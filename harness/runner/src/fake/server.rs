@@ -216,7 +216,7 @@ impl Thing {
             disruption: status.and_then(|status| status.disruption),
             limit: None,
             cause: status.and_then(|status| status.cause.clone()),
-            notes: Vec::new(),
+            ..Ending::default()
         })
     }
 
@@ -224,12 +224,10 @@ impl Thing {
     fn sections(&self) -> BTreeMap<u32, SectionOrigin> {
         let mut sections: BTreeMap<u32, SectionOrigin> = BTreeMap::new();
         let origin = |index, name: &str, node: &Option<String>| SectionOrigin {
-            name: name.to_owned(),
-            container: None,
-            role: 0,
             index,
             created: self.born_at,
             node: node.clone(),
+            ..SectionOrigin::new(name)
         };
         for log in &self.play.logs {
             let index = u32::try_from(sections.len()).unwrap_or(u32::MAX);
@@ -306,7 +304,7 @@ impl Thing {
                 }
             }
         }
-        self.sections().into_values().map(|origin| Chunk::End { section: origin.title() }).collect()
+        self.sections().into_values().map(|origin| Chunk::End { section: origin.id() }).collect()
     }
 
     pub(super) fn cleanup_delay(&self) -> Duration {

@@ -11,15 +11,7 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 /// The end of a job that is one section on one host.
 pub(super) fn ending(host: &str, started: Timestamp, ended: Timestamp, exit: Exit, cause: Option<String>) -> Ending {
     let exits = vec![SectionExit { section: host.to_owned(), node: Some(host.to_owned()), exit }];
-    Ending {
-        started,
-        ended: ended.max(started),
-        exits,
-        disruption: None,
-        limit: None,
-        cause: cause.or_else(|| explain(exit)),
-        notes: Vec::new(),
-    }
+    Ending { started, ended: ended.max(started), exits, cause: cause.or_else(|| explain(exit)), ..Ending::default() }
 }
 
 /// The exit of the job's shell.

@@ -17,7 +17,7 @@ use muster_core::{
     stdout::{first_line, header},
     time::Timestamp,
 };
-use muster_host::files;
+use muster_host::{file_limit, files};
 use rustix::io::Errno;
 use std::{
     collections::HashMap,
@@ -79,9 +79,14 @@ fn open_log(path: &Path, framing: &str) -> io::Result<File> {
 /// Nothing here asks for code between fork and exec, so that the standard library uses `posix_spawn`, which is several
 /// times cheaper. It resets an ignored SIGPIPE; the signal mask is inherited, and nothing in Muster blocks a signal.
 fn start(job: &Job, handle: &LocalHandle, environment: &Environment, out: File) -> io::Result<Spawned> {
+    let mut shell = Command::new("/bin/sh");
+    match file_limit::started_with() {
+        // The raised limit of the harness is not the job's.
+        Some(limit) => shell.args(["-c", r#"ulimit -S -n "$0"; exec /bin/sh "$1""#, &limit.to_string(), SCRIPT_FILE]),
+        None => shell.arg(SCRIPT_FILE),
+    };
     let passed = ALWAYS_PASSED.into_iter().chain(handle.pass_env.iter().map(String::as_str));
-    let child = Command::new("/bin/sh")
-        .arg(SCRIPT_FILE)
+    let child = shell
         .current_dir(&job.stage)
         .env_clear()
         .envs(passed.filter_map(|name| Some((name, environment.get(name.as_ref() as &std::ffi::OsStr)?))))

@@ -24,7 +24,7 @@ const REMOVED: &str = "the job removed its log";
 pub(super) fn chunks(job: &Job, host: &str, created: Timestamp) -> Result<Vec<Chunk>, SchedulerError> {
     let section = || host.to_owned();
     let path = job.stage.join(LOG_FILE);
-    let origin = SectionOrigin { name: section(), container: None, role: 0, index: 0, created, node: Some(section()) };
+    let origin = SectionOrigin { created, node: Some(section()), ..SectionOrigin::new(section()) };
     let mut chunks = vec![Chunk::Open(origin)];
     match measure(&path, framing(job, host).as_bytes()) {
         Ok((start, len)) => {

@@ -10,7 +10,7 @@ fn spool(folder: &TempDir) -> Spool {
 }
 
 fn origin(name: &str, role: u32) -> SectionOrigin {
-    SectionOrigin { name: name.into(), container: None, role, index: 0, created: Timestamp(0), node: None }
+    SectionOrigin { role, ..SectionOrigin::new(name) }
 }
 
 fn bytes(section: &str, at: u64, text: &str) -> Chunk {
@@ -91,6 +91,42 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
 }
 
 #[test]
+fn a_pod_that_was_replaced_under_its_name_stands_after_what_is_judged() {
+    let folder = TempDir::new().unwrap();
+    let life = |uid: &str, created| SectionOrigin { uid: Some(uid.into()), created: Timestamp(created), ..origin("db-0", 0) };
+    let mut spool = spool(&folder);
+    for (uid, created, figure) in [("u1", 1, 50), ("u2", 2, 75), ("u3", 2, 100)] {
+        spool.take_all([Chunk::Open(life(uid, created)), bytes(uid, 0, &format!("figure {figure}\n"))]);
+        spool.take_all([Chunk::Gap { section: "u1".into(), why: "cut".into() }, Chunk::End { section: uid.into() }]);
+    }
+    let exit = |section: &str, code| SectionExit { section: section.into(), node: None, exit: Exit::Code(code) };
+    let exits = [exit("db-0", 0), exit("db-0#2", 9)];
+    let stdout = spool.assemble(&exits).unwrap();
+    let expected =
+        "aaaaaaaa\n\n-------db-0-------\nfigure 100\n\n-------db-0#2-------\nfigure 75\n\n-------db-0#3-------\nfigure 50\n";
+    assert_eq!(text(&stdout), expected);
+    assert_eq!((stdout.sections().len(), stdout.gaps().count()), (1, 0), "only the last is judged");
+    let (again, ending) = Spool::reopened(folder.path(), &Identifier::from_letters([0; 8])).unwrap();
+    assert_eq!((&ending.exits[..], &ending.superseded[..]), (&exits[..1], &exits[1..]));
+    let stdout = again.assemble(ending.exits.iter().chain(&ending.superseded)).unwrap();
+    assert_eq!(text(&stdout), expected, "as another process puts it together");
+}
+
+#[test]
+fn a_pod_that_took_a_name_after_the_end_is_no_part_of_the_job() {
+    let folder = TempDir::new().unwrap();
+    let mut spool = spool(&folder);
+    for uid in ["u1", "u2", "u3"] {
+        let origin = SectionOrigin { uid: Some(uid.into()), ..origin("db-0", 0) };
+        spool.take_all([Chunk::Open(origin), bytes(uid, 0, &format!("of {uid}\n"))]);
+    }
+    let ending = Ending { judged: vec!["u2".into()], ..Ending::default() };
+    let stdout = spool.assemble_ended(&ending).unwrap();
+    assert_eq!(text(&stdout), "aaaaaaaa\n\n-------db-0-------\nof u2\n\n-------db-0#2-------\nof u1\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no spool is left");
+}
+
+#[test]
 fn a_file_with_its_framing_is_used_where_it_is() {
     let rows: [(&str, u64, &str, &[&str]); 5] = [
         // content, length as told, text of the section, gaps
@@ -154,5 +190,5 @@ fn four_thousand_sections_are_found_by_their_titles() {
     spool.take_all((0..4096).map(|n| Chunk::Open(origin(&title(n), 0))));
     spool.take_all((0..4096).rev().map(|n| Chunk::Gap { section: title(n), why: title(n) }));
     assert_eq!(spool.sections.len(), 4096);
-    assert!(spool.sections.iter().all(|section| section.gaps == [section.title.clone()]));
+    assert!(spool.sections.iter().all(|section| section.gaps == [section.id.clone()]));
 }

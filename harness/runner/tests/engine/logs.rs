@@ -86,6 +86,30 @@ three
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_log_is_read_for_as_long_as_more_of_it_comes() {
+    let bench = Bench::new().await;
+    let lines: Vec<Value> = (0..10).map(|n| json!({ "after_ms": 6_000 + 25_000 * n, "text": format!("line {n}\n") })).collect();
+    let result = bench.play(ended_after(&json!(lines))).await;
+    assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
+    assert!(text(&result).ends_with("line 8\nline 9\n"), "{}", text(&result));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_goes_on_does_not_hold_up_a_session_that_is_cancelled() {
+    let bench = Bench::new().await;
+    let lines: Vec<Value> = (0..1_000).map(|n| json!({ "after_ms": 6_000 + 1_000 * n, "text": format!("line {n}\n") })).collect();
+    let begun = tokio::time::Instant::now();
+    let cancel = async {
+        tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+        bench.engine.cancel("interrupted by SIGINT");
+    };
+    let (result, ()) = tokio::join!(bench.play(ended_after(&json!(lines))), cancel);
+    assert_eq!(result.outcome, Outcome::Abort, "{:?}", result.cause);
+    assert!(begun.elapsed().as_secs() < 70, "{:?}", begun.elapsed());
+    assert!(text(&result).contains("line 50\n"), "what had come is kept");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_case_that_is_stopped_keeps_the_log_it_has() {
     let bench = Bench::new().await;
     let play = json!({

@@ -134,7 +134,7 @@ logs, three times | pass | sanity | 0 left | -
 logs, for ever | invalid{logs} | run | 1 left | the log of fake has a gap: ask the server
 logs, forbidden | invalid{logs} | run | 1 left | the log of fake has a gap: ask the server
 logs, a gap | invalid{logs} | run | 1 left | the log of fake has a gap: the log was rotated
-logs, endless | invalid{logs} | run | 1 left | the log of fake has a gap: the log did not end within 30 s of the job
+logs, endless | invalid{logs} | run | 1 left | the log of fake has a gap: the log did not end after the job, and nothing more of it came for 30 s
 cleanup, three times | pass | sanity | 0 left | -
 cleanup, for ever | pass | sanity | 1 left | -
     cleanup failed: ask the server

@@ -1,10 +1,7 @@
 //! Expressions as tables: what they give, and what is said when they do not.
 
 use super::*;
-use crate::{
-    stdout::{Section, SectionOrigin, Stdout},
-    time::Timestamp,
-};
+use crate::stdout::{Section, SectionOrigin, Stdout};
 use serde_json::json;
 
 mod functions;
@@ -22,18 +19,8 @@ fn text() -> Stdout {
     for (title, text) in sections {
         whole.extend(format!("\n-------{title}-------\n").into_bytes());
         let (name, container) = title.split_once('/').map_or((title, None), |(name, c)| (name, Some(c.to_owned())));
-        let origin = SectionOrigin { name: name.into(), container, role: 0, index: 0, created: Timestamp::default(), node: None };
-        list.push(Section {
-            origin,
-            offset: whole.len() as u64,
-            bytes: text.len() as u64,
-            lines: None,
-            first: None,
-            last: None,
-            exit: None,
-            is_file: false,
-            gaps: vec![],
-        });
+        let origin = SectionOrigin { container, ..SectionOrigin::new(name) };
+        list.push(Section::new(origin, whole.len() as u64, text.len() as u64));
         whole.extend(text.as_bytes());
     }
     Stdout::new(std::sync::Arc::new(whole), list)

@@ -71,7 +71,7 @@ fn row(label: &str, value: f64, lower: impl Into<Option<f64>>, upper: impl Into<
 
 fn origin(name: &str, node: Option<&str>) -> SectionOrigin {
     let node = node.map(str::to_owned);
-    SectionOrigin { name: name.into(), container: None, role: 0, index: 0, created: Timestamp(0), node }
+    SectionOrigin { node, ..SectionOrigin::new(name) }
 }
 
 /// A job of several pods: names, nodes and logs.
@@ -86,7 +86,7 @@ fn pods(logs: &[(&str, &str, &str)]) -> Stdout {
 /// A job that ended with this status in its only section.
 fn ended(exit: Exit) -> Ending {
     let exits = vec![SectionExit { section: "stdout".into(), node: None, exit }];
-    Ending { started: Timestamp(0), ended: Timestamp(1), exits, disruption: None, limit: None, cause: None, notes: Vec::new() }
+    Ending { ended: Timestamp(1), exits, ..Ending::default() }
 }
 
 fn judge_stdout(rules: &Rules, stdout: &Stdout) -> Judgement {

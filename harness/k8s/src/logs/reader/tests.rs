@@ -346,3 +346,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_hole_in_the_times_of_a_stream_may_hide_a_file_unless_nothing_was_written_meanwhile() {
+    // waited for the second line, its distance in time, doubt; all in milliseconds
+    let rows = [
+        (Some(0), 1_900, false),
+        (Some(0), 3_000, true),
+        (Some(900), 3_000, true),
+        (Some(2_900), 3_000, false),
+        (Some(60_000), 60_000, false),
+        (None, 60_000, false),
+    ];
+    for (waited, hole, doubt) in rows {
+        let node = Node { lines: vec![(START, b"one\n".into()), (START + hole * SECOND / 1_000, b"two\n".into())], rotated: 0 };
+        let reply = node.reply(None);
+        let (one, two) = reply.split_at(reply.iter().position(|byte| *byte == b'\n').unwrap() + 1);
+        let mut reader = Reader::default();
+        reader.arrives(waited.map(|_| Duration::ZERO));
+        reader.feed(one);
+        reader.arrives(waited.map(Duration::from_millis));
+        reader.feed(two);
+        assert_eq!(reader.may_have_skipped(), doubt, "{waited:?} {hole}");
+    }
+}

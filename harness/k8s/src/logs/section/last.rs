@@ -1,8 +1,10 @@
 //! The last read: what a life has left when it is over, and the proof that nothing is missing.
 //!
-//! A stream that is followed leaves out, without a word, what the node rotates away before it is sent. A log that is long enough
-//! for that is asked for its first line once more: another one than at first proves a rotation. Not noticed: a rotation before
-//! the first request, and one of a pod that is gone by its end.
+//! A stream that is followed goes on from one file of the node to the newest, and leaves out, without a word, files between the two.
+//! Lines that follow one another faster than a node rotates prove that there was none; a request that goes on from an earlier one has to
+//! begin with lines that are known (`known`). A log without that proof that is long enough is asked for its first line once more:
+//! another one than at first proves a rotation. Not noticed: a rotation before the first request, one of a pod that is gone by its end,
+//! and lines that the runtime still writes into a file in the moment in which it begins the next.
 
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
@@ -44,8 +46,7 @@ impl Section {
             // Texts of earlier replies do not speak of this one.
             self.reader.take_notes();
             let shared = Arc::clone(&self.shared);
-            // The semaphore is never closed: without a permit it would only be less polite.
-            let read_permit = shared.reads.acquire().await.ok();
+            let read_permit = shared.cluster.budget().read().await;
             let query = self.query(false, now == Now::Previous);
             match self.shared.cluster.log(&self.pod, &query).await {
                 Ok(stream) => {
@@ -57,7 +58,7 @@ impl Section {
                     {
                         let rotated = self.was_rotated(now == Now::Previous).await;
                         self.finish().await?;
-                        return if rotated { self.gap(ROTATED.to_owned()).await } else { Ok(()) };
+                        return if rotated { self.rotated(ROTATED.to_owned()).await } else { Ok(()) };
                     }
                     why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
                 }
@@ -77,9 +78,9 @@ impl Section {
         self.gap(format!("the end of the log could not be read: {why}")).await
     }
 
-    /// Is it proven that the node's file is not the one that was read at first?
+    /// Is it proven that the node's file is not the one that was read at first, and not that nothing was missed between the two?
     async fn was_rotated(&self, previous: bool) -> bool {
-        if self.reader.received() < ROTATION_IS_POSSIBLE {
+        if self.reader.received() < ROTATION_IS_POSSIBLE || !self.reader.may_have_skipped() {
             return false;
         }
         let mut pause = self.shared.pace.pause;

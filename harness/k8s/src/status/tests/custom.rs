@@ -34,6 +34,40 @@ fn a_pod_that_was_replaced_does_not_count_for_the_rules() {
     says!(ipujob().pod("x-0", FINE).pod("x-1", FINE).gone(), @"ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(0)");
 }
 
+const PENDING: &str = "status: {phase: Pending}";
+
+#[test]
+fn only_the_last_pod_of_a_name_is_judged() {
+    let scene = |last: &str| ipujob().pod("x-0", FINE).pod("x-1", BAD).gone().pod("x-1", BAD).gone().pod("x-1", last);
+    says!(scene(RUNNING), @r#"running since @3 on ["n1"]"#);
+    says!(scene(FINE), @r"
+    ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(0)
+    superseded: x-1#3 Code(7), x-1#2 Code(7)
+    note: 2 failed attempts before: pod x-1 on n1 exited with 7, pod x-1 on n1 exited with 7
+    note: 2 pods were replaced under the same name, and only the last is judged: x-1
+    ");
+    says!(scene(PENDING), @r"
+    ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(7)
+    superseded: x-1#2 Code(7)
+    cause: IPUJob x failed, by its rule `failed`
+    note: 1 pod was replaced under the same name, and only the last is judged: x-1
+    ");
+}
+
+#[test]
+fn a_pod_that_was_replaced_is_not_one_more_pod() {
+    let scene = Scene::of("IPUJob").object("{}").expecting(2).pod("x-0", FINE).gone().pod("x-0", FINE).at(60);
+    assert!(scene.says().starts_with("running since @3"), "{}", scene.says());
+    let scene = scene.pod("x-1", FINE);
+    assert!(scene.says().starts_with("ended @3-@9: x-0@n1 Code(0), x-1@n1 Code(0)\nsuperseded: x-0#2"), "{}", scene.says());
+}
+
+#[test]
+fn a_kind_may_want_each_pod_of_a_name_judged() {
+    let rules = "{lives: all, succeeded: 'size(pods) == 2', failed: 'false'}";
+    says!(Scene::of("IPUJob").object("{}").rules(rules).pod("x-0", FINE).gone().pod("x-0", FINE), @"ended @3-@9: x-0#2@n1 Code(0), x-0@n1 Code(0)");
+}
+
 #[test]
 fn conditions_are_the_types_that_are_true() {
     let scene = |kind: &str| {
