@@ -117,6 +117,10 @@ fn limit(tree: &Node, key: &str, own: Option<Duration>, partition: Option<Durati
 /// Parameters and facts, without variables.
 fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
     let mut scope = case.variant.scope(&case.place.scope);
+    if !facts.is_rehearsal() {
+        // What never ends in one case is no fault of another. While files are read, one such mistake is enough.
+        scope.renew_effort();
+    }
     scope.set("identifier", facts.identifier.as_str());
     scope.set("session", facts.session.0.clone());
     scope.set("stagedir", facts.stage.to_string_lossy().into_owned());

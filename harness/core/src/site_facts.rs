@@ -4,7 +4,7 @@
 use crate::{
     Value,
     diagnostic::{Diagnostic, Severity, Span, nearest},
-    expr::Scope,
+    expr::{Effort, Scope},
     selector::Entry,
     site::{Partition, System},
     test_case::Place,
@@ -28,7 +28,13 @@ pub struct SystemFacts {
 impl SystemFacts {
     /// Prepares a system.
     pub fn new(system: Arc<System>, known: KnownSystems) -> Self {
+        Self::bounded(system, known, Effort::default())
+    }
+
+    /// The same, where no expression may do more than this.
+    pub fn bounded(system: Arc<System>, known: KnownSystems, effort: Effort) -> Self {
         let mut scope = Scope::new();
+        scope.set_effort(Arc::new(effort));
         scope.set("system", system_value(&system));
         let scope = Arc::new(scope);
         let pairs =

@@ -85,6 +85,11 @@ impl LaunchFacts {
             given: Given::default(),
         }
     }
+
+    /// Whether nothing is launched with them.
+    pub fn is_rehearsal(&self) -> bool {
+        self.identifier == Identifier::from_letters([0; 8])
+    }
 }
 
 /// A case with nothing left to fill in.

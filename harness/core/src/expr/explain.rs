@@ -116,6 +116,11 @@ pub(crate) fn run(
     culprit.explain(range, scope)
 }
 
+/// The same without a look at its parts, where evaluating them again would take too long.
+pub(crate) fn whole(root: &IdedExpr, error: ExecutionError, text: &str, scope: &Scope) -> ExprError {
+    Culprit { place: root, error, operand: None, map: None, then: Vec::new() }.explain(0..text.len(), scope)
+}
+
 /// The smallest expression that fails, found by evaluating its parts again.
 struct Culprit<'e> {
     place: &'e IdedExpr,

@@ -22,7 +22,7 @@ use cel::{
 use std::{any::Any, ops::ControlFlow};
 
 /// The text that a collected list may hold.
-const MAX_TEXT: usize = 64 << 20;
+pub(crate) const MAX_TEXT: usize = 64 << 20;
 
 /// A search goes on, or ends with a result or somebody's error.
 type Step<T> = ControlFlow<Result<T, ExecutionError>>;

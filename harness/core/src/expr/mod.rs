@@ -10,6 +10,7 @@
 //! Not here: which names a scope holds (`check`, `site`), and where placeholders stand (`template`).
 
 mod certain;
+mod effort;
 mod explain;
 mod found;
 mod functions;
@@ -19,6 +20,7 @@ mod text;
 mod tree;
 pub(crate) mod value;
 
+pub use effort::{Clock, Effort};
 pub use functions::{FUNCTIONS, Function};
 pub use scope::{MissingKey, Scope};
 
@@ -32,6 +34,7 @@ use cel::{
     },
     context::VariableResolver,
 };
+use effort::Meter;
 use std::{collections::BTreeSet, ops::Range, sync::OnceLock, thread};
 use value::{NotJson, Number};
 
@@ -116,6 +119,7 @@ impl Expr {
                 return Err(ExprError::new("the expression is a chain of more than 256 operators", 0..text.len()));
             }
             tree::Prepare { text, places: &places }.run(&mut tree, false)?;
+            let depth = tree::depth(&tree);
             Ok((tree, places, depth))
         });
         let (exact, places, depth) = compiled?;
@@ -213,7 +217,7 @@ impl Expr {
     ) -> Result<T, ExprError> {
         // A level of the evaluator takes 3 KiB of stack, in a debug build 40.
         with_stack(self.depth <= 16, || {
-            let seen = Seen { scope, text: scope.text().cloned().map(text::Text) };
+            let seen = Seen { scope, meter: OnceLock::new(), text: scope.text().cloned().map(text::Text) };
             let mut context = Context::with_env(functions::env());
             context.set_variable_resolver(&seen);
             let evaluate = |tree| (tree, CelValue::resolve_val(tree, &context));
@@ -224,12 +228,22 @@ impl Expr {
                     done => done,
                 },
             };
+            let whole = || 0..self.text().len();
+            let stopped =
+                || seen.stopped().map(|why| ExprError::new(why, whole()).hint("do it in the script, or with fewer elements"));
+            if let Some(stopped) = stopped() {
+                return Err(stopped);
+            }
             match result {
                 Ok(value) => take(value.as_ref()).map_err(|(message, hint)| ExprError {
                     hint: hint.map(str::to_owned),
-                    ..ExprError::new(message, 0..self.text().len())
+                    ..ExprError::new(message, whole())
                 }),
-                Err(error) => Err(explain::run(tree, error, (self.text(), &self.places), &context, scope)),
+                // Its parts are evaluated again.
+                Err(error) => {
+                    let explained = explain::run(tree, error.clone(), (self.text(), &self.places), &context, scope);
+                    Err(if stopped().is_some() { explain::whole(tree, error, self.text(), scope) } else { explained })
+                }
             }
         })
     }
@@ -241,7 +255,7 @@ impl Expr {
             return None;
         }
         let looked = with_stack(self.depth <= 16, || {
-            let seen = Seen { scope, text: None };
+            let seen = Seen { scope, meter: OnceLock::new(), text: None };
             let mut context = Context::with_env(functions::env());
             context.set_variable_resolver(&seen);
             let tree = match self.arithmetic {
@@ -296,7 +310,15 @@ fn with_stack<T: Send>(at_once: bool, work: impl FnOnce() -> Result<T, ExprError
 /// The names of a scope, for the evaluator.
 struct Seen<'s> {
     scope: &'s Scope,
+    /// Begins when it is first asked for.
+    meter: OnceLock<Meter>,
     text: Option<text::Text>,
+}
+
+impl Seen<'_> {
+    fn stopped(&self) -> Option<String> {
+        self.meter.get().and_then(Meter::stopped).map(str::to_owned)
+    }
 }
 
 impl VariableResolver for Seen<'_> {
@@ -308,6 +330,9 @@ impl VariableResolver for Seen<'_> {
         }
         if name == text::TEXT {
             return Some(CowVal::Borrowed(self.text.as_ref().map_or(NOTHING as &dyn Val, |text| text)));
+        }
+        if name == effort::METER {
+            return Some(CowVal::Borrowed(self.meter.get_or_init(|| Meter::begin(self.scope.effort()))));
         }
         self.scope.val(name).map(CowVal::Borrowed)
     }

@@ -1,6 +1,6 @@
 //! What an expression sees: names and their values, in layers, and for `assert` and `value` the text.
 
-use super::value;
+use super::{Effort, value};
 use crate::{Value, stdout::Stdout};
 use cel::common::{types::CelDouble, value::Val};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ pub struct Scope {
     parent: Option<Arc<Scope>>,
     entries: Vec<(Box<str>, Entry)>,
     text: Option<Stdout>,
+    effort: Option<Arc<Effort>>,
 }
 
 enum Entry {
@@ -78,6 +79,21 @@ impl Scope {
     /// Lets `count`, `findall`, `extractall`, `extractsingle` and `sections` read a text.
     pub fn set_text(&mut self, text: Stdout) {
         self.text = Some(text);
+    }
+
+    /// Says how much each evaluation may do, here and where this scope is a parent.
+    pub fn set_effort(&mut self, effort: Arc<Effort>) {
+        self.effort = Some(effort);
+    }
+
+    /// The same bound as before, but what others have spent of it does not count here.
+    pub fn renew_effort(&mut self) {
+        self.effort = Some(Arc::new(self.effort().renewed()));
+    }
+
+    /// The nearest bound.
+    pub(crate) fn effort(&self) -> Arc<Effort> {
+        self.layers().find_map(|scope| scope.effort.clone()).unwrap_or_default()
     }
 
     fn put(&mut self, name: Box<str>, entry: Entry) {

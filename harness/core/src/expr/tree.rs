@@ -5,11 +5,14 @@
 //!   hidden name `@text` first;
 //! - a lazy list stays lazy only as an argument of our functions, of `size` and of `[ ]`; everywhere else, and around
 //!   whatever a comprehension goes through, `@items` makes a real list of it;
+//! - every turn of a comprehension, and everything that is put into a list or a map, goes by the meter (`@step`, `@held`),
+//!   what `+` makes is limited (`@sized`), and so is what `matches` searches;
 //! - a form in doubles has double literals, and `@double` around what comes from outside: names, elements, functions.
 
 use super::{
     ExprError,
-    functions::{DOUBLE, FUNCTIONS, Function, GLOBALS, ITEMS, MACROS, METHODS, Reads},
+    effort::METER,
+    functions::{DOUBLE, FUNCTIONS, Function, GLOBALS, HELD, ITEMS, MACROS, MATCHES, METHODS, Reads, SIZED, STEP},
     scan,
     text::TEXT,
 };
@@ -17,7 +20,7 @@ use crate::{diagnostic::nearest, pattern::Pattern};
 use cel::{
     IdedExpr,
     common::{
-        ast::{CallExpr, EntryExpr, Expr as Kind, LiteralValue, SourceInfo, operators},
+        ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr as Kind, LiteralValue, SourceInfo, operators},
         types::CelDouble,
     },
 };
@@ -173,8 +176,11 @@ impl Prepare<'_> {
         match &mut expr.expr {
             Kind::Call(call) => {
                 let made = self.call(call, whole.map(|(start, _)| start as usize))?;
+                let grows = can_grow(call);
                 if made == Some(Reads::TextLazily) && !lazy {
                     wrap(expr, ITEMS);
+                } else if grows {
+                    wrap(expr, SIZED);
                 }
             }
             Kind::Comprehension(c) => {
@@ -183,13 +189,20 @@ impl Prepare<'_> {
                 for part in [&mut c.accu_init, &mut c.loop_cond, &mut c.loop_step, &mut c.result] {
                     self.run(part, false)?;
                 }
+                meter(c);
             }
-            Kind::List(list) => list.elements.iter_mut().try_for_each(|element| self.run(element, false))?,
+            Kind::List(list) => {
+                for element in &mut list.elements {
+                    self.run(element, false)?;
+                    hold(element);
+                }
+            }
             Kind::Map(map) => {
                 for entry in &mut map.entries {
                     if let EntryExpr::MapEntry(entry) = &mut entry.expr {
                         self.run(&mut entry.key, false)?;
                         self.run(&mut entry.value, false)?;
+                        hold(&mut entry.value);
                     }
                 }
             }
@@ -232,11 +245,18 @@ impl Prepare<'_> {
             return Err(self.unknown_function(call, bracket));
         }
         let reads_lazy_lists = matches!(name, "size" | operators::INDEX);
+        let searches = name == "matches" && call.args.len() + usize::from(call.target.is_some()) == 2;
         if let Some(target) = &mut call.target {
             self.run(target, reads_lazy_lists)?;
         }
         for (n, arg) in call.args.iter_mut().enumerate() {
             self.run(arg, reads_lazy_lists && n == 0)?;
+        }
+        if searches {
+            let text = call.target.take().map(|text| *text);
+            call.args.splice(0..0, text);
+            MATCHES.clone_into(&mut call.func_name);
+            call.args.insert(0, meter_at(call.args[0].id));
         }
         Ok(None)
     }
@@ -288,6 +308,57 @@ fn wrap(expr: &mut IdedExpr, function: &str) {
     let inner = std::mem::take(expr);
     expr.id = inner.id;
     expr.expr = Kind::Call(CallExpr { func_name: function.to_owned(), target: None, args: vec![inner] });
+}
+
+/// Puts a call that is given the meter around an expression.
+fn wrap_metered(expr: &mut IdedExpr, function: &str) {
+    let id = expr.id;
+    wrap(expr, function);
+    if let Kind::Call(call) = &mut expr.expr {
+        call.args.insert(0, meter_at(id));
+    }
+}
+
+fn meter_at(id: u64) -> IdedExpr {
+    IdedExpr { id, expr: Kind::Ident(METER.to_owned()) }
+}
+
+/// Counts what is put into a list or a map.
+fn hold(part: &mut IdedExpr) {
+    if !matches!(part.expr, Kind::Literal(_)) {
+        wrap_metered(part, HELD);
+    }
+}
+
+/// Counts the turns of a comprehension. An error of its condition ends it at once, one of its step may be put off; but CEL
+/// builds the lists of `map` and `filter` in place only while their condition is a literal: there the guard is metered, and
+/// what goes into the list is anyway.
+fn meter(loops: &mut ComprehensionExpr) {
+    let appends = |step: &IdedExpr| matches!(&step.expr, Kind::Call(call) if is_append(call));
+    let in_place = matches!(loops.loop_cond.expr, Kind::Literal(_));
+    match &mut loops.loop_step.expr {
+        Kind::Call(call) if in_place && is_append(call) => {}
+        Kind::Call(call) if in_place && call.func_name == operators::CONDITIONAL && call.args.get(1).is_some_and(appends) => {
+            wrap_metered(&mut call.args[0], STEP);
+        }
+        _ => wrap_metered(&mut loops.loop_cond, STEP),
+    }
+}
+
+/// `@result + [x]`
+fn is_append(call: &CallExpr) -> bool {
+    call.func_name == operators::ADD && matches!(call.args.get(1).map(|arg| &arg.expr), Some(Kind::List(_)))
+}
+
+/// Whether a call may make a text or a list that is longer than its operands.
+fn can_grow(call: &CallExpr) -> bool {
+    let is_number = |arg: &IdedExpr| match &arg.expr {
+        Kind::Literal(literal) => !matches!(literal, LiteralValue::String(_) | LiteralValue::Bytes(_)),
+        // The result under construction, which grows by what is counted.
+        Kind::Ident(name) => name.starts_with('@'),
+        _ => false,
+    };
+    call.func_name == operators::ADD && call.target.is_none() && !call.args.iter().any(is_number)
 }
 
 /// The form in doubles. Places in lists, keys of maps and both sides of `%` stay integers.

@@ -13,9 +13,12 @@ use super::{
 use crate::{lives, observed::Verdict};
 use muster_core::{
     Value,
-    expr::{Arithmetic, Expr, Scope},
+    expr::{Arithmetic, Effort, Expr, Scope},
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+/// How many turns of loops a rule may take each time the object changes: a thousand pods beside a thousand others.
+const RULE_STEPS: u64 = 1_000_000;
 
 const GOOD_CONDITIONS: [&str; 4] = ["Complete", "Completed", "Succeeded", "JobSucceeded"];
 const BAD_CONDITIONS: [&str; 3] = ["Failed", "JobFailed", "Stalled"];
@@ -78,6 +81,7 @@ fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<b
     };
     let expr = Expr::compile(rule, Arithmetic::Exact).map_err(wrong)?;
     let mut scope = Scope::new();
+    scope.set_effort(Arc::new(Effort::counted(RULE_STEPS)));
     scope.set("self", object.clone());
     if expr.names().iter().any(|name| name == "pods") {
         scope.set("pods", pods(look));

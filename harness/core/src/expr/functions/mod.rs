@@ -11,8 +11,9 @@ mod string;
 mod text;
 
 use super::{
-    found::Found,
-    value::{self, Number},
+    effort::Meter,
+    found::{Found, MAX_TEXT},
+    value::{self, MAX_ITEMS, Number},
 };
 use cel::{
     Env, ExecutionError,
@@ -210,6 +211,18 @@ pub(crate) const DOUBLE: &str = "@double";
 /// Makes a lazy list or a map's keys a list that CEL itself can go through.
 pub(crate) const ITEMS: &str = "@items";
 
+/// Counts a turn of a loop, and hands its second argument on.
+pub(crate) const STEP: &str = "@step";
+
+/// Counts what is put into a list or a map, and hands it on.
+pub(crate) const HELD: &str = "@held";
+
+/// Refuses a text or a list that is too long, and hands any other on.
+pub(crate) const SIZED: &str = "@sized";
+
+/// CEL's `matches`, limited where nobody can stop it.
+pub(crate) const MATCHES: &str = "@matches";
+
 /// Makes the functions known.
 pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::DeclarationError> {
     for function in FUNCTIONS {
@@ -221,7 +234,11 @@ pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::Declaratio
         }
     }
     env.add_overload(DOUBLE, DOUBLE, vec![DYN_TYPE], double)?;
-    env.add_overload(ITEMS, ITEMS, vec![DYN_TYPE], items)
+    env.add_overload(ITEMS, ITEMS, vec![DYN_TYPE], items)?;
+    env.add_overload(STEP, STEP, vec![DYN_TYPE, DYN_TYPE], step)?;
+    env.add_overload(HELD, HELD, vec![DYN_TYPE, DYN_TYPE], held)?;
+    env.add_overload(SIZED, SIZED, vec![DYN_TYPE], sized)?;
+    env.add_overload(MATCHES, MATCHES, vec![DYN_TYPE, DYN_TYPE, DYN_TYPE], string::matches)
 }
 
 /// What a function that reads the text says where there is none.
@@ -258,6 +275,37 @@ fn items<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     keys.sort();
     let keys: Vec<Box<dyn Val + 'v>> = keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect();
     Ok(CowVal::owned(CelList::from(keys)))
+}
+
+/// The meter, which is the first argument of what counts.
+fn meter<'b>(args: &'b Args<'_, '_>) -> Result<&'b Meter> {
+    args[0].downcast_ref::<Meter>().ok_or_else(|| fail("", "there is no meter here"))
+}
+
+fn step<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    meter(&args)?.step()?;
+    Ok(args.swap_remove(1))
+}
+
+fn held<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    meter(&args)?.hold(args[1].as_ref())?;
+    Ok(args.swap_remove(1))
+}
+
+fn sized<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    let value = args.swap_remove(0);
+    if value.downcast_ref::<CelString>().is_some_and(|text| text.inner().len() > MAX_TEXT) {
+        return Err(too_long("+"));
+    }
+    if value.downcast_ref::<CelList>().is_some_and(|list| list.inner().len() > MAX_ITEMS) {
+        return Err(fail("", "`+` makes a list of more than a million elements"));
+    }
+    Ok(value)
+}
+
+/// What a function that makes text says when there is too much of it.
+fn too_long(function: &str) -> ExecutionError {
+    fail("", format!("`{function}` makes a text of more than 64 MiB"))
 }
 
 /// Argument number `n` as text.

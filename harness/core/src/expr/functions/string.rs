@@ -1,11 +1,15 @@
 //! Functions over text. Places are characters, not bytes.
 
-use super::{Args, Result, each, fail, int_at, text_at};
-use crate::expr::value::{self, Number};
+use super::{Args, Result, each, fail, int_at, meter, text_at, too_long};
+use crate::expr::{
+    found::MAX_TEXT,
+    value::{self, MAX_ITEMS, Number},
+};
 use cel::common::{
     types::{CelBool, CelList, CelString},
     value::{CowVal, Val},
 };
+use regex::RegexBuilder;
 
 fn give<'b, 'v>(text: String) -> CowVal<'b, 'v> {
     CowVal::owned(CelString::from(text))
@@ -22,6 +26,9 @@ pub(super) fn join<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
                 joined.push_str(separator);
                 joined.push_str(&item);
             }
+        }
+        if joined.as_ref().is_some_and(|joined| joined.len() > MAX_TEXT) {
+            return Err(too_long("join"));
         }
         Ok(())
     })?;
@@ -48,13 +55,41 @@ pub(super) fn split<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
             separator => text.split(separator).collect(),
         },
     };
+    if pieces.len() > MAX_ITEMS {
+        return Err(fail("split", "makes more than a million pieces"));
+    }
     let pieces = pieces.into_iter().map(|piece| Box::new(CelString::from(piece.to_owned())) as Box<dyn Val + 'v>);
     Ok(CowVal::owned(CelList::from(pieces.collect::<Vec<_>>())))
 }
 
 pub(super) fn replace<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     let at = |n| text_at("replace", &args, n);
-    Ok(give(at(0)?.replace(at(1)?, at(2)?)))
+    let (text, from, to) = (at(0)?, at(1)?, at(2)?);
+    let grown = text.matches(from).count().saturating_mul(to.len().saturating_sub(from.len()));
+    if text.len().saturating_add(grown) > MAX_TEXT {
+        return Err(too_long("replace"));
+    }
+    Ok(give(text.replace(from, to)))
+}
+
+/// CEL's `matches`. A search cannot be interrupted, and takes as many steps as the text is long, each as long as the pattern
+/// is large: where nobody can end the process, the larger one may be, the smaller must the other be.
+pub(super) fn matches<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    /// What the regex crate itself allows, in bytes.
+    const LARGEST: usize = 10 << 20;
+    /// Bytes of the text times bytes of the compiled pattern: about a second.
+    const MOST: usize = 6 << 30;
+    let wrong = |arg: &dyn Val| fail("", format!("`matches` needs two texts, this is {}", value::kind(arg)));
+    let text = |n: usize| args[n].downcast_ref::<CelString>().map(CelString::inner).ok_or_else(|| wrong(args[n].as_ref()));
+    let (text, pattern) = (text(1)?, text(2)?);
+    let limit = if meter(&args)?.is_alone() { (MOST / text.len().max(1)).min(LARGEST) } else { LARGEST };
+    let regex = RegexBuilder::new(pattern).size_limit(limit).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) if limit < LARGEST => {
+            fail("", format!("the pattern is too large for a text of {} bytes", text.len()))
+        }
+        error => fail("matches", error.to_string()),
+    })?;
+    Ok(CowVal::owned(CelBool::from(regex.is_match(text))))
 }
 
 pub(super) fn lower<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {

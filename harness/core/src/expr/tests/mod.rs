@@ -4,6 +4,7 @@ use super::*;
 use crate::stdout::{Section, SectionOrigin, Stdout};
 use serde_json::json;
 
+mod effort;
 mod functions;
 mod judging;
 mod mistakes;

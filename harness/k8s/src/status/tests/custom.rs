@@ -92,6 +92,7 @@ fn a_rule_that_cannot_be_evaluated_is_a_mistake_and_not_false() {
     let rules = |rule: &str| Scene::of("IPUJob").object("{}").rules(&format!("succeeded: \"{rule}\"")).pod("x-0", FINE);
     says!(rules("self.status.phase == 'Done'"), @"hopeless: rule `succeeded` of IPUJob x, `self.status.phase == 'Done'`, cannot be evaluated: there is no key `status` here (it has `apiVersion`, `kind`, `metadata`, `spec`; get(map, 'status', default) does without)");
     says!(rules("self.spec"), @"hopeless: rule `succeeded` of IPUJob x, `self.spec`, cannot be evaluated: the result is a map, not true or false (compare it with something)");
+    says!(rules("range(9999).all(i, range(9999).all(j, true))"), @"hopeless: rule `succeeded` of IPUJob x, `range(9999).all(i, range(9999).all(j, true))`, cannot be evaluated: this takes more than 1000000 steps (do it in the script, or with fewer elements)");
     says!(rules("pods.all(p,"), @"hopeless: rule `succeeded` of IPUJob x, `pods.all(p,`, cannot be evaluated: the expression ends too early");
     says!(rules("has(self.status) && self.status.phase == 'Done'"), @r#"
     running since @3 on ["n1"]
