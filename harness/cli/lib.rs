@@ -21,11 +21,18 @@ pub mod wire;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use muster_core::{error::chain, pipeline::EXIT_USAGE};
+use muster_runner::judging;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
 
 /// Runs the program.
 pub fn main(argv: &[OsString]) -> ExitCode {
+    // Before anything else: a session waits for its judge.
+    if let [_, word] = argv
+        && word == wire::JUDGE
+    {
+        return judging::serve();
+    }
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = match modes::parse(argv, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,

@@ -9,6 +9,7 @@ use muster_core::{
     check::Check,
     dependencies::{self, Edge, Planned},
     diagnostic::{Diagnostic, Severity, Sources},
+    expr::Effort,
     overrides::Overrides,
     select::{self, Filters, Matcher},
     site::{SchedulerKind, System},
@@ -16,8 +17,8 @@ use muster_core::{
     site_file,
     test_case::TestCase,
 };
-use muster_runner::{local::detect, trials};
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use muster_runner::{judging, local::detect, trials};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 /// What one invocation is about.
 #[derive(Debug)]
@@ -144,6 +145,9 @@ pub enum Depth {
     Every,
 }
 
+/// How long a placeholder, a condition or a filter may take.
+const EVALUATION_LIMIT: Duration = Duration::from_secs(10);
+
 /// Reads everything and selects.
 ///
 /// # Errors
@@ -157,7 +161,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
         Overrides::parse(&cli.files.setvar, &cli.files.parameterize, &loaded.checks, &mut sources, &mut diagnostics);
 
     let known = KnownSystems::of(site.sites.systems.iter().chain([&*site.system]));
-    let facts = SystemFacts::new(site.system.clone(), known);
+    let facts = SystemFacts::bounded(site.system.clone(), known, Effort::timed(judging::monotonic, EVALUATION_LIMIT));
     let mut checks: Vec<Arc<Check>> = Vec::new();
     let mut unsound: BTreeSet<Arc<str>> = BTreeSet::new();
     for document in &loaded.checks {

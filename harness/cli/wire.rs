@@ -6,10 +6,10 @@ use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
 };
-use muster_runner::{fake::FakeScheduler, heartbeat, local::LocalScheduler};
+use muster_runner::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local::LocalScheduler};
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -119,6 +119,17 @@ pub fn schedulers_with(
 
 /// The program itself, where it is not the one that runs: in a test binary.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// What makes the program a judge: its only argument. No check or flag is called so.
+pub const JUDGE: &str = "@judge";
+
+/// How a session starts its judges: this very program, also when its file was replaced since.
+pub fn judge_program() -> Option<JudgeProgram> {
+    let running = Path::new("/proc/self/exe");
+    let itself = || if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() };
+    let path = PROGRAM.get().cloned().map_or_else(itself, Ok).ok()?;
+    Some(JudgeProgram { path: std::path::absolute(path).ok()?, arguments: vec![JUDGE.into()] })
+}
 
 /// Local jobs find this very program as `$MUSTER`: its kernels measure a machine that has nothing else installed.
 fn local_scheduler() -> LocalScheduler {

@@ -14,6 +14,7 @@ mod file_modes;
 mod files;
 mod fixtures;
 mod guide;
+mod judging;
 mod k8s;
 mod kept;
 mod libtest;

@@ -18,7 +18,7 @@ use crate::{
     settings::{self, Places},
     terminal::Terminal,
     view::View,
-    wire::Wired,
+    wire::{self, Wired},
 };
 use anyhow::Context;
 use muster_core::{
@@ -150,6 +150,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         },
         maxfail: cli.run.maxfail,
         quarantine,
+        judge: wire::judge_program(),
     };
     let work = Work { before, begun, cases, policy, adjustments };
     let (session, results) = conduct(runtime, config, work, cli, terminal, || view.watch(receiver))?;

@@ -80,13 +80,18 @@ pub struct Given {
 }
 
 /// Reads what a case says for others: for each pattern the value of its first match, by the rule of performance variables,
-/// without the blanks around it.
+/// without the blanks around it. `at` is told the number of each before it is looked for.
 ///
 /// # Errors
 /// One sentence that names what is not there.
-pub fn read_outputs(wanted: &BTreeMap<String, String>, stdout: &Stdout) -> Result<BTreeMap<String, String>, String> {
+pub fn read_outputs(
+    wanted: &BTreeMap<String, String>,
+    stdout: &Stdout,
+    at: &dyn Fn(usize),
+) -> Result<BTreeMap<String, String>, String> {
     let mut outputs = BTreeMap::new();
-    for (name, text) in wanted {
+    for (number, (name, text)) in wanted.iter().enumerate() {
+        at(number);
         let failed = |error: PatternError| format!("output `{name}`: {error}");
         let pattern = Pattern::compile(text).map_err(failed)?;
         let group = pattern.groups(None).map_err(failed)?.value;
@@ -138,7 +143,7 @@ mod tests {
     fn an_output_is_the_value_of_the_first_match_or_a_mistake() {
         let stdout = Stdout::of("STORAGE= /scratch/x \nSTORAGE=/other\n");
         let wanted = |pattern: &str| BTreeMap::from([("dir".to_owned(), pattern.to_owned())]);
-        let read = |pattern: &str| read_outputs(&wanted(pattern), &stdout).map(|outputs| outputs["dir"].clone());
+        let read = |pattern: &str| read_outputs(&wanted(pattern), &stdout, &|_| {}).map(|outputs| outputs["dir"].clone());
         assert_eq!(read("STORAGE=(.+)").as_deref(), Ok("/scratch/x"));
         insta::assert_snapshot!(read("NONE=(.+)").unwrap_err(), @"output `dir` was not found: no match of 'NONE=(.+)', which other cases depend on");
     }

@@ -155,7 +155,7 @@ pub struct Stdout {
 }
 
 /// The files that a job left and its check keeps.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Files {
     /// Those that are text, in the order of their paths.
     pub sections: Vec<Section>,

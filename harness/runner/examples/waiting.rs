@@ -136,6 +136,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         policy: ExecPolicy::Async,
         maxfail: None,
         quarantine: List::default(),
+        judge: None,
     };
     let engine = Engine::begin(config).await?;
 

@@ -4,6 +4,7 @@ use crate::{
     clock,
     event::{Event, Limit},
     identifier::Identifiers,
+    judging::{JudgeProgram, Judges},
     places::Places,
 };
 use muster_core::{
@@ -15,13 +16,9 @@ use muster_store::Store;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    thread::available_parallelism,
     time::Duration,
 };
-use tokio::{
-    sync::{Semaphore, mpsc::UnboundedSender},
-    time::sleep,
-};
+use tokio::{sync::mpsc::UnboundedSender, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 /// Something that was created, or may have been, and is not cleaned up yet.
@@ -46,11 +43,18 @@ pub(crate) struct Context {
     events: UnboundedSender<Event>,
     why: OnceLock<String>,
     in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
-    judges: Semaphore,
+    /// As many texts are judged at once as there are processors.
+    pub(crate) judges: Judges,
 }
 
 impl Context {
-    pub(crate) fn new(session: Session, places: Places, store: Option<Store>, events: UnboundedSender<Event>) -> Self {
+    pub(crate) fn new(
+        session: Session,
+        places: Places,
+        store: Option<Store>,
+        events: UnboundedSender<Event>,
+        judge: Option<JudgeProgram>,
+    ) -> Self {
         Self {
             session,
             places,
@@ -60,7 +64,7 @@ impl Context {
             events,
             why: OnceLock::new(),
             in_flight: Mutex::default(),
-            judges: Semaphore::new(available_parallelism().map_or(1, Into::into)),
+            judges: Judges::new(judge),
         }
     }
 
@@ -92,11 +96,6 @@ impl Context {
     /// Why the session ends, or will be said to.
     pub(crate) fn why_cancelled(&self) -> String {
         self.why.get().cloned().unwrap_or_else(|| "the session was cancelled".to_owned())
-    }
-
-    /// A permit to judge: as many texts at once as there are processors.
-    pub(crate) fn judges(&self) -> &Semaphore {
-        &self.judges
     }
 
     /// From here on something may exist.

@@ -16,6 +16,7 @@ use crate::{
     context::Context,
     event::Event,
     journal,
+    judging::JudgeProgram,
     order::{Blocked, Order, Release, Step, Waiting},
     places::Places,
     record::{End, Record},
@@ -64,6 +65,8 @@ pub struct EngineConfig {
     pub maxfail: Option<u32>,
     /// Whose outcome does not count.
     pub quarantine: List,
+    /// Where logs are judged; `None`: on a thread, which nobody can stop.
+    pub judge: Option<JudgeProgram>,
 }
 
 /// The store, and who holds the session in it.
@@ -133,11 +136,11 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine } = config;
+        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine, judge } = config;
         if let Some(Lease { store, owner, is_new: true }) = &lease {
             store.begin(&session, owner).await?;
         }
-        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events));
+        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events, judge));
         let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
         Ok(Self { shared: Arc::new(shared) })
     }

@@ -13,7 +13,7 @@ mod flight;
 pub mod heartbeat;
 pub mod identifier;
 mod journal;
-mod judging;
+pub mod judging;
 mod kept;
 mod lines;
 pub mod local;

@@ -149,6 +149,10 @@ async fn planned(
 
 /// Renders, plans and makes the stage folder. Blocks.
 fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: Identifier) -> Result<(Plan, About), End> {
+    if context.cancel.is_cancelled() {
+        // Others may have kept the thread for long.
+        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+    }
     let Draft { name, attempt: number, folder, render, instead_of } = draft;
     let stage = context.places.stage_of(Attempt { case: &name, folder: &folder, number, identifier: &identifier });
     let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, given: Given::default() };

@@ -13,8 +13,7 @@ const DISK_THREADS: usize = 4;
 
 /// Builds it.
 ///
-/// As many texts are judged at once as there are processors, and the rest is left to files. A match that does not end
-/// within `judge_limit` keeps its thread until it does.
+/// As many logs are put together at once as there are processors, and the rest is left to other files.
 ///
 /// # Errors
 /// When the operating system has no thread or descriptor to give.

@@ -73,10 +73,10 @@ impl Effort {
         Self { steps: self.steps, cells: self.cells, time: self.time, spent: AtomicBool::new(false) }
     }
 
-    /// Without the bound of elements: memory is bounded elsewhere.
+    /// With another bound of elements; `u64::MAX`: memory and time are bounded elsewhere.
     #[must_use]
-    pub fn of_any_size(self) -> Self {
-        Self { cells: u64::MAX, ..self }
+    pub fn of_size(self, cells: u64) -> Self {
+        Self { cells, ..self }
     }
 }
 

@@ -235,10 +235,8 @@ impl Expr {
                 return Err(stopped);
             }
             match result {
-                Ok(value) => take(value.as_ref()).map_err(|(message, hint)| ExprError {
-                    hint: hint.map(str::to_owned),
-                    ..ExprError::new(message, whole())
-                }),
+                Ok(value) => take(value.as_ref())
+                    .map_err(|(message, hint)| ExprError { hint: hint.map(str::to_owned), ..ExprError::new(message, whole()) }),
                 // Its parts are evaluated again.
                 Err(error) => {
                     let explained = explain::run(tree, error.clone(), (self.text(), &self.places), &context, scope);

@@ -1,7 +1,7 @@
 //! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures read so far.
 
 use crate::{
-    expr::{Arithmetic, Expr, ExprError, Scope},
+    expr::{Arithmetic, Effort, Expr, ExprError, Scope},
     rules::Rules,
     stdout::Stdout,
 };
@@ -14,8 +14,9 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(super) fn new(rules: &Rules) -> Self {
+    pub(super) fn new(rules: &Rules, effort: &Arc<Effort>) -> Self {
         let mut facts = Scope::new();
+        facts.set_effort(Arc::clone(effort));
         for (name, value) in &rules.facts {
             facts.set(name.as_str(), value.clone());
         }

@@ -6,9 +6,10 @@
 //!                  `--------------------------`---------------------------------> conclude --> Judgement
 //! ```
 //! Everything is looked at before anything is concluded, so that a cause can name all that is wrong, and figures are
-//! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time; the caller's `expired`
+//! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time; the caller's [`Watcher`]
 //! does.
 
+mod at;
 mod conclude;
 mod evaluate;
 mod exits;
@@ -29,16 +30,20 @@ use crate::{
     result::{Fault, Outcome, Phase},
     rules::Rules,
     scheduler::Ending,
-    stdout::Stdout,
+    stdout::{Section, Stdout},
 };
+use at::Stopped;
+pub use at::{At, Watcher};
 use evaluate::Evaluator;
 use figures::Figures;
 use matches::Matches;
 use scan::{Fold, Interrupted, Search, Watch};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use views::Views;
 
 /// What the judge found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// How the case ended.
     pub outcome: Outcome,
@@ -55,34 +60,65 @@ pub struct Judgement {
 /// Judges a job that ended by itself.
 ///
 /// `expired` is asked again and again; once it says so, judging stops and the case is `error{config}`. One match cannot
-/// be interrupted, nor can an expression. Call it where blocking is allowed: a log of 1 GiB takes seconds.
+/// be interrupted. Call it where blocking is allowed: a log of 1 GiB takes seconds.
 pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool) -> Judgement {
-    judge_in_blocks(rules, stdout, ending, expired, scan::BLOCK)
+    judge_watched(rules, stdout, ending, &Watcher { expired, at: &|_| {}, effort: Arc::default() })
 }
 
-fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool, block: usize) -> Judgement {
-    let compiled = Views::new(rules, stdout).and_then(|views| Ok((compile(rules, &views)?, views)));
-    let ((mut searches, sanity_searches), views) = match compiled {
+/// The same, under somebody's eyes.
+pub fn judge_watched(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Judgement {
+    judged(rules, stdout, ending, watcher, scan::BLOCK)
+}
+
+fn judged(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>, block: usize) -> Judgement {
+    let compiled = Views::new(rules, stdout).and_then(|views| Ok((compile(rules, &views, watcher)?, views)));
+    let ((mut searches, places), views) = match compiled {
         Ok(compiled) => compiled,
         Err((phase, why)) => return Judgement::error(phase, why),
     };
-    let mut watch = Watch::new(expired);
-    for (place, text) in views.texts().enumerate() {
-        if let Err(at) = scan::scan((place, text), &mut searches, block, &mut watch) {
-            return too_long(&at, &searches, sanity_searches, text);
-        }
+    if let Err((at, sections)) = search(&mut searches, &places, &views, watcher, block) {
+        return at.too_long(rules, sections);
     }
-    let figures = searches.split_off(sanity_searches).into_iter().filter_map(Search::into_figures);
+    let of_sanity = places.iter().filter(|place| matches!(place, At::Sanity(..))).count();
+    let figures = searches.split_off(of_sanity).into_iter().filter_map(Search::into_figures);
     let answers = searches.into_iter().filter_map(Search::into_answer);
-    let mut evaluator = Evaluator::new(rules);
-    let readings = performance::read(rules, &views, figures, &mut evaluator);
-    let sanity = sanity::look(&rules.sanity, answers, &evaluator, &views);
-    if watch.ask().is_err() {
-        return Judgement::error(Phase::Sanity, format!("{TOO_LONG}: the expressions took it"));
-    }
+    let mut evaluator = Evaluator::new(rules, &watcher.effort);
+    let read = performance::read(rules, &views, figures, &mut evaluator, watcher)
+        .and_then(|readings| Ok((readings, sanity::look(&rules.sanity, answers, &evaluator, &views, watcher)?)));
+    let (readings, sanity) = match read {
+        Ok(read) => read,
+        Err(Stopped(at)) => return at.too_long(rules, stdout.sections()),
+    };
     let exit = exits::failure(&rules.sanity, ending);
     let performance = (exit.is_none() && sanity.failures.is_empty()).then(|| performance::hold(rules, &views, readings));
     conclude::conclude(rules, stdout, exit, sanity, performance)
+}
+
+/// Runs all searches over all texts; else where it was stopped, and among which sections.
+fn search<'v>(
+    searches: &mut [Search],
+    places: &[At],
+    views: &'v Views,
+    watcher: &Watcher<'_>,
+    block: usize,
+) -> Result<(), (At, &'v [Section])> {
+    let at = |search: usize, section: usize| match places.get(search) {
+        Some(At::Sanity(item, _)) => At::Sanity(*item, Some(section)),
+        Some(At::Variable(variable, _)) => At::Variable(*variable, Some(section)),
+        _ => At::Rules,
+    };
+    let tell = |search, section| (watcher.at)(at(search, section));
+    let mut watch = Watch::telling(watcher.expired, &tell);
+    for (place, text) in views.texts().enumerate() {
+        let stopped = |Interrupted { search, section }| (at(search, section), text.sections());
+        scan::scan((place, text), searches, block, &mut watch).map_err(stopped)?;
+    }
+    Ok(())
+}
+
+#[cfg(any(test, fuzzing))]
+fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool, block: usize) -> Judgement {
+    judged(rules, stdout, ending, &Watcher { expired, at: &|_| {}, effort: Arc::default() }, block)
 }
 
 /// [`judge`], in blocks of this many bytes: the fuzzer holds the two to each other.
@@ -91,35 +127,39 @@ pub fn judge_in_small_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, bl
     judge_in_blocks(rules, stdout, ending, &|| false, block)
 }
 
-const TOO_LONG: &str = "judging took longer than judge_limit";
-
 impl Judgement {
     fn error(phase: Phase, cause: String) -> Self {
         Self { outcome: Outcome::Error(Fault::Config), phase, cause: Some(cause), measurements: Vec::new(), warnings: Vec::new() }
     }
 }
 
-/// All searches of a case, sanity's first, and how many are sanity's. The files were checked when they were loaded, but
-/// a placeholder may have put anything into a pattern since.
-fn compile(rules: &Rules, views: &Views) -> Result<(Vec<Search>, usize), (Phase, String)> {
+/// All searches of a case, sanity's first, each with its place in the rules. The files were checked when they were loaded,
+/// but a placeholder may have put anything into a pattern since.
+fn compile(rules: &Rules, views: &Views, watcher: &Watcher<'_>) -> Result<(Vec<Search>, Vec<At>), (Phase, String)> {
     let explain = |phase: Phase, pattern: &str, error: &dyn std::fmt::Display| {
         (phase, format!("pattern {}: {error}", words::quote(pattern.as_bytes())))
     };
-    let mut searches = Vec::new();
-    let questions = rules.sanity.iter().filter_map(|item| Some((item.file.as_deref(), sanity::question(&item.claim)?)));
-    for (file, (text, question)) in questions {
+    let (mut searches, mut places) = (Vec::new(), Vec::new());
+    for (number, item) in rules.sanity.iter().enumerate() {
+        let Some((text, question)) = sanity::question(&item.claim) else { continue };
+        let place = At::Sanity(number, None);
+        (watcher.at)(place);
         let pattern = Pattern::compile(text).map_err(|error| explain(Phase::Sanity, text, &error))?;
-        searches.push(Search { pattern, view: views.place(file), fold: Fold::Matches(Matches::new(question)) });
+        let view = views.place(item.file.as_deref());
+        searches.push(Search { pattern, view, fold: Fold::Matches(Matches::new(question)) });
+        places.push(place);
     }
-    let of_sanity = searches.len();
-    for variable in &rules.perf_variables {
+    for (number, variable) in rules.perf_variables.iter().enumerate() {
         if let Source::Pattern { pattern: text, .. } = &variable.source {
+            let place = At::Variable(number, None);
+            (watcher.at)(place);
             let view = views.place(variable.file.as_deref());
             let search = figures(variable, view).map_err(|error| explain(Phase::Performance, text, &error))?;
             searches.extend(search);
+            places.push(place);
         }
     }
-    Ok((searches, of_sanity))
+    Ok((searches, places))
 }
 
 fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, crate::pattern::PatternError> {
@@ -128,11 +168,4 @@ fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, crate
     let groups = pattern.groups(tag.as_deref())?;
     let figures = Figures::new(&pattern, groups, &variable.unit, *pick, variable.per_section);
     Ok(Some(Search { pattern, view, fold: Fold::Figures(Box::new(figures)) }))
-}
-
-fn too_long(at: &Interrupted, searches: &[Search], of_sanity: usize, stdout: &Stdout) -> Judgement {
-    let phase = if at.search < of_sanity { Phase::Sanity } else { Phase::Performance };
-    let pattern = searches.get(at.search).map_or_else(String::new, |search| words::quote_pattern(&search.pattern));
-    let section = stdout.sections().get(at.section).map_or_else(String::new, |section| section.origin.title());
-    Judgement::error(phase, format!("{TOO_LONG}: it was searching {section} for {pattern}"))
 }

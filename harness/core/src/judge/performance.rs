@@ -1,6 +1,7 @@
 //! Figures become measurements, and measurements are held against references.
 
 use super::{
+    at::{At, Stopped, Watcher},
     evaluate::Evaluator,
     figures::{Figures, Lack, Row},
     views::Views,
@@ -58,15 +59,18 @@ pub(super) fn read(
     views: &Views,
     figures: impl IntoIterator<Item = Figures>,
     evaluator: &mut Evaluator,
-) -> Vec<Readings> {
+    watcher: &Watcher<'_>,
+) -> Result<Vec<Readings>, Stopped> {
     let mut figures = figures.into_iter();
-    let mut read = |variable: &PerfVariable| {
+    let mut read = |(number, variable): (usize, &PerfVariable)| {
+        let at = At::Variable(number, None);
         let text = views.of(variable.file.as_deref());
         // Every pattern has its figures, whether there is something to read them from or not.
         let found = matches!(variable.source, Source::Pattern { .. }).then(|| figures.next()).flatten();
         if let Some(lack) = views.lack(variable.file.as_deref()) {
-            return Err(NoRows::because(lack.to_owned()));
+            return Ok(Err(NoRows::because(lack.to_owned())));
         }
+        (watcher.at)(at);
         let rows = match &variable.source {
             Source::Pattern { .. } => {
                 found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())).map_err(NoRows::because)
@@ -79,14 +83,15 @@ pub(super) fn read(
                 }
             },
         };
+        watcher.ask(at)?;
         for row in rows.iter().flatten() {
             if let Ok(value) = row.value {
                 evaluator.learn(name_of(variable, row, text), value);
             }
         }
-        rows
+        Ok(rows)
     };
-    rules.perf_variables.iter().map(&mut read).collect()
+    rules.perf_variables.iter().enumerate().map(&mut read).collect()
 }
 
 /// What expressions call a figure: `flops`, `latency[8]`, `flops@pod-a`, `latency[8]@pod-a`.

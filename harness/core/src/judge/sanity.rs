@@ -1,6 +1,7 @@
 //! Sanity items: all are looked at, whatever came before; their order is the order of the sentences.
 
 use super::{
+    at::{At, Stopped, Watcher},
     evaluate::Evaluator,
     matches::{Matches, Question},
     views::Views,
@@ -38,21 +39,29 @@ pub(super) fn look(
     answers: impl IntoIterator<Item = (Pattern, Matches)>,
     evaluator: &Evaluator,
     views: &Views,
-) -> Sanity {
+    watcher: &Watcher<'_>,
+) -> Result<Sanity, Stopped> {
     let mut answers = answers.into_iter();
     let mut sanity = Sanity::default();
-    for item in items {
+    for (number, item) in items.iter().enumerate() {
         let file = item.file.as_deref();
         let (text, lack) = (views.of(file), views.lack(file));
         let complaint = match &item.claim {
             Claim::Exit(_) => None,
-            Claim::Assert { expression } => match lack {
-                Some(lack) => Some(format!("{}: {lack}", quote(expression.as_bytes()))),
-                None => untrue(expression, evaluator, text).unwrap_or_else(|fact| {
-                    sanity.missing.get_or_insert(fact);
-                    None
-                }),
-            },
+            Claim::Assert { expression } => {
+                if let Some(lack) = lack {
+                    Some(format!("{}: {lack}", quote(expression.as_bytes())))
+                } else {
+                    let at = At::Sanity(number, None);
+                    (watcher.at)(at);
+                    let complaint = untrue(expression, evaluator, text);
+                    watcher.ask(at)?;
+                    complaint.unwrap_or_else(|fact| {
+                        sanity.missing.get_or_insert(fact);
+                        None
+                    })
+                }
+            }
             // What is not there proves nothing, not even that something is not found.
             claim => answers.next().and_then(|(pattern, matches)| match lack {
                 Some(lack) => Some(format!("{} could not be looked for: {lack}", quote_pattern(&pattern))),
@@ -64,7 +73,7 @@ pub(super) fn look(
             None => fact,
         }));
     }
-    sanity
+    Ok(sanity)
 }
 
 fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -> Option<String> {

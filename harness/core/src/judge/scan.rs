@@ -56,6 +56,8 @@ pub(super) struct Stretch<'t> {
 /// Asks for the time, but not at every match.
 pub(super) struct Watch<'e> {
     expired: &'e dyn Fn() -> bool,
+    /// Told which search is at work, and in which section.
+    at: &'e dyn Fn(usize, usize),
     matches: u32,
 }
 
@@ -65,7 +67,12 @@ pub(super) struct Expired;
 
 impl<'e> Watch<'e> {
     pub(super) fn new(expired: &'e dyn Fn() -> bool) -> Self {
-        Self { expired, matches: 0 }
+        Self { expired, at: &|_, _| {}, matches: 0 }
+    }
+
+    /// The same, and says where the search is.
+    pub(super) fn telling(expired: &'e dyn Fn() -> bool, at: &'e dyn Fn(usize, usize)) -> Self {
+        Self { at, ..Self::new(expired) }
     }
 
     /// To be called at every match.
@@ -145,6 +152,7 @@ pub(super) fn scan(
             let mut left = false;
             let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach;
             for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search)) {
+                (watch.at)(number, section);
                 search.feed(stretch, watch).map_err(|Expired| Interrupted { search: number, section })?;
                 left |= !search.is_done();
             }

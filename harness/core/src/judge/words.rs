@@ -30,7 +30,12 @@ pub(super) fn quote(text: &[u8]) -> String {
 
 /// A pattern in backticks.
 pub(super) fn quote_pattern(pattern: &Pattern) -> String {
-    quote(pattern.as_str().as_bytes())
+    quote_pattern_text(pattern.as_str())
+}
+
+/// The same, before it is compiled.
+pub(super) fn quote_pattern_text(pattern: &str) -> String {
+    quote(pattern.as_bytes())
 }
 
 /// `once`, `3 times`.

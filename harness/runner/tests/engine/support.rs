@@ -101,6 +101,7 @@ impl Bench {
             policy,
             maxfail,
             quarantine,
+            judge: None,
         });
         Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
     }

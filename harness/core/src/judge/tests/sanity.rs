@@ -99,11 +99,11 @@ fn judging_that_takes_too_long_is_an_error_that_names_the_pattern() {
     };
     assert_eq!((after(0).outcome, after(0).phase), (Outcome::Error(Fault::Config), Phase::Sanity));
     insta::assert_snapshot!(say(&after(0)), @"error{config}: judging took longer than judge_limit: it was searching pod-a for `not there`");
-    // Expressions cannot be interrupted, but are asked about when they are through.
+    // An expression is asked about when it is through; its own bound ends it.
     let slow = sanity([item(Claim::Assert { expression: "true".into() })]);
-    insta::assert_snapshot!(say(&judge(&slow, &stdout, &ended(Exit::Code(0)), &|| true)), @"error{config}: judging took longer than judge_limit: the expressions took it");
+    insta::assert_snapshot!(say(&judge(&slow, &stdout, &ended(Exit::Code(0)), &|| true)), @"error{config}: judging took longer than judge_limit: it was evaluating `true`");
     assert_eq!(after(3).phase, Phase::Performance);
-    insta::assert_snapshot!(say(&after(3)), @"error{config}: judging took longer than judge_limit: it was searching pod-b for `never (.)`");
+    insta::assert_snapshot!(say(&after(3)), @"error{config}: judging took longer than judge_limit: it was searching pod-b for `never (.)`, for `a`");
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Where the judge is: whoever stops it can say at what.
+
+use super::{
+    Judgement,
+    sanity::question,
+    words::{quote, quote_pattern_text},
+};
+use crate::{
+    expr::Effort,
+    perf::Source,
+    result::{Fault, Outcome, Phase},
+    rules::Rules,
+    sanity::Claim,
+    stdout::Section,
+};
+use std::sync::Arc;
+
+/// What the judge is looking at. Numbers are places in the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum At {
+    /// Nothing in particular.
+    #[default]
+    Rules,
+    /// A sanity item: where its pattern is searched for, if it is.
+    Sanity(usize, Option<usize>),
+    /// A performance variable, likewise.
+    Variable(usize, Option<usize>),
+    /// What is read for other cases, in the order of the names.
+    Output(usize),
+}
+
+/// Who watches over a judge.
+pub struct Watcher<'w> {
+    /// Asked again and again; once it says so, judging stops and the case is `error{config}`.
+    pub expired: &'w dyn Fn() -> bool,
+    /// Told what is looked at before anything that may take long.
+    pub at: &'w dyn Fn(At),
+    /// How much each expression may do.
+    pub effort: Arc<Effort>,
+}
+
+/// Judging was stopped here.
+#[derive(Debug)]
+pub(super) struct Stopped(pub(super) At);
+
+impl Watcher<'_> {
+    /// To be called when something is through that cannot be interrupted.
+    pub(super) fn ask(&self, at: At) -> Result<(), Stopped> {
+        if (self.expired)() { Err(Stopped(at)) } else { Ok(()) }
+    }
+}
+
+impl At {
+    /// The judgement of a judge that was stopped here. `sections` are those of the logs.
+    pub fn too_long(self, rules: &Rules, sections: &[Section]) -> Judgement {
+        let (phase, doing) = self.doing(rules, sections);
+        Judgement {
+            outcome: Outcome::Error(Fault::Config),
+            phase,
+            cause: Some(format!("judging took longer than judge_limit{doing}")),
+            measurements: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The phase, and what the judge was doing: `: it was evaluating ..`.
+    pub fn doing(self, rules: &Rules, sections: &[Section]) -> (Phase, String) {
+        let searching = |pattern: &str, section: Option<usize>, whose: &str| {
+            let pattern = quote_pattern_text(pattern);
+            match section.map(|section| sections.get(section).map_or_else(String::new, |section| section.origin.title())) {
+                Some(section) => format!(": it was searching {section} for {pattern}{whose}"),
+                None => format!(": it was reading the pattern {pattern}{whose}"),
+            }
+        };
+        let evaluating = |expression: &str, whose: &str| format!(": it was evaluating {}{whose}", quote(expression.as_bytes()));
+        match self {
+            Self::Rules => (Phase::Sanity, String::new()),
+            Self::Sanity(item, section) => {
+                let doing = rules.sanity.get(item).map_or_else(String::new, |item| match (&item.claim, question(&item.claim)) {
+                    (Claim::Assert { expression }, _) => evaluating(expression, ""),
+                    (_, Some((pattern, _))) => searching(pattern, section, ""),
+                    _ => String::new(),
+                });
+                (Phase::Sanity, doing)
+            }
+            Self::Variable(variable, section) => {
+                let doing = rules.perf_variables.get(variable).map_or_else(String::new, |variable| {
+                    let whose = format!(", for `{}`", variable.name);
+                    match &variable.source {
+                        Source::Value(expression) => evaluating(expression, &whose),
+                        Source::Pattern { pattern, .. } => searching(pattern, section, &whose),
+                    }
+                });
+                (Phase::Performance, doing)
+            }
+            Self::Output(output) => {
+                let wanted = rules.offer.iter().flat_map(|offer| &offer.outputs).nth(output);
+                let whose = |name: &str| format!(", for the output `{name}`");
+                (Phase::Sanity, wanted.map_or_else(String::new, |(name, pattern)| searching(pattern, Some(0), &whose(name))))
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The session's side: its judges, processes that are started when there is something to judge, and used again.
+//!
+//! A thread cannot be stopped, and neither can CEL nor a search. A process can: at the limit it is asked what it is doing, and
+//! killed. It has a process group of its own, so that a Ctrl-C in the terminal is the session's to decide about.
+
+use super::{
+    serve::MEMORY,
+    task::{Reply, Request, Task, Verdict, frame, length, message},
+};
+use crate::record::End;
+use muster_core::{judge::Judgement, result::Phase};
+use std::{
+    ffi::OsString,
+    io,
+    os::unix::process::ExitStatusExt,
+    path::PathBuf,
+    process::Stdio,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::available_parallelism,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    sync::Semaphore,
+    time::timeout,
+};
+
+/// How long a judge may take to say what it is doing.
+const LAST_WORD: Duration = Duration::from_millis(500);
+
+/// How a judge is started.
+#[derive(Debug, Clone)]
+pub struct JudgeProgram {
+    /// The program.
+    pub path: PathBuf,
+    /// What makes it a judge: it then calls [`crate::judging::serve`].
+    pub arguments: Vec<OsString>,
+}
+
+/// The judges of a session.
+#[derive(Debug)]
+pub(crate) struct Judges {
+    pub(super) program: Option<JudgeProgram>,
+    /// As many texts are judged at once as there are processors.
+    pub(super) slots: Semaphore,
+    idle: Mutex<Vec<Judge>>,
+}
+
+#[derive(Debug)]
+struct Judge {
+    child: Child,
+    requests: ChildStdin,
+    replies: ChildStdout,
+}
+
+impl Judges {
+    pub(crate) fn new(program: Option<JudgeProgram>) -> Self {
+        let slots = Semaphore::new(available_parallelism().map_or(1, Into::into));
+        Self { program, slots, idle: Mutex::default() }
+    }
+
+    /// Judges a task; the judge that takes longer than the limit is no more. Dropped before it is done, it ends the judge too.
+    pub(super) async fn judge(&self, program: &JudgeProgram, task: Task, limit: Duration) -> Result<Verdict, End> {
+        let request = frame(&Request::Judge(Box::new(task))).map_err(|error| lost(&error))?;
+        let used = self.idle().pop();
+        let mut judge = used.map_or_else(|| Judge::start(program), Ok).map_err(|error| lost(&error))?;
+        let mut reply = timeout(limit, judge.ask(&request)).await;
+        if let Ok(Err(_)) = reply
+            && !judge.wants_memory().await
+        {
+            // Somebody has ended it: a signal to all processes of a service, or the system for want of memory.
+            judge = Judge::start(program).map_err(|error| lost(&error))?;
+            reply = timeout(limit, judge.ask(&request)).await;
+        }
+        match reply {
+            Ok(Ok(Reply::Done(verdict))) => {
+                self.idle().push(judge);
+                Ok(*verdict)
+            }
+            Ok(Ok(Reply::Failed(why))) => {
+                self.idle().push(judge);
+                Err(End::infra(Phase::Sanity, why))
+            }
+            Err(_) | Ok(Ok(Reply::At(_))) => Err(judge.stop().await),
+            Ok(Err(error)) => Err(judge.ended(&error).await),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Judge>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Judge {
+    fn start(program: &JudgeProgram) -> io::Result<Self> {
+        let mut command = Command::new(&program.path);
+        command.args(&program.arguments).arg0("muster").current_dir("/").process_group(0).kill_on_drop(true);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        Ok(Self { child, requests, replies })
+    }
+
+    async fn ask(&mut self, request: &[u8]) -> io::Result<Reply> {
+        self.requests.write_all(request).await?;
+        let mut bytes = [0; 4];
+        self.replies.read_exact(&mut bytes).await?;
+        let mut text = vec![0; length(bytes)?];
+        self.replies.read_exact(&mut text).await?;
+        message(&text)
+    }
+
+    /// Ends it, and says what it was doing.
+    async fn stop(mut self) -> End {
+        let last_word = async {
+            let request = frame(&Request::Where)?;
+            // What it was about to say comes first.
+            loop {
+                match self.ask(&request).await? {
+                    Reply::At(judgement) => return io::Result::Ok(judgement),
+                    Reply::Done(_) | Reply::Failed(_) => {}
+                }
+            }
+        };
+        let last_word = timeout(LAST_WORD, last_word).await;
+        let _ = self.child.kill().await;
+        match last_word {
+            Ok(Ok(judgement)) => {
+                let Judgement { outcome, phase, cause, .. } = *judgement;
+                End { outcome, phase, cause }
+            }
+            _ => End::config(Phase::Sanity, "judging took longer than judge_limit"),
+        }
+    }
+
+    /// Whether it has ended as a Rust program does that is given no memory.
+    async fn wants_memory(&mut self) -> bool {
+        let _ = self.child.start_kill();
+        let status = self.child.wait().await;
+        status.is_ok_and(|status| status.signal() == Some(rustix::process::Signal::ABORT.as_raw()))
+    }
+
+    /// Why it has ended by itself.
+    async fn ended(mut self, error: &io::Error) -> End {
+        if self.wants_memory().await {
+            let gib = MEMORY >> 30;
+            return End::config(
+                Phase::Sanity,
+                format!("judging needs more than {gib} GiB of memory: a pattern or an expression does"),
+            );
+        }
+        match self.child.wait().await {
+            Ok(status) if !status.success() => End::infra(Phase::Sanity, format!("the process that judged ended: {status}")),
+            _ => lost(error),
+        }
+    }
+}
+
+fn lost(error: &io::Error) -> End {
+    End::infra(Phase::Sanity, format!("no process to judge in: {error}"))
+}
