@@ -135,6 +135,8 @@ impl Reader {
 
     /// The stream broke off. What it said of an unfinished line is forgotten, for it will come again.
     pub fn disconnect(&mut self) {
+        // What comes next has to repeat what is known: that proves more than its time.
+        self.newest = None;
         let cut = match std::mem::replace(&mut self.line, Line::Held(Vec::new())) {
             Line::Long(long) if long.len > long.known => Some(Cut { at: long.at, bytes: long.len, hash: long.hash }),
             Line::Long(Long { at, known, expected: Some(hash), .. }) => Some(Cut { at, bytes: known, hash }),

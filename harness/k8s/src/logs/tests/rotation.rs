@@ -35,7 +35,9 @@ async fn a_log_that_is_followed_through_all_its_files_is_whole() {
             // The node begins a new file before the end of this one is read, but not a second one.
             scene.collected(written).await;
             scene.api.write_log("default", "x", "main", file(number).as_bytes());
-            scene.api.rotate_log("default", "x", "main");
+            if number < 2 {
+                scene.api.rotate_log("default", "x", "main");
+            }
             written += file(number).len();
         }
         scene.collected(written).await;
