@@ -19,6 +19,7 @@ mod k8s;
 mod kept;
 mod libtest;
 mod listing;
+mod log_limit;
 mod mistakes;
 mod modules;
 mod open_files;

@@ -9,6 +9,7 @@ use crate::{
 };
 use muster_core::{
     site::{Partition, SchedulerKind},
+    size::Size,
     time::format_duration,
     yaml::Node,
 };
@@ -70,6 +71,7 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         ("time_limit", limit(partition.time_limit)),
         ("max_pending_time", limit(partition.max_pending_time)),
         ("stage_limit", limit(partition.stage_limit)),
+        ("max_log", Size(partition.max_log).to_string()),
         ("features", list(&partition.features)),
         ("extras", facts(&partition.extras)),
         ("env_vars", pairs(&partition.env_vars)),

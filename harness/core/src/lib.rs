@@ -59,6 +59,7 @@ pub mod shell;
 pub mod site;
 pub mod site_facts;
 pub mod site_file;
+pub mod size;
 pub mod staging;
 pub mod stdout;
 pub mod template;

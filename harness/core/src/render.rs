@@ -17,7 +17,7 @@ use crate::{
     perf::Source,
     program, references,
     result::About,
-    rules::Rules,
+    rules::{LogLimit, Rules},
     sanity::Claim,
     settings, staging, template,
     test_case::{LaunchFacts, Rendered, TestCase},
@@ -101,8 +101,9 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         },
         keep_failed: file.keep_failed,
     };
+    let log_limit = log_limit(&tree, &file, partition);
     let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
-    let rules = Rules { offer, ..rules? };
+    let rules = Rules { offer, log_limit, ..rules? };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
         return Some(skipped(case, facts, untold(case, &fact)));
     }
@@ -112,6 +113,15 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
 /// The check's limit, else the partition's; an explicit null is none at all.
 fn limit(tree: &Node, key: &str, own: Option<Duration>, partition: Option<Duration>) -> Option<Duration> {
     if tree.get(key).is_some_and(Node::is_null) { None } else { own.or(partition) }
+}
+
+/// The check's, else the partition's; an explicit null is none at all.
+fn log_limit(tree: &Node, file: &CheckFile, partition: &crate::site::Partition) -> Option<LogLimit> {
+    if tree.get("max_log").is_some_and(Node::is_null) {
+        return None;
+    }
+    let bytes = file.max_log.map_or(partition.max_log, |size| size.0);
+    Some(LogLimit { bytes, action: file.max_log_action.unwrap_or(partition.max_log_action) })
 }
 
 /// Parameters and facts, without variables.

@@ -1,7 +1,17 @@
 //! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
 //! when a session is resumed.
 
-use crate::{Value, expr::MissingKey, fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
+use crate::{
+    Value,
+    decode::{Context, Decode, word, words_schema},
+    expr::MissingKey,
+    fixture::Offer,
+    perf::PerfVariable,
+    reference::ReferenceRow,
+    sanity::Assertion,
+    size::Size,
+    yaml::Node,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,6 +41,51 @@ pub struct Rules {
     /// What it leaves for the cases that depend on it, if any do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<Box<Offer>>,
+    /// How much of its log is kept and judged; `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_limit: Option<LogLimit>,
+}
+
+/// How long a log may be, and what becomes of one that is longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLimit {
+    /// All sections together.
+    pub bytes: u64,
+    /// What becomes of a longer one.
+    pub action: LogAction,
+}
+
+impl LogLimit {
+    /// One sentence on a log that was cut off.
+    pub fn told(self) -> String {
+        format!("the log is longer than {} (max_log): what follows was not kept", Size(self.bytes))
+    }
+}
+
+/// `max_log_action`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogAction {
+    /// The case is `invalid{logs}`.
+    #[default]
+    Invalid,
+    /// What was kept is judged, and the result has a warning.
+    Warn,
+}
+
+impl LogAction {
+    /// The words of check and site files.
+    pub const WORDS: [(&str, Self); 2] = [("invalid", Self::Invalid), ("warn", Self::Warn)];
+}
+
+impl Decode for LogAction {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        word(node, context, &Self::WORDS)
+    }
+
+    fn schema() -> Value {
+        words_schema(&Self::WORDS)
+    }
 }
 
 /// Nothing is asked for, and references are strict.
@@ -47,6 +102,7 @@ impl Default for Rules {
             missing: BTreeMap::new(),
             xfail: None,
             offer: None,
+            log_limit: None,
         }
     }
 }

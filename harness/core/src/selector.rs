@@ -196,7 +196,10 @@ fn says(fact: &Value, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::{Device, SchedulerKind};
+    use crate::{
+        rules::LogAction,
+        site::{Device, SchedulerKind},
+    };
     use std::sync::Arc;
 
     fn partition() -> Partition {
@@ -211,6 +214,8 @@ mod tests {
             time_limit: None,
             max_pending_time: None,
             stage_limit: None,
+            max_log: 1,
+            max_log_action: LogAction::default(),
             on_disruption: None,
             modules_system: None,
             modules: vec![],

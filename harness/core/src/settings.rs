@@ -39,6 +39,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
         missing,
         xfail: file.xfail.clone(),
         offer: None,
+        log_limit: None,
     })
 }
 

@@ -8,6 +8,7 @@ use crate::{
     modules::{Module, ModulesSystem},
     quarantine,
     result::OnDisruption,
+    rules::LogAction,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
@@ -115,6 +116,10 @@ pub struct Partition {
     pub max_pending_time: Option<Duration>,
     /// How long staging may take, if the check does not say; `None`: no limit of the partition.
     pub stage_limit: Option<Duration>,
+    /// How many bytes of a log are kept, all sections together.
+    pub max_log: u64,
+    /// What becomes of a longer one.
+    pub max_log_action: LogAction,
     /// What becomes of a case that the site takes away, if its check does not say.
     pub on_disruption: Option<OnDisruption>,
     /// What loads modules here; `None`: the site does not say.

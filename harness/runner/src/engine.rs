@@ -217,17 +217,17 @@ impl Engine {
 
     /// The cases that have left something for others whose teardown has not ended, and would not if the process ended now.
     pub fn standing(&self) -> Vec<Arc<CaseResult>> {
-        self.shared.state().order.providers(true)
+        self.shared.state().order.standing()
     }
 
-    /// The results of passed cases whose stage folder is still there since others were given it, with the commands that
-    /// remove it. To be called when `end` has returned.
+    /// The results of cases of which something is left that they do not say yet, with the commands that remove it: the stage folders of passed
+    /// cases that others were given, and what teardowns could not remove. To be called when `end` has returned.
     pub async fn kept(&self) -> Vec<CaseResult> {
-        if self.shared.context.places.keeps_stages() {
-            return Vec::new();
-        }
-        let providers = self.shared.state().order.providers(false);
-        let kept = spawn_blocking(move || providers.iter().filter_map(|result| release::kept(result)).collect());
+        let keeps_stages = self.shared.context.places.keeps_stages();
+        let providers = self.shared.state().order.released_providers();
+        let kept =
+            move || providers.iter().filter_map(|(result, remains)| release::kept(result, remains, keeps_stages)).collect();
+        let kept = spawn_blocking(kept);
         kept.await.unwrap_or_default()
     }
 
@@ -252,8 +252,8 @@ impl Engine {
     pub async fn end(&self) -> Result<Session, StoreError> {
         let rest = self.shared.state().order.rest();
         for release in rest {
-            release::release(&self.shared.context, &self.shared.schedulers, &release).await;
-            self.shared.state().order.released(release.id);
+            let remains = release::release(&self.shared.context, &self.shared.schedulers, &release).await;
+            self.shared.state().order.released(release.id, remains);
         }
         let ended = clock::now();
         let context = &self.shared.context;
@@ -317,9 +317,9 @@ impl Shared {
 
     async fn release(self: &Arc<Self>, releases: Vec<Release>) {
         for release in releases {
-            release::release(&self.context, &self.schedulers, &release).await;
+            let remains = release::release(&self.context, &self.schedulers, &release).await;
             let mut state = self.state();
-            state.order.released(release.id);
+            state.order.released(release.id, remains);
             state.releasing -= 1;
             if state.is_idle() {
                 self.idle.notify_waiters();

@@ -15,6 +15,9 @@
 mod end;
 mod launch;
 
+pub(crate) use end::{cleaned, whatever_is_marked};
+pub(crate) use launch::LAUNCH_LIMIT;
+
 use crate::{
     clocks::Clocks,
     context::{Context, InFlight},
@@ -30,6 +33,7 @@ use muster_core::{
     error::{Class, SchedulerError, chain},
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
+    rules::LogLimit,
     scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
     time::format_duration,
     workload::Limits,
@@ -57,6 +61,8 @@ pub(crate) struct Flight<'a> {
     case: Arc<CaseName>,
     job: Arc<Job>,
     limits: Limits,
+    /// How much of its log is kept.
+    log_limit: Option<LogLimit>,
     clocks: Clocks,
     /// What was said last of what it waits for: the same is not said twice.
     said: Option<String>,
@@ -77,7 +83,13 @@ impl<'a> Flight<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks::start();
-        Self { context, scheduler, case, job, limits, clocks, said: None, airborne: false, stopped: false, kept: Box::default() }
+        let (log_limit, kept) = (None, Box::default());
+        Self { context, scheduler, case, job, limits, log_limit, clocks, said: None, airborne: false, stopped: false, kept }
+    }
+
+    /// The same with a limit for its log.
+    pub(crate) fn with_log_limit(self, log_limit: Option<LogLimit>) -> Self {
+        Self { log_limit, ..self }
     }
 
     /// What is left of a case that panicked.
@@ -94,7 +106,7 @@ impl<'a> Flight<'a> {
 
     /// From its launch until nothing runs and the log is on disk.
     pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
-        let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case);
+        let logs = Collector::start(self.context, self.scheduler, &self.job, &self.case, self.log_limit);
         let followed = self.follow(record).await;
         if let Err(end) = &followed {
             Box::pin(self.stop(record)).await;
@@ -192,11 +204,6 @@ impl<'a> Flight<'a> {
             self.context.phase(&self.case, phase, Some(note.clone()), Some(self.limit(clock)));
             self.said = Some(note);
         }
-    }
-
-    fn whatever_is_marked(&self) -> String {
-        let Job { identifier, session, scheduler, .. } = &*self.job;
-        format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it")
     }
 
     fn timed_out(&self, clock: Clock, seen: Option<&JobStatus>, phase: Phase) -> End {

@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Ended,
     /// Its log is on disk.
     LogDrained,
+    /// A piece of it has its place in the stdout, and is in its own file still.
+    Assembling,
     /// It is judged, and its files are kept.
     Judged,
     /// Nothing of it runs, and what is not kept is gone.

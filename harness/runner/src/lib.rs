@@ -3,6 +3,7 @@
 //! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
 
+mod assembly;
 pub mod clock;
 mod clocks;
 mod context;

@@ -9,6 +9,7 @@ use muster_core::{
     case::CaseName,
     error::{SchedulerError, chain},
     result::{Invalid, Outcome, Phase},
+    rules::LogLimit,
     scheduler::{Chunk, Job, Scheduler},
     script::LOG_FILE,
     site::SchedulerKind,
@@ -46,7 +47,13 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn start(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, case: &Arc<CaseName>) -> Self {
+    pub(crate) fn start(
+        context: &Arc<Context>,
+        scheduler: &Arc<dyn Scheduler>,
+        job: &Arc<Job>,
+        case: &Arc<CaseName>,
+        limit: Option<LogLimit>,
+    ) -> Self {
         let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         if job.scheduler == SchedulerKind::Local {
             // A local job writes its own log, and hands it over only when nobody writes it any more.
@@ -57,6 +64,7 @@ impl Collector {
             scheduler: Arc::clone(scheduler),
             job: Arc::clone(job),
             case: Arc::clone(case),
+            limit,
             stop: stop.clone(),
             arrived: Arc::clone(&arrived),
         };
@@ -132,13 +140,14 @@ struct Collect {
     scheduler: Arc<dyn Scheduler>,
     job: Arc<Job>,
     case: Arc<CaseName>,
+    limit: Option<LogLimit>,
     stop: CancellationToken,
     arrived: Arc<AtomicU64>,
 }
 
 impl Collect {
     async fn run(self) -> Spool {
-        let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone());
+        let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone()).limited(self.limit);
         let mut announced = false;
         let mut failures = Failures::default();
         loop {
@@ -157,6 +166,9 @@ impl Collect {
                 if !announced && let Some(path) = spool.growing() {
                     announced = true;
                     self.context.emit(Event::Log { case: Arc::clone(&self.case), path });
+                }
+                if spool.is_over() {
+                    return spool;
                 }
                 if let Some(error) = broken {
                     break error;

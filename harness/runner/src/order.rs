@@ -11,6 +11,7 @@
 
 use crate::{
     places,
+    release::Remains,
     turn::{Render, Turn, Work},
 };
 use muster_core::{
@@ -78,14 +79,13 @@ struct Entry {
 }
 
 /// How it stands with what a case left.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     /// It is there, as far as there is anything.
     Standing,
     /// It is being torn down, or about to be.
     Falling,
-    /// Nothing more becomes of it.
-    Released,
+    /// Nothing more becomes of it; what could not be torn down.
+    Released(Box<Remains>),
 }
 
 impl Order {
@@ -114,7 +114,7 @@ impl Order {
         let verdict = if spoilt { Verdict::Failed } else { Verdict::of(&result.outcome) };
         // A teardown that somebody began and did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
-            self.entries[id.index()].left = Left::Released;
+            self.entries[id.index()].left = Left::Released(Box::default());
         }
         self.entries[id.index()].result = Some(result);
         self.graph.over(id, verdict);
@@ -149,14 +149,23 @@ impl Order {
     }
 
     /// What was to become of what a case left, has.
-    pub(crate) fn released(&mut self, case: CaseId) {
-        self.entries[case.index()].left = Left::Released;
+    pub(crate) fn released(&mut self, case: CaseId, remains: Remains) {
+        self.entries[case.index()].left = Left::Released(Box::new(remains));
     }
 
-    /// The cases that have left something for others; those only whose teardown has not ended.
-    pub(crate) fn providers(&self, standing: bool) -> Vec<Arc<CaseResult>> {
-        let entries = self.entries.iter().filter(|entry| !standing || entry.left != Left::Released);
-        entries.filter_map(|entry| entry.result.clone().filter(|result| result.provides.is_some())).collect()
+    /// The cases that have left something for others and whose teardown has not ended.
+    pub(crate) fn standing(&self) -> Vec<Arc<CaseResult>> {
+        let entries = self.entries.iter().filter(|entry| !matches!(entry.left, Left::Released(_)));
+        entries.filter_map(Entry::provider).collect()
+    }
+
+    /// The cases that have left something for others, and what could not be torn down.
+    pub(crate) fn released_providers(&self) -> Vec<(Arc<CaseResult>, Remains)> {
+        let remains = |entry: &Entry| match &entry.left {
+            Left::Released(remains) => (**remains).clone(),
+            Left::Standing | Left::Falling => Remains::default(),
+        };
+        self.entries.iter().filter_map(|entry| Some((entry.provider()?, remains(entry)))).collect()
     }
 
     fn add(&mut self, mut turn: Turn, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
@@ -238,9 +247,14 @@ impl Order {
 }
 
 impl Entry {
+    /// Its result, if it has left something for others.
+    fn provider(&self) -> Option<Arc<CaseResult>> {
+        self.result.clone().filter(|result| result.provides.is_some())
+    }
+
     /// What it left, once.
     fn release(&mut self, wanted: bool) -> Option<Release> {
-        let result = self.result.clone().filter(|result| result.provides.is_some() && self.left == Left::Standing)?;
+        let result = self.result.clone().filter(|result| result.provides.is_some() && matches!(self.left, Left::Standing))?;
         self.left = Left::Falling;
         Some(Release { id: self.id, result, wanted })
     }

@@ -155,7 +155,8 @@ async fn remove_lost(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job
 /// From the launch to the last trace.
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
     let Ready { mut plan, stands } = ready;
-    let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), Arc::clone(&plan.job), plan.limits);
+    let mut flight = Flight::new(context, scheduler, Arc::clone(&record.name), Arc::clone(&plan.job), plan.limits)
+        .with_log_limit(plan.rules.log_limit);
     let end = match flown(&mut flight, &mut plan, stands, record).await {
         Over::Nothing(end) => end,
         Over::Ended(ending, spool) => {

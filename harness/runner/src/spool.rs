@@ -1,41 +1,38 @@
 //! Logs on disk while they arrive, and the stdout they become.
 //!
 //! ```text
-//! Open, Bytes, Gap, End --take--> .rfm_spool.0, 1, ... one a section --assemble--> rfm_job.out, pods.json, Stdout
+//! Open, Bytes, Gap, End --take--> .rfm_spool.0, 1, ... one a section --assembly--> rfm_job.out, pods.json, Stdout
 //! File (nobody writes it any more) ------------------------------------/  copied, or used in its place if it is
 //!                                                                         rfm_job.out with its framing already
 //! ```
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
+mod assemble;
+
 use crate::{
-    lines::{count_lines, count_newlines, ends_in_newline},
-    map::text_of,
+    assembly::{self, UNFINISHED},
+    lines::count_newlines,
     places::{SECTIONS, UNFINISHED_SECTIONS},
 };
 use muster_core::{
     case::Identifier,
+    rules::{LogAction, LogLimit},
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
     script::LOG_FILE,
-    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, number_lives, order},
+    stdout::{Section, SectionOrigin, first_line, header},
     time::Timestamp,
 };
 use muster_host::files;
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::FileExt,
+    fs::{self, File},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
 /// The spool of the section with this number.
 const SPOOL: &str = ".rfm_spool.";
-/// The stdout while it is put together: what has the final name is whole.
-const UNFINISHED: &str = "rfm_job.out.part";
-/// In a log that is not copied, lines are counted up to this size.
-const COUNTED: usize = 64 * 1024;
 
 /// Whether a file is part of a log that was not put together.
 pub(crate) fn is_unfinished(name: &OsStr) -> bool {
@@ -52,6 +49,13 @@ pub(crate) struct Spool {
     by_id: Vec<usize>,
     /// The file that was written last, and whose it is.
     open: Option<(usize, File)>,
+    /// The sections of a log that a process now gone had put together.
+    whole: Option<Vec<Section>>,
+    /// How much of the log is kept, and how much is.
+    limit: Option<LogLimit>,
+    kept: u64,
+    /// There was more.
+    is_over: bool,
 }
 
 #[derive(Debug)]
@@ -75,8 +79,8 @@ struct Spooled {
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// Our own file, of this length.
-    Spool(u64),
+    /// Our own file: so much of the log, behind its framing.
+    Spool { start: u64, len: u64 },
     /// A part of somebody's file.
     Part { path: PathBuf, start: u64, len: u64 },
 }
@@ -84,11 +88,35 @@ enum Source {
 impl Spool {
     /// An empty one. Nothing is created before there is something to write.
     pub(crate) fn new(stage: PathBuf, identifier: Identifier) -> Self {
-        Self { stage, identifier, sections: Vec::new(), by_id: Vec::new(), open: None }
+        Self {
+            stage,
+            identifier,
+            sections: Vec::new(),
+            by_id: Vec::new(),
+            open: None,
+            whole: None,
+            limit: None,
+            kept: 0,
+            is_over: false,
+        }
+    }
+
+    /// The same with a limit.
+    pub(crate) fn limited(mut self, limit: Option<LogLimit>) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Whether there was more than the limit: nothing more is kept.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The log that a process now gone had put together, and how its sections ended; `None`: it did not get so far.
     pub(crate) fn reopened(stage: &Path, identifier: &Identifier) -> Option<(Self, Ending)> {
+        if let Err(error) = assembly::resume(stage) {
+            tracing::warn!(%error, stage = %stage.display(), "what was moved of a log cannot be finished: it is collected again");
+        }
         let sections: Vec<Section> = serde_json::from_slice(&fs::read(stage.join(SECTIONS)).ok()?).ok()?;
         let stdout = stage.join(LOG_FILE);
         let mut first = vec![0; first_line(identifier).len()];
@@ -107,18 +135,7 @@ impl Spool {
         let superseded = superseded.into_iter().filter_map(|section| section.exit.map(exit(section))).collect();
         let started = sections.iter().filter_map(|section| section.first).min().unwrap_or_default();
         let ended = sections.iter().filter_map(|section| section.last).max().unwrap_or(started);
-        let mut spool = Self::new(stage.to_owned(), identifier.clone());
-        for section in sections {
-            let id = section.origin.id();
-            let source = Source::Part { path: stdout.clone(), start: section.offset, len: section.bytes };
-            let index = match spool.find(&id) {
-                Ok(index) => index,
-                Err(place) => spool.insert(place, id, section.origin),
-            };
-            let spooled = &mut spool.sections[index];
-            (spooled.source, spooled.gaps, spooled.warnings, spooled.ended) = (source, section.gaps, section.warnings, true);
-            (spooled.first, spooled.last) = (section.first, section.last);
-        }
+        let spool = Self { whole: Some(sections), ..Self::new(stage.to_owned(), identifier.clone()) };
         Some((spool, Ending { started, ended, exits, superseded, ..Ending::default() }))
     }
 
@@ -130,7 +147,7 @@ impl Spool {
 
     /// The file of the first section that grows here, for live views.
     pub(crate) fn growing(&self) -> Option<PathBuf> {
-        let at = self.sections.iter().position(|s| matches!(s.source, Source::Spool(len) if len > 0))?;
+        let at = self.sections.iter().position(|s| matches!(s.source, Source::Spool { len, .. } if len > 0))?;
         Some(self.path(at))
     }
 
@@ -138,6 +155,9 @@ impl Spool {
     pub(crate) fn take_all(&mut self, chunks: impl IntoIterator<Item = Chunk>) {
         for chunk in chunks {
             self.take(chunk);
+        }
+        if let Some(limit) = self.limit.filter(|limit| self.is_over && limit.action == LogAction::Invalid) {
+            self.cut_short(&limit.told());
         }
         self.open = None;
     }
@@ -158,6 +178,7 @@ impl Spool {
             }
             Chunk::File { section, path, start, len } => {
                 let index = self.named(section);
+                let len = self.room(index, len);
                 self.sections[index].source = Source::Part { path, start, len };
             }
             Chunk::Gap { section, why } => {
@@ -166,10 +187,7 @@ impl Spool {
             }
             Chunk::Warning { section, why } => {
                 let index = self.named(section);
-                let warnings = &mut self.sections[index].warnings;
-                if !warnings.contains(&why) {
-                    warnings.push(why);
-                }
+                self.sections[index].warning(why);
             }
             Chunk::End { section } => {
                 let index = self.named(section);
@@ -209,7 +227,7 @@ impl Spool {
         self.sections.push(Spooled {
             id,
             origin,
-            source: Source::Spool(0),
+            source: Source::Spool { start: 0, len: 0 },
             mark: 0,
             newlines: 0,
             ends_with_newline: false,
@@ -233,6 +251,8 @@ impl Spool {
             section.mark = at;
         }
         let data = &data[known..];
+        let room = self.room(index, data.len() as u64);
+        let data = &data[..usize::try_from(room).unwrap_or(data.len())];
         let Some(last) = data.last() else { return Ok(()) };
         self.write(index, data)?;
         let section = &mut self.sections[index];
@@ -248,151 +268,43 @@ impl Spool {
         Ok(())
     }
 
+    /// How many of so many bytes are kept.
+    fn room(&mut self, index: usize, wanted: u64) -> u64 {
+        let Some(limit) = self.limit else { return wanted };
+        let room = wanted.min(limit.bytes.saturating_sub(self.kept));
+        self.kept += room;
+        if room < wanted {
+            self.is_over = true;
+            match limit.action {
+                LogAction::Invalid => self.sections[index].gap(limit.told()),
+                LogAction::Warn => self.sections[index].warning(limit.told()),
+            }
+        }
+        room
+    }
+
     fn write(&mut self, index: usize, data: &[u8]) -> io::Result<()> {
         if !matches!(&self.open, Some((open, _)) if *open == index) {
-            let file = files::append(&self.path(index))?;
-            self.open = Some((index, file));
+            self.open = Some((index, files::append(&self.path(index))?));
         }
+        let framing = || first_line(&self.identifier) + &header(&self.sections[index].origin.title());
+        let begun = matches!(self.sections[index].source, Source::Spool { start: 1.., .. });
+        let framing = if begun { String::new() } else { framing() };
         let Some((_, file)) = &mut self.open else { return Ok(()) };
-        file.write_all(data)?;
-        if let Source::Spool(len) = &mut self.sections[index].source {
-            *len += data.len() as u64;
+        let Source::Spool { start, len } = &mut self.sections[index].source else { return Ok(()) };
+        let written = file.write_all(framing.as_bytes()).and_then(|()| file.write_all(data));
+        if written.is_err() {
+            // What was written of it would stand before what comes later.
+            let _ = file.set_len(*start + *len);
+            return written;
         }
+        *start += framing.len() as u64;
+        *len += data.len() as u64;
         Ok(())
     }
 
     fn path(&self, index: usize) -> PathBuf {
         self.stage.join(format!("{SPOOL}{index}"))
-    }
-
-    /// As `assemble`, of a job that has ended like this: what has taken the name of a pod of it since is no part of it.
-    pub(crate) fn assemble_ended(mut self, ending: &Ending) -> io::Result<Stdout> {
-        let mut judged: BTreeMap<String, (Timestamp, usize)> = BTreeMap::new();
-        for (at, SectionOrigin { name, uid, created, .. }) in self.sections.iter().map(|section| &section.origin).enumerate() {
-            if uid.as_ref().is_some_and(|uid| ending.judged.contains(uid)) {
-                judged.insert(name.clone(), (*created, at));
-            }
-        }
-        for (at, section) in self.sections.iter_mut().enumerate() {
-            let SectionOrigin { name, uid, created, .. } = &section.origin;
-            let is_judged = uid.as_ref().is_some_and(|uid| ending.judged.contains(uid));
-            section.left_out = !is_judged && judged.get(name).is_some_and(|judged| (*created, at) > *judged);
-        }
-        self.assemble(ending.exits.iter().chain(&ending.superseded))
-    }
-
-    /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
-    pub(crate) fn assemble<'a>(mut self, exits: impl IntoIterator<Item = &'a SectionExit>) -> io::Result<Stdout> {
-        self.open = None;
-        let path = self.stage.join(LOG_FILE);
-        let (text, mut sections) = match self.in_place(&path) {
-            Some(only) => Self::adopt(&path, &self.framing(&only.origin), only)?,
-            None => self.copy(&path)?,
-        };
-        let exits: BTreeMap<&str, &SectionExit> = exits.into_iter().map(|exit| (exit.section.as_str(), exit)).collect();
-        for section in &mut sections {
-            if let Some(exit) = exits.get(section.origin.title().as_str()) {
-                section.exit = Some(exit.exit);
-                section.origin.node = section.origin.node.take().or_else(|| exit.node.clone());
-            }
-        }
-        files::write(&self.stage.join(SECTIONS), serde_json::to_vec_pretty(&sections)?)?;
-        Ok(Stdout::new(text, sections))
-    }
-
-    /// The only section, if it is already where it belongs.
-    fn in_place(&mut self, stdout: &Path) -> Option<Spooled> {
-        let [only] = self.sections.as_slice() else { return None };
-        let Source::Part { path, start, .. } = &only.source else { return None };
-        let framed = path == stdout && *start == self.framing(&only.origin).len() as u64;
-        if framed { self.sections.pop() } else { None }
-    }
-
-    fn framing(&self, origin: &SectionOrigin) -> String {
-        first_line(&self.identifier) + &header(&origin.title())
-    }
-
-    /// Takes a file that has its framing already as it is.
-    fn adopt(path: &Path, framing: &str, mut only: Spooled) -> io::Result<(Text, Vec<Section>)> {
-        let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-        let mut found = vec![0; framing.len()];
-        // A script that writes to /dev/stderr truncates its own log: the first lines are the canary.
-        if file.read_exact_at(&mut found, 0).is_err() || found != framing.as_bytes() {
-            only.gap("the log lost its first line".to_owned());
-        }
-        let start = framing.len() as u64;
-        let size = file.metadata()?.len();
-        let bytes = only.there(size);
-        if bytes > 0 && start + bytes == size && !ends_in_newline(&file, size)? {
-            file.write_all(b"\n")?;
-        }
-        let text = text_of(file)?;
-        let own = usize::try_from(start).ok().zip(usize::try_from(start + bytes).ok());
-        let own = own.and_then(|(start, end)| (*text).as_ref().get(start..end)).filter(|own| own.len() <= COUNTED);
-        let lines = own.map(|own| count_lines(count_newlines(own), own.last().is_none_or(|last| *last == b'\n')));
-        Ok((text, vec![only.into_section(start, bytes, lines)]))
-    }
-
-    /// Copies all sections into one file, in their order, and removes the spool.
-    fn copy(&mut self, path: &Path) -> io::Result<(Text, Vec<Section>)> {
-        let mut sources = BTreeMap::new();
-        let mut sections = Vec::with_capacity(self.sections.len());
-        for (index, mut spooled) in std::mem::take(&mut self.sections).into_iter().enumerate() {
-            if spooled.left_out {
-                if matches!(spooled.source, Source::Spool(len) if len > 0) {
-                    fs::remove_file(self.path(index))?;
-                }
-                continue;
-            }
-            let (bytes, lines) = match &spooled.source {
-                Source::Spool(len) => (*len, Some(count_lines(spooled.newlines, *len == 0 || spooled.ends_with_newline))),
-                Source::Part { path, start, .. } => {
-                    let (file, start) = (File::open(path)?, *start);
-                    let bytes = spooled.there(file.metadata()?.len());
-                    spooled.ends_with_newline = bytes > 0 && ends_in_newline(&file, start + bytes)?;
-                    (bytes, None)
-                }
-            };
-            sources.insert(spooled.id.clone(), (index, spooled.source.clone(), spooled.ends_with_newline));
-            sections.push(spooled.into_section(0, bytes, lines));
-        }
-        number_lives(&mut sections);
-        order(&mut sections);
-        let source_of = |section: &Section| sources.get(&section.origin.id());
-        let pieces = framing(&self.identifier, &mut sections, |section| source_of(section).is_none_or(|(_, _, ends)| *ends));
-        let unfinished = self.stage.join(UNFINISHED);
-        let mut whole = files::create(&unfinished)?;
-        for piece in pieces {
-            match piece {
-                Piece::Frame(text) => whole.write_all(text.as_bytes())?,
-                Piece::Log(at) => {
-                    let Some((index, source, _)) = source_of(&sections[at]) else { continue };
-                    self.copy_section(*index, source, sections[at].bytes, &mut whole)?;
-                }
-            }
-        }
-        fs::rename(&unfinished, path)?;
-        for (index, source, _) in sources.values() {
-            if matches!(source, Source::Spool(len) if *len > 0) {
-                fs::remove_file(self.path(*index))?;
-            }
-        }
-        whole.rewind()?;
-        Ok((text_of(whole)?, sections))
-    }
-
-    fn copy_section(&self, index: usize, source: &Source, bytes: u64, whole: &mut File) -> io::Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let (path, start) = match source {
-            Source::Spool(_) => (&self.path(index), 0),
-            Source::Part { path, start, .. } => (path, *start),
-        };
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(start))?;
-        let copied = io::copy(&mut file.take(bytes), whole)?;
-        if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -403,15 +315,20 @@ impl Spooled {
         }
     }
 
+    fn warning(&mut self, why: String) {
+        if !self.warnings.contains(&why) {
+            self.warnings.push(why);
+        }
+    }
+
     /// How many of its bytes a file of this size has. What it lacks is a gap.
     fn there(&mut self, size: u64) -> u64 {
         let (start, len) = match self.source {
-            Source::Spool(len) => (0, len),
-            Source::Part { start, len, .. } => (start, len),
+            Source::Spool { start, len } | Source::Part { start, len, .. } => (start, len),
         };
         let there = size.saturating_sub(start).min(len);
         if there < len {
-            self.gap(format!("the log has {} bytes less than it had", len - there));
+            self.gap(assemble::lacks(len - there));
         }
         there
     }

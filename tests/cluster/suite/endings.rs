@@ -68,6 +68,19 @@ fn killed_at(place: &Place, step: &str) {
     assert_eq!(output.status.code(), None, "not killed at {step}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+pub(crate) fn a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone() {
+    let place = Place::new();
+    let lines = "seq 1 100000; echo done";
+    let keys = "sanity: [{ found: '^100000$', count: 3 }, { found: '^done$', count: 3 }]";
+    place.write("check.yaml", &check(&job("completions: 3\n  parallelism: 3", lines), keys));
+    let mut command = place.command(&["-c", "check.yaml", "-r"]);
+    let output = command.env("RFM_CRASH_AT", "assembling:7").output().expect("muster");
+    assert_eq!(output.status.code(), None, "not killed: {}", String::from_utf8_lossy(&output.stderr));
+    place.kubectl(&["delete", "jobs", "-l", "rfm", "--wait=true"]);
+    let ended = place.muster(&["attach", "latest"]).expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 1, "{}\n{}", ended.stdout, ended.stderr);
+}
+
 pub(crate) fn after_a_kill_at_any_step_attach_finishes_each_case_once() {
     for step in STEPS {
         let place = Place::new();

@@ -26,7 +26,12 @@ pub(crate) fn a_failed_pod_is_kept_and_the_report_says_how_to_look() {
         assert!(said.contains("kubectl") && said.contains(&place.namespace) && said.contains(name), "{said}");
     }
     let folder = ended.case()["folder"].as_str().expect("a folder").to_owned();
-    assert!(std::path::Path::new(&folder).join("diag/pods.yaml").exists(), "{folder}");
+    let mode = |path: &str| {
+        let found =
+            std::fs::metadata(std::path::Path::new(&folder).join(path)).unwrap_or_else(|error| panic!("{folder}: {error}"));
+        std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o777
+    };
+    assert_eq!((mode("diag"), mode("diag/pods.yaml")), (0o700, 0o600));
 }
 
 pub(crate) fn a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices() {

@@ -91,6 +91,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No endings::what_a_killed_session_left_is_swept,
     No endings::after_a_kill_at_any_step_attach_finishes_each_case_once,
     No endings::after_a_kill_at_any_step_sweep_leaves_nothing,
+    No endings::a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone,
     No endings::an_interrupt_at_any_step_leaves_nothing,
     No endings::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
     No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,

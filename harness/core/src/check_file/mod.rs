@@ -22,6 +22,8 @@ use crate::{
     keys,
     modules::Module,
     result::OnDisruption,
+    rules::LogAction,
+    size::Size,
     yaml::{Kind, Node},
 };
 use serde_json::{Map, json};
@@ -79,6 +81,12 @@ keys! {
         /// How long `sourcesdir` may take to be staged: `30m`, or a number of seconds. It counts neither as waiting nor as running.
         /// Default: the partition's, else 10m; null: no limit.
         stage_limit: Duration,
+        /// How much of the log is kept, all pods together: `2GiB`, or a number of bytes. Beyond it reading stops, and the job runs on.
+        /// Default: the partition's; null: no limit.
+        max_log: Size,
+        /// What becomes of a case whose log is longer than `max_log`: `invalid` (the outcome is `invalid{logs}`), or `warn`: what was kept
+        /// is judged. Default: the partition's.
+        max_log_action: LogAction,
         /// A folder, relative to this file, that is copied into the stage folder before the script runs; what its `.gitignore` names is
         /// left out. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the harness.
         sourcesdir: Spanned<String>,

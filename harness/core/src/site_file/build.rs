@@ -18,6 +18,8 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 const MAX_JOBS: usize = 8;
 /// Half a day in a queue is a night that was missed.
 const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
+/// How many bytes of a log are kept where nobody says more.
+const MAX_LOG: u64 = 2 << 30;
 /// The environment that is always there.
 const DEFAULT: &str = "default";
 
@@ -115,6 +117,8 @@ fn partition(
         time_limit: file.time_limit,
         max_pending_time: file.max_pending_time.map_or(Some(MAX_PENDING_TIME), |Limit(limit)| limit),
         stage_limit: file.stage_limit.map_or(Some(Staging::LIMIT), |Limit(limit)| limit),
+        max_log: file.max_log.map_or(MAX_LOG, |size| size.0),
+        max_log_action: file.max_log_action.unwrap_or_default(),
         on_disruption: file.on_disruption,
         modules_system: site.modules_system,
         modules: [&site.modules, &file.modules].into_iter().flat_map(|list| modules::list(list.as_ref())).collect(),

@@ -18,7 +18,9 @@ use crate::{
     modules::{Module, ModulesSystem},
     quarantine::QuarantineFile,
     result::OnDisruption,
+    rules::LogAction,
     site::SchedulerKind,
+    size::Size,
     yaml::Node,
 };
 use serde_json::{Map, json};
@@ -110,6 +112,10 @@ keys! {
         max_pending_time: Limit,
         /// How long `sourcesdir` may take to be staged if the check does not say: `30m`. Default: 10m; null: no limit.
         stage_limit: Limit,
+        /// How much of a log is kept if its check does not say, all pods together: `500MB`, or a number of bytes. Default: 2GiB.
+        max_log: Size,
+        /// What becomes of a case whose log is longer if its check does not say: `invalid` or `warn`. Default: `invalid`.
+        max_log_action: LogAction,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
         /// What runs the containers of `container_platform`; the first one, or the one with `default: true`, where a check does

@@ -6,11 +6,11 @@ use futures_util::FutureExt;
 use muster_core::{
     error::{Class, chain},
     result::Phase,
-    scheduler::{Disposition, Leftovers},
+    scheduler::{Disposition, Job, Leftovers, Scheduler},
     site::SchedulerKind,
     time::format_duration,
 };
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::time::{sleep, timeout};
 
 /// Stopping, or removing, takes no longer.
@@ -39,7 +39,7 @@ impl Flight<'_> {
                 Err(cause) => {
                     *self.kept = Leftovers::default();
                     record.warnings.push(format!("cleanup failed: {cause}"));
-                    record.leftovers.push(self.whatever_is_marked());
+                    record.leftovers.push(whatever_is_marked(&self.job));
                 }
             }
         }
@@ -58,25 +58,35 @@ impl Flight<'_> {
         self.landed();
     }
 
-    /// One of the two, with its retries and within its limit; whatever happens in it, the case goes on.
     pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
-        let mut failures = Failures::default();
-        let work = async {
-            loop {
-                match self.scheduler.cleanup(&self.job, how).await {
-                    Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
-                    Err(error) => match failures.add(&error, None) {
-                        Some(pause) => sleep(pause).await,
-                        None => return Err(error),
-                    },
-                    done => return done,
-                }
-            }
-        };
-        match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
-            Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
-            Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
-            Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
-        }
+        cleaned(self.scheduler, &self.job, how).await
     }
+}
+
+/// Removes, or stops, with retries and within the limit; whatever happens in it, the caller goes on.
+pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disposition) -> Result<Leftovers, String> {
+    let mut failures = Failures::default();
+    let work = async {
+        loop {
+            match scheduler.cleanup(job, how).await {
+                Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
+                Err(error) => match failures.add(&error, None) {
+                    Some(pause) => sleep(pause).await,
+                    None => return Err(error),
+                },
+                done => return done,
+            }
+        }
+    };
+    match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
+        Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
+        Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
+    }
+}
+
+/// What is left if nobody can say what is left.
+pub(crate) fn whatever_is_marked(job: &Job) -> String {
+    let Job { identifier, session, scheduler, .. } = job;
+    format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it")
 }

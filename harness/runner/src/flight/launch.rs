@@ -1,6 +1,6 @@
 //! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
 
-use super::Flight;
+use super::{Flight, end::whatever_is_marked};
 use crate::{
     clock, journal,
     plan::Plan,
@@ -22,7 +22,7 @@ use tokio::{
 };
 
 /// One attempt takes no longer: after that nobody waits for its answer any more.
-const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
 /// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: whoever needs
 /// more is met on purpose.
 const REDRAWS: u32 = 3;
@@ -80,7 +80,7 @@ impl Flight<'_> {
                 Err(Lost::Failed(error)) => error,
                 Err(Lost::NoAnswer(cause)) => {
                     // What it asked for may still come, after the cleanup.
-                    record.leftovers.push(self.whatever_is_marked());
+                    record.leftovers.push(whatever_is_marked(&self.job));
                     return Err(End::infra(Phase::Launch, cause));
                 }
             };

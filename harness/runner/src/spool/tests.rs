@@ -1,5 +1,5 @@
 use super::*;
-use muster_core::scheduler::Exit;
+use muster_core::{scheduler::Exit, stdout::Stdout};
 use tempfile::TempDir;
 
 /// What stands before the log of the section `host`.
@@ -190,5 +190,113 @@ fn four_thousand_sections_are_found_by_their_titles() {
     spool.take_all((0..4096).map(|n| Chunk::Open(origin(&title(n), 0))));
     spool.take_all((0..4096).rev().map(|n| Chunk::Gap { section: title(n), why: title(n) }));
     assert_eq!(spool.sections.len(), 4096);
-    assert!(spool.sections.iter().all(|section| section.gaps == [section.id.clone()]));
+    assert!(spool.sections.iter().all(|section| section.gaps == [section.title.clone()]));
+}
+
+/// Three sections that arrived in another order than theirs, of so many bytes together, and what they become.
+fn three(folder: &TempDir, len: usize) -> (Spool, Vec<SectionExit>, String) {
+    let mut spool = spool(folder);
+    let mut whole = "aaaaaaaa\n".to_owned();
+    let texts: Vec<String> = (0..3).map(|n| format!("{n}, and so on\n").repeat(len / 45 + 1)).collect();
+    spool.take_all((0..3).rev().map(|n| Chunk::Open(origin(&format!("pod-{n}"), n))));
+    for n in [1, 0, 2] {
+        spool.take_all([bytes(&format!("pod-{n}"), 0, &texts[n])]);
+    }
+    for (n, text) in texts.iter().enumerate() {
+        whole += &format!("\n-------pod-{n}-------\n{text}");
+    }
+    let exit = |n| SectionExit { section: format!("pod-{n}"), node: None, exit: Exit::Code(0) };
+    (spool, (0..3).map(exit).collect(), whole)
+}
+
+/// What all files in a folder take on disk.
+fn on_disk(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let files = fs::read_dir(folder).unwrap().flatten();
+    files.map(|file| file.metadata().map_or(0, |file| file.blocks() * 512)).sum()
+}
+
+#[test]
+fn a_log_takes_no_more_than_a_tenth_more_room_while_it_is_put_together() {
+    let folder = TempDir::new().unwrap();
+    let (mut spool, exits, whole) = three(&folder, 24 << 20);
+    let (mut peak, mut pieces) = (on_disk(folder.path()), 0);
+    let stdout = spool.assembled(&exits, &mut || {
+        peak = peak.max(on_disk(folder.path()));
+        pieces += 1;
+    });
+    assert!(text(&stdout.unwrap()) == whole);
+    assert!(pieces > 10, "{pieces} pieces");
+    assert!(peak * 10 <= whole.len() as u64 * 11, "{peak} bytes on disk for a log of {}", whole.len());
+}
+
+#[test]
+fn the_only_section_of_a_log_is_not_copied() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = TempDir::new().unwrap();
+    let mut spool = spool(&folder);
+    spool.take_all([Chunk::Open(origin("host", 0)), bytes("host", 0, "one\n"), bytes("host", 4, "two")]);
+    let inode = fs::metadata(folder.path().join(".rfm_spool.0")).unwrap().ino();
+    let stdout = spool.assemble(&[]).unwrap();
+    assert_eq!(text(&stdout), format!("{FRAMING}one\ntwo\n"));
+    assert_eq!(fs::metadata(folder.path().join(LOG_FILE)).unwrap().ino(), inode);
+}
+
+#[test]
+fn what_is_killed_while_a_log_is_put_together_is_finished_by_another() {
+    for piece in [1, 2, 7, 13] {
+        let folder = TempDir::new().unwrap();
+        let (mut spool, exits, whole) = three(&folder, 2 << 20);
+        let mut pieces = 0;
+        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = spool.assembled(&exits, &mut || {
+                pieces += 1;
+                if pieces == piece {
+                    std::panic::resume_unwind(Box::new("killed"));
+                }
+            });
+        }));
+        assert!(killed.is_err(), "only {pieces} pieces");
+        assert!(!folder.path().join(LOG_FILE).exists());
+        let (spool, ending) = Spool::reopened(folder.path(), &Identifier::from_letters([0; 8])).expect("it is whole");
+        assert_eq!(ending.exits, exits);
+        let stdout = spool.assemble(&[]).unwrap();
+        assert!(text(&stdout) == whole, "after {piece} pieces");
+        let titles: Vec<_> = stdout.sections().iter().map(|section| section.origin.title()).collect();
+        assert_eq!(titles, ["pod-0", "pod-1", "pod-2"]);
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["pods.json", "rfm_job.out"]);
+    }
+}
+
+#[test]
+fn of_a_log_beyond_its_limit_the_beginning_is_kept() {
+    let told = "the log is longer than 5 bytes (max_log): what follows was not kept";
+    for (action, gaps, warnings) in [(LogAction::Invalid, 2, 0), (LogAction::Warn, 0, 2)] {
+        let folder = TempDir::new().unwrap();
+        let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 5, action }));
+        spool.take_all([Chunk::Open(origin("a", 0)), Chunk::Open(origin("b", 1)), bytes("a", 0, "abc")]);
+        assert!(!spool.is_over());
+        spool.take_all([bytes("b", 0, "defg"), bytes("a", 3, "hi")]);
+        assert!(spool.is_over());
+        let stdout = spool.assemble(&[]).unwrap();
+        assert_eq!(text(&stdout), "aaaaaaaa\n\n-------a-------\nabc\n\n-------b-------\nde\n");
+        assert_eq!(stdout.gaps().map(|(_, why)| why).collect::<Vec<_>>(), vec![told; gaps]);
+        assert_eq!(stdout.warnings().map(|(_, why)| why).collect::<Vec<_>>(), vec![told; warnings]);
+    }
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_cut_off() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(LOG_FILE);
+    fs::write(&path, format!("{FRAMING}one\ntwo\n")).unwrap();
+    let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 6, action: LogAction::Invalid }));
+    let whole = file("host", path.clone(), FRAMING.len() as u64, 8);
+    spool.take_all([Chunk::Open(origin("host", 0)), whole, Chunk::End { section: "host".into() }]);
+    let stdout = spool.assemble(&[]).unwrap();
+    assert_eq!(stdout.section(&stdout.sections()[0]), b"one\ntw");
+    assert_eq!(fs::read_to_string(path).unwrap(), format!("{FRAMING}one\ntw\n"));
+    assert_eq!(stdout.gaps().count(), 1);
 }

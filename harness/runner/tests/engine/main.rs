@@ -12,4 +12,5 @@ mod redraw;
 mod rounds;
 mod stored;
 mod support;
+mod teardown;
 mod trials;

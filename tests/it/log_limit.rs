@@ -1,0 +1,57 @@
+//! `max_log`: how much of a log is kept, and what becomes of a case with a longer one.
+
+use crate::sandbox::Sandbox;
+use std::fs;
+
+const SITE: &str = "\
+name: here
+hostnames: '.*'
+partitions:
+  - { name: local, scheduler: local, max_log: 50KB }
+  - { name: fake, scheduler: fake, max_log_action: warn }
+";
+
+/// 100,000 bytes in lines of a hundred.
+const JOB: &str =
+    "executable: \"head -c 100000 /dev/zero | tr '\\\\0' x | fold -w 99; echo; echo last\"\nsanity: [{ found: xxx }]\n";
+
+/// The outcome, whether the limit is told, and how long the log is in the end.
+fn run(keys: &str) -> (String, bool, u64) {
+    let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['here:local']\n{JOB}{keys}\n"));
+    sandbox.write("site-config/here.yaml", SITE);
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
+    let report: serde_json::Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    let case = &report["cases"][0];
+    let folder = case["folder"].as_str().unwrap_or_else(|| panic!("a folder: {case}\n{}", ended.stdout));
+    let log = fs::metadata(std::path::Path::new(folder).join("rfm_job.out")).expect("a log").len();
+    let outcome =
+        case["outcome"].as_object().map(|outcome| outcome.values().filter_map(|v| v.as_str()).collect::<Vec<_>>().join(" "));
+    (outcome.unwrap_or_default(), ended.stdout.contains("(max_log): what follows was not kept"), log)
+}
+
+#[test]
+fn a_log_is_kept_up_to_the_limit_of_its_check_or_partition() {
+    // The keys of the check; then the outcome, whether the limit is told, and how long the log is at least and at most.
+    let rows = [
+        ("", "invalid", true, 50_000..51_000),
+        ("max_log: 20 KB", "invalid", true, 20_000..21_000),
+        ("max_log_action: warn", "pass", true, 50_000..51_000),
+        ("max_log: 1MB", "pass", false, 100_000..103_000),
+        ("max_log: null", "pass", false, 100_000..103_000),
+    ];
+    for (keys, outcome, told, len) in rows {
+        let (found, is_told, log) = run(keys);
+        assert!(found.starts_with(outcome), "{keys}: {found}");
+        assert_eq!(is_told, told, "{keys}");
+        assert!(len.contains(&log), "{keys}: {log} bytes");
+    }
+}
+
+#[test]
+fn a_limit_that_is_no_amount_of_data_is_told_with_its_place() {
+    let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['*']\n{JOB}max_log: 2 parsecs\n"));
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("`2 parsecs` is not an amount of data"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("check.yaml:5:10"), "{}", ended.stderr);
+}
