@@ -190,17 +190,14 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
 
 /// From where it stands until nothing of it runs.
 async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record: &mut Record) -> Over {
+    let is_swept = matches!(stands, Stands::Swept);
     match stands {
         Stands::OnTheGround => {
             if let Err(end) = Box::pin(flight.launch(plan, record)).await {
                 return Over::Nothing(end);
             }
         }
-        Stands::InTheAir => flight.already_launched(),
-        Stands::Swept => {
-            flight.already_launched();
-            return removed_by_sweep(flight.run(record).await);
-        }
+        Stands::InTheAir | Stands::Swept => flight.already_launched(),
         Stands::Landed(whole) => {
             flight.already_launched();
             let (spool, ending) = *whole;
@@ -208,7 +205,8 @@ async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record:
             return Over::Ended(ending, spool);
         }
     }
-    flight.run(record).await
+    let over = flight.run(record).await;
+    if is_swept { removed_by_sweep(over) } else { over }
 }
 
 /// However it looks now: nothing of it ended by itself, and its exit status is that of a signal that `muster sweep` has sent.
