@@ -9,6 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     fs,
+    io::{BufRead, BufReader, Read},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -140,6 +141,26 @@ fn a_session_that_was_killed_on_another_host_is_taken_over_when_it_has_been_sile
         ended.stderr
     );
     assert_eq!(passed(&sandbox), 3);
+}
+
+#[test]
+fn who_waits_for_a_sign_of_life_is_interrupted_by_ctrl_c() {
+    let Some(sandbox) = sandbox("who_waits_for_a_sign_of_life_is_interrupted_by_ctrl_c") else { return };
+    killed(&sandbox, "far-away");
+    let mut attach = here(&sandbox, &["attach"]);
+    let mut child = attach.env("RFM_LIVENESS_LIMIT", "600").spawn().expect("the binary runs");
+    let mut said = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    while !line.contains("waiting for a sign of life") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).expect("text"), 0, "it does not wait");
+    }
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(status.success());
+    said.read_to_string(&mut line).expect("text");
+    assert_eq!(child.wait().expect("its end").code(), Some(130), "{line}");
+    assert!(line.contains("interrupted by SIGINT: nothing was changed"), "{line}");
+    assert_eq!(run(&sandbox, &["attach"]).code, Some(0), "it is still there to be taken over");
 }
 
 #[test]
