@@ -190,7 +190,7 @@ fn four_thousand_sections_are_found_by_their_titles() {
     spool.take_all((0..4096).map(|n| Chunk::Open(origin(&title(n), 0))));
     spool.take_all((0..4096).rev().map(|n| Chunk::Gap { section: title(n), why: title(n) }));
     assert_eq!(spool.sections.len(), 4096);
-    assert!(spool.sections.iter().all(|section| section.gaps == [section.title.clone()]));
+    assert!(spool.sections.iter().all(|section| section.gaps == [section.origin.title()]));
 }
 
 /// Three sections that arrived in another order than theirs, of so many bytes together, and what they become.
