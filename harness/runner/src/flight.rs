@@ -49,9 +49,9 @@ pub(crate) enum Over {
     /// It never began, or nothing came of it.
     Nothing(End),
     /// It ended by itself, and this is its log: judge it.
-    Ended(Ending, Spool),
+    Ended(Box<(Ending, Spool)>),
     /// It was stopped or lost, and left a log: nothing to judge.
-    Stopped(End, Spool),
+    Stopped(End, Box<Spool>),
 }
 
 /// One attempt in the air.
@@ -117,11 +117,11 @@ impl<'a> Flight<'a> {
         let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
         journal::reached(journal::Step::LogDrained);
         match (followed, drained) {
-            (Ok(ending), Drained::Whole(spool)) => Over::Ended(ending, spool),
+            (Ok(ending), Drained::Whole(spool)) => Over::Ended(Box::new((ending, spool))),
             (Ok(_), Drained::Cancelled(spool)) => {
-                Over::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), spool)
+                Over::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), Box::new(spool))
             }
-            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => Over::Stopped(end, spool),
+            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => Over::Stopped(end, Box::new(spool)),
             (Ok(_), Drained::Lost(no_log)) => Over::Nothing(no_log),
             (Err(end), Drained::Lost(_)) => Over::Nothing(end),
         }

@@ -159,18 +159,18 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
         .with_log_limit(plan.rules.log_limit);
     let end = match flown(&mut flight, &mut plan, stands, record).await {
         Over::Nothing(end) => end,
-        Over::Ended(ending, spool) => {
+        Over::Ended(ended) => {
             let (name, number) = (Arc::clone(&record.name), record.attempt);
             let Plan { folder, job, rules, limits, .. } = &*plan;
             let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
             let home = Home { name, folder, number, identifier, stage };
-            let end = Box::pin(judged(context, record, Arc::clone(rules), (ending, spool), limits.judge, home)).await;
+            let end = Box::pin(judged(context, record, Arc::clone(rules), *ended, limits.judge, home)).await;
             journal::reached(Step::Judged);
             end
         }
         Over::Stopped(end, spool) => {
             let exits = record.exits.clone();
-            Box::pin(unjudged(record, spool, exits)).await;
+            Box::pin(unjudged(record, *spool, exits)).await;
             end
         }
     };
@@ -202,7 +202,7 @@ async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record:
             flight.already_launched();
             let (spool, ending) = *whole;
             record.saw(&JobStatus::Ended(ending.clone()));
-            return Over::Ended(ending, spool);
+            return Over::Ended(Box::new((ending, spool)));
         }
     }
     let over = flight.run(record).await;
@@ -213,7 +213,8 @@ async fn flown(flight: &mut Flight<'_>, plan: &mut Plan, stands: Stands, record:
 fn removed_by_sweep(over: Over) -> Over {
     let end = End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, "removed by muster sweep");
     match over {
-        Over::Ended(_, spool) | Over::Stopped(_, spool) => Over::Stopped(end, spool),
+        Over::Ended(ended) => Over::Stopped(end, Box::new(ended.1)),
+        Over::Stopped(_, spool) => Over::Stopped(end, spool),
         Over::Nothing(_) => Over::Nothing(end),
     }
 }

@@ -70,8 +70,9 @@ fn killed_at(place: &Place, step: &str) {
 
 pub(crate) fn a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone() {
     let place = Place::new();
-    let lines = "seq 1 100000; echo done";
-    let keys = "sanity: [{ found: '^100000$', count: 3 }, { found: '^done$', count: 3 }]";
+    // In lines long enough that the node, which rotates at 2 MiB, times included, keeps them in one file.
+    let lines = r#"awk 'BEGIN { for (n = 1; n <= 8000; n++) printf "%0100d\n", n }'; echo done"#;
+    let keys = "sanity: [{ found: '^0+8000$', count: 3 }, { found: '^done$', count: 3 }]";
     place.write("check.yaml", &check(&job("completions: 3\n  parallelism: 3", lines), keys));
     let mut command = place.command(&["-c", "check.yaml", "-r"]);
     let output = command.env("RFM_CRASH_AT", "assembling:7").output().expect("muster");

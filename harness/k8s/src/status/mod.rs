@@ -56,8 +56,10 @@ pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &P
     let ever = u32::try_from(lives::names(&observed.pods)).unwrap_or(u32::MAX);
     let is_gang = !look.is(Resource::is_pod) && look.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
-    let stuck = (waits || incomplete) && look.left(observed.since, patience.stuck_after).is_none();
-    if waits && let Some(left) = look.left(observed.since, patience.stuck_after) {
+    // An incomplete gang may look as if it ran: nothing else would make anybody look again.
+    let left = (waits || incomplete).then(|| look.left(observed.since, patience.stuck_after));
+    let stuck = left == Some(None);
+    if let Some(left) = left.flatten() {
         sooner(&mut recheck_in, left);
     }
     let recheck_in = recheck_in.filter(|_| !is_final(&verdict));

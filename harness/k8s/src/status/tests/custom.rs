@@ -271,6 +271,11 @@ fn a_pod_that_crashes_for_ever_ends_a_workload_that_says_nothing() {
 fn a_gang_that_does_not_fit_says_how_much_of_it_exists() {
     let message = "pods \"x-2\" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8";
     let scene = || Scene::of("MPIJob").object("{}").expecting(3).pod("x-0", RUNNING).pod("x-1", RUNNING).at(60);
+    // Until it is time to ask for events, somebody has to look again.
+    says!(scene().at(8), @r#"
+    running since @3 on ["n1"]
+    again in 2s
+    "#);
     says!(scene(), @r#"
     running since @3 on ["n1"]
     stuck
