@@ -20,6 +20,25 @@ pub(crate) fn a_session_outlives_a_restart_of_the_api_server() {
     assert_eq!(place.left(), [""; 0]);
 }
 
+/// A RoleBinding that is replaced is absent for a moment, while cases run and others wait to be launched.
+pub(crate) fn a_binding_that_is_absent_for_seconds_loses_no_case() {
+    let place = Place::new();
+    let line = "for i in 1 2 3 4; do echo hello $i; sleep 1; done";
+    let cases: Vec<u32> = (1..=40).collect();
+    let more = format!("parameters: {{ n: {cases:?} }}\nsanity: [{{ found: '^hello \\d+$', count: 4 }}]\nmax_pending_time: 5m");
+    place.write("check.yaml", &check(&pod(line), &more));
+    place.site("").write("site.yaml", &place.read("site.yaml").replace("max_jobs: 32", "max_jobs: 8"));
+    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    let running = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+    eventually("running pods", Duration::from_secs(60), || running().lines().count() >= 4);
+    place.kubectl(&["delete", "rolebinding", "muster-suite"]);
+    thread::sleep(Duration::from_secs(3));
+    place.kubectl(&["apply", "-f", &place.path("account.yaml").to_string_lossy()]);
+    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 40, "{}", ended.stdout);
+    assert_eq!(place.left(), [""; 0]);
+}
+
 pub(crate) fn a_lost_node_disrupts_its_cases_and_is_named() {
     let place = Place::new();
     let tolerations =

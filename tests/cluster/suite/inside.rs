@@ -56,7 +56,7 @@ fn report(place: &Place) -> Value {
 }
 
 pub(crate) fn a_night_within_the_cluster_leaves_its_results_and_its_exit_code() {
-    let place = Place::new();
+    let place = Place::as_admin();
     for (name, line) in [("good", "echo hello"), ("bad", "echo sorry")] {
         fs::create_dir_all(place.path("checks").join(name)).expect("a folder");
         let check = check(&pod(line), "parameters: { n: [1, 2] }").replacen("name: case", &format!("name: {name}"), 1);
@@ -100,7 +100,7 @@ fn process_of(place: &Place, pod: &str) -> Option<String> {
 /// Nights of four cases, two at a time, each killed once: so many seconds after so many of its cases have begun.
 pub(crate) fn a_night_whose_pod_is_killed_is_finished_by_the_next_pod() {
     let nights: u32 = std::env::var("MUSTER_KILLED_NIGHTS").ok().and_then(|nights| nights.parse().ok()).unwrap_or(2);
-    let place = Place::new();
+    let place = Place::as_admin();
     fs::create_dir_all(place.path("checks/four")).expect("a folder");
     let four = check(&pod("echo hello; sleep 2"), "parameters: { n: [1, 2, 3, 4] }");
     place.write("checks/four/check.yaml", &four);

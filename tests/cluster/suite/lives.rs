@@ -127,7 +127,8 @@ pub(crate) fn an_image_and_an_executable_make_a_pod() {
 }
 
 pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_the_cluster() {
-    let place = Place::new();
+    // Nodes belong to no namespace.
+    let place = Place::as_admin();
     place.write("check.yaml", &check(&pod("echo hello"), "sanity: [{ found: hello }]"));
     let ended = place.muster(&["-c", "check.yaml", "--distribute=all", "-r"]).expect(0);
     let cases = ended.report["cases"].as_array().expect("cases");

@@ -1,15 +1,23 @@
 //! A namespace and a folder of its own for each test, and the real binary in them.
 
 use crate::common::eventually;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 use tempfile::TempDir;
+
+/// The ServiceAccount that Muster is.
+const ACCOUNT: &str = "muster-suite";
+/// Its kubeconfig, in the place's folder.
+const KUBECONFIG: &str = "kubeconfig.json";
 
 /// A namespace, deleted in the end, and a folder.
 pub(crate) struct Place {
@@ -28,8 +36,15 @@ pub(crate) struct Ended {
 }
 
 impl Place {
-    /// An empty namespace that pods can be created in.
+    /// An empty namespace that pods can be created in, and an account with the Role that `muster k8s role` prints: Muster is that.
     pub(crate) fn new() -> Self {
+        let place = Self::as_admin();
+        place.use_account();
+        place
+    }
+
+    /// The same, where Muster is the cluster's administrator: for what no Role of a namespace grants.
+    pub(crate) fn as_admin() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let namespace = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let place = Self { namespace, folder: tempfile::Builder::new().prefix("muster-cluster-").tempdir().expect("a folder") };
@@ -47,7 +62,39 @@ impl Place {
         let place = Self { namespace: "eidf095ns".to_owned(), folder };
         place.site("");
         place.write("site.yaml", &place.read("site.yaml").replace("name: pods", "name: gpu-service"));
+        place.use_account();
         place
+    }
+
+    /// From now on Muster is a ServiceAccount of the namespace, with the Role that it prints for the kinds of this suite.
+    fn use_account(&self) {
+        static ROLE: OnceLock<String> = OnceLock::new();
+        let role = ROLE.get_or_init(|| {
+            let kinds = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/suite/kinds.check.yaml");
+            let (kinds, role) =
+                (kinds.to_string_lossy(), ["k8s", "role", "--namespace", "NAMESPACE", "--service-account", ACCOUNT]);
+            let printed = self.muster(&[role.as_slice(), &["-c", &kinds]].concat()).expect(0).stdout;
+            // Beside the Roles that tests create.
+            printed.replace("name: muster\n", &format!("name: {ACCOUNT}\n"))
+        });
+        let account = format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{ name: {ACCOUNT} }}\n---\n");
+        self.write("account.yaml", &(account + &role.replace("NAMESPACE", &self.namespace)));
+        self.kubectl(&["apply", "-f", &self.path("account.yaml").to_string_lossy()]);
+        let kubeconfig = self.kubeconfig_of(ACCOUNT);
+        fs::rename(kubeconfig, self.path(KUBECONFIG)).expect("a file");
+    }
+
+    /// A kubeconfig that speaks as a ServiceAccount of the namespace.
+    pub(crate) fn kubeconfig_of(&self, account: &str) -> PathBuf {
+        let token = self.kubectl(&["create", "token", account]);
+        let admins = kubectl(&["config", "view", "--raw", "-o", "json"]);
+        let mut config: Value = serde_json::from_str(&admins).expect("a kubeconfig");
+        let cluster = &config["clusters"][0]["name"];
+        config["contexts"] = json!([{ "name": "sa", "context": { "cluster": cluster, "user": "sa" } }]);
+        config["users"] = json!([{ "name": "sa", "user": { "token": token.trim() } }]);
+        config["current-context"] = "sa".into();
+        let name = format!("{account}.json");
+        self.write(&name, &config.to_string()).path(&name)
     }
 
     /// Writes the site file: a partition `pods` of this namespace, and whatever more is said of it (indented by four blanks).
@@ -84,6 +131,9 @@ impl Place {
         }
         command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.path("state")).env("COLUMNS", "120");
         command.env("MUSTER_CONFIG_FILE", self.path("site.yaml"));
+        if self.path(KUBECONFIG).exists() {
+            command.env("KUBECONFIG", self.path(KUBECONFIG));
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -202,7 +252,8 @@ pub(crate) fn fault(args: &[&str]) {
 pub(crate) fn script(name: &str, args: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster").join(name);
     let output = run(Command::new(script).args(args));
-    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&said));
 }
 
 fn run(command: &mut Command) -> Output {

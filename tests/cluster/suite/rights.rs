@@ -24,20 +24,20 @@ struct Right {
 }
 
 pub(crate) fn the_role_of_a_pod_is_enough_and_each_verb_is_needed() {
-    proved(&Place::new(), "", &pod("echo hello"), &[]);
+    proved(&Place::as_admin(), "", &pod("echo hello"), &[]);
 }
 
 pub(crate) fn the_role_of_a_job_is_enough_and_each_verb_is_needed() {
-    proved(&Place::new(), "", &job("completions: 1\n  backoffLimit: 0", "echo hello"), &[]);
+    proved(&Place::as_admin(), "", &job("completions: 1\n  backoffLimit: 0", "echo hello"), &[]);
 }
 
 pub(crate) fn the_role_of_a_jobset_is_enough_and_each_verb_is_needed() {
     // Pods are deleted one by one only where an operator does not own them.
-    proved(&Place::new(), "", &jobset(1, "echo hello"), &[("delete", "pods")]);
+    proved(&Place::as_admin(), "", &jobset(1, "echo hello"), &[("delete", "pods")]);
 }
 
 pub(crate) fn the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed() {
-    let place = Place::new();
+    let place = Place::as_admin();
     let _operator = Operator::start(&place, &GANG);
     let helper = |kind: &str, more: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: helper }}\n{more}\n---\n");
     let helpers =

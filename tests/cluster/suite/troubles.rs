@@ -155,7 +155,8 @@ pub(crate) fn a_namespace_that_is_not_there_is_named() {
 }
 
 pub(crate) fn a_namespace_that_is_going_away_is_named() {
-    let place = Place::new();
+    // With the namespace go its accounts.
+    let place = Place::as_admin();
     place.create("apiVersion: v1\nkind: ConfigMap\nmetadata: { name: anchor, finalizers: [rfm.test/anchor] }\n");
     kubectl(&["delete", "namespace", &place.namespace, "--wait=false"]);
     ends(&place, &check(&pod("echo hello"), ""), 3, "error config", &["being terminated"]);
