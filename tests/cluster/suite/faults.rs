@@ -2,7 +2,7 @@
 
 use super::{
     manifest::{check, pod},
-    place::{Place, fault},
+    place::{Place, fault, script},
 };
 use crate::common::eventually;
 use std::{thread, time::Duration};
@@ -18,6 +18,11 @@ pub(crate) fn a_session_outlives_a_restart_of_the_api_server() {
     let ended = place.ended(&child.wait_with_output().expect("its end")).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 3);
     assert_eq!(place.left(), [""; 0]);
+}
+
+/// `tests/cluster/restarts 200` is the same by hand.
+pub(crate) fn five_restarts_of_the_api_server_under_load_lose_no_case() {
+    script("restarts", &["5", env!("CARGO_BIN_EXE_muster")]);
 }
 
 /// A RoleBinding that is replaced is absent for a moment, while cases run and others wait to be launched.

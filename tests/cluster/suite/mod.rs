@@ -108,6 +108,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No rights::the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed,
     Yes faults::a_session_outlives_a_restart_of_the_api_server,
     No faults::a_binding_that_is_absent_for_seconds_loses_no_case,
+    Yes faults::five_restarts_of_the_api_server_under_load_lose_no_case,
     Yes faults::a_lost_node_disrupts_its_cases_and_is_named,
     No faults::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
     No faults::a_long_log_that_is_printed_slowly_passes_whole,
