@@ -7,7 +7,7 @@ use super::{
     place::{Ended, Place, kubectl},
 };
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 /// A Lease tells others that the session lives: without it a session runs, and `muster sweep` elsewhere cannot tell.
 const LEASE: [(&str, &str); 5] =
@@ -99,7 +99,8 @@ fn proved(place: &Place, helpers: &str, workload: &str, unseen: &[(&str, &str)])
     place.write("check.yaml", &[check("good", "found: hello"), check("bad", "not_found: hello")].join("---\n"));
     let printed = ["k8s", "role", "--required-only", "-c", "check.yaml", "--service-account", "muster"];
     let printed = place.muster(&printed).expect(0).stdout;
-    let kubeconfig = as_service_account(place);
+    place.kubectl(&["create", "serviceaccount", "muster"]);
+    let kubeconfig = place.kubeconfig_of("muster");
     place.create(&printed);
     let all = rights(place);
     let enough = killed_and_finished(place, &kubeconfig);
@@ -117,18 +118,6 @@ fn proved(place: &Place, helpers: &str, workload: &str, unseen: &[(&str, &str)])
     }
 }
 
-/// A kubeconfig that speaks as the ServiceAccount `muster` of the namespace.
-fn as_service_account(place: &Place) -> String {
-    place.kubectl(&["create", "serviceaccount", "muster"]);
-    let token = place.kubectl(&["create", "token", "muster"]);
-    let mut config: Value = serde_json::from_str(&kubectl(&["config", "view", "--raw", "-o", "json"])).expect("a kubeconfig");
-    config["users"] = json!([{ "name": "sa", "user": { "token": token.trim() } }]);
-    config["contexts"] = json!([{ "name": "sa", "context": { "cluster": config["clusters"][0]["name"], "user": "sa" } }]);
-    config["current-context"] = "sa".into();
-    place.write("sa.json", &config.to_string());
-    place.path("sa.json").to_string_lossy().into_owned()
-}
-
 /// The workload under the name that the first case would give it, as another session's: whose it is has to be read.
 fn taken(workload: &str) -> String {
     let (before, rest) = workload.split_once("metadata: { name: ").expect("a name");
@@ -139,7 +128,7 @@ fn taken(workload: &str) -> String {
 
 /// The first launch meets a name that is taken. The harness is killed when a launch was answered and before that is stored, so
 /// that `attach` has to find what is there.
-fn killed_and_finished(place: &Place, kubeconfig: &str) -> Ended {
+fn killed_and_finished(place: &Place, kubeconfig: &Path) -> Ended {
     let run = |args: &[&str], crash: bool| {
         let mut command = place.command(args);
         command.env("KUBECONFIG", kubeconfig);
