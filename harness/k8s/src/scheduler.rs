@@ -3,7 +3,7 @@
 use crate::{
     census::{Census, Known},
     client::{
-        Cluster,
+        Cluster, Limits,
         budget::{Budget, Shares},
         count::Requests,
         error::ApiError,
@@ -54,6 +54,7 @@ pub struct Kubernetes {
     patience: Patience,
     pulse: Pulse,
     budget: Arc<Budget>,
+    limits: Limits,
     /// Where to look for what carries our label, and for kinds that are not in the table.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
@@ -68,6 +69,7 @@ impl Kubernetes {
             patience: Patience::default(),
             pulse: Pulse::default(),
             budget: Arc::default(),
+            limits: Limits::default(),
             scope: Mutex::default(),
             clusters: Mutex::default(),
             tenancies: Mutex::default(),
@@ -108,6 +110,12 @@ impl Kubernetes {
     #[must_use]
     pub fn with_pulse(self, pulse: Pulse) -> Self {
         Self { pulse, ..self }
+    }
+
+    /// With other limits of what a silent connection may last: for tests.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// What was sent to all clusters so far.
@@ -190,7 +198,8 @@ impl Kubernetes {
     pub(crate) async fn cluster(&self, place: &ClusterPlace) -> Result<Arc<Cluster>, SchedulerError> {
         let cell = Arc::clone(self.clusters.lock().unwrap_or_else(PoisonError::into_inner).entry(place.clone()).or_default());
         let connect = || async {
-            Cluster::connect_within(place, Arc::clone(&self.budget)).await.map_err(|error| ApiError::from(error).classify())
+            let cluster = Cluster::connect_within(place, Arc::clone(&self.budget)).await;
+            Ok(cluster.map_err(|error| ApiError::from(error).classify())?.with_limits(self.limits))
         };
         cell.get_or_try_init(connect).await.map(Arc::clone)
     }

@@ -9,6 +9,7 @@ mod lives;
 mod manifest;
 mod owners;
 mod place;
+mod proxies;
 mod restricted;
 mod rights;
 mod troubles;
@@ -95,6 +96,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No endings::an_interrupt_at_any_step_leaves_nothing,
     No endings::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
     No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
+    No proxies::a_cluster_behind_a_proxy_is_reached_through_it,
     No restricted::a_sites_patch_of_pods_satisfies_the_restricted_level_of_pod_security,
     No restricted::the_shipped_check_of_a_pod_passes_with_another_image,
     No inside::a_night_whose_pod_is_killed_is_finished_by_the_next_pod,

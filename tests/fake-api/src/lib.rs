@@ -16,6 +16,7 @@ mod logs;
 mod patch;
 mod path;
 mod pods;
+mod proxy;
 mod quantity;
 mod quota;
 mod script;
@@ -27,6 +28,7 @@ mod watch;
 mod world;
 
 pub use fault::Fault;
+pub use proxy::Proxy;
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;

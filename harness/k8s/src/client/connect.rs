@@ -1,10 +1,14 @@
 //! From a place to a connection: kubeconfig or ServiceAccount. Tokens and their rotation are kube's.
 
-use super::{error::ConnectError, plugin};
+use super::{error::ConnectError, plugin, proxy::proxy, transport};
 use crate::{contexts, handle::ClusterPlace};
-use kube::{Client, Config, client::AuthError, config::KubeConfigOptions};
+use kube::{
+    Client, Config,
+    client::AuthError,
+    config::{KubeConfigOptions, Kubeconfig},
+};
 use muster_core::time::Timestamp;
-use std::error::Error;
+use std::{env, error::Error};
 use tokio::task::spawn_blocking;
 
 const IN_CLUSTER: &str = "in-cluster";
@@ -20,7 +24,7 @@ pub(super) async fn client(place: &ClusterPlace) -> Result<(Client, Option<Times
     let expires = plugin::log_in(name(place), &mut config.auth_info).await?;
     // An old kind of provider (`auth-provider`) runs a program within this call.
     let connected =
-        spawn_blocking(move || Client::try_from(config).map_err(|error| (error_passes(&error), root_cause(&error)))).await;
+        spawn_blocking(move || transport::client(&config).map_err(|error| (error_passes(&error), root_cause(&error)))).await;
     let context = name(place).to_owned();
     match connected.map_err(|lost| (true, lost.to_string())).flatten() {
         Ok(client) => Ok((client, expires)),
@@ -31,12 +35,12 @@ pub(super) async fn client(place: &ClusterPlace) -> Result<(Client, Option<Times
 
 /// What the kubeconfig, or the pod that Muster runs in, says of the place.
 pub(super) async fn config(place: &ClusterPlace) -> Result<Config, ConnectError> {
-    let mut config = match &place.context {
+    let (mut config, proxy_url) = match &place.context {
         Some(context) => from_kubeconfig(context).await?,
-        None => Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?,
+        None => (Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?, None),
     };
-    // Retries are ours: counted, bounded, and honest towards `Retry-After`.
-    config.default_retry = false;
+    let unusable = |why| ConnectError::Unusable { context: name(place).to_owned(), why };
+    config.proxy_url = proxy(&config.cluster_url, proxy_url.as_deref(), |name| env::var(name).ok()).map_err(unusable)?;
     Ok(config)
 }
 
@@ -45,17 +49,27 @@ fn error_passes(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Auth(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_)))
 }
 
-async fn from_kubeconfig(context: &str) -> Result<Config, ConnectError> {
-    let kubeconfig = contexts::kubeconfig().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?.unwrap_or_default();
+/// The connection of a context, and the `proxy-url` of its cluster.
+async fn from_kubeconfig(context: &str) -> Result<(Config, Option<String>), ConnectError> {
+    let mut kubeconfig = contexts::kubeconfig().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?.unwrap_or_default();
     let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
     if !known.iter().any(|name| name == context) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(ConnectError::NoContext { context: context.to_owned(), known });
     }
+    let proxy_url = take_proxy_url(&mut kubeconfig, context);
     let options = KubeConfigOptions { context: Some(context.to_owned()), cluster: None, user: None };
     let unusable =
         |error: kube::config::KubeconfigError| ConnectError::Unusable { context: context.to_owned(), why: error.to_string() };
-    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)
+    Ok((Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?, proxy_url))
+}
+
+/// Taken, for kube would compare `NO_PROXY` with the proxy instead of the server.
+fn take_proxy_url(kubeconfig: &mut Kubeconfig, context: &str) -> Option<String> {
+    let of_context = kubeconfig.contexts.iter().find(|named| named.name == context)?;
+    let cluster = of_context.context.as_ref()?.cluster.clone();
+    let named = kubeconfig.clusters.iter_mut().find(|named| named.name == cluster)?;
+    named.cluster.as_mut()?.proxy_url.take()
 }
 
 /// The innermost cause, for kube's texts repeat what they wrap; and nothing that a credential plugin has printed.

@@ -17,12 +17,14 @@ pub mod error;
 mod login;
 mod path;
 mod plugin;
+mod proxy;
 mod rights;
 mod send;
 mod slim;
 mod streams;
 #[cfg(test)]
 pub(crate) mod testing;
+mod transport;
 
 pub use send::jittered;
 
@@ -66,6 +68,22 @@ pub struct Cluster {
     creates: Semaphore,
     served: Mutex<BTreeMap<String, Served>>,
     warned: Mutex<BTreeSet<String>>,
+    limits: Limits,
+}
+
+/// When a connection is dead that says nothing. Both are tried again.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A request has no answer.
+    pub answer: Duration,
+    /// A watch has shown neither an event nor a bookmark, of which there is about one a minute.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { answer: Duration::from_secs(30), silence: Duration::from_mins(3) }
+    }
 }
 
 /// What the server made of what it was sent.
@@ -186,7 +204,17 @@ impl Cluster {
             budget,
             served: Mutex::default(),
             warned: Mutex::default(),
+            limits: Limits::default(),
         })
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub(crate) fn with_limits(mut self: Arc<Self>, limits: Limits) -> Arc<Self> {
+        if let Some(own) = Arc::get_mut(&mut self) {
+            own.limits = limits;
+        }
+        self
     }
 
     /// Where it leads.
@@ -383,6 +411,18 @@ mod tests {
         cluster.get(&pod(), "x").await.unwrap();
         assert_eq!((requests.paths().len(), cluster.requests().of(RequestKind::Get)), (3, 3));
         assert!(began.elapsed() >= std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_answer_is_sent_again_after_half_a_minute() {
+        let mut times = 0;
+        let (cluster, requests) = testing::cluster(move |_, _| {
+            times += 1;
+            if times == 1 { Reply::silence() } else { Reply::json(&json!({"metadata": {"name": "x"}})) }
+        });
+        let began = tokio::time::Instant::now();
+        cluster.get(&pod(), "x").await.unwrap();
+        assert_eq!((requests.paths().len(), began.elapsed().as_secs()), (2, 30));
     }
 
     #[tokio::test(start_paused = true)]

@@ -27,8 +27,6 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// An answer that takes longer will not come.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// One call tries for so long; whoever calls decides what follows. Below the limit of a launch.
 const RETRY_LIMIT: Duration = Duration::from_secs(40);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -108,7 +106,7 @@ impl Cluster {
 
     /// A stream: the answer as soon as its head is here, refused ones read to their end. One attempt.
     pub(super) async fn open(&self, call: &Call) -> Result<Response<Body>, ApiError> {
-        let open = |client| async move { in_time(call, self.opened(call, client)).await };
+        let open = |client| async move { self.in_time(call, self.opened(call, client)).await };
         self.logged_in(call, open).await
     }
 
@@ -144,7 +142,12 @@ impl Cluster {
             Ok(Answer { body: body.to_bytes().to_vec(), warnings, date })
         };
         let _turn = self.budget.request().await;
-        in_time(call, answered).await
+        self.in_time(call, answered).await
+    }
+
+    async fn in_time<T>(&self, call: &Call, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+        let limit = self.limits.answer;
+        timeout(limit, answer).await.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {limit:?}"))))
     }
 
     async fn opened(&self, call: &Call, client: kube::Client) -> Result<Response<Body>, ApiError> {
@@ -158,11 +161,6 @@ impl Cluster {
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         Err(Refused::new(call.asked.clone(), code.as_u16(), &body, retry_after).into())
     }
-}
-
-async fn in_time<T>(call: &Call, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
-    let answered = timeout(ANSWER_LIMIT, answer).await;
-    answered.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {ANSWER_LIMIT:?}"))))
 }
 
 /// Between three and five quarters, so that cases that failed together do not come back together.

@@ -17,9 +17,13 @@ use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::client::Body;
 use memchr::memchr;
-use muster_core::{Value, time::Timestamp};
+use muster_core::{
+    Value,
+    time::{Timestamp, format_duration},
+};
 use serde::{Deserialize, Deserializer};
-use std::io;
+use std::{io, time::Duration};
+use tokio::time::timeout;
 
 /// The server ends a watch after this time; kept below what load balancers allow an idle connection.
 const WATCH_SECONDS: &str = "290";
@@ -161,7 +165,7 @@ impl Cluster {
         let asked = self.asked("watch", &resource, None);
         let call = Call { kind: RequestKind::Watch, asked, method: Method::GET, path, body: None };
         let body = self.open(&call).await?.into_body();
-        Ok(events(pieces(body), call))
+        Ok(events(pieces(body), call, self.limits.silence))
     }
 }
 
@@ -174,15 +178,16 @@ struct Lines<S> {
     pieces: S,
     rest: BytesMut,
     call: Call,
+    silence: Duration,
 }
 
 /// One JSON object a line.
-fn events<T, S>(pieces: S, call: Call) -> impl Stream<Item = Result<WatchEvent<T>, ApiError>> + Send + Unpin
+fn events<T, S>(pieces: S, call: Call, silence: Duration) -> impl Stream<Item = Result<WatchEvent<T>, ApiError>> + Send + Unpin
 where
     T: Watched,
     S: Stream<Item = io::Result<Bytes>> + Send + Unpin,
 {
-    let lines = Lines { pieces, rest: BytesMut::new(), call };
+    let lines = Lines { pieces, rest: BytesMut::new(), call, silence };
     Box::pin(stream::unfold(lines, |mut lines| async move {
         loop {
             if let Some(end) = memchr(b'\n', &lines.rest) {
@@ -190,7 +195,13 @@ where
                 let event = read(&line, &lines.call);
                 return Some((event, lines));
             }
-            match lines.pieces.next().await? {
+            let piece = if let Ok(piece) = timeout(lines.silence, lines.pieces.next()).await {
+                piece?
+            } else {
+                let limit = format_duration(lines.silence);
+                Err(io::Error::other(format!("neither an event nor a bookmark for {limit}")))
+            };
+            match piece {
                 Ok(piece) => lines.rest.extend_from_slice(&piece),
                 Err(error) => {
                     let error = lines.call.no_answer(error.to_string());
@@ -226,7 +237,10 @@ fn passed_over<T: Watched>(line: &[u8], error: serde_json::Error) -> serde_json:
 mod tests {
     use super::*;
     use crate::{
-        client::error::{Asked, Why},
+        client::{
+            Limits,
+            error::{Asked, Why},
+        },
         handle::ClusterPlace,
     };
 
@@ -248,11 +262,33 @@ mod tests {
         );
         for size in 1..text.len() {
             let pieces = text.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece)));
-            let events: Vec<WatchEvent<Value>> = events(stream::iter(pieces), call()).map(Result::unwrap).collect().await;
+            let events: Vec<WatchEvent<Value>> =
+                events(stream::iter(pieces), call(), Limits::default().silence).map(Result::unwrap).collect().await;
             let object = serde_json::json!({"metadata": {"name": "a"}});
             let expected = [WatchEvent::Applied(object.clone()), WatchEvent::Bookmark("7".into()), WatchEvent::Deleted(object)];
             assert_eq!(events, expected, "pieces of {size} bytes");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_is_dead_after_three_minutes_without_event_or_bookmark() {
+        let bookmark = Bytes::from_static(b"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n");
+        let every_minute = stream::iter(0..10).then(move |_| {
+            let bookmark = bookmark.clone();
+            async move {
+                tokio::time::sleep(Duration::from_mins(1)).await;
+                Ok(bookmark)
+            }
+        });
+        let pieces = Box::pin(every_minute.chain(stream::pending()));
+        let began = tokio::time::Instant::now();
+        let mut events = events::<Value, _>(pieces, call(), Limits::default().silence);
+        for _ in 0..10 {
+            assert!(events.next().await.unwrap().is_ok());
+        }
+        let error = events.next().await.unwrap().unwrap_err();
+        assert_eq!((error.why(), began.elapsed().as_secs()), (Why::Transient, 13 * 60));
+        insta::assert_snapshot!(error, @"watch pod in namespace n: neither an event nor a bookmark for 3m");
     }
 
     #[test]

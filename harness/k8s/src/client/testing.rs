@@ -25,11 +25,13 @@ pub(crate) struct Reply {
     body: String,
     /// A watch: the body does not end.
     stays: bool,
+    /// Nothing comes.
+    silent: bool,
 }
 
 impl Reply {
     pub(crate) fn json(body: &Value) -> Self {
-        Self { code: 200, header: None, body: body.to_string(), stays: false }
+        Self { code: 200, header: None, body: body.to_string(), stays: false, silent: false }
     }
 
     pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> Self {
@@ -37,10 +39,15 @@ impl Reply {
         Self { code, ..Self::json(&status) }
     }
 
+    /// No answer ever.
+    pub(crate) fn silence() -> Self {
+        Self { silent: true, ..Self::json(&Value::Null) }
+    }
+
     /// Events of a watch, one a line.
     pub(crate) fn events(events: &[Value], stays: bool) -> Self {
         let body = events.iter().flat_map(|event| [event.to_string(), "\n".to_owned()]).collect();
-        Self { code: 200, header: None, body, stays }
+        Self { code: 200, header: None, body, stays, silent: false }
     }
 
     pub(crate) fn list(version: &str, items: &[Value]) -> Self {
@@ -114,6 +121,9 @@ pub(crate) fn cluster(answer: impl FnMut(&str, &Value) -> Reply + Send + 'static
             let sent = request.into_body().collect_bytes().await.unwrap_or_default();
             log.0.lock().unwrap().push(line.clone());
             let reply = (answer.lock().unwrap())(&line, &serde_json::from_slice(&sent).unwrap_or_default());
+            if reply.silent {
+                return std::future::pending().await;
+            }
             Ok::<_, Infallible>(reply.response())
         }
     });

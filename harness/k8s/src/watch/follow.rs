@@ -29,13 +29,9 @@ use std::{
 };
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until},
 };
 
-/// A watch says nothing for so long only if its connection is dead: it ends by itself before that.
-const SILENT: Duration = Duration::from_secs(310);
-/// The same once the server has sent a bookmark, of which there is about one a minute.
-const SILENT_WITH_BOOKMARKS: Duration = Duration::from_secs(150);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Once a server has said twice in a row that it has forgotten, requests are so far apart.
@@ -195,13 +191,9 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
         let Source { resource, selector, .. } = &self.source;
         let mut events = self.cluster.watch::<T>(resource, selector.as_deref(), &self.version).await?;
         self.report.up();
-        let mut silent = SILENT;
-        while let Ok(Some(event)) = timeout(silent, events.next()).await {
+        while let Some(event) = events.next().await {
             match event? {
-                WatchEvent::Bookmark(version) => {
-                    self.version = version;
-                    silent = SILENT_WITH_BOOKMARKS;
-                }
+                WatchEvent::Bookmark(version) => self.version = version,
                 WatchEvent::Applied(object) => {
                     self.remember(&object);
                     self.known.extend(object.uid().map(str::to_owned));
@@ -234,6 +226,7 @@ mod tests {
     use super::{super::health::Health, *};
     use crate::client::testing::{self, Reply};
     use serde_json::json;
+    use tokio::time::timeout;
 
     #[derive(Clone, Default)]
     struct Told(Arc<Mutex<Vec<String>>>);
