@@ -25,7 +25,7 @@ pub(crate) fn five_restarts_of_the_api_server_under_load_lose_no_case() {
     script("restarts", &["5", env!("CARGO_BIN_EXE_muster")]);
 }
 
-/// A RoleBinding that is replaced is absent for a moment, while cases run and others wait to be launched.
+/// A `RoleBinding` that is replaced is absent for a moment, while cases run and others wait to be launched.
 pub(crate) fn a_binding_that_is_absent_for_seconds_loses_no_case() {
     let place = Place::new();
     let line = "for i in 1 2 3 4; do echo hello $i; sleep 1; done";
@@ -35,7 +35,7 @@ pub(crate) fn a_binding_that_is_absent_for_seconds_loses_no_case() {
     place.site("").write("site.yaml", &place.read("site.yaml").replace("max_jobs: 32", "max_jobs: 8"));
     let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
     let running = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
-    eventually("running pods", Duration::from_secs(60), || running().lines().count() >= 4);
+    eventually("running pods", Duration::from_mins(1), || running().lines().count() >= 4);
     place.kubectl(&["delete", "rolebinding", "muster-suite"]);
     thread::sleep(Duration::from_secs(3));
     place.kubectl(&["apply", "-f", &place.path("account.yaml").to_string_lossy()]);

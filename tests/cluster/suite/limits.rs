@@ -11,7 +11,7 @@ use std::time::Duration;
 fn job_set(line: &str) -> String {
     let job = job("backoffLimit: 0", line);
     let (_, spec) = job.split_once("spec:\n").expect("a spec");
-    let spec = spec.lines().map(|line| format!("        {line}\n")).collect::<String>();
+    let spec = spec.lines().fold(String::new(), |spec, line| spec + "        " + line + "\n");
     format!(
         "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{ name: crews }}\nspec:\n  replicatedJobs:\n    - name: main\n      \
          template:\n        spec:\n{spec}"
@@ -27,11 +27,11 @@ pub(crate) fn what_a_killed_session_left_ends_by_itself() {
     place.write("check.yaml", &checks.join("---\n"));
     let mut child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
     let phases = || place.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
-    eventually("three running pods", Duration::from_secs(60), || phases() == "Running Running Running");
+    eventually("three running pods", Duration::from_mins(1), || phases() == "Running Running Running");
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     // A Job takes its pods away, and the others leave one that has failed.
-    eventually("the end of the pods", Duration::from_secs(60), || !phases().contains("Running"));
+    eventually("the end of the pods", Duration::from_mins(1), || !phases().contains("Running"));
     place.muster(&["sweep"]).expect(0);
     assert_eq!(place.left(), [""; 0]);
 }

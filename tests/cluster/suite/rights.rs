@@ -4,7 +4,7 @@
 use super::{
     customs::{Custom, Operator},
     manifest::{job, jobset, pod},
-    place::{Ended, Place, kubectl},
+    place::{Ended, Place},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path};
