@@ -54,8 +54,8 @@ mod tests {
 
     #[test]
     fn a_pod_is_superseded_once_another_of_its_name_has_started() {
-        let handle = Handle::default();
         type Row = (&'static [(&'static str, &'static str)], &'static [u32]);
+        let handle = Handle::default();
         let rows: [Row; 4] = [
             (&[("a", "running"), ("b", "running")], &[0, 0]),
             (&[("a", "running"), ("b", "running"), ("a", "waiting")], &[0, 0, 0]),

@@ -131,7 +131,7 @@ mod tests {
         let mut said = String::new();
         for line in ["echo secret; echo secret >&2; exit 7", "kill -9 $$", "echo '['", "echo '{status: {}}'", "echo '{}'"] {
             let error = log_in("eidf", &mut user(line)).await.unwrap_err();
-            said += &format!("{error}\n");
+            said.extend([&error.to_string(), "\n"]);
             assert_eq!(ApiError::from(error).why(), Why::Transient, "{line}");
         }
         let mut missing = user("");

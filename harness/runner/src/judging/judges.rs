@@ -34,7 +34,7 @@ const LAST_WORD: Duration = Duration::from_millis(500);
 pub struct JudgeProgram {
     /// The program.
     pub path: PathBuf,
-    /// What makes it a judge: it then calls [`crate::judging::serve`].
+    /// What makes it a judge: it then calls [`crate::judging::serve()`].
     pub arguments: Vec<OsString>,
 }
 

@@ -203,7 +203,7 @@ fn three(folder: &TempDir, len: usize) -> (Spool, Vec<SectionExit>, String) {
         spool.take_all([bytes(&format!("pod-{n}"), 0, &texts[n])]);
     }
     for (n, text) in texts.iter().enumerate() {
-        whole += &format!("\n-------pod-{n}-------\n{text}");
+        whole.extend(["\n-------", &format!("pod-{n}"), "-------\n", text]);
     }
     let exit = |n| SectionExit { section: format!("pod-{n}"), node: None, exit: Exit::Code(0) };
     (spool, (0..3).map(exit).collect(), whole)
