@@ -28,6 +28,7 @@ pub(crate) fn a_cluster_behind_a_proxy_is_reached_through_it() {
     place.write("check.yaml", &check(&pod("echo hello"), ""));
     let mut config = kubeconfig();
     let server = config["clusters"][0]["cluster"]["server"].as_str().expect("a server").replace("https://", "");
+    let server = if server.contains(':') { server } else { format!("{server}:443") };
     let run = || place.command(&["-c", "check.yaml", "-r"]);
     assert!(tunnels_of(&place, &proxy, &server, run().env("HTTPS_PROXY", proxy.url())) > 0);
     let spared = [("https_proxy", proxy.url()), ("no_proxy", "192.0.2.0/24".to_owned())];
