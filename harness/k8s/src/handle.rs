@@ -15,7 +15,7 @@ pub const EXPIRES_ANNOTATION: &str = "rfm/expires";
 /// Annotation of the workload: the case's name as displayed.
 pub const CASE_ANNOTATION: &str = "rfm/case";
 
-/// Annotation of the workload: what was created beside it, as [`Object::named`] writes it, for those who may not list it.
+/// Annotation of the workload: what was created beside it, as `Object::named` writes it, for those who may not list it.
 pub const OBJECTS_ANNOTATION: &str = "rfm/objects";
 
 /// `Job::handle` of a job on Kubernetes.
