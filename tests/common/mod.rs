@@ -1,6 +1,7 @@
 //! What the tests on a real cluster and those without one have in common.
 
 use std::{
+    process::Command,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -32,5 +33,15 @@ pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() ->
     while !holds() {
         assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
         sleep(Duration::from_millis(20));
+    }
+}
+
+/// Gives a command that wraps another the environment that was set for that one.
+pub(crate) fn copy_environment(from: &Command, to: &mut Command) {
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
     }
 }

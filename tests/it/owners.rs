@@ -3,7 +3,7 @@
 //! Another PID namespace stands for another container, another host name in it for another host. Making one takes the rights of root.
 
 use crate::{
-    common::eventually,
+    common::{copy_environment, eventually},
     sandbox::{Ended, Sandbox},
 };
 use serde_json::Value;
@@ -31,12 +31,7 @@ fn elsewhere(sandbox: &Sandbox, host: &str, args: &[&str]) -> Command {
     // Not the first process itself: that one cannot be killed from within.
     command.args([&format!("hostname {host}; \"$@\"; exit $?"), "sh"]).arg(inner.get_program()).args(inner.get_args());
     command.current_dir(inner.get_current_dir().expect("a folder"));
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    copy_environment(&inner, &mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -1,4 +1,4 @@
-//! The stdout contract: all sections of a job as one text.
+//! The stdout contract: all sections of a job as one text. Longer than other files: the order of sections has its tests beside it.
 //!
 //! ```text
 //! aotugiob                                    line 1: the identifier

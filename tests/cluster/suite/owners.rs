@@ -4,7 +4,7 @@ use super::{
     manifest::{check, pod},
     place::Place,
 };
-use crate::common::eventually;
+use crate::common::{copy_environment, eventually};
 use std::{
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -30,12 +30,7 @@ fn elsewhere(place: &Place, args: &[&str]) -> Command {
         "sh",
     ]);
     command.arg(inner.get_program()).args(inner.get_args()).current_dir(inner.get_current_dir().expect("a folder"));
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    copy_environment(&inner, &mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -4,6 +4,7 @@ use super::{
     manifest::{check, pod},
     place::{Ended, Place, kubectl},
 };
+use crate::common::copy_environment;
 use muster_fake_api::Proxy;
 use serde_json::Value;
 use std::process::Command;
@@ -60,12 +61,7 @@ fn within_a_pod(place: &Place, server: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", script]).arg(place.path(".")).arg(muster.get_program()).args(muster.get_args());
     command.current_dir(place.path("."));
-    for (name, value) in muster.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    copy_environment(&muster, &mut command);
     command
         .env_remove("KUBECONFIG")
         .env("HOME", "/nowhere")

@@ -1,4 +1,5 @@
 //! Passes over the parsed expression: check it, prepare it, list its names, make it count in doubles.
+//! Longer than other files: the passes share one walk and one list of hidden functions.
 //!
 //! CEL's parser and evaluator are used as they are. What Muster adds is put into the tree between them:
 //! - a call of one of our functions as a method becomes a plain call, and a function that reads the text is given the

@@ -72,8 +72,8 @@ pub(super) fn group_can_be_empty(hir: &Hir, group: usize) -> bool {
     }
 }
 
-/// What is dangerous about a pattern that compiles: a piece that may run over the whole log. One match cannot be
-/// interrupted, so `judge_limit` does not help: `(?s)step(.*)tokens` took 51 s on 1 GiB.
+/// What is dangerous about a pattern that compiles: a piece that may run over the whole log. Such a
+/// search ends at `judge_limit` at the latest, but it is slow: `(?s)step(.*)tokens` took 51 s on 1 GiB.
 pub fn lint(pattern: &str) -> Option<String> {
     let hir = parse(pattern).ok()?;
     swallows(&hir, false).then(|| {

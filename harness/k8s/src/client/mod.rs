@@ -6,6 +6,7 @@
 //!         -resolve------------------------------------> discovery (once a group and version)
 //! ApiError -why-> what happened -classify-> SchedulerError, one sentence
 //! ```
+//! Longer than other files: the vocabulary of requests and answers stands beside the connection that uses it.
 //! Not done here: deciding. What a refusal means for a case is `launch`'s and `end`'s business, what objects mean is `status`'.
 
 pub mod budget;

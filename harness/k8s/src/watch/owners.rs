@@ -57,7 +57,7 @@ impl Owners {
             Err(error) => {
                 tracing::debug!(%error, "an owner cannot be read");
                 if matches!(error.why(), Why::Transient | Why::Withdrawn) {
-                    // Not remembered: the pod's next change asks again.
+                    // It may pass, so it is not remembered: the pod's next change asks again.
                     return None;
                 }
                 None
