@@ -2,7 +2,7 @@
 
 use crate::ground::{Ground, Lived, is_over, is_running, lines, pod};
 use muster_core::scheduler::{Disruption, Exit, Job, JobStatus};
-use muster_fake_api::Fault;
+use muster_fake_api::{Fault, Proxy};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -119,5 +119,20 @@ pub(crate) async fn a_server_that_restarts_does_not_end_a_run(ground: Ground) {
     })
     .await;
     assert_whole(&lived);
+    ground.delete(&lived.job).await;
+}
+
+pub(crate) async fn connections_that_fall_silent_are_opened_again(mut ground: Ground) {
+    let proxy = Proxy::start(None).expect("a port");
+    ground.through(&proxy, Duration::from_secs(1));
+    let mut silent = 0;
+    let lived = live_beside(&ground, async |_| {
+        silent = proxy.tunnels().len();
+        proxy.silence();
+    })
+    .await;
+    assert_whole(&lived);
+    assert!(silent >= 2, "the watch and the log have a tunnel each: {silent}");
+    assert!(proxy.tunnels().len() > silent, "what was silent was opened again: {:?}", proxy.tunnels());
     ground.delete(&lived.job).await;
 }

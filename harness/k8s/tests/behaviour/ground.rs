@@ -7,10 +7,10 @@ use muster_core::{
     scheduler::{Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
     workload::{Limits, Program, Workload},
 };
-use muster_fake_api::FakeApi;
+use muster_fake_api::{FakeApi, Proxy};
 use muster_k8s::{
     Kubernetes,
-    client::{Cluster, Selection},
+    client::{self, Cluster, Selection},
     contexts::Contexts,
     handle::{ClusterPlace, Handle, Resource},
 };
@@ -135,6 +135,15 @@ impl Ground {
     /// How often the plugin was run.
     pub(crate) fn plugin_runs(&self) -> usize {
         fs::read_to_string(self.stage.path().join("plugin.sh.runs")).unwrap_or_default().lines().count()
+    }
+
+    /// From now on the server is reached through this proxy, and a connection that says nothing for so long is dead.
+    pub(crate) fn through(&mut self, proxy: &Proxy, silence: Duration) {
+        let mut parts = self.fake().kubeconfig_parts("first");
+        parts["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
+        publish(&self.context, parts);
+        let contexts = Contexts::load().expect("a kubeconfig");
+        self.scheduler = Kubernetes::new(contexts).with_limits(client::Limits { answer: silence, silence });
     }
 
     /// A connection beside the scheduler's.

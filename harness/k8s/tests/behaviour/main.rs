@@ -38,7 +38,7 @@ const ANYWHERE: [(&str, Test); 6] = [
 ];
 
 /// On a server that fails on demand, or in a namespace of its own.
-const ON_THE_FAKE_ONE: [(&str, Test); 17] = [
+const ON_THE_FAKE_ONE: [(&str, Test); 18] = [
     ("a11_a_log_that_is_cut_five_times_is_byte_identical", |ground| {
         Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(ground))
     }),
@@ -51,6 +51,9 @@ const ON_THE_FAKE_ONE: [(&str, Test); 17] = [
     ("a_token_file_that_is_rotated_is_read_again", |ground| Box::pin(broken::a_token_file_that_is_rotated_is_read_again(ground))),
     ("a_creation_whose_answer_is_lost_is_adopted", |ground| Box::pin(broken::a_creation_whose_answer_is_lost_is_adopted(ground))),
     ("a_server_that_restarts_does_not_end_a_run", |ground| Box::pin(broken::a_server_that_restarts_does_not_end_a_run(ground))),
+    ("connections_that_fall_silent_are_opened_again", |ground| {
+        Box::pin(broken::connections_that_fall_silent_are_opened_again(ground))
+    }),
     ("a_refusal_that_passes_ends_no_running_case", |ground| {
         Box::pin(refused::a_refusal_that_passes_ends_no_running_case(ground))
     }),
