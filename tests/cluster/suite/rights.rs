@@ -7,13 +7,16 @@ use super::{
     place::{Ended, Place},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, path::Path, thread};
 
 /// A Lease tells others that the session lives: without it a session runs, and `muster sweep` elsewhere cannot tell.
 const LEASE: [(&str, &str); 5] =
     [("create", "leases"), ("get", "leases"), ("list", "leases"), ("update", "leases"), ("delete", "leases")];
 
 const IDENTIFIER: &str = "abcdefgh";
+
+/// As many rights are tried at once: each run mostly waits.
+const AT_ONCE: usize = 4;
 
 /// One verb on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,29 +26,44 @@ struct Right {
     verb: String,
 }
 
+/// What runs.
+struct Scene {
+    /// Documents before the workload, each with its end.
+    helpers: String,
+    workload: String,
+    custom: Option<&'static Custom>,
+    /// Verbs that such a run does not show.
+    unseen: Vec<(&'static str, &'static str)>,
+}
+
+impl Scene {
+    fn of(workload: String) -> Self {
+        Self { helpers: String::new(), workload, custom: None, unseen: Vec::new() }
+    }
+}
+
 pub(crate) fn the_role_of_a_pod_is_enough_and_each_verb_is_needed() {
-    proved(&Place::as_admin(), "", &pod("echo hello"), &[]);
+    proved(&Scene::of(pod("echo hello")));
 }
 
 pub(crate) fn the_role_of_a_job_is_enough_and_each_verb_is_needed() {
-    proved(&Place::as_admin(), "", &job("completions: 1\n  backoffLimit: 0", "echo hello"), &[]);
+    proved(&Scene::of(job("completions: 1\n  backoffLimit: 0", "echo hello")));
 }
 
 pub(crate) fn the_role_of_a_jobset_is_enough_and_each_verb_is_needed() {
     // Pods are deleted one by one only where an operator does not own them.
-    proved(&Place::as_admin(), "", &jobset(1, "echo hello"), &[("delete", "pods")]);
+    proved(&Scene { unseen: vec![("delete", "pods")], ..Scene::of(jobset(1, "echo hello")) });
 }
 
 pub(crate) fn the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed() {
-    let place = Place::as_admin();
-    let _operator = Operator::start(&place, &GANG);
     let helper = |kind: &str, more: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: helper }}\n{more}\n---\n");
     let helpers =
         [helper("ConfigMap", "data: {}"), helper("Secret", "stringData: {}"), helper("Service", "spec: { clusterIP: None }")];
     let gang = "apiVersion: rights.test/v1\nkind: Gang\nmetadata: { name: gang }\nspec: {}\n";
     // Of the owners that may stand between, this operator makes Jobs alone.
     let others = ["pods", "deployments", "replicasets", "statefulsets"].map(|owner| ("get", owner));
-    proved(&place, &helpers.concat(), gang, &[&[("delete", "pods")], &others[..]].concat());
+    let unseen = [&[("delete", "pods")], &others[..]].concat();
+    proved(&Scene { helpers: helpers.concat(), custom: Some(&GANG), unseen, ..Scene::of(gang.to_owned()) });
 }
 
 /// A kind without templates for its pods: our label does not reach them, and they are found by their owners.
@@ -85,10 +103,34 @@ done
 "#,
 };
 
-/// Runs with all rights of the printed Role, and without each of them that is not `unseen`.
-fn proved(place: &Place, helpers: &str, workload: &str, unseen: &[(&str, &str)]) {
-    place.write("workload.yaml", &format!("{helpers}{workload}"));
-    place.write("taken.yaml", &taken(workload));
+/// Runs with all rights of the printed Role, and without each of them that is not `unseen`, in namespaces of their own.
+fn proved(scene: &Scene) {
+    let (all, enough) = run_without(scene, None);
+    assert_eq!(outcomes(&enough), ["bad: fail", "good: pass"], "{}{}", enough.stdout, enough.stderr);
+    assert!(!is_refused(&enough), "{}{}", enough.stdout, enough.stderr);
+
+    let is_unseen = |right: &Right| LEASE.iter().chain(&scene.unseen).any(|unseen| *unseen == (&*right.verb, &*right.resource));
+    let tried: Vec<&Right> = all.iter().filter(|right| !is_unseen(right)).collect();
+    assert!(tried.len() + LEASE.len() + scene.unseen.len() == all.len(), "what is unseen is not in the Role: {all:?}");
+    for some in tried.chunks(AT_ONCE) {
+        let run = |right| move || (right, run_without(scene, Some(right)).1);
+        let ended = thread::scope(|scope| {
+            let running: Vec<_> = some.iter().map(|right| scope.spawn(run(*right))).collect();
+            running.into_iter().map(|run| run.join().expect("a run")).collect::<Vec<_>>()
+        });
+        for (right, ended) in ended {
+            let noticed = outcomes(&ended) != ["bad: fail", "good: pass"] || is_refused(&ended);
+            assert!(noticed, "{right:?} is not needed: {}{}", ended.stdout, ended.stderr);
+        }
+    }
+}
+
+/// Runs as an account that has the printed Role without one right. Also, what was printed.
+fn run_without(scene: &Scene, missing: Option<&Right>) -> (BTreeSet<Right>, Ended) {
+    let place = Place::as_admin();
+    let _operator = scene.custom.map(|custom| Operator::start(&place, custom));
+    place.write("workload.yaml", &format!("{}{}", scene.helpers, scene.workload));
+    place.write("taken.yaml", &taken(&scene.workload));
     let check = |name: &str, sanity: &str| {
         format!(
             "name: {name}\nvalid_systems: ['*']\ntime_limit: 1m\nmax_pending_time: 1m\nsanity: [{{ {sanity} }}]\nk8s_config: \
@@ -100,22 +142,13 @@ fn proved(place: &Place, helpers: &str, workload: &str, unseen: &[(&str, &str)])
     let printed = ["k8s", "role", "--required-only", "-c", "check.yaml", "--service-account", "muster"];
     let printed = place.muster(&printed).expect(0).stdout;
     place.kubectl(&["create", "serviceaccount", "muster"]);
-    let kubeconfig = place.kubeconfig_of("muster");
     place.create(&printed);
-    let all = rights(place);
-    let enough = killed_and_finished(place, &kubeconfig);
-    assert_eq!(outcomes(&enough), ["bad: fail", "good: pass"], "{}{}", enough.stdout, enough.stderr);
-    assert!(!is_refused(&enough), "{}{}", enough.stdout, enough.stderr);
-
-    let is_unseen = |right: &Right| LEASE.iter().chain(unseen).any(|unseen| *unseen == (&*right.verb, &*right.resource));
-    let tried: Vec<&Right> = all.iter().filter(|right| !is_unseen(right)).collect();
-    assert!(tried.len() + LEASE.len() + unseen.len() == all.len(), "what is unseen is not in the Role: {all:?}");
-    for right in tried {
-        give(place, all.iter().filter(|other| *other != right));
-        let ended = killed_and_finished(place, &kubeconfig);
-        let noticed = outcomes(&ended) != ["bad: fail", "good: pass"] || is_refused(&ended);
-        assert!(noticed, "{right:?} is not needed: {}{}", ended.stdout, ended.stderr);
+    let all = rights(&place);
+    if let Some(missing) = missing {
+        give(&place, all.iter().filter(|other| *other != missing));
     }
+    let ended = killed_and_finished(&place, &place.kubeconfig_of("muster"));
+    (all, ended)
 }
 
 /// The workload under the name that the first case would give it, as another session's: whose it is has to be read.
@@ -139,12 +172,7 @@ fn killed_and_finished(place: &Place, kubeconfig: &Path) -> Ended {
     };
     place.kubectl(&["create", "-f", &place.path("taken.yaml").to_string_lossy()]);
     let killed = run(&["-c", "check.yaml", "-r"], true);
-    let finished = if killed.code.is_none() { run(&["attach", "latest"], false) } else { killed };
-    // What failed is kept, and so is what a missing right has left.
-    place.kubectl(&["delete", "-f", &place.path("taken.yaml").to_string_lossy(), "--now"]);
-    let kinds = "pods,jobs,jobsets.jobset.x-k8s.io,configmaps,secrets,services";
-    place.kubectl(&["delete", kinds, "-l", "rfm", "--wait=false", "--now"]);
-    finished
+    if killed.code.is_none() { run(&["attach", "latest"], false) } else { killed }
 }
 
 fn outcomes(ended: &Ended) -> Vec<String> {
