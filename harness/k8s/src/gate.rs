@@ -8,14 +8,13 @@
 //! ```
 //! There is a gate for each kind of object: a Role that has lost its rule for Jobs does not hold up Pods.
 
+use crate::client::REFUSAL_LIMIT;
 use muster_core::case::Identifier;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
 /// One launch is tried so often.
 const EVERY: Duration = Duration::from_secs(5);
-/// A case that is refused for so long is over.
-const LIMIT: Duration = Duration::from_mins(1);
 /// Who does not try for so long, although it is its turn, does not want to any more.
 const ABSENT: Duration = Duration::from_secs(20);
 /// Who waits looks again after this: that costs no request.
@@ -70,7 +69,7 @@ impl Gates {
             // It was on its way when the gate closed.
             return Verdict::Wait;
         };
-        let is_over = now.duration_since(*since) >= LIMIT;
+        let is_over = now.duration_since(*since) >= REFUSAL_LIMIT;
         gate.next = now + EVERY;
         if is_over {
             gate.trial = None;
@@ -179,6 +178,6 @@ mod tests {
     fn a_launch_that_was_on_its_way_when_the_gate_closed_is_not_over() {
         let (now, mut gates) = (Instant::now(), Gates::default());
         gates.refused(&case('a'), "pods", "why", now);
-        assert_eq!(gates.refused(&case('b'), "pods", "why", now + LIMIT), Verdict::Wait);
+        assert_eq!(gates.refused(&case('b'), "pods", "why", now + REFUSAL_LIMIT), Verdict::Wait);
     }
 }

@@ -260,6 +260,29 @@ pub enum Why {
     Other,
 }
 
+impl Why {
+    /// Whether the same request may be granted later, though nobody changes anything. Exhaustive: whoever adds a reason decides here.
+    pub fn passes(self) -> bool {
+        match self {
+            Self::Transient | Self::Withdrawn => true,
+            Self::Unauthorized
+            | Self::NotAllowed
+            | Self::NoNamespace
+            | Self::NamespaceEnds
+            | Self::Quota
+            | Self::PodSecurity
+            | Self::Admission
+            | Self::NotFound
+            | Self::NotServed
+            | Self::Exists
+            | Self::Conflict
+            | Self::Invalid
+            | Self::Expired
+            | Self::Other => false,
+        }
+    }
+}
+
 impl ApiError {
     /// The reason.
     pub fn why(&self) -> Why {

@@ -27,6 +27,7 @@ mod streams;
 pub(crate) mod testing;
 mod transport;
 
+pub(crate) use rights::REFUSAL_LIMIT;
 pub use send::jittered;
 
 pub use streams::{LogQuery, WatchEvent, Watched};

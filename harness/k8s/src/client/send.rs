@@ -60,11 +60,8 @@ impl Call {
 
     /// A creation that is refused is tried again by whoever launches: one at a time.
     fn is_repeated_after(&self, why: Why) -> bool {
-        match why {
-            Why::Transient => true,
-            Why::Withdrawn => !matches!(self.kind, RequestKind::Create | RequestKind::DryRun),
-            _ => false,
-        }
+        let is_creation = matches!(self.kind, RequestKind::Create | RequestKind::DryRun);
+        why.passes() && !(why == Why::Withdrawn && is_creation)
     }
 
     fn request(&self) -> Result<Request<Body>, ApiError> {

@@ -150,8 +150,7 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
             }
             Err(error) => {
                 self.report.down(&error);
-                let passes = matches!(error.why(), Why::Transient | Why::Withdrawn);
-                sleep(jittered(if passes { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
+                sleep(jittered(if error.why().passes() { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
                 false
             }
         }

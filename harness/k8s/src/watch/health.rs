@@ -71,7 +71,7 @@ pub(crate) fn blindness(downs: &Downs, job: &Identifier, concerns: impl Fn(&Sour
 }
 
 fn passes(why: Why) -> bool {
-    matches!(why, Why::Transient | Why::Withdrawn | Why::Expired)
+    why.passes() || why == Why::Expired
 }
 
 #[cfg(test)]

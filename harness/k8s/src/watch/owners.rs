@@ -1,9 +1,6 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
-use crate::{
-    client::{Cluster, error::Why},
-    handle::Resource,
-};
+use crate::{client::Cluster, handle::Resource};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use serde::Deserialize;
 use std::{
@@ -56,7 +53,7 @@ impl Owners {
             Ok(object) => controller(&Vec::deserialize(&object["metadata"]["ownerReferences"]).unwrap_or_default()),
             Err(error) => {
                 tracing::debug!(%error, "an owner cannot be read");
-                if matches!(error.why(), Why::Transient | Why::Withdrawn) {
+                if error.why().passes() {
                     // It may pass, so it is not remembered: the pod's next change asks again.
                     return None;
                 }
