@@ -16,7 +16,6 @@ use crate::{
         Deletion, Propagation,
         error::{ApiError, Why},
     },
-    clock,
     gate::{self, Verdict},
     handle::{Handle, Object, Resource, is_of},
     manifest::pod_templates,
@@ -81,7 +80,7 @@ impl Attempt<'_> {
         if let Err(refused) = self.preflight().await {
             return self.answer(refused);
         }
-        self.tenancy.watch.register(&self.job.identifier, &self.handle, clock::now());
+        self.tenancy.watch.register(&self.job.identifier, &self.handle);
         self.tenancy.lease.hold();
         for place in 0..self.handle.objects.len() {
             match self.create(&self.handle.objects[place]).await {

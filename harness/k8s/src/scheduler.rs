@@ -3,12 +3,11 @@
 use crate::{
     census::{Census, Known},
     client::{
-        Cluster, Limits,
+        Cluster, Limits, ServerClock,
         budget::{Budget, Shares},
         count::Requests,
         error::ApiError,
     },
-    clock,
     contexts::Contexts,
     end,
     handle::{ClusterPlace, Handle, Object},
@@ -226,10 +225,15 @@ impl Kubernetes {
         let mut health = tenancy.watch.health();
         loop {
             let now = Arc::clone(&observed.borrow_and_update());
-            let assessment = assess(&handle, &now, clock::now(), &self.patience);
+            let clock = tenancy.cluster.clock();
+            let assessment = assess(&handle, &now, clock.now(), &self.patience);
             match assessment.verdict {
-                Verdict::Status(status) if Some(&status) != seen => return Ok(status),
-                Verdict::Status(_) => {}
+                Verdict::Status(status) => {
+                    let status = by_our_clock(status, clock);
+                    if Some(&status) != seen {
+                        return Ok(status);
+                    }
+                }
                 Verdict::Hopeless(why) => return Err(SchedulerError::plain(Class::Config, why)),
                 Verdict::Broken(why) => return Err(SchedulerError::plain(Class::Infra, why)),
             }
@@ -304,6 +308,14 @@ impl Scheduler for Kubernetes {
     }
 }
 
+/// The runner counts on from a start by this machine's clock.
+fn by_our_clock(status: JobStatus, clock: &ServerClock) -> JobStatus {
+    match status {
+        JobStatus::Running { since, nodes, partly_ended } => JobStatus::Running { since: clock.here(since), nodes, partly_ended },
+        status => status,
+    }
+}
+
 /// The workload is there, no pod of it is, and its pods cannot or do not carry our label.
 fn has_unlabelled_pods(observed: &Observed) -> bool {
     let Seen::Present(object) = &observed.workload else { return false };
@@ -336,3 +348,5 @@ async fn look_for_trouble(tenancy: &Tenancy, job: &Job) {
 
 #[cfg(test)]
 mod idle;
+#[cfg(test)]
+mod skewed;

@@ -81,7 +81,7 @@ impl Tenancy {
 
     /// Its jobs are watched from here on, by whoever has launched them.
     pub(crate) fn observe(&self, job: &Job, handle: &Handle) -> tokio::sync::watch::Receiver<Arc<crate::observed::Observed>> {
-        self.watch.observe(&job.identifier, handle, clock::now())
+        self.watch.observe(&job.identifier, handle)
     }
 
     /// Who stands before a job in the line for what it wants, and for which resource.

@@ -21,6 +21,7 @@ mod plugin;
 mod proxy;
 mod rights;
 mod send;
+mod server_clock;
 mod slim;
 mod streams;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod transport;
 
 pub(crate) use rights::REFUSAL_LIMIT;
 pub use send::jittered;
+pub use server_clock::ServerClock;
 
 pub use streams::{LogQuery, WatchEvent, Watched};
 
@@ -71,6 +73,7 @@ pub struct Cluster {
     served: Mutex<BTreeMap<String, Served>>,
     warned: Mutex<BTreeSet<String>>,
     limits: Limits,
+    clock: ServerClock,
 }
 
 /// When a connection is dead that says nothing. Both are tried again.
@@ -207,6 +210,7 @@ impl Cluster {
             served: Mutex::default(),
             warned: Mutex::default(),
             limits: Limits::default(),
+            clock: ServerClock::default(),
         })
     }
 
@@ -227,6 +231,11 @@ impl Cluster {
     /// What may be open at once.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
+    }
+
+    /// What time it is there.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// What was sent so far.

@@ -134,6 +134,9 @@ impl Cluster {
         let answered = async {
             let response = self.opened(call, client).await?;
             let (warnings, date) = (warnings(response.headers()), date(response.headers()));
+            if let Some(date) = date {
+                self.clock.dated(date);
+            }
             let body = Limited::new(response.into_body(), LARGEST_ANSWER);
             let body = body.collect().await.map_err(|error| call.no_answer(root_cause(&*error)))?;
             Ok(Answer { body: body.to_bytes().to_vec(), warnings, date })

@@ -59,7 +59,7 @@ impl End<'_> {
     /// kinds leave running their controllers end.
     fn is_over(&mut self) -> bool {
         let observed = Arc::clone(&self.observed.borrow_and_update());
-        let verdict = assess(&self.handle, &observed, clock::now(), self.patience).verdict;
+        let verdict = assess(&self.handle, &observed, self.tenancy.cluster.clock().now(), self.patience).verdict;
         let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
         match verdict {
             Verdict::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
@@ -81,7 +81,7 @@ impl End<'_> {
 
     /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
     async fn mark(&self, object: &Object, mut patch: Value) -> Result<bool, ApiError> {
-        let expires = clock::now().plus(Duration::from_secs(self.handle.keep_seconds));
+        let expires = self.tenancy.cluster.clock().now().plus(Duration::from_secs(self.handle.keep_seconds));
         let mut metadata = json!({
             "labels": {KEPT_LABEL: "true"},
             "annotations": {EXPIRES_ANNOTATION: clock::rfc3339(expires).unwrap_or_default()},

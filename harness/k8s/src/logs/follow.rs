@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     client::Cluster,
-    clock,
     handle::Handle,
     lives,
     observed::{Assessment, Observed, SeenPod, Verdict},
@@ -179,7 +178,7 @@ impl Drive {
         if self.has_ended {
             return (true, None);
         }
-        let now = clock::now();
+        let now = self.shared.cluster.clock().now();
         let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
         let over = match verdict {
             Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => {

@@ -54,7 +54,7 @@ impl Options {
             log_rotation: reader.read("log_rotation", "`invalid` or `warn`").unwrap_or_default(),
             resources: reader.read("resources", "a map"),
             primary_containers: reader.read("primary_containers", "a list of names").unwrap_or_default(),
-            max_lifetime: reader.limit("max_lifetime", MAX_LIFETIME),
+            max_lifetime: reader.lifetime(),
             hopeless_after: reader.limit("hopeless_after", HOPELESS_AFTER),
         };
         if reader.mistakes.is_empty() { Ok(read) } else { Err(reader.mistakes) }
@@ -84,6 +84,16 @@ impl Reader<'_> {
             self.mistakes.push(Diagnostic::general(message).hint("write `pod_patch: { spec: { .. } }`"));
         }
         Some(Value::Object(map))
+    }
+
+    /// No workload can live for no time at all.
+    fn lifetime(&mut self) -> Option<Duration> {
+        let limit = self.limit("max_lifetime", MAX_LIFETIME);
+        if limit == Some(Duration::ZERO) {
+            let mistake = Diagnostic::general("`sched_options.max_lifetime`: 0 would end every workload at once");
+            self.mistakes.push(mistake.hint("write null for no limit"));
+        }
+        limit
     }
 
     /// A duration; null is none at all.

@@ -1,8 +1,7 @@
 //! What the watches know of one job: events in, `Observed` out. No I/O.
 
 use crate::{
-    client::Watched,
-    clock,
+    client::{ServerClock, Watched},
     handle::Handle,
     observed::{Object, Observed, Seen, SeenPod, Trouble},
     status::is_hopeless,
@@ -28,14 +27,15 @@ pub(super) struct Tracked {
     pub(super) is_pod: bool,
     /// Its launch was answered, by whoever launched it: if a list does not have it, it is gone.
     pub(super) manifest: Option<Object>,
+    clock: ServerClock,
     deleted_by_us: bool,
     trouble_due: Instant,
     trouble_pause: Duration,
 }
 
 impl Tracked {
-    pub(super) fn new(handle: &Handle, since: Timestamp, is_adopted: bool) -> Self {
-        let observed = Observed { since, ..Observed::default() };
+    pub(super) fn new(handle: &Handle, clock: ServerClock, is_adopted: bool) -> Self {
+        let observed = Observed { since: clock.now(), ..Observed::default() };
         let workload = handle.workload();
         Self {
             sender: watch::Sender::new(Arc::new(observed)),
@@ -43,6 +43,7 @@ impl Tracked {
             is_composed: workload.is_some_and(|object| !object.resource.is_pod() && !object.resource.is_job()),
             is_pod: workload.is_some_and(|object| object.resource.is_pod()),
             manifest: workload.filter(|_| is_adopted).map(|object| object.manifest.clone().into()),
+            clock,
             deleted_by_us: false,
             trouble_due: Instant::now(),
             trouble_pause: TROUBLE_PAUSE,
@@ -84,8 +85,9 @@ impl Tracked {
             self.workload(Object::of(Arc::clone(&pod)), gone);
         }
         let deleted_by_us = self.deleted_by_us;
+        let now = self.clock.now();
         self.change(|observed| {
-            note_hopeless(&mut observed.hopeless, &pod, clock::now());
+            note_hopeless(&mut observed.hopeless, &pod, now);
             put(&mut observed.pods, pod, gone, deleted_by_us);
         });
     }
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn pods_are_kept_oldest_first_and_stay_when_they_are_gone() {
-        let tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         tracked.pod(pod("b", "2", 2), false);
         tracked.pod(pod("a", "1", 1), false);
         tracked.pod(pod("b", "2", 2), true);
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn how_long_no_node_could_take_a_pod_is_counted_from_the_first_word_of_it() {
-        let tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         let says = |reasons: &str| {
             let message = format!("0/1 nodes are available: {reasons}.");
             let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_pod_is_its_own_workload() {
-        let tracked = Tracked::new(&handle("v1", "Pod"), Timestamp(0), false);
+        let tracked = Tracked::new(&handle("v1", "Pod"), ServerClock::default(), false);
         assert!(matches!(tracked.observed().workload, Seen::NotYet));
         tracked.pod(pod("rfm-x", "1", 1), false);
         assert!(matches!(tracked.observed().workload, Seen::Present(_)));
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_we_delete_is_told_from_what_others_delete() {
-        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         tracked.pod(pod("a", "1", 1), true);
         tracked.pod(pod("b", "2", 2), false);
         tracked.deleted_by_us();
@@ -253,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_job_that_was_taken_over_and_is_not_listed_is_gone() {
-        let mut adopted = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), true);
-        let mut fresh = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let mut adopted = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), true);
+        let mut fresh = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         adopted.listed();
         fresh.listed();
         assert!(matches!(adopted.observed().workload, Seen::Gone(_)));
@@ -263,7 +265,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn trouble_that_stays_the_same_is_asked_for_less_often() {
-        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), Timestamp(0), false);
+        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         let (mut pauses, mut ration) = (Vec::new(), Instant::now());
         for _ in 0..6 {
             assert_eq!(tracked.trouble_turn(Instant::now(), &mut ration), None);

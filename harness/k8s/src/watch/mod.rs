@@ -30,7 +30,6 @@ use k8s_openapi::api::core::v1::Pod;
 use muster_core::{
     Value,
     case::{Identifier, SessionId},
-    time::Timestamp,
 };
 use owners::Owners;
 use std::{
@@ -102,27 +101,22 @@ impl Watch {
     }
 
     /// Watches a job that is about to be created: nothing of it can have been missed.
-    pub fn register(&self, identifier: &Identifier, handle: &Handle, now: Timestamp) -> watch::Receiver<Arc<Observed>> {
-        self.tracked(identifier, handle, now, false)
+    pub fn register(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
+        self.tracked(identifier, handle, false)
     }
 
     /// Watches a job that may exist since long ago, unless it is watched already.
-    pub fn observe(&self, identifier: &Identifier, handle: &Handle, now: Timestamp) -> watch::Receiver<Arc<Observed>> {
+    pub fn observe(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
         let was_launched = handle.workload().is_some_and(|object| object.uid.is_some());
-        self.tracked(identifier, handle, now, was_launched)
+        self.tracked(identifier, handle, was_launched)
     }
 
-    fn tracked(
-        &self,
-        identifier: &Identifier,
-        handle: &Handle,
-        now: Timestamp,
-        is_adopted: bool,
-    ) -> watch::Receiver<Arc<Observed>> {
+    fn tracked(&self, identifier: &Identifier, handle: &Handle, is_adopted: bool) -> watch::Receiver<Arc<Observed>> {
         let (receiver, is_new) = {
             let mut jobs = self.jobs.lock();
             let is_new = !jobs.contains_key(identifier);
-            let tracked = jobs.entry(identifier.clone()).or_insert_with(|| Tracked::new(handle, now, is_adopted));
+            let tracked =
+                jobs.entry(identifier.clone()).or_insert_with(|| Tracked::new(handle, self.cluster.clock().clone(), is_adopted));
             (tracked.receiver(), is_new)
         };
         if is_new {
