@@ -42,19 +42,17 @@ pub enum Step {
 
 /// Decides on a launched job. What ended by itself is judged even when the session is being cancelled.
 pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelled: bool) -> Step {
-    let limit = match status {
+    let (clock, elapsed) = match status {
         JobStatus::Ended(ending) => return ended(ending),
         JobStatus::Gone { why, cause } => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
         _ if cancelled => return Step::Cancelled,
-        JobStatus::Running { .. } => (Clock::Run, limits.run, elapsed.running),
-        JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, limits.pending, elapsed.pending),
+        JobStatus::Running { .. } => (Clock::Run, elapsed.running),
+        JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, elapsed.pending),
     };
-    match limit {
-        (_, None, _) => Step::Wait { recheck_in: None },
-        (clock, Some(limit), elapsed) => match limit.checked_sub(elapsed).filter(|left| !left.is_zero()) {
-            Some(left) => Step::Wait { recheck_in: Some(left) },
-            None => Step::TimedOut(clock),
-        },
+    let Some(limit) = limits.of(clock) else { return Step::Wait { recheck_in: None } };
+    match limit.checked_sub(elapsed).filter(|left| !left.is_zero()) {
+        Some(left) => Step::Wait { recheck_in: Some(left) },
+        None => Step::TimedOut(clock),
     }
 }
 

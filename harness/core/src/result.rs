@@ -108,6 +108,16 @@ pub enum Clock {
     Run,
 }
 
+impl Clock {
+    /// The key that sets its limit.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Pending => "max_pending_time",
+            Self::Run => "time_limit",
+        }
+    }
+}
+
 /// Whose fault it is that nothing was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

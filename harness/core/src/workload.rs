@@ -3,6 +3,7 @@
 use crate::{
     Value,
     case::{CaseName, Identifier, SessionId},
+    result::Clock,
     staging::Staging,
 };
 use serde::{Deserialize, Serialize};
@@ -87,4 +88,14 @@ pub struct Limits {
     pub run: Option<Duration>,
     /// For sanity and performance together.
     pub judge: Duration,
+}
+
+impl Limits {
+    /// The limit of a clock; `None`: it may run for ever.
+    pub fn of(&self, clock: Clock) -> Option<Duration> {
+        match clock {
+            Clock::Pending => self.pending,
+            Clock::Run => self.run,
+        }
+    }
 }

@@ -192,11 +192,7 @@ impl<'a> Flight<'a> {
     }
 
     fn limit(&self, clock: Clock) -> Limit {
-        let limit = match clock {
-            Clock::Pending => self.limits.pending,
-            Clock::Run => self.limits.run,
-        };
-        (clock, limit)
+        (clock, self.limits.of(clock))
     }
 
     fn say(&mut self, phase: Phase, clock: Clock, note: String) {
@@ -207,11 +203,7 @@ impl<'a> Flight<'a> {
     }
 
     fn timed_out(&self, clock: Clock, seen: Option<&JobStatus>, phase: Phase) -> End {
-        let (limit, key) = match clock {
-            Clock::Pending => (self.limits.pending, "max_pending_time"),
-            Clock::Run => (self.limits.run, "time_limit"),
-        };
-        let limit = format_duration(limit.unwrap_or_default());
+        let (limit, key) = (format_duration(self.limits.of(clock).unwrap_or_default()), clock.key());
         let cause = match (clock, seen) {
             (Clock::Run, Some(JobStatus::Running { partly_ended: Some(what), .. })) => {
                 format!("still running after {limit} ({key}): {what}")
