@@ -1,9 +1,9 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
 use crate::args::{Cli, Origin, Parsed};
-use muster_core::{site::System, time::format_duration};
+use muster_core::{shell, site::System, time::format_duration};
 use muster_host::files;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 
 /// Where files go.
 #[derive(Debug, Clone)]
@@ -47,6 +47,16 @@ impl Places {
 pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
     let mode = cli.run.file_mode.or_else(|| system?.file_mode).unwrap_or_default();
     files::set_mode(mode.bits());
+}
+
+/// A command of Muster, to be pasted in whatever folder: it names the database of this invocation unless that is the default.
+pub fn on_this_database(cli: &Cli, command: &str) -> String {
+    let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
+    let database = absolute(Places::of(cli).database);
+    if database == absolute(default_database()) {
+        return format!("muster {command}");
+    }
+    format!("muster {command} --db {}", shell::quote(&database.to_string_lossy()))
 }
 
 /// `$XDG_STATE_HOME/muster/results.db`, which is in `~/.local/state` if nobody says otherwise.

@@ -1,17 +1,28 @@
 //! Which scheduler serves which partition.
 
-use muster_core::{scheduler::Scheduler, site::SchedulerKind, test_case::TestCase};
+use muster_core::{
+    error::chain,
+    scheduler::{Disposition, Scheduler},
+    site::SchedulerKind,
+    test_case::TestCase,
+};
 use muster_host::file_limit;
 use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
 };
 use muster_runner::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local::LocalScheduler};
+use muster_store::{JobRow, Store};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
+    time::Duration,
 };
+use tokio::time::timeout;
+
+/// Ending one job of a process that is gone takes no longer.
+const END_LIMIT: Duration = Duration::from_mins(1);
 
 /// Why a partition cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +63,21 @@ impl Wired {
             kubernetes.close().await;
             tracing::debug!(requests = %kubernetes.requests(), "the clusters were asked");
         }
+    }
+
+    /// Ends jobs of a process that is gone; those that could not be ended, and why.
+    pub async fn end<'a>(&self, rows: &'a [JobRow], store: &Store) -> Vec<(&'a JobRow, String)> {
+        let mut left = Vec::new();
+        for row in rows.iter().filter(|row| !dies_with_the_harness(row.job.scheduler)) {
+            let Some(scheduler) = self.schedulers.get(&row.name.partition) else { continue };
+            match timeout(END_LIMIT, scheduler.cleanup(&row.job, Disposition::Delete)).await {
+                Ok(Ok(leftovers)) if leftovers.items.is_empty() => store.cleaned(&row.job),
+                Ok(Ok(leftovers)) => left.push((row, leftovers.items.join("; "))),
+                Ok(Err(error)) => left.push((row, chain(&error))),
+                Err(_) => left.push((row, "no answer".to_owned())),
+            }
+        }
+        left
     }
 
     /// One for all partitions on Kubernetes: they share connections and watches.

@@ -212,6 +212,50 @@ fn a_second_signal_names_what_was_not_torn_down() {
     assert_eq!(sandbox.muster(&["sweep", "--db", "r.db"]).code, Some(0));
 }
 
+/// A fixture that is torn down without end unless `again` is there, and a user that finds out whether that still goes on.
+const TORN_DOWN: &str = "name: build\nexecutable: echo made > file\nteardown_cmds: |-\n  echo $$ >> ../../../../../tearing\n  \
+    test -e ../../../../../again && exit\n  sleep 300\nsanity: []\n---\n\
+    name: user\nvalid_systems: ['*']\nfixtures: { b: { check: build, scope: environment } }\nexecutable: |-\n  \
+    echo > ../../../../../running\n  test -e ../../../../../again || sleep 300\n  \
+    grep -qs 'State:.[^Z]' /proc/$(head -n 1 ../../../../../tearing)/status && exit 1\n  cat ${{ fixtures.b.stagedir }}/file\nsanity: [{ found: made }]\n";
+
+#[test]
+fn a_teardown_that_was_cut_short_ends_before_the_users_run_again() {
+    for signal in ["-INT", "-KILL"] {
+        let sandbox = sandbox(TORN_DOWN);
+        let child = sandbox.command(&["-c", "check.yaml", "-p", "e1", "-r", "--db", "r.db"]).spawn().expect("runs");
+        let pid = child.id().to_string();
+        let send =
+            |signal: &str| assert!(Command::new("kill").args([signal, pid.as_str()]).status().expect("kill runs").success());
+        eventually("the user", Duration::from_secs(20), || sandbox.path("running").exists());
+        send("-INT");
+        let tearing = || std::fs::read_to_string(sandbox.path("tearing")).is_ok_and(|pids| pids.ends_with('\n'));
+        eventually("the teardown", Duration::from_secs(20), tearing);
+        send(signal);
+        let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+        let process = format!("/proc/{}/status", sandbox.read("tearing").trim());
+        // Where nobody reaps orphans, a zombie stays.
+        let runs = || std::fs::read_to_string(&process).is_ok_and(|status| !status.contains("State:\tZ"));
+        let said = |begin: &str| ended.stderr.lines().find_map(|line| line.strip_prefix(begin));
+        let attach = if signal == "-INT" {
+            assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+            assert!(!runs(), "it goes on: {}", ended.stderr);
+            assert!(said("torn down in part: build").is_some() && !ended.stderr.contains("may"), "{}", ended.stderr);
+            said("go on, and tear down in the end, with: muster ").expect("a command").to_owned()
+        } else {
+            assert!(runs(), "it ends with the harness");
+            "attach --db r.db".to_owned()
+        };
+        sandbox.write("again", "");
+        let attach = attach.replace("[FOLDER]", &sandbox.path("").to_string_lossy());
+        let words: Vec<&str> = attach.split(' ').collect();
+        let run = sandbox.muster(&words);
+        assert_eq!(run.code, Some(0), "{attach}: {}{}", run.stdout, run.stderr);
+        assert!(!runs());
+        assert_eq!(sandbox.read("tearing").lines().count(), 3, "what was begun is done again, and the new one is torn down");
+    }
+}
+
 /// `write` is a dependency of the fixture `build`, and fails the first time if it is to.
 fn chain(first: &str) -> Sandbox {
     sandbox(&format!(

@@ -12,6 +12,7 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
+        leave::Commands,
         life, results, run,
         takeover::{Dead, Taken},
         unmasked::unmasked,
@@ -20,16 +21,22 @@ use crate::{
     selection::{self, Depth},
     settings::{self, Places},
     terminal::Terminal,
-    wire,
+    wire::{self, Wired},
 };
 use anyhow::{Context, bail};
-use muster_core::{adjust::Adjustments, case::CaseName, result::Session, test_case::TestCase, workload::Limits};
+use muster_core::{
+    adjust::Adjustments,
+    case::{CaseName, SessionId},
+    result::Session,
+    test_case::TestCase,
+    workload::Limits,
+};
 use muster_runner::{
     local::owner,
     runtime,
     turn::{self, Begun, Turn, Work},
 };
-use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState};
+use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
 use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
 
@@ -41,7 +48,10 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let id = &row.session.id;
     match row.state {
         SessionState::Interrupted | SessionState::Unknown => {}
-        SessionState::Ended => bail!("session {id} has ended: `muster results show {id}` shows it"),
+        SessionState::Ended => {
+            let show = settings::on_this_database(cli, &format!("results show {id}"));
+            bail!("session {id} has ended: `{show}` shows it")
+        }
         SessionState::Running => return Err(life::still_runs(&row)),
     }
     let left = Left::of(cli, row)?;
@@ -62,7 +72,8 @@ impl Left {
     pub(super) fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
         let database = Places::of(cli).database;
         let database = std::path::absolute(&database).unwrap_or(database);
-        let mut parsed = as_it_was_called(&row.session, &database)?;
+        let attach = Commands::of(cli, &row.session.id).attach;
+        let mut parsed = as_it_was_called(&row.session, &database, &attach)?;
         parsed.cli.reports.lay_under(&cli.reports);
         parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
         Ok(Self { row, parsed })
@@ -90,9 +101,10 @@ impl Left {
             dead.take_over(&reader, store, &row).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
-        let Taken { store, kubernetes, results, begun } = taken;
-        let partitions = begun.iter().map(|row| (row.name.partition.clone(), row.job.scheduler));
+        let Taken { store, kubernetes, results, begun, teardowns } = taken;
+        let partitions = begun.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
         let wired = wire::schedulers_with(kubernetes, partitions.chain(run::partitions(&cases, &adjustments)))?;
+        runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
         let at_once = begun.len();
         let course = Course {
             session: Session { ended: None, interrupted: false, ..row.session },
@@ -107,6 +119,24 @@ impl Left {
         };
         course::course(cli, runtime, course, terminal)
     }
+}
+
+/// Ends the teardowns that the process before has begun: they would remove what the cases to come are given. They are done again in
+/// the end.
+///
+/// # Errors
+/// One may still run.
+async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, session: &SessionId) -> anyhow::Result<()> {
+    let left = wired.end(teardowns, store).await;
+    if left.is_empty() {
+        return Ok(());
+    }
+    wired.close().await;
+    let left = left.iter().map(|(row, why)| format!("{} ({why})", row.name)).collect::<Vec<_>>().join("; ");
+    bail!(
+        "session {session} was tearing down {left}, which may go on and would remove what cases need: end that and attach again, or \
+         begin another session with --restore-session={session}"
+    )
 }
 
 /// How many cases have ended, are taken up, and are run now.
@@ -133,10 +163,10 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
 }
 
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
-fn as_it_was_called(session: &Session, database: &Path) -> anyhow::Result<Parsed> {
+fn as_it_was_called(session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
-    let command = unmasked(&session.command, &|name| env::var(name).ok())
+    let command = unmasked(&session.command, &|name| env::var(name).ok(), attach)
         .with_context(|| format!("session {} cannot be gone on with", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);

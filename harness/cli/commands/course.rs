@@ -151,13 +151,14 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         maxfail: cli.run.maxfail,
         quarantine,
         judge: wire::judge_program(),
+        sweep: settings::on_this_database(cli, "sweep"),
     };
     let work = Work { before, begun, cases, policy, adjustments };
     let (session, results) = conduct(runtime, config, work, cli, terminal, || view.watch(receiver))?;
     let code = report::report(cli, &file, &session, &results, terminal);
     // A cluster that does not answer any more must not keep the report from its reader.
     runtime.block_on(wired.close());
-    runtime.block_on(daemons::end(&session.id, &results, terminal));
+    runtime.block_on(daemons::end(cli, &session.id, &results, terminal));
     code
 }
 
@@ -196,10 +197,10 @@ fn conduct(
         runtime.block_on(restore::adopt(store, &begun, &work.before))?;
     }
     let heart = lease.clone().map(|lease| runtime.spawn(leave::when_taken(lease, begun.id.clone(), terminal)));
-    let supervised = engine.clone();
+    let (supervised, commands) = (engine.clone(), leave::Commands::of(cli, &begun.id));
     let supervisor = runtime.spawn(async move {
         signals.supervise(supervised.clone()).await;
-        leave::at_once(&supervised, terminal);
+        leave::at_once(&supervised, &commands, terminal).await;
     });
     let watching = watch();
 

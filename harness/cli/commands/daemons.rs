@@ -3,13 +3,13 @@
 //! A daemon that began a session of its own outlives its job. It still carries the mark of the job in its environment,
 //! so one look at the processes of this machine finds it: a check must not slow down the next one, or the users.
 
-use crate::terminal::Terminal;
+use crate::{args::Cli, settings, terminal::Terminal};
 use muster_core::{case::SessionId, result::CaseResult};
 use muster_runner::local::sweep::{self, Found};
 use std::sync::Arc;
 
 /// Ends them, and says whose they were.
-pub async fn end(session: &SessionId, cases: &[Arc<CaseResult>], terminal: Terminal) {
+pub async fn end(cli: &Cli, session: &SessionId, cases: &[Arc<CaseResult>], terminal: Terminal) {
     let own = session.clone();
     let Ok(found) = tokio::task::spawn_blocking(move || sweep::find([], |other| *other != own)).await else { return };
     if found.is_empty() {
@@ -17,7 +17,8 @@ pub async fn end(session: &SessionId, cases: &[Arc<CaseResult>], terminal: Termi
     }
     for swept in sweep::end(found).await {
         let what = described(&swept.found, cases);
-        let end = if swept.left.is_empty() { "ended it" } else { "could not end it; try `muster sweep`" };
+        let again = || format!("could not end it; try `{}`", settings::on_this_database(cli, "sweep"));
+        let end = if swept.left.is_empty() { "ended it".to_owned() } else { again() };
         terminal.note(&format!("warning: {what}: {end}"));
     }
 }

@@ -1,6 +1,8 @@
 //! What a session leaves behind: named in its results when it ends in order, on stderr when it does not.
 
 use crate::{
+    args::Cli,
+    settings,
     terminal::{NoEcho, Terminal},
     view,
 };
@@ -10,8 +12,8 @@ use muster_core::{
     result::CaseResult,
 };
 use muster_runner::{
-    engine::{Engine, Lease},
-    heartbeat,
+    engine::{Engine, InFlight, Lease},
+    heartbeat, places,
 };
 use std::sync::Arc;
 
@@ -39,23 +41,47 @@ pub(super) fn taken(session: &SessionId, terminal: Terminal) -> ! {
     std::process::exit(EXIT_LOST.into());
 }
 
-/// The second signal: says what may be left and ends the process.
-pub(super) fn at_once(engine: &Engine, terminal: Terminal) {
-    let (in_flight, standing) = (engine.in_flight(), engine.standing());
+/// What somebody can go on with who has left a session at once: to be pasted.
+#[derive(Clone)]
+pub(super) struct Commands {
+    /// Ends what runs.
+    pub(super) sweep: String,
+    /// Goes on.
+    pub(super) attach: String,
+}
+
+impl Commands {
+    /// Of a session.
+    pub(super) fn of(cli: &Cli, session: &SessionId) -> Self {
+        let command = |command: &str| settings::on_this_database(cli, command);
+        Self { sweep: command("sweep"), attach: command(&format!("attach {session}")) }
+    }
+}
+
+/// The second signal: ends the teardowns that run, says what may be left and ends the process. Cases run on: whoever goes on with the
+/// session follows them. A teardown that runs on would remove what that one's cases are given.
+pub(super) async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) {
     view::take_down();
     terminal.note("second signal: leaving at once");
-    for flight in &in_flight {
-        terminal.note(&format!("may be left: {} ({}), in {}", flight.case, flight.job.identifier, flight.job.stage.display()));
+    engine.leave().await;
+    let (in_flight, standing) = (engine.in_flight(), engine.standing());
+    for InFlight { case, job, tears_down } in &in_flight {
+        let what = if *tears_down { "its teardown may still run" } else { "may be left" };
+        terminal.note(&format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
     for (case, provides) in standing.iter().filter_map(|case| Some((case, case.provides.as_ref()?))) {
-        let what = if provides.teardown.is_some() { "not torn down" } else { "kept" };
+        let what = match (&provides.teardown, places::is_there(&provides.stage)) {
+            (None, _) => "kept",
+            (Some(_), true) => "not torn down",
+            (Some(_), false) => "torn down in part",
+        };
         terminal.note(&format!("{what}: {}, in {}", case.name, provides.stage.display()));
     }
     if !in_flight.is_empty() {
-        terminal.note("end what is left with: muster sweep");
+        terminal.note(&format!("end what is left with: {}", commands.sweep));
     }
     if !standing.is_empty() {
-        terminal.note("go on, and tear down in the end, with: muster attach");
+        terminal.note(&format!("go on, and tear down in the end, with: {}", commands.attach));
     }
     NoEcho::end();
     std::process::exit(EXIT_INTERRUPTED.into());

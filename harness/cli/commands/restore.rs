@@ -9,26 +9,22 @@ use crate::{
         life::{self, Lives},
         results,
     },
-    settings::Places,
+    settings::{self, Places},
     terminal::Terminal,
     wire,
 };
 use muster_core::{
-    case::CaseName,
-    error::chain,
+    case::{CaseName, SessionId},
     result::{CaseResult, Session},
     rounds::{self, Restored},
-    scheduler::Disposition,
     test_case::TestCase,
 };
 use muster_store::{Reader, SessionState, Store, StoreError};
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
-use tokio::{runtime::Runtime, time::timeout};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::runtime::Runtime;
 
 /// So many restored results are written at once: the store commits what has queued.
 const AT_ONCE: usize = 256;
-/// Ending one job takes no longer.
-const END_LIMIT: Duration = Duration::from_mins(1);
 
 /// Divides the selected cases into those that run and those whose results are taken over.
 pub(super) fn restore(
@@ -62,8 +58,7 @@ pub(super) fn restore(
 }
 
 async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal) -> anyhow::Result<Restored> {
-    let database = Places::of(cli).database;
-    let reader = Reader::open(&database).await?;
+    let reader = Reader::open(Places::of(cli).database).await?;
     let row = results::named(&reader, named).await?;
     let id = &row.session.id;
     if row.state != SessionState::Ended {
@@ -71,38 +66,24 @@ async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal)
         let kubernetes = life::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
         let lives = Lives { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
         lives.of_the_dead(&row).await.ok_or_else(|| life::still_runs(&row))?;
-        end_what_runs(&reader, &database, id, terminal).await?;
+        end_what_runs(cli, &reader, id, terminal).await?;
     }
     let results = reader.results(id).await?;
     Ok(rounds::restore(selected, &row.session, &results, cli.rounds.failed))
 }
 
-/// Ends the jobs of a session whose process is gone.
-async fn end_what_runs(
-    reader: &Reader,
-    database: &Path,
-    session: &muster_core::case::SessionId,
-    terminal: Terminal,
-) -> anyhow::Result<()> {
+/// Ends the jobs of a session whose process is gone, its teardowns included.
+async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal: Terminal) -> anyhow::Result<()> {
     let mut left = reader.unfinished(session).await?;
-    left.retain(|row| !wire::dies_with_the_harness(row.job.scheduler));
-    if left.is_empty() {
+    left.extend(reader.teardowns(session).await?);
+    if left.iter().all(|row| wire::dies_with_the_harness(row.job.scheduler)) {
         return Ok(());
     }
     let wired = wire::schedulers(left.iter().map(|row| (row.name.partition.clone(), row.job.scheduler)))?;
-    let store = Store::open(database).await?;
-    for row in &left {
-        let Some(scheduler) = wired.schedulers.get(&row.name.partition) else { continue };
-        let why = match timeout(END_LIMIT, scheduler.cleanup(&row.job, Disposition::Delete)).await {
-            Ok(Ok(leftovers)) if leftovers.items.is_empty() => {
-                store.cleaned(&row.job);
-                continue;
-            }
-            Ok(Ok(leftovers)) => leftovers.items.join("; "),
-            Ok(Err(error)) => chain(&error),
-            Err(_) => "no answer".to_owned(),
-        };
-        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `muster sweep`", row.name));
+    let store = Store::open(reader.path()).await?;
+    for (row, why) in wired.end(&left, &store).await {
+        let sweep = settings::on_this_database(cli, "sweep");
+        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", row.name));
     }
     store.close().await?;
     wired.close().await;

@@ -37,6 +37,8 @@ pub(super) struct Taken {
     pub(super) kubernetes: Option<Arc<Kubernetes>>,
     pub(super) results: Vec<CaseResult>,
     pub(super) begun: Vec<JobRow>,
+    /// Teardowns that were begun, and may still run.
+    pub(super) teardowns: Vec<JobRow>,
 }
 
 impl Dead {
@@ -68,10 +70,10 @@ impl Dead {
         let taken = async {
             self.take_leases(reader, id).await?;
             store.take_over(id, &row.held, &owner::this_owner()).await?;
-            anyhow::Ok((reader.results(id).await?, reader.unfinished(id).await?))
+            anyhow::Ok((reader.results(id).await?, reader.unfinished(id).await?, reader.teardowns(id).await?))
         };
         match taken.await {
-            Ok((results, begun)) => Ok(Taken { store, kubernetes: self.kubernetes, results, begun }),
+            Ok((results, begun, teardowns)) => Ok(Taken { store, kubernetes: self.kubernetes, results, begun, teardowns }),
             Err(error) => {
                 if let Some(kubernetes) = &self.kubernetes {
                     kubernetes.close().await;

@@ -4,11 +4,12 @@ use anyhow::bail;
 use muster_core::shell;
 use muster_report::secret::{MASK, masked};
 
-/// The words with each masked one replaced by what the environment says now (`MUSTER_SETVAR=token=...`).
+/// The words with each masked one replaced by what the environment says now (`MUSTER_SETVAR=token=...`). `attach`: the command
+/// that goes on with the session.
 ///
 /// # Errors
 /// A word that is still masked, and how to say it.
-pub(super) fn unmasked(words: &[String], env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Vec<String>> {
+pub(super) fn unmasked(words: &[String], env: &dyn Fn(&str) -> Option<String>, attach: &str) -> anyhow::Result<Vec<String>> {
     let list = env("MUSTER_SETVAR").unwrap_or_default();
     let said: Vec<String> = list.split(',').flat_map(forms).collect();
     let extras = |before: Option<&String>, word: &str| {
@@ -24,7 +25,7 @@ pub(super) fn unmasked(words: &[String], env: &dyn Fn(&str) -> Option<String>) -
         } else {
             let bare = word.trim_start_matches("--setvar=").trim_start_matches("-S").replace(MASK, "...");
             bail!(
-                "its command line held a secret, which is not stored: {word}; say it again with MUSTER_SETVAR={} muster attach",
+                "its command line held a secret, which is not stored: {word}; say it again with MUSTER_SETVAR={} {attach}",
                 shell::quote(&bare)
             );
         }
@@ -44,7 +45,7 @@ mod tests {
     fn read(stored: &[&str], setvar: Option<&str>) -> Result<String, String> {
         let words: Vec<String> = stored.iter().map(|word| (*word).to_owned()).collect();
         let env = |name: &str| setvar.filter(|_| name == "MUSTER_SETVAR").map(str::to_owned);
-        unmasked(&words, &env).map(|words| words.join(" ")).map_err(|error| error.to_string())
+        unmasked(&words, &env, "muster attach s1").map(|words| words.join(" ")).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -62,7 +63,7 @@ mod tests {
         }
         insta::assert_snapshot!(
             read(&["-S", "api_token=***"], Some("n=1")).unwrap_err(),
-            @"its command line held a secret, which is not stored: api_token=***; say it again with MUSTER_SETVAR=api_token=... muster attach"
+            @"its command line held a secret, which is not stored: api_token=***; say it again with MUSTER_SETVAR=api_token=... muster attach s1"
         );
     }
 }

@@ -137,6 +137,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         maxfail: None,
         quarantine: List::default(),
         judge: None,
+        sweep: "muster sweep".to_owned(),
     };
     let engine = Engine::begin(config).await?;
 

@@ -18,7 +18,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
-use tokio::{sync::mpsc::UnboundedSender, time::sleep};
+use tokio::{
+    sync::mpsc::UnboundedSender,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 /// Something that was created, or may have been, and is not cleaned up yet.
@@ -28,6 +31,8 @@ pub struct InFlight {
     pub case: Arc<CaseName>,
     /// What it is, enough to find and delete it.
     pub job: Arc<Job>,
+    /// It is not the case itself, but tears down what that has left.
+    pub tears_down: bool,
 }
 
 /// Shared by the engine and all its cases.
@@ -40,8 +45,13 @@ pub(crate) struct Context {
     pub(crate) identifiers: Identifiers,
     /// Fires when the session is to end.
     pub(crate) cancel: CancellationToken,
+    /// Fires when the process is about to end: no teardown goes on.
+    pub(crate) leave: CancellationToken,
     events: UnboundedSender<Event>,
-    why: OnceLock<String>,
+    /// Why and when it was cancelled.
+    why: OnceLock<(String, Instant)>,
+    /// The command that ends what is left.
+    sweep: String,
     in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
     /// As many texts are judged at once as there are processors.
     pub(crate) judges: Judges,
@@ -54,6 +64,7 @@ impl Context {
         store: Option<Store>,
         events: UnboundedSender<Event>,
         judge: Option<JudgeProgram>,
+        sweep: String,
     ) -> Self {
         Self {
             session,
@@ -61,8 +72,10 @@ impl Context {
             store,
             identifiers: Identifiers::default(),
             cancel: CancellationToken::new(),
+            leave: CancellationToken::new(),
             events,
             why: OnceLock::new(),
+            sweep,
             in_flight: Mutex::default(),
             judges: Judges::new(judge),
         }
@@ -88,20 +101,37 @@ impl Context {
 
     /// Ends the session, for this reason unless it has one already. Says whether it is news.
     pub(crate) fn cancel(&self, why: String) -> bool {
-        let news = self.why.set(why).is_ok();
+        let news = self.why.set((why, Instant::now())).is_ok();
         self.cancel.cancel();
         news
     }
 
     /// Why the session ends, or will be said to.
     pub(crate) fn why_cancelled(&self) -> String {
-        self.why.get().cloned().unwrap_or_else(|| "the session was cancelled".to_owned())
+        self.why.get().map_or_else(|| "the session was cancelled".to_owned(), |(why, _)| why.clone())
+    }
+
+    /// When it was cancelled, if it was.
+    pub(crate) fn cancelled_at(&self) -> Option<Instant> {
+        self.why.get().map(|(_, at)| *at)
+    }
+
+    /// What is left if nobody can say what is left.
+    pub(crate) fn whatever_is_marked(&self, job: &Job) -> String {
+        let Job { identifier, session, scheduler, .. } = job;
+        format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `{}` removes it", self.sweep)
     }
 
     /// From here on something may exist.
     pub(crate) fn took_off(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
-        let flight = InFlight { case: Arc::clone(case), job: Arc::clone(job) };
-        self.flights().insert(job.identifier.clone(), flight);
+        let (case, job) = (Arc::clone(case), Arc::clone(job));
+        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
+    }
+
+    /// The same of a teardown.
+    pub(crate) fn tears_down(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+        let (case, job) = (Arc::clone(case), Arc::clone(job));
+        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
     }
 
     /// From here on nothing exists that the result does not name.

@@ -36,16 +36,21 @@ use muster_store::{Owner, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use tokio::{
     sync::{Notify, mpsc::UnboundedSender, oneshot},
     task::spawn_blocking,
+    time::{sleep, timeout},
 };
 
 pub use crate::context::InFlight;
 
 /// How many cases that never begin are written to the store at once: it commits what has queued.
 const UNBEGUN_AT_ONCE: usize = 64;
+/// How long somebody who is in a hurry waits for the end of teardowns: TERM, its grace, KILL, and a little more.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+const LEAVE_POLL: Duration = Duration::from_millis(20);
 
 /// What a session is made of.
 pub struct EngineConfig {
@@ -67,6 +72,8 @@ pub struct EngineConfig {
     pub quarantine: List,
     /// Where logs are judged; `None`: on a thread, which nobody can stop.
     pub judge: Option<JudgeProgram>,
+    /// The command that ends what is left, as a person can paste it.
+    pub sweep: String,
 }
 
 /// The store, and who holds the session in it.
@@ -136,11 +143,11 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine, judge } = config;
+        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine, judge, sweep } = config;
         if let Some(Lease { store, owner, is_new: true }) = &lease {
             store.begin(&session, owner).await?;
         }
-        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events, judge));
+        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events, judge, sweep));
         let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -208,6 +215,20 @@ impl Engine {
     /// Whether somebody has ended the session.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()
+    }
+
+    /// Prepares for the end of the process: ends the teardowns that run and lets none go on, so that whoever goes on with the session
+    /// finds nothing that still removes what it counts on. Waits some seconds for that; [`Engine::in_flight`] then says which may
+    /// still run. The session never ends after this.
+    pub async fn leave(&self) {
+        let context = &self.shared.context;
+        context.leave.cancel();
+        let ended = async {
+            while context.in_flight().iter().any(|flight| flight.tears_down) {
+                sleep(LEAVE_POLL).await;
+            }
+        };
+        let _ = timeout(LEAVE_LIMIT, ended).await;
     }
 
     /// What exists, or may exist, at this moment, and would be left if the process ended now.

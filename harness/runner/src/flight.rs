@@ -15,8 +15,8 @@
 mod end;
 mod launch;
 
-pub(crate) use end::{cleaned, whatever_is_marked};
-pub(crate) use launch::LAUNCH_LIMIT;
+pub(crate) use end::cleaned;
+pub(crate) use launch::{Lost, Redraws, launch_once, vacate};
 
 use crate::{
     clocks::Clocks,

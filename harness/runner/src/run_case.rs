@@ -148,7 +148,7 @@ async fn take_up(
 /// Removes what a process that is gone may have launched.
 async fn remove_lost(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, job: Arc<Job>, record: &mut Record) {
     context.identifiers.learn(&job.identifier);
-    let lost = InFlight { case: Arc::clone(&record.name), job };
+    let lost = InFlight { case: Arc::clone(&record.name), job, tears_down: false };
     Box::pin(Flight::recovered(context, scheduler, lost).cleanup(Disposition::Delete, record)).await;
 }
 

@@ -191,6 +191,17 @@ impl Reader {
         self.all("unfinished cases", query.bind(session.0.clone()), decode::job).await
     }
 
+    /// The teardowns of a session that were begun and of which something may be left: jobs of cases that have their results.
+    pub async fn teardowns(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
+        let query = sqlx::query(
+            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+            FROM job j JOIN "case" c ON c.id = j."case" JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
+            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND j.state IN ('intent', 'launched')
+            ORDER BY c.id, j.attempt"#,
+        );
+        self.all("teardowns", query.bind(session.0.clone()), decode::job).await
+    }
+
     /// Every job, of all sessions, of which something may be left.
     pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, StoreError> {
         let query = sqlx::query(

@@ -39,7 +39,7 @@ impl Flight<'_> {
                 Err(cause) => {
                     *self.kept = Leftovers::default();
                     record.warnings.push(format!("cleanup failed: {cause}"));
-                    record.leftovers.push(whatever_is_marked(&self.job));
+                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
                 }
             }
         }
@@ -83,10 +83,4 @@ pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disp
         Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
         Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
     }
-}
-
-/// What is left if nobody can say what is left.
-pub(crate) fn whatever_is_marked(job: &Job) -> String {
-    let Job { identifier, session, scheduler, .. } = job;
-    format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `muster sweep` removes it")
 }

@@ -1,6 +1,6 @@
 //! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
 
-use super::{Flight, end::whatever_is_marked};
+use super::{Flight, cleaned};
 use crate::{
     clock, journal,
     plan::Plan,
@@ -12,7 +12,7 @@ use muster_core::{
     error::SchedulerError,
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
-    scheduler::{Disposition, JobStatus, Launch},
+    scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
     time::format_duration,
 };
 use std::{sync::Arc, time::Duration};
@@ -22,15 +22,63 @@ use tokio::{
 };
 
 /// One attempt takes no longer: after that nobody waits for its answer any more.
-pub(crate) const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
 /// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: whoever needs
 /// more is met on purpose.
 const REDRAWS: u32 = 3;
 
-/// Why a launch brought no job.
-enum Lost {
+/// Why an attempt to launch got no answer.
+pub(crate) enum Lost {
     Failed(SchedulerError),
+    /// It is over, and may have created something.
     NoAnswer(String),
+}
+
+/// The identifiers of one job that turned out to be somebody else's.
+#[derive(Default)]
+pub(crate) struct Redraws(u32);
+
+impl Redraws {
+    /// Counts one.
+    ///
+    /// # Errors
+    /// There were too many.
+    pub(crate) fn add(&mut self, by: &str) -> Result<(), String> {
+        self.0 += 1;
+        if self.0 <= REDRAWS {
+            return Ok(());
+        }
+        Err(format!("{} identifiers in a row are taken, the last by {by}: find out who creates such names", self.0))
+    }
+}
+
+/// One attempt, on a task of its own: once begun it is awaited, whatever happens to its case. Dropped half-way it could
+/// still create something, after the cleanup. At its limit it is stopped, for the same reason.
+pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, Lost> {
+    let (scheduler, job) = (Arc::clone(scheduler), Arc::clone(job));
+    let task = tokio::spawn(async move { scheduler.launch(&job).await });
+    let abort = task.abort_handle();
+    match timeout(LAUNCH_LIMIT, task).await {
+        Ok(Ok(answer)) => answer.map_err(Lost::Failed),
+        Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
+        Err(_) => {
+            abort.abort();
+            Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+        }
+    }
+}
+
+/// Leaves an identifier to whoever has it: what was created under it before that was noticed goes.
+///
+/// # Errors
+/// Why it does not.
+pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, by: &str) -> Result<(), String> {
+    let why = match cleaned(scheduler, job, Disposition::Delete).await {
+        Ok(leftovers) if leftovers.items.is_empty() => return Ok(()),
+        Ok(leftovers) => leftovers.items.join("; "),
+        Err(why) => why,
+    };
+    Err(format!("its identifier is taken by {by}, and what it created before is not removed: {why}"))
 }
 
 impl Flight<'_> {
@@ -38,14 +86,14 @@ impl Flight<'_> {
     pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
         self.stage().await?;
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
-        let (mut failures, mut redraws) = (Failures::default(), 0);
+        let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
         loop {
             if self.context.cancel.is_cancelled() {
                 return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
             }
             self.take_off();
             journal::reached(journal::Step::LaunchBegun);
-            let error = match self.launch_once().await {
+            let error = match launch_once(self.scheduler, &self.job).await {
                 Ok(Launch::Launched(job)) => {
                     journal::reached(journal::Step::Launched);
                     let now = clock::now();
@@ -67,12 +115,11 @@ impl Flight<'_> {
                     continue;
                 }
                 Ok(Launch::Taken { by }) => {
-                    self.vacate(&by).await?;
-                    if redraws == REDRAWS {
-                        let cause = format!("{} identifiers in a row are taken, the last by {by}", REDRAWS + 1);
-                        return Err(End::infra(Phase::Launch, format!("{cause}: find out who creates such names")));
-                    }
-                    redraws += 1;
+                    let failed = |cause| End::infra(Phase::Launch, cause);
+                    vacate(self.scheduler, &self.job, &by).await.map_err(failed)?;
+                    self.landed();
+                    journal::reached(journal::Step::Taken);
+                    redraws.add(&by).map_err(failed)?;
                     self.redraw(plan, record, &by).await?;
                     failures = Failures::default();
                     continue;
@@ -80,7 +127,7 @@ impl Flight<'_> {
                 Err(Lost::Failed(error)) => error,
                 Err(Lost::NoAnswer(cause)) => {
                     // What it asked for may still come, after the cleanup.
-                    record.leftovers.push(whatever_is_marked(&self.job));
+                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
                     return Err(End::infra(Phase::Launch, cause));
                 }
             };
@@ -101,39 +148,6 @@ impl Flight<'_> {
         self.clocks.leave_out(begun.elapsed());
         // The launch sees that it is cancelled.
         ended.or_else(|error| if context.cancel.is_cancelled() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
-    }
-
-    /// One attempt, on a task of its own: once begun it is awaited, whatever happens to the case. Dropped half-way it
-    /// could still create something, after the cleanup.
-    async fn launch_once(&self) -> Result<Launch, Lost> {
-        let (scheduler, job) = (Arc::clone(self.scheduler), Arc::clone(&self.job));
-        let task = tokio::spawn(async move { scheduler.launch(&job).await });
-        let abort = task.abort_handle();
-        match timeout(LAUNCH_LIMIT, task).await {
-            Ok(Ok(answer)) => answer.map_err(Lost::Failed),
-            Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
-            Err(_) => {
-                abort.abort();
-                Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
-            }
-        }
-    }
-
-    /// Leaves an identifier to whoever has it: what was created under it before that was noticed goes.
-    async fn vacate(&mut self, by: &str) -> Result<(), End> {
-        let why = match self.cleaned(Disposition::Delete).await {
-            Ok(leftovers) if leftovers.items.is_empty() => {
-                self.landed();
-                journal::reached(journal::Step::Taken);
-                return Ok(());
-            }
-            Ok(leftovers) => leftovers.items.join("; "),
-            Err(why) => why,
-        };
-        Err(End::infra(
-            Phase::Launch,
-            format!("its identifier is taken by {by}, and what it created before is not removed: {why}"),
-        ))
     }
 
     /// Goes on as another.

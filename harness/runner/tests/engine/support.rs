@@ -102,6 +102,7 @@ impl Bench {
             maxfail,
             quarantine,
             judge: None,
+            sweep: "muster sweep".to_owned(),
         });
         Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
     }
