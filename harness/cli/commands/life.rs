@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
     error::chain,
-    liveness::{Life, Pulse, Sign, Signs, life},
+    liveness::{LastSign, Life, Pulse, Sign, Signs, life},
     pipeline::EXIT_INTERRUPTED,
     scheduler::Job,
     time::format_duration,
@@ -70,7 +70,7 @@ fn partitions(cli: &Cli) -> BTreeSet<Options> {
 pub(super) enum Patience {
     /// Not at all.
     Now,
-    /// Where no server dates the signs: until they have been watched for long enough.
+    /// Unless a server dates a sign within the limit: until they have been watched for long enough.
     Undated,
     /// Until it is certain.
     Sure,
@@ -79,7 +79,9 @@ pub(super) enum Patience {
 impl Patience {
     fn waits_for(self, life: Life) -> Option<Duration> {
         match life {
-            Life::Silent { left, recent } if self == Self::Sure || (self == Self::Undated && !recent) => Some(left),
+            Life::Silent { left, last } if self == Self::Sure || (self == Self::Undated && last != LastSign::Recent) => {
+                Some(left)
+            }
             _ => None,
         }
     }
@@ -191,8 +193,9 @@ impl Lives<'_> {
         let findings = self.of(unknown, Patience::Now).await;
         for row in rows {
             row.state = match findings.get(&row.session.id).map(|finding| finding.life) {
-                Some(Life::Alive | Life::Silent { recent: true, .. }) => SessionState::Running,
-                Some(Life::Dead) => SessionState::Interrupted,
+                Some(Life::Alive | Life::Silent { last: LastSign::Recent, .. }) => SessionState::Running,
+                // Whoever takes it over makes sure; here it is only shown.
+                Some(Life::Dead | Life::Silent { last: LastSign::Expired, .. }) => SessionState::Interrupted,
                 Some(Life::Silent { .. } | Life::Unknown) | None => row.state,
             };
         }

@@ -5,6 +5,8 @@
 //! Leases      changed so long ago by the clock of the server that keeps them; where it gives no dates: watched from here
 //! heartbeat   a counter in the database, which has no clock: watched from here
 //! ```
+//! An owner that may not renew its Lease, or cannot reach the server, lives on. Where its heartbeat can be read, a Lease that has
+//! expired is believed when the heartbeat has missed a beat, too.
 //! No clock of any other machine counts, and no host name. Not done here: looking, and waiting.
 
 use std::time::Duration;
@@ -45,6 +47,13 @@ pub struct Sign {
 }
 
 impl Sign {
+    /// How much longer it must be watched before it has missed a beat; `None`: it has missed one.
+    fn next_beat(&self) -> Option<Duration> {
+        let Pulse { every, .. } = Pulse::lasting(self.limit);
+        // A quarter more for a beat that comes late.
+        (every + every / 4).checked_sub(self.watched).filter(|left| !left.is_zero())
+    }
+
     /// How much longer it may be silent; `None`: it has been for too long.
     fn left(&self) -> Option<Duration> {
         let silent = self.age.unwrap_or(self.watched);
@@ -76,11 +85,22 @@ pub enum Life {
     Silent {
         /// It is dead if it stays silent for so long.
         left: Duration,
-        /// A server dates its last sign within the limit.
-        recent: bool,
+        /// What the clock of a server says of its last sign.
+        last: LastSign,
     },
     /// There is nothing to watch.
     Unknown,
+}
+
+/// What the clock of a server says of an owner's last sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LastSign {
+    /// No server keeps one with a date.
+    Undated,
+    /// It is older than the limit.
+    Expired,
+    /// It is within the limit.
+    Recent,
 }
 
 /// Decides. A Lease comes before the heartbeat: its server has a clock. Of several Leases one that is fresh is enough, for a
@@ -97,9 +117,13 @@ pub fn life(signs: &Signs) -> Life {
     if deciding.is_empty() {
         return Life::Unknown;
     }
-    let silent = deciding.iter().filter_map(|sign| Some((sign.left()?, sign.age.is_some())));
-    let longest = silent.reduce(|one, other| (one.0.max(other.0), one.1 || other.1));
-    longest.map_or(Life::Dead, |(left, recent)| Life::Silent { left, recent })
+    let dated = |sign: &Sign| if sign.age.is_some() { LastSign::Recent } else { LastSign::Undated };
+    let silent = deciding.iter().filter_map(|sign| Some((sign.left()?, dated(sign))));
+    let longest = silent.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)));
+    let beat = || signs.heartbeat.as_ref()?.next_beat().map(|left| (left, LastSign::Expired));
+    longest
+        .or_else(|| if signs.leases.is_empty() { None } else { beat() })
+        .map_or(Life::Dead, |(left, last)| Life::Silent { left, last })
 }
 
 #[cfg(test)]
@@ -119,25 +143,28 @@ mod tests {
     #[test]
     fn an_owner_is_dead_by_proof_or_by_a_silence_that_a_clock_of_its_keeper_or_a_watch_has_measured() {
         let changed = |sign: Sign| Sign { changed: true, ..sign };
-        let silent = |left, recent| Life::Silent { left: Duration::from_secs(left), recent };
+        let silent = |left, last| Life::Silent { left: Duration::from_secs(left), last };
+        let (recent, undated, expired) = (LastSign::Recent, LastSign::Undated, LastSign::Expired);
         //  process, Leases, heartbeat -> life
         let rows = [
             (Some(true), vec![dated(9000)], Some(watched(9000)), Life::Alive),
             // Killed a moment ago: its Lease has not expired yet.
             (Some(false), vec![dated(1)], Some(changed(watched(1))), Life::Dead),
-            (None, vec![dated(0)], None, silent(480, true)),
-            (None, vec![dated(480)], None, silent(0, true)),
+            (None, vec![dated(0)], None, silent(480, recent)),
+            (None, vec![dated(480)], None, silent(0, recent)),
             (None, vec![dated(481)], None, Life::Dead),
-            // The server that keeps the Lease has a clock: nothing else is waited for.
-            (None, vec![dated(481)], Some(watched(0)), Life::Dead),
+            // It may only have lost the right to renew its Lease: two minutes and a half show whether its heart beats.
+            (None, vec![dated(481)], Some(watched(0)), silent(150, expired)),
+            (None, vec![dated(481)], Some(watched(149)), silent(1, expired)),
+            (None, vec![dated(481)], Some(watched(150)), Life::Dead),
             (None, vec![dated(481)], Some(changed(watched(60))), Life::Alive),
-            (None, vec![dated(100), dated(481)], None, silent(380, true)),
+            (None, vec![dated(100), dated(481)], None, silent(380, recent)),
             (None, vec![changed(dated(3))], None, Life::Alive),
-            (None, vec![watched(0)], None, silent(480, false)),
+            (None, vec![watched(0)], None, silent(480, undated)),
             (None, vec![watched(480)], None, Life::Dead),
-            (None, vec![watched(479), dated(481)], Some(watched(481)), silent(1, false)),
-            (None, vec![], Some(watched(0)), silent(480, false)),
-            (None, vec![], Some(watched(479)), silent(1, false)),
+            (None, vec![watched(479), dated(481)], Some(watched(481)), silent(1, undated)),
+            (None, vec![], Some(watched(0)), silent(480, undated)),
+            (None, vec![], Some(watched(479)), silent(1, undated)),
             (None, vec![], Some(watched(480)), Life::Dead),
             (None, vec![], Some(changed(watched(480))), Life::Alive),
             (None, vec![], None, Life::Unknown),

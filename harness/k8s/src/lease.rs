@@ -277,16 +277,16 @@ mod tests {
     async fn a_lease_is_as_old_as_the_server_that_keeps_it_says() {
         let (early, late) = (Some("Thu, 01 Jan 2026 00:04:30 GMT"), Some("Thu, 01 Jan 2026 00:04:31 GMT"));
         let changed = Some("2026-01-01T00:02:00Z");
-        let silent = |left, recent| Life::Silent { left: Duration::from_secs(left), recent };
+        let silent = |left, last| Life::Silent { left: Duration::from_secs(left), last };
         // Whoever renewed it has a clock that is ten minutes slow, or fast.
         let (slow, fast) = ("2025-12-31T23:52:00.000000Z", "2026-01-01T00:12:00.000000Z");
         let rows = [
-            (changed, slow, early, silent(0, true)),
+            (changed, slow, early, silent(0, LastSign::Recent)),
             (changed, fast, late, Life::Dead),
-            (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, true)),
+            (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, LastSign::Recent)),
             // Without dates it is watched.
-            (None, slow, late, silent(150, false)),
-            (changed, slow, None, silent(150, false)),
+            (None, slow, late, silent(150, LastSign::Undated)),
+            (changed, slow, None, silent(150, LastSign::Undated)),
         ];
         for (changed, renewed, date, expected) in rows {
             let seen = seen(lease(changed, renewed), date).await;
