@@ -100,6 +100,9 @@ pub struct Machine {
     pub boot_id: String,
     /// Which pid namespace of that boot.
     pub pid_namespace: String,
+    /// Which installation, where the operating system numbers them: two machines may have one name.
+    #[serde(default)]
+    pub machine_id: String,
 }
 
 /// How a machine looks from another.
@@ -122,16 +125,20 @@ impl Machine {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             boot_id: platform::boot_id(),
             pid_namespace: platform::pid_namespace(),
+            machine_id: platform::machine_id(),
         }
     }
 
-    /// `self` as seen from `here`. A boot's id is unique; a host's name may change while it runs.
+    /// `self` as seen from `here`. A boot's id is unique; a host's name may change while it runs, and several machines may have it.
     pub(super) fn seen_from(&self, here: &Self) -> Reach {
-        match (self.boot_id == here.boot_id, self.host == here.host) {
-            (true, _) if self.pid_namespace == here.pid_namespace => Reach::Here,
+        let is_same_namespace = self.pid_namespace == here.pid_namespace;
+        let is_same_machine = self.host == here.host && self.machine_id == here.machine_id;
+        match (self.boot_id == here.boot_id, is_same_machine) {
+            (true, _) if is_same_namespace => Reach::Here,
             (true, _) => Reach::OtherNamespace,
-            (false, true) => Reach::RebootedSince,
-            (false, false) => Reach::OtherHost,
+            // Only the machine's first namespace has the same number after each boot: what ran in a container may run elsewhere.
+            (false, true) if is_same_namespace => Reach::RebootedSince,
+            (false, _) => Reach::OtherHost,
         }
     }
 }
@@ -146,6 +153,7 @@ mod tests {
             host: host.into(),
             boot_id: boot.into(),
             pid_namespace: namespace.into(),
+            machine_id: "m1".into(),
         };
         let here = machine("a", "b1", "n1");
         let rows = [
@@ -154,6 +162,9 @@ mod tests {
             (machine("a", "b1", "n2"), Reach::OtherNamespace),
             (machine("a", "b0", "n1"), Reach::RebootedSince),
             (machine("other", "b9", "n1"), Reach::OtherHost),
+            // Containers, or machines, that have one name.
+            (machine("a", "b9", "n2"), Reach::OtherHost),
+            (Machine { machine_id: "m2".into(), ..machine("a", "b9", "n1") }, Reach::OtherHost),
         ];
         for (there, reach) in rows {
             assert_eq!(there.seen_from(&here), reach, "{there:?}");

@@ -11,6 +11,11 @@ pub(super) fn pid_namespace() -> String {
     fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// Empty where nothing has numbered it, as in many containers.
+pub(super) fn machine_id() -> String {
+    fs::read_to_string("/etc/machine-id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
 /// `None` for a pid that nobody has.
 pub(in super::super) fn stat(pid: i32) -> Option<Stat> {
     let mut buffer = [0_u8; 1024];

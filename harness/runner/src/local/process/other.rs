@@ -29,6 +29,10 @@ pub(super) fn pid_namespace() -> String {
     String::new()
 }
 
+pub(super) fn machine_id() -> String {
+    String::new()
+}
+
 /// `None` for a pid that nobody has.
 pub(in super::super) fn stat(pid: i32) -> Option<Stat> {
     parse_ps(&ask("ps", &["-o", "state=", "-o", "pgid=", "-o", "lstart=", "-p", &pid.to_string()]))
