@@ -179,3 +179,17 @@ fn quiet_leaves_the_summary_and_quieter_leaves_nothing_but_failures() {
     let two = sandbox.muster(&["-c", "check.yaml", "-r", "-qq", "--db", "r.db"]);
     assert_eq!(two.stdout, "");
 }
+
+/// Whoever opens a pipe waits for its writer.
+#[test]
+fn a_job_that_puts_a_pipe_in_the_place_of_its_log_holds_nobody_up() {
+    let sandbox = Sandbox::with_check(
+        "name: pipe\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\nexecutable: rm rfm_job.out; mkfifo \
+         rfm_job.out\nsanity: []\n---\nname: other\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: [{ found: hello }]\n",
+    );
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    assert_eq!(report["totals"]["passed"], 1, "{}", ended.stdout);
+    assert!(ended.stdout.contains("not a regular file"), "{}", ended.stdout);
+}

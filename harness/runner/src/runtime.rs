@@ -3,7 +3,7 @@
 //! A thread's turn costs as much as the work that it takes over. With few threads a thread that has finished finds its
 //! next work queued instead of being woken for it, and thousands of cases that begin together cannot start hundreds.
 
-use std::{io, thread::available_parallelism};
+use std::{io, ops::Deref, thread::available_parallelism, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
 /// Beyond this many, workers only wake each other.
@@ -11,17 +11,42 @@ const MOST_WORKERS: usize = 4;
 /// Threads that touch files and start processes, beside those that judge.
 const DISK_THREADS: usize = 4;
 
+/// A call to a file system that has not returned by then may never do so.
+const LEAVING: Duration = Duration::from_secs(5);
+
+/// The runtime of a session. Its end does not wait for threads that hang.
+#[derive(Debug)]
+pub struct SessionRuntime(Option<Runtime>);
+
+impl Deref for SessionRuntime {
+    type Target = Runtime;
+
+    #[expect(clippy::expect_used, reason = "only its end takes the runtime away")]
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("it has not ended")
+    }
+}
+
+impl Drop for SessionRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(LEAVING);
+        }
+    }
+}
+
 /// Builds it.
 ///
 /// As many logs are put together at once as there are processors, and the rest is left to other files.
 ///
 /// # Errors
 /// When the operating system has no thread or descriptor to give.
-pub fn build() -> io::Result<Runtime> {
+pub fn build() -> io::Result<SessionRuntime> {
     let processors = available_parallelism().map_or(1, Into::into);
-    Builder::new_multi_thread()
+    let runtime = Builder::new_multi_thread()
         .worker_threads(processors.min(MOST_WORKERS))
         .max_blocking_threads(processors + DISK_THREADS)
         .enable_all()
-        .build()
+        .build()?;
+    Ok(SessionRuntime(Some(runtime)))
 }
