@@ -1,5 +1,7 @@
 //! One transaction: everything that has queued, sorted by kind so that rows of a kind go in one statement. The order
 //! of kinds is the order of a job's life, so no sender's order is lost.
+//!
+//! Longer than other files: what one transaction writes, of each kind, stands beside the order in which it does.
 
 use crate::{
     StoreError, bind, connect, decode,
@@ -13,7 +15,11 @@ use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
+    time::{Duration, Instant},
 };
+
+/// A session that runs waits so long for a lock of another process, beyond the patience of the connection.
+const LOCKED: Duration = Duration::from_mins(2);
 
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
@@ -41,7 +47,7 @@ impl Writer {
     pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) {
         self.refuse_strangers(envelopes);
         let all: Vec<&Message> = envelopes.iter().map(|envelope| &envelope.message).collect();
-        let outcome = self.transaction(&all).await;
+        let outcome = self.outlast_locks(&all).await;
         match outcome {
             // One bad row must not take the others with it.
             Err(error) if envelopes.len() > 1 && error.is_about_a_row() => {
@@ -86,6 +92,23 @@ impl Writer {
             (Some(ack), outcome) => drop(ack.send(outcome)),
             (None, Ok(())) => {}
             (None, Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "not stored"),
+        }
+    }
+
+    /// Writes all of `messages` or nothing. A session that runs does not lose a result because somebody makes a backup; one that
+    /// is to begin says at once that it cannot.
+    async fn outlast_locks(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
+        let (begun, mut was_told) = (Instant::now(), false);
+        loop {
+            match self.transaction(messages).await {
+                Err(error) if error.is_busy() && !self.sessions.is_empty() && begun.elapsed() < LOCKED => {
+                    if !std::mem::replace(&mut was_told, true) {
+                        let path = self.path.display();
+                        tracing::warn!("the results database {path} is locked by another process; waiting, at most {LOCKED:?}");
+                    }
+                }
+                outcome => return outcome,
+            }
         }
     }
 

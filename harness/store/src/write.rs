@@ -331,4 +331,23 @@ mod tests {
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
         store.begin(&session(), &owner()).await.unwrap();
     }
+
+    #[tokio::test]
+    async fn a_session_that_runs_loses_no_result_to_a_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA busy_timeout = 20").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
+        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let result = skipped(1, "");
+        let unlock = async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        };
+        let (finished, ()) = tokio::join!(store.finished(&session.id, &result), unlock);
+        finished.unwrap();
+        store.close().await.unwrap();
+        assert_eq!(Reader::open(folder.path().join("results.db")).await.unwrap().results(&session.id).await.unwrap(), [result]);
+    }
 }
