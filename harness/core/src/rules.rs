@@ -56,6 +56,11 @@ pub struct LogLimit {
 }
 
 impl LogLimit {
+    /// One sentence on a log of which nothing was kept.
+    pub fn told_of_the_rest(self) -> String {
+        format!("nothing of it was kept: other logs of the case had reached {} (max_log)", Size(self.bytes))
+    }
+
     /// One sentence on a log that was cut off.
     pub fn told(self) -> String {
         format!("the log is longer than {} (max_log): what follows was not kept", Size(self.bytes))

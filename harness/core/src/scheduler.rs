@@ -156,9 +156,9 @@ pub struct Ending {
     pub ended: Timestamp,
     /// The exit of every section that is judged, in stdout order.
     pub exits: Vec<SectionExit>,
-    /// The uids of the pods whose exits these are: what has taken a name of theirs since is no part of the job.
+    /// Its pods that had started, where it has pods: they alone say which sections are judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub judged: Vec<String>,
+    pub pods: Vec<JobPod>,
     /// The exits of pods that others replaced under the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<SectionExit>,
@@ -174,15 +174,38 @@ pub struct Ending {
     pub notes: Vec<String>,
 }
 
+/// A pod of a job, as it was known when the job had ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobPod {
+    /// What tells it from others of its name.
+    pub uid: String,
+    /// What has this name and is not known here has taken it since, and is no part of the job.
+    pub name: String,
+    /// How many others had its name after it.
+    pub later: u32,
+    /// Its log is judged; else another that had its name is judged in its place.
+    pub judged: bool,
+}
+
 /// How one container, process or instance ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionExit {
     /// The section's name.
     pub section: String,
+    /// The section's id, where that is not its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section_id: Option<String>,
     /// Where it ran.
     pub node: Option<String>,
     /// How it ended.
     pub exit: Exit,
+}
+
+impl SectionExit {
+    /// What the section is called whose end this is: names may be those of several.
+    pub fn id(&self) -> &str {
+        self.section_id.as_deref().unwrap_or(&self.section)
+    }
 }
 
 /// The end of a process.

@@ -9,15 +9,26 @@
 //! Sections are sorted by role, index, creation time and name. Patterns are searched in each section by itself, so
 //! a match never spans two and never sees these framing lines.
 //!
-//! Of pods that had one name after the other only the last is judged. The one before it stands after all that are judged as
-//! `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
+//! Of pods that had one name after the other mostly the last alone is judged: the end of the job says which (`settle`). The one before it
+//! stands after all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
 //!
 //! Behind the logs stand the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
 
-use crate::{case::Identifier, glob::Globs, scheduler::Exit, time::Timestamp};
+use crate::{
+    case::Identifier,
+    glob::Globs,
+    scheduler::{Exit, JobPod},
+    time::Timestamp,
+};
 use serde::{Deserialize, Serialize};
-use std::{cmp::Reverse, collections::BTreeMap, fmt, ops::Range, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+    sync::Arc,
+};
 
 /// Where a section comes from and where it stands in the order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,12 +48,12 @@ pub struct SectionOrigin {
     /// What tells it from others that have its name at another time: the uid of a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// How many others had its name after it.
+    /// How many others had its name after it: its title says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: u32,
-    /// It is judged even if others had its name after it.
+    /// Another had its name after it, and is judged in its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub always_judged: bool,
+    pub superseded: bool,
 }
 
 impl SectionOrigin {
@@ -69,23 +80,34 @@ impl SectionOrigin {
         }
     }
 
-    /// Another had its name after it, and is judged in its place.
-    pub fn is_superseded(&self) -> bool {
-        self.later > 0 && !self.always_judged
-    }
-
     /// The contract's order: what is judged comes first.
     pub fn key(&self) -> (u32, u32, u32, Timestamp, &str, Option<&str>) {
-        let behind = if self.is_superseded() { self.later } else { 0 };
+        let behind = if self.superseded { self.later.max(1) } else { 0 };
         (behind, self.role, self.index, self.created, &self.name, self.container.as_deref())
     }
 }
 
-/// Counts for each section how many others had its name after it: by their creation, which is known to the second, and by their
-/// appearance.
-pub fn number_lives(sections: &mut [Section]) {
+/// Says of each section whether it is judged and how many others had its name after it, as the end of the job says it of its pods.
+/// Those that are no part of the job are `false`: a pod took its name from one that was.
+pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> {
+    number_lives(origins);
+    let by_uid: BTreeMap<&str, &JobPod> = pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
+    let names: BTreeSet<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
+    let settled = origins.iter_mut().map(|origin| match origin.uid.as_deref().and_then(|uid| by_uid.get(uid)) {
+        Some(pod) => {
+            (origin.later, origin.superseded) = (pod.later, !pod.judged);
+            true
+        }
+        None => !names.contains(origin.name.as_str()),
+    });
+    settled.collect()
+}
+
+/// Counts for each section how many others had its name after it, where nobody else says so: by their creation, which is known to the
+/// second, and by their appearance.
+fn number_lives(origins: &mut [&mut SectionOrigin]) {
     let mut lives: BTreeMap<String, Vec<(Timestamp, Reverse<u32>, String)>> = BTreeMap::new();
-    for SectionOrigin { name, created, uid, later, .. } in sections.iter().map(|section| &section.origin) {
+    for SectionOrigin { name, created, uid, later, .. } in origins.iter().map(|origin| &**origin) {
         let lives = lives.entry(name.clone()).or_default();
         if let Some(uid) = uid.as_ref().filter(|uid| lives.iter().all(|(.., known)| known != *uid)) {
             lives.push((*created, Reverse(*later), uid.clone()));
@@ -95,9 +117,10 @@ pub fn number_lives(sections: &mut [Section]) {
     for lives in lives.values_mut() {
         lives.sort_by_key(|(created, later, _)| (*created, *later));
     }
-    for SectionOrigin { name, uid, later, .. } in sections.iter_mut().map(|section| &mut section.origin) {
+    for SectionOrigin { name, uid, later, superseded, .. } in origins.iter_mut().map(|origin| &mut **origin) {
         let place = lives[name.as_str()].iter().rev().position(|(.., known)| Some(known) == uid.as_ref());
         *later = place.map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX));
+        *superseded = *later > 0;
     }
 }
 
@@ -174,7 +197,7 @@ impl fmt::Debug for Stdout {
 impl Stdout {
     /// A text and its sections, in order. Sections that reach beyond the text are cut to it.
     pub fn new(text: Text, sections: impl IntoIterator<Item = Section>) -> Self {
-        let (superseded, sections): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.origin.is_superseded());
+        let (superseded, sections): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.origin.superseded);
         Self { text, sections: sections.into(), superseded: superseded.into(), files: None }
     }
 
@@ -372,7 +395,7 @@ mod tests {
             life("a", "5", 0, 7),
             Section::new(origin("c", 0, 2, 1), 0, 0),
         ];
-        number_lives(&mut sections);
+        assert_eq!(settled(&mut sections, &[]), [true; 7]);
         order(&mut sections);
         let title = |section: &Section| format!("{} {}", section.origin.title(), section.origin.uid.as_deref().unwrap_or("-"));
         let stdout = Stdout::new(Arc::new(Vec::new()), sections.clone());
@@ -381,28 +404,55 @@ mod tests {
         assert_eq!(stdout.superseded().iter().map(title).collect::<Vec<_>>(), superseded);
         assert_eq!(sections.iter().skip(3).map(title).collect::<Vec<_>>(), superseded, "after those that are judged");
         let numbered = sections.clone();
-        number_lives(&mut sections);
+        settled(&mut sections, &[]);
         assert_eq!(sections, numbered, "they keep their numbers when they are read again");
     }
 
+    fn settled(sections: &mut [Section], pods: &[JobPod]) -> Vec<bool> {
+        settle(&mut sections.iter_mut().map(|section| &mut section.origin).collect::<Vec<_>>(), pods)
+    }
+
     #[test]
-    fn a_kind_may_want_all_of_them_judged() {
-        let mut sections = vec![life("a", "2", 0, 2), life("a", "1", 0, 1)];
-        for section in &mut sections {
-            section.origin.always_judged = true;
+    fn the_end_of_a_job_alone_says_which_of_its_pods_are_judged() {
+        type Row<'a> = (&'a [(&'a str, u32, bool)], &'a [&'a str], &'a [&'a str], &'a [&'a str]);
+        // what the end says of pods named `a`; sections that there are; judged; superseded
+        let rows: [Row<'_>; 7] = [
+            (&[("1", 1, false), ("2", 0, true)], &["1", "2"], &["a 2"], &["a#2 1"]),
+            (&[("1", 1, false), ("2", 0, true)], &["1"], &[], &["a#2 1"]),
+            (&[("1", 0, true)], &["1", "2", "3"], &["a 1"], &[]),
+            (&[("1", 1, false), ("2", 0, true)], &["1", "3"], &[], &["a#2 1"]),
+            (&[("1", 1, true), ("2", 0, true)], &["2", "1"], &["a#2 1", "a 2"], &[]),
+            (&[("2", 0, true), ("1", 1, false)], &["2", "1"], &["a 2"], &["a#2 1"]),
+            (&[("1", 0, false)], &["1"], &[], &["a 1"]),
+        ];
+        for (pods, there, judged, superseded) in rows {
+            let pod = |(uid, later, judged): &(&str, u32, bool)| JobPod {
+                uid: (*uid).to_owned(),
+                name: "a".into(),
+                later: *later,
+                judged: *judged,
+            };
+            let pods: Vec<_> = pods.iter().map(pod).collect();
+            let mut sections: Vec<_> = there.iter().map(|uid| life("a", uid, 0, uid.parse().unwrap())).collect();
+            let mut kept = settled(&mut sections, &pods).into_iter();
+            sections.retain(|_| kept.next().unwrap());
+            order(&mut sections);
+            let stdout = Stdout::new(Arc::new(Vec::new()), sections);
+            let title = |section: &Section| format!("{} {}", section.origin.title(), section.origin.uid.as_deref().unwrap());
+            assert_eq!(stdout.sections().iter().map(title).collect::<Vec<_>>(), judged, "{pods:?}");
+            assert_eq!(stdout.superseded().iter().map(title).collect::<Vec<_>>(), superseded, "{pods:?}");
         }
-        number_lives(&mut sections);
-        order(&mut sections);
-        let stdout = Stdout::new(Arc::new(Vec::new()), sections);
-        assert_eq!(stdout.sections().iter().map(|section| section.origin.title()).collect::<Vec<_>>(), ["a#2", "a"]);
-        assert!(stdout.superseded().is_empty());
+        let mut late = [life("b", "9", 0, 1)];
+        let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged: true };
+        assert_eq!(settled(&mut late, &[pod]), [true], "it was seen late, and nobody else has its name");
+        assert!(!late[0].origin.superseded);
     }
 
     #[test]
     fn a_section_that_was_stored_before_pods_had_a_uid_here_is_read() {
         let stored = r#"{"name":"p","container":"main","role":1,"index":2,"created":3,"node":null}"#;
         let read: SectionOrigin = serde_json::from_str(stored).unwrap();
-        assert_eq!((read.id().as_str(), read.title().as_str(), read.is_superseded()), ("p/main", "p/main", false));
+        assert_eq!((read.id().as_str(), read.title().as_str(), read.superseded), ("p/main", "p/main", false));
         assert_eq!(serde_json::to_string(&read).unwrap(), stored);
     }
 

@@ -1,8 +1,7 @@
 //! Pods that have one name after the other: an operator, or a StatefulSet, replaces a pod under its name.
 //!
 //! A pod is superseded once a later one of its name has started a container: from then on only the later one is judged
-//! (`Lives::Last`). Exits and rules (`status`) and the numbers in the stdout (`core::stdout::number_lives`) agree, because a section
-//! exists for whatever has started a container.
+//! (`Lives::Last`). This is the one place that decides so: exits and rules (`status`) ask it, and `Ending::pods` carries it to the stdout.
 
 use crate::{
     handle::Handle,
@@ -10,6 +9,7 @@ use crate::{
     logs::has_started,
     observed::SeenPod,
 };
+use muster_core::scheduler::JobPod;
 use std::collections::{BTreeSet, HashMap};
 
 /// For each pod, oldest first as they come: how many of its name have started after it.
@@ -28,6 +28,24 @@ pub(crate) fn later(pods: &[SeenPod], handle: &Handle) -> Vec<u32> {
 /// Whether a pod after which so many of its name have started is judged.
 pub(crate) fn counts(later: u32, rules: &WorkloadRules) -> bool {
     later == 0 || rules.lives == Lives::All
+}
+
+/// The pods of a job that has ended, as far as they have started: what has not has no section.
+pub(crate) fn at_the_end(pods: &[SeenPod], handle: &Handle) -> Vec<JobPod> {
+    let started = pods.iter().zip(later(pods, handle)).filter(|(seen, _)| has_started(seen, handle));
+    started.filter_map(|(seen, later)| job_pod(seen, later, counts(later, &handle.rules))).collect()
+}
+
+/// As `at_the_end`, where the workload is this pod: whatever else had its name is superseded.
+pub(crate) fn of_one_pod(pods: &[SeenPod], own: &SeenPod, handle: &Handle) -> Vec<JobPod> {
+    let others = at_the_end(pods, handle).into_iter().filter(|pod| own.pod.metadata.uid.as_ref() != Some(&pod.uid));
+    let others = others.map(|pod| JobPod { judged: false, ..pod });
+    let own = has_started(own, handle).then(|| job_pod(own, 0, true)).flatten();
+    others.chain(own).collect()
+}
+
+fn job_pod(seen: &SeenPod, later: u32, judged: bool) -> Option<JobPod> {
+    Some(JobPod { uid: seen.pod.metadata.uid.clone()?, name: name(seen).to_owned(), later, judged })
 }
 
 /// How many names there are: what was replaced is not another pod.
@@ -67,6 +85,25 @@ mod tests {
             assert_eq!(later(&pods, &handle), expected);
         }
         assert_eq!(names(&[seen("a", "running"), seen("b", "running"), seen("a", "waiting")]), 2);
+    }
+
+    #[test]
+    fn what_has_not_started_is_not_known_at_the_end() {
+        let life = |uid: &str, state: &str| {
+            let mut life = seen("a", state);
+            Arc::make_mut(&mut life.pod).metadata.uid = Some(uid.to_owned());
+            life
+        };
+        let told =
+            |pods: Vec<JobPod>| pods.iter().map(|pod| format!("{}#{} {}", pod.uid, pod.later, pod.judged)).collect::<Vec<_>>();
+        let last = Handle::default();
+        let mut all = Handle::default();
+        all.rules.lives = Lives::All;
+        let pods = [life("1", "terminated"), life("2", "running"), life("3", "waiting")];
+        assert_eq!(told(at_the_end(&pods, &last)), ["1#1 false", "2#0 true"]);
+        assert_eq!(told(at_the_end(&pods, &all)), ["1#1 true", "2#0 true"]);
+        assert_eq!(told(of_one_pod(&pods, &pods[1], &last)), ["1#1 false", "2#0 true"]);
+        assert_eq!(told(of_one_pod(&pods, &pods[2], &last)), ["1#1 false", "2#0 false"], "it ended without a log");
     }
 
     #[test]

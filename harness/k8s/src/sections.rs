@@ -1,15 +1,10 @@
 //! Which containers of a pod have a section in the stdout, what it is called and where it stands.
 //!
-//! The one place that names sections: exits (`status`) and logs (`logs`) meet by title. Every init and main container
+//! The one place that names sections: exits (`status`) and logs (`logs`) meet by their id. Every init and main container
 //! is logged. A native sidecar (an init container that restarts always) is not: it belongs to the platform, not to the
 //! workload, and its end means nothing.
 
-use crate::{
-    clock,
-    handle::Handle,
-    kind::{Lives, WorkloadRules},
-    selector,
-};
+use crate::{clock, handle::Handle, kind::WorkloadRules, selector};
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::stdout::SectionOrigin;
 use std::collections::BTreeMap;
@@ -79,14 +74,9 @@ pub fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
         created: pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default(),
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
         uid: pod.metadata.uid.clone(),
-        always_judged: handle.rules.lives == Lives::All,
         later: 0,
+        superseded: false,
     }
-}
-
-/// A section's name without the rest of its origin. `later`: how many pods had the pod's name after it.
-pub fn title(pod: &Pod, container: &str, later: u32, handle: &Handle) -> String {
-    SectionOrigin { later, ..origin(pod, container, handle) }.title()
 }
 
 /// The first role whose selector takes the pod; a pod that none takes comes last.
@@ -160,12 +150,13 @@ spec:
     #[test]
     fn a_section_is_called_after_its_pod_and_after_its_container_only_among_several() {
         let handle = handle("Pod");
-        assert_eq!(title(&pod(THREE), "main", 0, &handle), "p/main");
-        assert_eq!(title(&pod("{metadata: {name: p}, spec: {containers: [{name: main}]}}"), "main", 0, &handle), "p");
+        let title = |pod: &Pod, container, later| SectionOrigin { later, ..origin(pod, container, &handle) }.title();
+        assert_eq!(title(&pod(THREE), "main", 0), "p/main");
+        assert_eq!(title(&pod("{metadata: {name: p}, spec: {containers: [{name: main}]}}"), "main", 0), "p");
         let beside_a_sidecar =
             "{metadata: {name: p}, spec: {initContainers: [{name: proxy, restartPolicy: Always}], containers: [{name: main}]}}";
-        assert_eq!(title(&pod(beside_a_sidecar), "main", 0, &handle), "p");
-        assert_eq!(title(&pod(THREE), "main", 2, &handle), "p#3/main");
+        assert_eq!(title(&pod(beside_a_sidecar), "main", 0), "p");
+        assert_eq!(title(&pod(THREE), "main", 2), "p#3/main");
     }
 
     #[test]

@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn exits() -> [SectionExit; 1] {
-        [SectionExit { section: "host".into(), node: None, exit: Exit::Code(0) }]
+        [SectionExit { section: "host".into(), section_id: None, node: None, exit: Exit::Code(0) }]
     }
 
     fn globs(globs: &[&str]) -> Vec<String> {

@@ -127,10 +127,12 @@ impl Spool {
             return None;
         }
         let exit = |section: &Section| {
-            let (section, node) = (section.origin.title(), section.origin.node.clone());
-            move |exit| SectionExit { section, node, exit }
+            let SectionOrigin { node, uid, .. } = &section.origin;
+            let (section_id, node) = (uid.as_ref().map(|_| section.origin.id()), node.clone());
+            let section = section.origin.title();
+            move |exit| SectionExit { section, section_id, node, exit }
         };
-        let (superseded, judged): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.origin.is_superseded());
+        let (superseded, judged): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.origin.superseded);
         let exits = judged.into_iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;
         let superseded = superseded.into_iter().filter_map(|section| section.exit.map(exit(section))).collect();
         let started = sections.iter().filter_map(|section| section.first).min().unwrap_or_default();
@@ -156,8 +158,10 @@ impl Spool {
         for chunk in chunks {
             self.take(chunk);
         }
-        if let Some(limit) = self.limit.filter(|limit| self.is_over && limit.action == LogAction::Invalid) {
-            self.cut_short(&limit.told());
+        if let Some(limit) = self.limit.filter(|_| self.is_over) {
+            for section in self.sections.iter_mut().filter(|section| !section.ended) {
+                section.over(limit);
+            }
         }
         self.open = None;
     }
@@ -275,10 +279,7 @@ impl Spool {
         self.kept += room;
         if room < wanted {
             self.is_over = true;
-            match limit.action {
-                LogAction::Invalid => self.sections[index].gap(limit.told()),
-                LogAction::Warn => self.sections[index].warning(limit.told()),
-            }
+            self.sections[index].over(limit);
         }
         room
     }
@@ -318,6 +319,21 @@ impl Spooled {
     fn warning(&mut self, why: String) {
         if !self.warnings.contains(&why) {
             self.warnings.push(why);
+        }
+    }
+
+    /// Something of it is beyond the limit.
+    fn over(&mut self, limit: LogLimit) {
+        match limit.action {
+            LogAction::Invalid => self.gap(limit.told()),
+            LogAction::Warn => self.warning(limit.told()),
+        }
+    }
+
+    /// How many of its bytes are kept.
+    fn len(&self) -> u64 {
+        match self.source {
+            Source::Spool { len, .. } | Source::Part { len, .. } => len,
         }
     }
 

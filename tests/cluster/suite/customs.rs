@@ -2,7 +2,7 @@
 
 use super::{
     manifest::{check, container, job, jobset, pod},
-    place::{Place, kubectl},
+    place::{Ended, Place, kubectl},
 };
 use crate::common::eventually;
 use std::{
@@ -122,12 +122,13 @@ pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
 }
 
 /// Each start of the pod prints another figure; the first two are deleted and made again under their name.
-pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
+fn replaced_twice(more: &str, code: i32) -> (Place, Ended) {
     let place = Place::new();
     let _operator = Operator::that_replaces(&place, &IPUJOB, "yes");
     let shared = place.path("shared");
     std::fs::create_dir(&shared).expect("a folder");
     let line = "n=$(($(cat /shared/n || echo 0) + 1)); echo $n > /shared/n; echo \"figure: $((25 * n + 25))\"; \
+                i=0; while [ $i -lt 200 ]; do echo noise $i; i=$((i + 1)); done; \
                 [ $n -eq 3 ] || sleep 60; echo hello";
     let volume = format!("volumes: [{{ name: shared, hostPath: {{ path: {} }} }}]", shared.display());
     let manifest = format!(
@@ -136,8 +137,8 @@ pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
          {volume}\n        containers: [{}]\n",
         container(line).replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
     );
-    let more = "sanity: [{ found: hello }, { found: 'figure: \\d+', count: 1 }]\nperf_variables: { figure: { pattern: 'figure: (?<value>\\d+)', unit: x } }";
-    place.write("check.yaml", &check(&manifest, more));
+    let more = format!("{more}\nperf_variables: {{ figure: {{ pattern: 'figure: (?<value>\\d+)', unit: x }} }}");
+    place.write("check.yaml", &check(&manifest, &more));
     let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
     for start in 1..=2 {
         eventually("the start of a pod", Duration::from_secs(40), || {
@@ -146,7 +147,12 @@ pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
         std::thread::sleep(Duration::from_secs(1));
         place.kubectl(&["delete", "pods", "-l", "rfm", "--wait"]);
     }
-    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(0);
+    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(code);
+    (place, ended)
+}
+
+pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
+    let (place, ended) = replaced_twice("sanity: [{ found: hello }, { found: 'figure: \\d+', count: 1 }]", 0);
     let figures: Vec<f64> =
         ended.case()["measurements"].as_array().into_iter().flatten().filter_map(|one| one["value"].as_f64()).collect();
     assert_eq!(figures, [100.0], "{}", ended.case());
@@ -157,6 +163,14 @@ pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
     assert!(titles[1] == format!("{}#2", titles[0]) && titles[2] == format!("{}#3", titles[0]), "{titles:?}");
     let warnings = ended.case()["warnings"].to_string();
     assert!(warnings.contains("2 pods were replaced under the same name, and only the last is judged"), "{warnings}");
+}
+
+pub(crate) fn a_pod_whose_log_fills_the_limit_is_not_judged_in_the_place_of_the_last() {
+    let (place, ended) = replaced_twice("sanity: [{ found: 'figure: \\d+' }]\nmax_log: 1KiB\nmax_log_action: warn", 1);
+    assert_eq!(ended.outcome(), "invalid logs", "{}", ended.case());
+    assert!(ended.cause().contains("no line of it was kept"), "{}", ended.cause());
+    let stdout = place.stdout(&ended);
+    assert!(stdout.contains("#3-------\nfigure: 50\n"), "{stdout}");
 }
 
 pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {

@@ -86,6 +86,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No customs::an_ipujob_of_three_instances_ends_when_its_pods_have,
     No customs::a_failed_instance_of_a_custom_resource_fails_the_case,
     No customs::of_pods_that_had_one_name_only_the_last_is_judged,
+    No customs::a_pod_whose_log_fills_the_limit_is_not_judged_in_the_place_of_the_last,
     No customs::a_queued_pod_and_a_queued_job_wait_for_quota_and_run,
     No customs::a_queue_that_is_not_there_is_named,
     No endings::an_interrupt_deletes_what_runs_and_reports_it,

@@ -123,11 +123,11 @@ impl<'a> Look<'a> {
             }
             PodState::Removed => {
                 let cause = format!("Muster deleted pod {} before it ended", pod.name);
-                self.ended_pod(pod, true, Some(cause), None)
+                self.ended_pod(&seen, pod, true, Some(cause), None)
             }
             PodState::Ended { failed, ref cause, disruption } => {
                 let cause = cause.clone();
-                self.ended_pod(pod, failed, cause, disruption)
+                self.ended_pod(&seen, pod, failed, cause, disruption)
             }
         }
     }
@@ -141,22 +141,29 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn ended_pod(self, pod: PodVerdict, failed: bool, cause: Option<String>, disruption: Option<Disruption>) -> Verdict {
-        let (mut exits, judged) = (pod.exits, pod.uid.into_iter().collect());
+    fn ended_pod(
+        self,
+        seen: &SeenPod,
+        pod: PodVerdict,
+        failed: bool,
+        cause: Option<String>,
+        disruption: Option<Disruption>,
+    ) -> Verdict {
+        let mut exits = pod.exits;
         if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
-            exits.push(SectionExit { section: pod.name, node: pod.node, exit: Exit::Unknown });
+            exits.push(SectionExit { section: pod.name, section_id: pod.uid, node: pod.node, exit: Exit::Unknown });
         }
         let ended = pod.ended.or(pod.started).unwrap_or(self.observed.since);
         let enforced = if failed { deadline::enforced(self, pod.started.is_some()) } else { None };
         let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = pod.started.unwrap_or(ended);
-        let notes = pod.notes;
-        let ended = ended.max(started);
+        let (notes, ended) = (pod.notes, ended.max(started));
+        let pods = lives::of_one_pod(&self.observed.pods, seen, self.handle);
         Verdict::Status(JobStatus::Ended(Ending {
             started,
             ended,
             exits,
-            judged,
+            pods,
             disruption,
             limit,
             cause,

@@ -229,7 +229,7 @@ impl<'a> Pods<'a> {
         mut notes: Vec<String>,
     ) -> Verdict {
         notes.extend(self.replacements());
-        let judged = self.all.iter().filter(|pod| !pod.exits.is_empty()).filter_map(|pod| pod.uid.clone()).collect();
+        let pods = lives::at_the_end(&self.look.observed.pods, self.look.handle);
         let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
         let started = self.ever().filter_map(|pod| pod.started).min();
@@ -239,7 +239,7 @@ impl<'a> Pods<'a> {
         let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = started.unwrap_or(ended);
         let ended = ended.max(started);
-        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, judged, superseded, disruption, limit, cause, notes }))
+        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, pods, superseded, disruption, limit, cause, notes }))
     }
 
     /// The workload failed, so one exit must say so.
@@ -252,7 +252,7 @@ impl<'a> Pods<'a> {
 
     fn unknown(&self) -> SectionExit {
         let section = self.look.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
-        SectionExit { section, node: None, exit: Exit::Unknown }
+        SectionExit { section, section_id: None, node: None, exit: Exit::Unknown }
     }
 
     /// The pods that were replaced under the same name.

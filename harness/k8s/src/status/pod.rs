@@ -25,6 +25,7 @@ use crate::{
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use muster_core::{
     scheduler::{Disruption, Exit, SectionExit},
+    stdout::SectionOrigin,
     time::Timestamp,
 };
 use std::time::Duration;
@@ -261,10 +262,10 @@ impl PodLook<'_> {
         let mut ends: Vec<_> = self.failed_inits().chain(ends).collect();
         // As their sections stand in the stdout.
         ends.sort_by_key(|(status, _)| &status.name);
-        let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| SectionExit {
-            section: sections::title(self.pod, &status.name, self.later, self.look.handle),
-            node: self.node().map(str::to_owned),
-            exit: exit(end),
+        let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
+            let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.look.handle) };
+            let (section_id, node) = (Some(origin.id()), self.node().map(str::to_owned));
+            SectionExit { section: origin.title(), section_id, node, exit: exit(end) }
         };
         ends.into_iter().map(exit).collect()
     }

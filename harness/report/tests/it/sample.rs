@@ -150,8 +150,8 @@ fn failing() -> [CaseResult; 5] {
         cause: Some("pattern 'Max Write: .* MiB/sec' was not found in any of 2 sections\n\x1b[2J".into()),
         nodes: vec!["cpu-1".into()],
         exits: vec![
-            SectionExit { section: "ior-0".into(), node: Some("cpu-1".into()), exit: Exit::Code(0) },
-            SectionExit { section: "ior-1".into(), node: Some("cpu-1".into()), exit: Exit::Signal(9) },
+            SectionExit { section: "ior-0".into(), section_id: None, node: Some("cpu-1".into()), exit: Exit::Code(0) },
+            SectionExit { section: "ior-1".into(), section_id: None, node: Some("cpu-1".into()), exit: Exit::Signal(9) },
         ],
         folder: Some("stage/eidf/gpu-service/default/ior it's".into()),
         log_tail: Some(

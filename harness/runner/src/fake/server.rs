@@ -206,6 +206,7 @@ impl Thing {
         let node = running.and_then(|status| status.nodes.first().cloned());
         let exits = self.sections().into_values().map(|origin| SectionExit {
             section: origin.title(),
+            section_id: None,
             node: origin.node.or_else(|| node.clone()),
             exit,
         });

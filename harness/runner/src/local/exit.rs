@@ -10,7 +10,7 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 /// The end of a job that is one section on one host.
 pub(super) fn ending(host: &str, started: Timestamp, ended: Timestamp, exit: Exit, cause: Option<String>) -> Ending {
-    let exits = vec![SectionExit { section: host.to_owned(), node: Some(host.to_owned()), exit }];
+    let exits = vec![SectionExit { section: host.to_owned(), section_id: None, node: Some(host.to_owned()), exit }];
     Ending { started, ended: ended.max(started), exits, cause: cause.or_else(|| explain(exit)), ..Ending::default() }
 }
 

@@ -9,14 +9,14 @@ use crate::{
     places::SECTIONS,
 };
 use muster_core::{
-    scheduler::{Ending, SectionExit},
+    rules::LogAction,
+    scheduler::{Ending, JobPod, SectionExit},
     script::LOG_FILE,
-    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, number_lives, order},
-    time::Timestamp,
+    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
 };
 use muster_host::files;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
@@ -25,27 +25,54 @@ use std::{
 
 /// In a log that is not copied, lines are counted up to this size.
 const COUNTED: usize = 64 * 1024;
+const UNREAD: &str = "nothing of it was read";
 
 impl Spool {
-    /// As `assemble`, of a job that has ended like this: what has taken the name of a pod of it since is no part of it.
+    /// As `assemble`, of a job that has ended like this: only the pods that its end names are judged, and each of them has a section.
     pub(crate) fn assemble_ended(mut self, ending: &Ending) -> io::Result<Stdout> {
-        let mut judged: BTreeMap<String, (Timestamp, usize)> = BTreeMap::new();
-        for (at, SectionOrigin { name, uid, created, .. }) in self.sections.iter().map(|section| &section.origin).enumerate() {
-            if uid.as_ref().is_some_and(|uid| ending.judged.contains(uid)) {
-                judged.insert(name.clone(), (*created, at));
-            }
+        if self.whole.is_none() {
+            self.settle(&ending.pods);
+            self.name_missing(&ending.pods);
         }
-        for (at, section) in self.sections.iter_mut().enumerate() {
-            let SectionOrigin { name, uid, created, .. } = &section.origin;
-            let is_judged = uid.as_ref().is_some_and(|uid| ending.judged.contains(uid));
-            section.left_out = !is_judged && judged.get(name).is_some_and(|judged| (*created, at) > *judged);
-        }
-        self.assemble(ending.exits.iter().chain(&ending.superseded))
+        let exits = ending.exits.iter().chain(&ending.superseded);
+        self.assembled(exits, &mut || journal::reached(journal::Step::Assembling))
     }
 
     /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
     pub(crate) fn assemble<'a>(mut self, exits: impl IntoIterator<Item = &'a SectionExit>) -> io::Result<Stdout> {
+        self.settle(&[]);
         self.assembled(exits, &mut || journal::reached(journal::Step::Assembling))
+    }
+
+    fn settle(&mut self, pods: &[JobPod]) {
+        let mut origins: Vec<_> = self.sections.iter_mut().map(|section| &mut section.origin).collect();
+        let is_part = settle(&mut origins, pods);
+        for (section, is_part) in self.sections.iter_mut().zip(is_part) {
+            section.left_out = !is_part;
+        }
+    }
+
+    /// A pod that is judged and of which there is no section lacks its whole log. Where nothing is there that could be judged, that is a gap
+    /// even if a cut log may be judged.
+    fn name_missing(&mut self, pods: &[JobPod]) {
+        let there: BTreeSet<&str> = self.sections.iter().filter_map(|section| section.origin.uid.as_deref()).collect();
+        let missing: Vec<_> = pods.iter().filter(|pod| pod.judged && !there.contains(pod.uid.as_str())).collect();
+        let is_judged = |section: &&mut Spooled| !section.left_out && !section.origin.superseded;
+        let has_text = self.sections.iter_mut().filter(is_judged).any(|section| section.len() > 0);
+        let limit = self.limit.filter(|_| self.is_over);
+        for pod in missing {
+            let origin = SectionOrigin { uid: Some(pod.uid.clone()), later: pod.later, ..SectionOrigin::new(&pod.name) };
+            let at = self.named(pod.uid.clone());
+            self.sections[at].origin = origin;
+            match limit {
+                Some(limit) if limit.action == LogAction::Warn && has_text => self.sections[at].warning(limit.told_of_the_rest()),
+                Some(limit) => self.sections[at].gap(limit.told_of_the_rest()),
+                None => self.sections[at].gap(UNREAD.to_owned()),
+            }
+        }
+        if let Some(limit) = limit.filter(|_| !has_text) {
+            self.sections.iter_mut().filter(is_judged).for_each(|section| section.gap(limit.told_of_the_rest()));
+        }
     }
 
     pub(super) fn assembled<'a>(
@@ -58,7 +85,7 @@ impl Spool {
         if let Some(sections) = self.whole.take() {
             return again(&path, sections);
         }
-        let exits: BTreeMap<&str, &SectionExit> = exits.into_iter().map(|exit| (exit.section.as_str(), exit)).collect();
+        let exits: BTreeMap<&str, &SectionExit> = exits.into_iter().map(|exit| (exit.id(), exit)).collect();
         if let Some(only) = self.in_place(&path) {
             let (text, mut sections) = Self::adopt(&path, &self.framing(&only.origin), only, self.is_over)?;
             add_exits(&mut sections, &exits);
@@ -135,7 +162,6 @@ impl Spool {
             sources.insert(spooled.id.clone(), (index, start, spooled.ends_with_newline));
             sections.push(spooled.into_section(0, bytes, lines));
         }
-        number_lives(&mut sections);
         order(&mut sections);
         let source_of = |section: &Section| sources.get(&section.origin.id());
         let pieces = framing(&self.identifier, &mut sections, |section| source_of(section).is_none_or(|(.., ends)| *ends));
@@ -200,7 +226,7 @@ pub(super) fn lacks(bytes: u64) -> String {
 
 fn add_exits(sections: &mut [Section], exits: &BTreeMap<&str, &SectionExit>) {
     for section in sections {
-        if let Some(exit) = exits.get(section.origin.title().as_str()) {
+        if let Some(exit) = exits.get(section.origin.id().as_str()) {
             section.exit = Some(exit.exit);
             section.origin.node = section.origin.node.take().or_else(|| exit.node.clone());
         }

@@ -1,5 +1,8 @@
 use super::*;
-use muster_core::{scheduler::Exit, stdout::Stdout};
+use muster_core::{
+    scheduler::{Exit, JobPod},
+    stdout::Stdout,
+};
 use tempfile::TempDir;
 
 /// What stands before the log of the section `host`.
@@ -72,6 +75,7 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
     ]);
     let exit = |section: &str, node: &str, code| SectionExit {
         section: section.into(),
+        section_id: None,
         node: Some(node.into()),
         exit: Exit::Code(code),
     };
@@ -99,8 +103,13 @@ fn a_pod_that_was_replaced_under_its_name_stands_after_what_is_judged() {
         spool.take_all([Chunk::Open(life(uid, created)), bytes(uid, 0, &format!("figure {figure}\n"))]);
         spool.take_all([Chunk::Gap { section: "u1".into(), why: "cut".into() }, Chunk::End { section: uid.into() }]);
     }
-    let exit = |section: &str, code| SectionExit { section: section.into(), node: None, exit: Exit::Code(code) };
-    let exits = [exit("db-0", 0), exit("db-0#2", 9)];
+    let exit = |section: &str, uid: &str, code| SectionExit {
+        section: section.into(),
+        section_id: Some(uid.into()),
+        node: None,
+        exit: Exit::Code(code),
+    };
+    let exits = [exit("db-0", "u3", 0), exit("db-0#2", "u2", 9)];
     let stdout = spool.assemble(&exits).unwrap();
     let expected =
         "aaaaaaaa\n\n-------db-0-------\nfigure 100\n\n-------db-0#2-------\nfigure 75\n\n-------db-0#3-------\nfigure 50\n";
@@ -120,10 +129,56 @@ fn a_pod_that_took_a_name_after_the_end_is_no_part_of_the_job() {
         let origin = SectionOrigin { uid: Some(uid.into()), ..origin("db-0", 0) };
         spool.take_all([Chunk::Open(origin), bytes(uid, 0, &format!("of {uid}\n"))]);
     }
-    let ending = Ending { judged: vec!["u2".into()], ..Ending::default() };
+    let ending = Ending { pods: vec![pod("u1", 1, false), pod("u2", 0, true)], ..Ending::default() };
     let stdout = spool.assemble_ended(&ending).unwrap();
     assert_eq!(text(&stdout), "aaaaaaaa\n\n-------db-0-------\nof u2\n\n-------db-0#2-------\nof u1\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no spool is left");
+}
+
+fn pod(uid: &str, later: u32, judged: bool) -> JobPod {
+    JobPod { uid: uid.into(), name: "db-0".into(), later, judged }
+}
+
+#[test]
+fn a_log_that_fills_the_limit_is_not_judged_in_the_place_of_the_one_that_replaced_it() {
+    // limit, what the second pod of the name says, another pod that is judged, what is judged, gaps, warnings
+    type Row<'a> = (u64, Option<LogAction>, Option<&'a str>, Option<&'a str>, &'a str, &'a [&'a str], &'a [&'a str]);
+    let begun = "the log is longer than 40 bytes (max_log): what follows was not kept";
+    let rest = "nothing of it was kept: other logs of the case had reached 40 bytes (max_log)";
+    let unread = "nothing of it was read";
+    let rows: [Row<'_>; 6] = [
+        (9999, None, Some("figure 100\n"), None, "figure 100\n", &[], &[]),
+        (9999, None, None, None, "", &[unread], &[]),
+        (40, Some(LogAction::Warn), None, None, "", &[rest], &[]),
+        (40, Some(LogAction::Invalid), None, None, "", &[rest], &[]),
+        (40, Some(LogAction::Warn), None, Some("of b\n"), "of b\n", &[], &[rest, begun]),
+        (40, Some(LogAction::Warn), Some("figure 100\n"), None, "", &[rest], &[begun]),
+    ];
+    for (bytes_kept, action, second, other, judged, gaps, warnings) in rows {
+        let folder = TempDir::new().unwrap();
+        let life = |uid: &str, name: &str| SectionOrigin { uid: Some(uid.into()), ..origin(name, 0) };
+        let mut spool = spool(&folder).limited(action.map(|action| LogLimit { bytes: bytes_kept, action }));
+        if let Some(other) = other {
+            spool.take_all([Chunk::Open(life("v1", "other")), bytes("v1", 0, other)]);
+        }
+        spool.take_all([Chunk::Open(life("u1", "db-0")), bytes("u1", 0, &"figure 50\n".repeat(5))]);
+        if let Some(second) = second {
+            spool.take_all([Chunk::Open(life("u2", "db-0")), bytes("u2", 0, second)]);
+        }
+        let mut pods = vec![pod("u1", 1, false), pod("u2", 0, true)];
+        pods.extend(other.map(|_| JobPod { name: "other".into(), ..pod("v1", 0, true) }));
+        let exit = SectionExit { section: "db-0".into(), section_id: Some("u2".into()), node: None, exit: Exit::Code(0) };
+        let ending = Ending { pods, exits: vec![exit], ..Ending::default() };
+        let stdout = spool.assemble_ended(&ending).unwrap();
+        let seen: Vec<_> = stdout.sections().iter().map(|section| stdout.section(section)).collect();
+        assert_eq!(String::from_utf8_lossy(&seen.concat()), judged, "{action:?}");
+        assert_eq!(stdout.gaps().map(|(_, why)| why).collect::<Vec<_>>(), gaps, "{action:?} {other:?}");
+        let told: Vec<_> = stdout.warnings().map(|(_, why)| why).collect();
+        assert_eq!(told, warnings, "{action:?} {other:?}");
+        let ends: Vec<_> = stdout.sections().iter().map(|section| (section.origin.title(), section.exit)).collect();
+        assert!(ends.contains(&("db-0".to_owned(), Some(Exit::Code(0)))), "{ends:?}");
+        assert_eq!(stdout.superseded()[0].exit, None, "the exit of the second is not the first one's");
+    }
 }
 
 #[test]
@@ -205,7 +260,7 @@ fn three(folder: &TempDir, len: usize) -> (Spool, Vec<SectionExit>, String) {
     for (n, text) in texts.iter().enumerate() {
         whole.extend(["\n-------", &format!("pod-{n}"), "-------\n", text]);
     }
-    let exit = |n| SectionExit { section: format!("pod-{n}"), node: None, exit: Exit::Code(0) };
+    let exit = |n| SectionExit { section: format!("pod-{n}"), section_id: None, node: None, exit: Exit::Code(0) };
     (spool, (0..3).map(exit).collect(), whole)
 }
 

@@ -90,7 +90,8 @@ fn measurement() -> impl Strategy<Value = Measurement> {
 
 fn exit() -> impl Strategy<Value = SectionExit> {
     let exit = prop_oneof![any::<i32>().prop_map(Exit::Code), any::<i32>().prop_map(Exit::Signal), Just(Exit::Unknown)];
-    (any::<String>(), option::of(any::<String>()), exit).prop_map(|(section, node, exit)| SectionExit { section, node, exit })
+    let names = (any::<String>(), option::of(any::<String>()), option::of(any::<String>()));
+    (names, exit).prop_map(|((section, section_id, node), exit)| SectionExit { section, section_id, node, exit })
 }
 
 fn times() -> impl Strategy<Value = Times> {

@@ -130,7 +130,12 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         cause: None,
         warnings: vec![],
         nodes: vec!["gpu-07".into()],
-        exits: vec![SectionExit { section: "nbody-0".into(), node: Some("gpu-07".into()), exit: Exit::Code(0) }],
+        exits: vec![SectionExit {
+            section: "nbody-0".into(),
+            section_id: None,
+            node: Some("gpu-07".into()),
+            exit: Exit::Code(0),
+        }],
         measurements: vec![measurement("flops", 7439.5), measurement("bandwidth", 1.0e-9)],
         times: Times {
             begun: Timestamp(1_000_000),

@@ -154,7 +154,7 @@ proptest! {
         let mut known: BTreeSet<String> = BTreeSet::from(["x".to_owned()]);
         for seen in &scene.observed.pods {
             for container in sections::containers(&seen.pod, &scene.handle) {
-                known.insert(sections::title(&seen.pod, &container.name, 0, &scene.handle));
+                known.insert(sections::origin(&seen.pod, &container.name, &scene.handle).title());
             }
         }
         for exit in &ending.exits {
