@@ -48,6 +48,23 @@ fn a_log_is_kept_up_to_the_limit_of_its_check_or_partition() {
 }
 
 #[test]
+fn a_figure_that_the_limit_cuts_in_two_is_not_judged() {
+    let sandbox = Sandbox::with_check(
+        "name: cut\nvalid_systems: ['here:local']\nexecutable: echo ready; echo value=1000000\nmax_log: 14\nmax_log_action: warn\n\
+         sanity: [{ found: ready }]\nperf_variables: { v: { pattern: 'value=(?<value>\\d+)', unit: MB/s } }\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    let report: serde_json::Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    let case = &report["cases"][0];
+    assert!(case["measurements"].as_array().is_none_or(|all| all.iter().all(|one| one["value"].is_null())), "{case}");
+    let folder = std::path::Path::new(case["folder"].as_str().expect("a folder"));
+    let log = fs::read_to_string(folder.join("rfm_job.out")).expect("a log");
+    assert!(log.ends_with("-------\nready\n"), "{log}");
+}
+
+#[test]
 fn a_limit_that_is_no_amount_of_data_is_told_with_its_place() {
     let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['*']\n{JOB}max_log: 2 parsecs\n"));
     let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);

@@ -58,7 +58,7 @@ pub struct LogLimit {
 impl LogLimit {
     /// One sentence on a log of which nothing was kept.
     pub fn told_of_the_rest(self) -> String {
-        format!("nothing of it was kept: other logs of the case had reached {} (max_log)", Size(self.bytes))
+        format!("no line of it was kept: the log of the case is longer than {} (max_log)", Size(self.bytes))
     }
 
     /// One sentence on a log that was cut off.

@@ -188,9 +188,9 @@ impl Collect {
         }
     }
 
-    /// Bytes are written on a blocking thread; everything else is bookkeeping.
+    /// Files are written and read on a blocking thread; everything else is bookkeeping.
     async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
-        if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. })) {
+        if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. } | Chunk::File { .. })) {
             spool.take_all(chunks);
             return spool;
         }

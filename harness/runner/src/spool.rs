@@ -9,6 +9,7 @@
 //! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
 
 mod assemble;
+mod limit;
 
 use crate::{
     assembly::{self, UNFINISHED},
@@ -17,7 +18,7 @@ use crate::{
 };
 use muster_core::{
     case::Identifier,
-    rules::{LogAction, LogLimit},
+    rules::LogLimit,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
     script::LOG_FILE,
     stdout::{Section, SectionOrigin, first_line, header},
@@ -72,9 +73,20 @@ struct Spooled {
     last: Option<Timestamp>,
     gaps: Vec<String>,
     warnings: Vec<String>,
-    ended: bool,
+    extent: Extent,
     /// It is no part of the job.
     left_out: bool,
+}
+
+/// How much of its log a section has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// More may come.
+    Open,
+    /// Nothing more comes.
+    Whole,
+    /// What is beyond the limit was left out.
+    Cut,
 }
 
 #[derive(Debug, Clone)]
@@ -158,12 +170,10 @@ impl Spool {
         for chunk in chunks {
             self.take(chunk);
         }
-        if let Some(limit) = self.limit.filter(|_| self.is_over) {
-            for section in self.sections.iter_mut().filter(|section| !section.ended) {
-                section.over(limit);
-            }
-        }
         self.open = None;
+        if let Some(limit) = self.limit.filter(|_| self.is_over) {
+            self.cut_off(limit);
+        }
     }
 
     fn take(&mut self, chunk: Chunk) {
@@ -195,7 +205,9 @@ impl Spool {
             }
             Chunk::End { section } => {
                 let index = self.named(section);
-                self.sections[index].ended = true;
+                if self.sections[index].extent == Extent::Open {
+                    self.sections[index].extent = Extent::Whole;
+                }
             }
         }
     }
@@ -205,9 +217,9 @@ impl Spool {
         if self.sections.is_empty() {
             self.named(self.identifier.to_string());
         }
-        for section in self.sections.iter_mut().filter(|section| !section.ended) {
+        for section in self.sections.iter_mut().filter(|section| section.extent == Extent::Open) {
             section.gap(why.to_owned());
-            section.ended = true;
+            section.extent = Extent::Whole;
         }
     }
 
@@ -239,7 +251,7 @@ impl Spool {
             last: None,
             gaps: Vec::new(),
             warnings: Vec::new(),
-            ended: false,
+            extent: Extent::Open,
             left_out: false,
         });
         self.sections.len() - 1
@@ -270,18 +282,6 @@ impl Spool {
         section.mark += data.len() as u64;
         section.last = time.or(section.last);
         Ok(())
-    }
-
-    /// How many of so many bytes are kept.
-    fn room(&mut self, index: usize, wanted: u64) -> u64 {
-        let Some(limit) = self.limit else { return wanted };
-        let room = wanted.min(limit.bytes.saturating_sub(self.kept));
-        self.kept += room;
-        if room < wanted {
-            self.is_over = true;
-            self.sections[index].over(limit);
-        }
-        room
     }
 
     fn write(&mut self, index: usize, data: &[u8]) -> io::Result<()> {
@@ -319,14 +319,6 @@ impl Spooled {
     fn warning(&mut self, why: String) {
         if !self.warnings.contains(&why) {
             self.warnings.push(why);
-        }
-    }
-
-    /// Something of it is beyond the limit.
-    fn over(&mut self, limit: LogLimit) {
-        match limit.action {
-            LogAction::Invalid => self.gap(limit.told()),
-            LogAction::Warn => self.warning(limit.told()),
         }
     }
 

@@ -144,7 +144,7 @@ fn a_log_that_fills_the_limit_is_not_judged_in_the_place_of_the_one_that_replace
     // limit, what the second pod of the name says, another pod that is judged, what is judged, gaps, warnings
     type Row<'a> = (u64, Option<LogAction>, Option<&'a str>, Option<&'a str>, &'a str, &'a [&'a str], &'a [&'a str]);
     let begun = "the log is longer than 40 bytes (max_log): what follows was not kept";
-    let rest = "nothing of it was kept: other logs of the case had reached 40 bytes (max_log)";
+    let rest = "no line of it was kept: the log of the case is longer than 40 bytes (max_log)";
     let unread = "nothing of it was read";
     let rows: [Row<'_>; 6] = [
         (9999, None, Some("figure 100\n"), None, "figure 100\n", &[], &[]),
@@ -331,14 +331,51 @@ fn of_a_log_beyond_its_limit_the_beginning_is_kept() {
     for (action, gaps, warnings) in [(LogAction::Invalid, 2, 0), (LogAction::Warn, 0, 2)] {
         let folder = TempDir::new().unwrap();
         let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 5, action }));
-        spool.take_all([Chunk::Open(origin("a", 0)), Chunk::Open(origin("b", 1)), bytes("a", 0, "abc")]);
+        spool.take_all([Chunk::Open(origin("a", 0)), Chunk::Open(origin("b", 1)), bytes("a", 0, "ab\n")]);
         assert!(!spool.is_over());
-        spool.take_all([bytes("b", 0, "defg"), bytes("a", 3, "hi")]);
+        spool.take_all([bytes("b", 0, "c\nd"), bytes("a", 3, "\n")]);
         assert!(spool.is_over());
         let stdout = spool.assemble(&[]).unwrap();
-        assert_eq!(text(&stdout), "aaaaaaaa\n\n-------a-------\nabc\n\n-------b-------\nde\n");
+        assert_eq!(text(&stdout), "aaaaaaaa\n\n-------a-------\nab\n\n-------b-------\nc\n");
         assert_eq!(stdout.gaps().map(|(_, why)| why).collect::<Vec<_>>(), vec![told; gaps]);
         assert_eq!(stdout.warnings().map(|(_, why)| why).collect::<Vec<_>>(), vec![told; warnings]);
+    }
+}
+
+#[test]
+fn beyond_the_limit_no_part_of_a_line_is_kept() {
+    // pieces of section a, whether it has ended, and its log; of section b likewise
+    type Side<'a> = (&'a [&'a str], bool, &'a str);
+    let rows: [(Side<'_>, Side<'_>); 7] = [
+        ((&["v=1\nv=1000000\n"], true, "v=1\n"), (&[], false, "")),
+        ((&["v=1\nv=10", "00000\n"], false, "v=1\n"), (&[], false, "")),
+        ((&["v=1\nv=10", "00", "0\n"], true, "v=1\n"), (&[], false, "")),
+        ((&["v=100000000\n"], true, ""), (&[], false, "")),
+        ((&["v=1\nv=2\n", "v=3\n"], true, "v=1\nv=2\n"), (&[], false, "")),
+        ((&["v=1"], true, "v=1"), (&["v=20\nv=3000\n"], true, "v=20\n")),
+        ((&["v=1"], false, ""), (&["v=20\nv=3000\n"], true, "v=20\n")),
+    ];
+    for (a, b) in rows {
+        let folder = TempDir::new().unwrap();
+        let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 8, action: LogAction::Warn }));
+        for (section, (pieces, ended, _)) in [("a", a), ("b", b)] {
+            let mut at = 0;
+            spool.take_all([Chunk::Open(origin(section, 0))]);
+            for piece in pieces {
+                spool.take_all([bytes(section, at, piece)]);
+                at += piece.len() as u64;
+            }
+            spool.take_all(ended.then(|| Chunk::End { section: section.into() }));
+        }
+        assert!(spool.is_over());
+        let stdout = spool.assemble(&[]).unwrap();
+        for (section, (.., kept)) in stdout.sections().iter().zip([a, b]) {
+            assert_eq!(stdout.section(section), kept.as_bytes(), "{a:?} {b:?}");
+            assert_eq!(section.lines, Some(kept.lines().count() as u64), "{a:?} {b:?}");
+        }
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["pods.json", "rfm_job.out"]);
     }
 }
 
@@ -351,7 +388,14 @@ fn a_file_beyond_the_limit_is_cut_off() {
     let whole = file("host", path.clone(), FRAMING.len() as u64, 8);
     spool.take_all([Chunk::Open(origin("host", 0)), whole, Chunk::End { section: "host".into() }]);
     let stdout = spool.assemble(&[]).unwrap();
-    assert_eq!(stdout.section(&stdout.sections()[0]), b"one\ntw");
-    assert_eq!(fs::read_to_string(path).unwrap(), format!("{FRAMING}one\ntw\n"));
+    assert_eq!(stdout.section(&stdout.sections()[0]), b"one\n");
+    assert_eq!(fs::read_to_string(path).unwrap(), format!("{FRAMING}one\n"));
     assert_eq!(stdout.gaps().count(), 1);
+    let copied = folder.path().join("elsewhere");
+    fs::write(&copied, "one\ntwo\n").unwrap();
+    let mut spool = Spool::new(folder.path().join("."), Identifier::from_letters([0; 8]))
+        .limited(Some(LogLimit { bytes: 6, action: LogAction::Invalid }));
+    spool.take_all([file("host", copied, 0, 8), Chunk::End { section: "host".into() }]);
+    let stdout = spool.assemble(&[]).unwrap();
+    assert_eq!(text(&stdout), format!("{FRAMING}one\n"));
 }
