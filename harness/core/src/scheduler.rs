@@ -333,4 +333,6 @@ pub enum Chunk {
         /// The section's id.
         section: String,
     },
+    /// Nothing new, but it goes on: a turn to read is waited for, or what is known comes again. Whoever sends it has a limit of its own.
+    Alive,
 }

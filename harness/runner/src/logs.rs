@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How long a log may be silent after its job, if it has not ended.
+/// How long a log may be silent after its job, if it has not ended. Who waits to read it, or for a server that does not answer, says so.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may go on when the session is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);

@@ -209,6 +209,7 @@ impl Spool {
                     self.sections[index].extent = Extent::Whole;
                 }
             }
+            Chunk::Alive => {}
         }
     }
 

@@ -170,6 +170,7 @@ impl Drive {
             base: 0,
             warned: false,
             log_rotation: self.handle.log_rotation,
+            spoke: Clock::now(),
         }
     }
 

@@ -19,6 +19,10 @@ pub(super) struct Pace {
     pub lag: Duration,
     /// Where there are too many containers to follow, one is read in so long.
     pub poll: Duration,
+    /// A log of which nothing new comes for so long, but which goes on, says so: less than anybody waits for one that is silent.
+    pub alive: Duration,
+    /// For so long the end of a log is asked for while nobody answers.
+    pub outage: Duration,
 }
 
 impl Default for Pace {
@@ -31,6 +35,8 @@ impl Default for Pace {
             longest_pause: seconds(5),
             lag: seconds(5),
             poll: seconds(5),
+            alive: seconds(10),
+            outage: Duration::from_mins(5),
         }
     }
 }

@@ -11,11 +11,12 @@
 //! is an EOF of a container that was seen to have ended, and one more read to catch what came between the two.
 
 mod last;
+mod say;
 
 use super::{
     life::{Identity, Life, Look, look},
     pace::Pace,
-    reader::{Fed, Reader},
+    reader::Reader,
 };
 use crate::{
     client::{
@@ -74,6 +75,8 @@ pub(super) struct Section {
     pub base: u64,
     pub warned: bool,
     pub log_rotation: LogRotation,
+    /// When something of it was passed on.
+    pub spoke: Clock,
 }
 
 /// Nobody listens any more, or has been told an error.
@@ -210,7 +213,7 @@ impl Section {
     /// Until the stream ends, or says nothing for so long.
     async fn follow(&mut self, life: i32, silence: Duration) -> Result<How, Closed> {
         let query = self.query(true, false);
-        let mut stream = match self.shared.cluster.log(&self.pod, &query).await {
+        let mut stream = match self.shared.goes_on(self.shared.cluster.log(&self.pod, &query)).await {
             Ok(stream) => stream,
             Err(error) => return self.refused(error).await,
         };
@@ -304,55 +307,6 @@ impl Section {
     async fn give_up(&mut self, error: ApiError) -> Result<(), Closed> {
         let _ = self.shared.out.send(Err(error.classify())).await;
         Err(Closed)
-    }
-
-    /// `waited`: for how long nothing came before this, in a stream.
-    async fn feed(&mut self, bytes: &[u8], waited: Option<Duration>) -> Result<(), Closed> {
-        self.reader.arrives(waited);
-        let fed = self.reader.feed(bytes);
-        if !self.warned && self.reader.received() > ROTATION_IS_NEAR {
-            self.warned = true;
-            tracing::warn!(section = self.title, "the log passes 9 MiB: lines may be lost where the node rotates it");
-        }
-        self.pass(fed).await
-    }
-
-    async fn pass(&mut self, fed: Fed) -> Result<(), Closed> {
-        let Fed { mut bytes, first, last, gaps } = fed;
-        for why in gaps {
-            self.rotated(why).await?;
-        }
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut at = self.base + self.reader.bytes() - bytes.len() as u64;
-        // Alone, the first line tells its time; a longer chunk only that of its last.
-        let end = memchr::memchr(b'\n', &bytes).map(|newline| newline + 1);
-        if at == 0
-            && let Some(end) = end.filter(|end| *end < bytes.len())
-        {
-            let rest = bytes.split_off(end);
-            self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: first }).await?;
-            at = end as u64;
-            bytes = rest;
-        }
-        self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: last }).await
-    }
-
-    async fn gap(&mut self, why: String) -> Result<(), Closed> {
-        self.say(Chunk::Gap { section: self.id.clone(), why }).await
-    }
-
-    /// Lines may be missing because the node rotated the log: the partition or the check says what that means.
-    async fn rotated(&mut self, why: String) -> Result<(), Closed> {
-        match self.log_rotation {
-            LogRotation::Invalid => self.gap(why).await,
-            LogRotation::Warn => self.say(Chunk::Warning { section: self.id.clone(), why }).await,
-        }
-    }
-
-    async fn say(&self, chunk: Chunk) -> Result<(), Closed> {
-        self.shared.out.send(Ok(chunk)).await.map_err(|_| Closed)
     }
 
     fn look(&self) -> Look {

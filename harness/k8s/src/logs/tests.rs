@@ -42,6 +42,8 @@ const QUICK: Pace = Pace {
     longest_pause: Duration::from_millis(50),
     lag: Duration::from_millis(400),
     poll: Duration::from_millis(20),
+    alive: Duration::from_millis(20),
+    outage: Duration::from_secs(10),
 };
 
 /// One job on a fake cluster: a Pod `x`, unless the handle says otherwise.
@@ -50,6 +52,7 @@ struct Scene {
     handle: Handle,
     pace: Pace,
     follows: usize,
+    reads: usize,
     marks: LogMarks,
     /// Somebody has tried to stop it.
     unreachable: bool,
@@ -67,6 +70,7 @@ struct Collected {
     gaps: Vec<String>,
     warnings: Vec<String>,
     ended: Vec<String>,
+    alive: usize,
     error: Option<SchedulerError>,
 }
 
@@ -98,6 +102,7 @@ impl Collected {
             Chunk::Gap { section, why } => self.gaps.push(format!("{}: {why}", self.titles[&section])),
             Chunk::Warning { section, why } => self.warnings.push(format!("{}: {why}", self.titles[&section])),
             Chunk::End { section } => self.ended.push(self.titles[&section].clone()),
+            Chunk::Alive => self.alive += 1,
             Chunk::File { .. } => panic!("no pod writes files here"),
         }
     }
@@ -120,6 +125,7 @@ impl Scene {
             handle: handle("Pod"),
             pace: QUICK,
             follows: 200,
+            reads: 64,
             marks: Vec::new(),
             unreachable: false,
             taken: AtomicUsize::new(0),
@@ -146,7 +152,7 @@ impl Scene {
     async fn collect_into(&self, collected: &mut Collected, chunks: usize) {
         let place = ClusterPlace { context: Some("fake".into()), namespace: "default".into() };
         let client = kube::Client::try_from(kube::Config::new(self.api.url().parse().unwrap())).unwrap();
-        let budget = Budget::new(Shares { follows: self.follows, ..Shares::of_open_files(1_024) });
+        let budget = Budget::new(Shares { follows: self.follows, reads: self.reads, ..Shares::of_open_files(1_024) });
         let cluster = Cluster::over(place, client, Arc::new(budget));
         let mut observed = Observed { unreachable: self.unreachable, ..Observed::default() };
         see(&self.api, &mut observed);
@@ -410,6 +416,40 @@ async fn more_containers_than_streams_are_read_in_turns() {
     assert_eq!((collected.ended.len(), collected.gaps), (12, vec![]));
     let followed = scene.api.requests().iter().filter(|request| request.has("follow=true")).count();
     assert!(followed < 12 && scene.log_requests() > 12 + followed, "{followed} followed");
+}
+
+#[tokio::test]
+async fn a_log_that_waits_for_its_turn_says_so() {
+    let mut scene = Scene::new().await;
+    scene.reads = 1;
+    scene.api.fault(Fault::late("GET", "/log", Duration::from_millis(600)));
+    let spec = json!({"restartPolicy": "Never", "containers": [{"name": "main"}, {"name": "side"}]});
+    scene.create("x", "run; log one; log@side two; exit 0", &spec);
+    sleep(Duration::from_millis(100)).await;
+    let collected = scene.collect().await;
+    assert_eq!((collected.text("x/main"), collected.text("x/side")), ("one\n", "two\n"));
+    assert!(collected.alive >= 10, "{} signs of life", collected.alive);
+    assert_eq!(collected.gaps, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_outage_at_the_end_of_a_log_is_waited_for() {
+    for (outage, gaps) in [(10_000, 0), (200, 1)] {
+        let mut scene = Scene::new().await;
+        scene.pace.outage = Duration::from_millis(outage);
+        scene.pod("run; lines 5; exit 0");
+        sleep(Duration::from_millis(100)).await;
+        scene.api.fault(Fault::swallow("GET", "/log").times(15));
+        scene
+            .api
+            .fault(Fault::status("GET", "/log", 500, "InternalError", "dial tcp 10.0.0.3:10250: connection refused").times(15));
+        let collected = scene.collect().await;
+        assert_eq!(collected.gaps.len(), gaps, "{:?}", collected.gaps);
+        assert!(collected.alive > 0);
+        if gaps == 0 {
+            assert_eq!((collected.text("x"), scene.log_requests()), (lines(5).as_str(), 31));
+        }
+    }
 }
 
 #[tokio::test]

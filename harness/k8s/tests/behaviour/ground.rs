@@ -238,7 +238,7 @@ impl Ground {
                         text.extend(data);
                     }
                     Chunk::Gap { section, why } => logs.gaps.push(format!("{}: {why}", titles[&section])),
-                    Chunk::Warning { .. } | Chunk::End { .. } => {}
+                    Chunk::Warning { .. } | Chunk::End { .. } | Chunk::Alive => {}
                     Chunk::File { .. } => panic!("no pod writes files here"),
                 }
             }

@@ -11,6 +11,7 @@
 //!   - { after_ms: 310, section: pod-0, node: node-1, text: "hello\n" }
 //!   - { after_ms: 320, section: pod-0, gap: the kubelet rotated the log }
 //!   - { after_ms: 330, section: pod-0, error: { class: infra, message: stream reset } }
+//!   - { after_ms: 335 }                         # nothing new, but the log is still being read
 //!   - { section: pod-0, endless: true }         # a log that does not end with its job
 //! files:    { "out.csv": "1,2\n" }               # what the job leaves in its stage folder
 //! cleanup:  { delay_ms: 10, error: { class: infra, message: busy, times: 9 }, leftovers: [a volume] }
@@ -143,6 +144,12 @@ fn once() -> u32 {
 /// The section of a log that names none.
 pub(super) fn default_section() -> String {
     "fake".to_owned()
+}
+
+impl LogPlay {
+    pub(super) fn says_nothing(&self) -> bool {
+        self.text.is_empty() && self.gap.is_none() && self.error.is_none() && !self.endless
+    }
 }
 
 impl StatePlay {

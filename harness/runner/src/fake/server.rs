@@ -260,6 +260,9 @@ impl Thing {
                 sent.push((time, Ok(chunk)));
             }
             *at += log.text.len() as u64;
+            if log.says_nothing() {
+                sent.push((time, Ok(Chunk::Alive)));
+            }
             if let Some(why) = &log.gap {
                 sent.push((time, Ok(Chunk::Gap { section, why: why.clone() })));
             }

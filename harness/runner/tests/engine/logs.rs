@@ -154,3 +154,20 @@ async fn beyond_its_limit_a_log_is_not_read_and_the_job_runs_on() {
         assert!(result.cause.iter().chain(&result.warnings).any(says), "{:?}", result.warnings);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_waits_for_its_turn_is_not_taken_for_silent() {
+    let alive = |seconds: u64| json!({ "after_ms": seconds * 1_000 });
+    let end = |seconds: u64| json!({ "after_ms": seconds * 1_000, "text": "the end\n" });
+    let rows = [
+        (json!([{ "text": "line\n" }, alive(25), alive(50), alive(75), end(100)]), "pass"),
+        (json!([{ "text": "line\n" }, alive(25), end(100)]), "invalid{logs}"),
+    ];
+    for (logs, outcome) in rows {
+        let bench = Bench::new().await;
+        let statuses = json!([{ "state": "running" }, { "after_ms": 100, "state": "ended" }]);
+        let case = Case { rules: found("the end"), ..case("waits", json!({ "statuses": statuses, "logs": logs })) };
+        let result = bench.engine.submit(case.turn()).await.expect("a result");
+        assert_eq!(result.outcome.to_string(), outcome, "{:?}", result.cause);
+    }
+}

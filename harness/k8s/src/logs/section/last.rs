@@ -8,14 +8,18 @@
 
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
-    client::{LogQuery, error::ApiError, jittered},
+    client::{
+        LogQuery,
+        error::{ApiError, Why},
+        jittered,
+    },
     logs::{life::Node, reader::Reader},
 };
 use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant as Clock, sleep, timeout};
 
-/// So often the last read is tried.
+/// So often the last read is answered and does not end.
 const LAST_READS: u32 = 10;
 /// So often it is repeated because it did not say what it should have.
 const INCOMPLETE_READS: u32 = 3;
@@ -26,17 +30,43 @@ const ROTATED: &str = "the log was rotated on the node while it was read: lines 
 const SILENT: &str = "the end of the log could not be read: the node of the pod does not answer";
 const DELETED: &str = "the pod was deleted before its log ended";
 
+/// The reads so far that did not end.
+#[derive(Debug, Default)]
+struct Tries {
+    answered: u32,
+    /// Since when nobody answers: a server or a kubelet that starts again is no fault of the log.
+    silent_since: Option<Clock>,
+}
+
+impl Tries {
+    /// Counts one; whether there is to be another.
+    fn again(&mut self, was_answered: bool, now: Clock, outage: Duration) -> bool {
+        if was_answered {
+            self.silent_since = None;
+            self.answered += 1;
+            self.answered < LAST_READS
+        } else {
+            now - *self.silent_since.get_or_insert(now) < outage
+        }
+    }
+}
+
 impl Section {
     /// One read to the end of a log that does not grow any more. `at_eof`: where a follow of it ended.
     pub(super) async fn last(&mut self, now: Now, at_eof: Option<Reader>) -> Result<(), Closed> {
+        let shared = Arc::clone(&self.shared);
+        shared.goes_on(self.read_the_last(now, at_eof)).await
+    }
+
+    async fn read_the_last(&mut self, now: Now, at_eof: Option<Reader>) -> Result<(), Closed> {
         let pace = self.shared.pace.clone();
         let mut pause = pace.pause;
-        let mut why = String::new();
+        let mut tries = Tries::default();
         if now == Now::Lost {
             return self.lost_lives().await;
         }
-        for read in 1..=LAST_READS {
-            let mut at_least = Duration::ZERO;
+        let why = loop {
+            let (mut at_least, received) = (Duration::ZERO, self.reader.received());
             let look = self.look();
             match look.node {
                 Node::Answers => {}
@@ -48,33 +78,35 @@ impl Section {
             let shared = Arc::clone(&self.shared);
             let read_permit = shared.cluster.budget().read().await;
             let query = self.query(false, now == Now::Previous);
-            match self.shared.cluster.log(&self.pod, &query).await {
+            let (why, was_answered) = match self.shared.cluster.log(&self.pod, &query).await {
                 Ok(stream) => {
                     let whole = self.read_to_the_end(stream).await?;
                     let complete = whole && self.reader.caught_up();
                     // A last line without a newline may be such a text as well.
                     let notes = self.reader.clone().notes_at_the_end();
-                    if complete && notes.is_empty() || read >= INCOMPLETE_READS && whole && (notes.is_empty() || at_eof.is_some())
-                    {
+                    let is_enough = tries.answered + 1 >= INCOMPLETE_READS && (notes.is_empty() || at_eof.is_some());
+                    if complete && notes.is_empty() || whole && is_enough {
                         let rotated = self.was_rotated(now == Now::Previous).await;
                         self.finish().await?;
                         return if rotated { self.rotated(ROTATED.to_owned()).await } else { Ok(()) };
                     }
-                    why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
+                    let why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
+                    (why, whole || self.reader.received() > received)
                 }
                 Err(error) if error.is_gone() => return self.vanished(at_eof.filter(|_| look.terminated)).await,
                 Err(error) if never(&error) => return self.give_up(error).await,
                 Err(error) => {
                     at_least = error.retry_after().unwrap_or_default();
-                    why = error.message();
+                    (error.message(), !matches!(error.why(), Why::Transient | Why::Withdrawn))
                 }
-            }
+            };
             drop(read_permit);
-            if read < LAST_READS {
-                sleep(jittered(pause).max(at_least)).await;
-                pause = (pause * 2).min(pace.longest_pause);
+            if !tries.again(was_answered, Clock::now(), pace.outage) {
+                break why;
             }
-        }
+            sleep(jittered(pause).max(at_least)).await;
+            pause = (pause * 2).min(pace.longest_pause);
+        };
         self.gap(format!("the end of the log could not be read: {why}")).await
     }
 
@@ -128,5 +160,30 @@ impl Section {
     async fn finish(&mut self) -> Result<(), Closed> {
         let fed = self.reader.finish();
         self.pass(fed).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_answers_or_an_outage_end_the_last_read() {
+        // (answered, at second) of each try; whether there is another
+        type Row<'a> = (&'a [(bool, u64)], bool);
+        let (begin, outage) = (Clock::now(), Duration::from_mins(5));
+        let rows: [Row<'_>; 6] = [
+            (&[(true, 0); 9], true),
+            (&[(true, 0); 10], false),
+            (&[(false, 0); 99], true),
+            (&[(false, 0), (false, 299)], true),
+            (&[(false, 0), (false, 300)], false),
+            (&[(false, 0), (true, 200), (false, 400), (false, 600)], true),
+        ];
+        for (all, expected) in rows {
+            let mut tries = Tries::default();
+            let again = all.iter().map(|(answered, at)| tries.again(*answered, begin + Duration::from_secs(*at), outage)).last();
+            assert_eq!(again, Some(expected), "{all:?}");
+        }
     }
 }

@@ -1,0 +1,82 @@
+//! What a section says: what is new of its log, and that it goes on where nothing is.
+
+use super::{Closed, ROTATION_IS_NEAR, Section, Shared};
+use crate::{handle::LogRotation, logs::reader::Fed};
+use muster_core::scheduler::Chunk;
+use std::{future::Future, pin::pin, time::Duration};
+use tokio::time::{Instant as Clock, timeout};
+
+impl Shared {
+    /// Work with limits of its own: whoever waits for the log is told that it goes on.
+    pub(super) async fn goes_on<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            match timeout(self.pace.alive, &mut work).await {
+                Ok(done) => return done,
+                // Where there is no room for it, something else says so.
+                Err(_) => drop(self.out.try_send(Ok(Chunk::Alive))),
+            }
+        }
+    }
+}
+
+impl Section {
+    /// `waited`: for how long nothing came before this, in a stream.
+    pub(super) async fn feed(&mut self, bytes: &[u8], waited: Option<Duration>) -> Result<(), Closed> {
+        self.reader.arrives(waited);
+        let fed = self.reader.feed(bytes);
+        if !self.warned && self.reader.received() > ROTATION_IS_NEAR {
+            self.warned = true;
+            tracing::warn!(section = self.title, "the log passes 9 MiB: lines may be lost where the node rotates it");
+        }
+        self.pass(fed).await
+    }
+
+    pub(super) async fn pass(&mut self, fed: Fed) -> Result<(), Closed> {
+        let Fed { mut bytes, first, last, gaps } = fed;
+        for why in gaps {
+            self.rotated(why).await?;
+        }
+        if bytes.is_empty() {
+            return self.repeats().await;
+        }
+        self.spoke = Clock::now();
+        let mut at = self.base + self.reader.bytes() - bytes.len() as u64;
+        // Alone, the first line tells its time; a longer chunk only that of its last.
+        let end = memchr::memchr(b'\n', &bytes).map(|newline| newline + 1);
+        if at == 0
+            && let Some(end) = end.filter(|end| *end < bytes.len())
+        {
+            let rest = bytes.split_off(end);
+            self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: first }).await?;
+            at = end as u64;
+            bytes = rest;
+        }
+        self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: last }).await
+    }
+
+    /// What comes is known, or no whole line yet.
+    pub(super) async fn repeats(&mut self) -> Result<(), Closed> {
+        if self.spoke.elapsed() < self.shared.pace.alive {
+            return Ok(());
+        }
+        self.spoke = Clock::now();
+        self.say(Chunk::Alive).await
+    }
+
+    pub(super) async fn gap(&mut self, why: String) -> Result<(), Closed> {
+        self.say(Chunk::Gap { section: self.id.clone(), why }).await
+    }
+
+    /// Lines may be missing because the node rotated the log: the partition or the check says what that means.
+    pub(super) async fn rotated(&mut self, why: String) -> Result<(), Closed> {
+        match self.log_rotation {
+            LogRotation::Invalid => self.gap(why).await,
+            LogRotation::Warn => self.say(Chunk::Warning { section: self.id.clone(), why }).await,
+        }
+    }
+
+    pub(super) async fn say(&self, chunk: Chunk) -> Result<(), Closed> {
+        self.shared.out.send(Ok(chunk)).await.map_err(|_| Closed)
+    }
+}
