@@ -16,6 +16,7 @@ pub mod report_files;
 pub mod selection;
 pub mod settings;
 pub mod terminal;
+pub mod unwritten;
 pub mod view;
 pub mod wire;
 
@@ -24,6 +25,7 @@ use muster_core::{error::chain, pipeline::EXIT_USAGE};
 use muster_runner::judging;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
+use unwritten::{EXIT_UNWRITTEN, Unwritten};
 
 /// Runs the program.
 pub fn main(argv: &[OsString]) -> ExitCode {
@@ -33,18 +35,26 @@ pub fn main(argv: &[OsString]) -> ExitCode {
     {
         return judging::serve();
     }
+    terminal::settled(run(argv))
+}
+
+fn run(argv: &[OsString]) -> u8 {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = match modes::parse(argv, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
         Err(modes::ModeError::Usage(error)) => {
             // Clap prints help to stdout and mistakes to stderr, in the terminal's colours.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { EXIT_USAGE } else { 0 });
+            let printed = error.print();
+            if error.use_stderr() {
+                return EXIT_USAGE;
+            }
+            terminal::take(printed);
+            return 0;
         }
         Err(error) => {
             let text = chain(&error);
             eprintln!("{}", if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") });
-            return ExitCode::from(EXIT_USAGE);
+            return EXIT_USAGE;
         }
     };
     let terminal = Terminal::new(&parsed.cli.output);
@@ -52,13 +62,10 @@ pub fn main(argv: &[OsString]) -> ExitCode {
     for unknown in args::unknown_variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned())) {
         terminal.note(&format!("warning: {unknown}"));
     }
-    match dispatch(&parsed, &command_line, terminal) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            terminal.error(&error);
-            ExitCode::from(EXIT_USAGE)
-        }
-    }
+    dispatch(&parsed, &command_line, terminal).unwrap_or_else(|error| {
+        terminal.error(&error);
+        if error.is::<Unwritten>() { EXIT_UNWRITTEN } else { EXIT_USAGE }
+    })
 }
 
 /// Runs checks as the tests of a test binary: libtest's arguments select among the cases of `MUSTER_*`.

@@ -1,12 +1,10 @@
-//! A report that is one file: tried out before anything runs, written aside and renamed when all is over.
+//! A report that is one file: tried out before anything runs, written when all is over.
 
+use crate::unwritten::Written;
 use anyhow::Context;
 use muster_core::case::SessionId;
-use muster_host::files;
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use muster_host::replace;
+use std::path::{Path, PathBuf};
 
 /// A file that will be written.
 #[derive(Debug, Clone)]
@@ -14,7 +12,8 @@ pub struct OutFile {
     /// What it is, in messages: `the run report`.
     what: &'static str,
     path: PathBuf,
-    aside: PathBuf,
+    /// What the file beside it is called that is renamed.
+    suffix: String,
 }
 
 impl OutFile {
@@ -22,12 +21,10 @@ impl OutFile {
     /// chooses another place; `{sessionid}` in the path stands for the session.
     pub fn prepare(what: &'static str, path: &Path, flag: &str, session: &SessionId) -> anyhow::Result<Self> {
         let path = PathBuf::from(path.to_string_lossy().replace("{sessionid}", &session.0));
-        let mut aside = path.clone().into_os_string();
-        aside.push(format!(".{session}.part"));
-        let file = Self { what, path, aside: aside.into() };
-        file.try_out()
-            .with_context(|| format!("{what} {} cannot be written: choose another place with {flag}", file.path.display()))?;
-        Ok(file)
+        let suffix = format!(".{session}.part");
+        replace::try_out(&path, &suffix)
+            .with_context(|| format!("{what} {} cannot be written: choose another place with {flag}", path.display()))?;
+        Ok(Self { what, path, suffix })
     }
 
     /// Where it will be.
@@ -35,23 +32,8 @@ impl OutFile {
         &self.path
     }
 
-    fn try_out(&self) -> io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            files::create_dir_all(folder)?;
-        }
-        if self.path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        files::write(&self.aside, "")?;
-        fs::remove_file(&self.aside)
-    }
-
-    /// Writes it aside and renames it: a reader never sees half of one.
+    /// Writes it.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = files::write(&self.aside, text).and_then(|()| fs::rename(&self.aside, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&self.aside);
-        }
-        written.with_context(|| format!("{} {} could not be written", self.what, self.path.display()))
+        replace::replace(&self.path, &self.suffix, text).or_unwritten(self.what, &self.path)
     }
 }

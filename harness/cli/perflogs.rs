@@ -1,5 +1,6 @@
 //! Perflogs on disk. Two sessions may end at once: each file is locked, looked at and appended to in one write.
 
+use crate::unwritten::Written;
 use anyhow::Context;
 use muster_host::files;
 use muster_report::{
@@ -42,8 +43,8 @@ fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {
         BufReader::new((&file).take(HEADER_LIMIT)).read_until(b'\n', &mut first)?;
         Ok((file, String::from_utf8_lossy(&first).into_owned()))
     };
-    let failed = || format!("the perflog {} could not be written", path.display());
-    let (mut file, first) = open().with_context(failed)?;
+    let what = "the perflog";
+    let (mut file, first) = open().or_unwritten(what, &path)?;
     let Some(text) = perflog::appended(addition, perflog::continued(&first))? else {
         anyhow::bail!(
             "the perflog {} has other columns: move it away, or choose another folder with --perflogdir",
@@ -51,9 +52,9 @@ fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {
         );
     };
     // A line that was cut off by a full disk stays a line of its own.
-    let is_cut = perflog::continued(&first) != Continued::New && last_byte(&mut file).with_context(failed)? != Some(b'\n');
+    let is_cut = perflog::continued(&first) != Continued::New && last_byte(&mut file).or_unwritten(what, &path)? != Some(b'\n');
     let text = if is_cut { format!("\r\n{text}") } else { text };
-    file.write_all(text.as_bytes()).with_context(failed)
+    file.write_all(text.as_bytes()).or_unwritten(what, &path)
 }
 
 fn last_byte(file: &mut File) -> io::Result<Option<u8>> {

@@ -1,16 +1,72 @@
 //! Where text goes: results to stdout, the story to stderr, colours only for a terminal that wants them.
 
-use crate::args::Output;
+use crate::{args::Output, unwritten::EXIT_UNWRITTEN};
 use muster_core::{
     diagnostic::{self, Diagnostic, Sources},
     error::chain,
 };
 use muster_report::{Paint, Screen};
-use rustix::termios::{self, LocalModes, OptionalActions, Termios};
-use std::{
-    io::{self, IsTerminal, Write},
-    sync::{Mutex, PoisonError},
+use rustix::{
+    fs::FileType,
+    io::Errno,
+    termios::{self, LocalModes, OptionalActions, Termios},
 };
+use std::{
+    any::Any,
+    io::{self, IsTerminal, Write},
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+/// Why standard output could not be written, the first time. From then on nothing more is printed.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Remembers that something could not be printed.
+pub fn take(printed: io::Result<()>) {
+    if let Err(error) = printed {
+        let _ = LOST.set(error);
+    }
+}
+
+/// The end of the process: what could not be printed is told, and changes the exit code of what went well.
+pub fn settled(code: u8) -> ExitCode {
+    let Some(error) = LOST.get().filter(|error| !is_left(error)) else { return ExitCode::from(code) };
+    let _ = writeln!(io::stderr().lock(), "error: standard output could not be written: {error}");
+    ExitCode::from(if code == 0 { EXIT_UNWRITTEN } else { code })
+}
+
+/// A reader that went away is no error: `| head`, or a terminal that was closed.
+fn is_left(error: &io::Error) -> bool {
+    let is_device = || {
+        let about = rustix::fs::fstat(io::stdout());
+        about.is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::CharacterDevice)
+    };
+    error.kind() == io::ErrorKind::BrokenPipe || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
+}
+
+/// Runs what prints by itself, and panics where it cannot: libtest's printer. The session goes on: its results are wanted all the
+/// same.
+pub fn guarded(print: impl FnOnce()) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if unprinted(panic.payload()).is_none() {
+            usual(panic);
+        }
+    }));
+    if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(print)) {
+        match unprinted(&*cause) {
+            Some(error) => take(Err(error)),
+            None => panic::resume_unwind(cause),
+        }
+    }
+}
+
+/// The error of the system that somebody has unwrapped.
+fn unprinted(panic: &(dyn Any + Send)) -> Option<io::Error> {
+    let text = panic.downcast_ref::<String>()?.split_once("`Err` value: Os { code: ")?.1;
+    text.split_once(',')?.0.parse().ok().map(io::Error::from_raw_os_error)
+}
 
 /// What the two standard streams are, and how much to say.
 #[derive(Debug, Clone, Copy)]
@@ -53,10 +109,12 @@ impl Terminal {
         Screen { paint: Paint { color: self.color }, width: self.width(), zone: jiff::tz::TimeZone::system() }
     }
 
-    /// Prints a result. A reader that went away (`| head`) is no error.
+    /// Prints a result. [`settled`] tells in the end of what could not be printed.
     pub fn print(self, text: &str) {
-        let mut stdout = io::stdout().lock();
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        if LOST.get().is_none() {
+            let mut stdout = io::stdout().lock();
+            take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        }
     }
 
     /// Prints a line of the story; nothing where there is nothing to say.

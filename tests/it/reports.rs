@@ -82,6 +82,58 @@ fn a_report_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_report_goes_into_a_pipe_and_a_device_that_takes_nothing_is_exit_code_3() {
+    let sandbox = Sandbox::with_check(&CHECK.replace("[1, 2]", "[1]"));
+    // The kernel's `full`, under another name: who may not make one sees the pipe alone.
+    let has_device = made(&sandbox, &["full", "c", "1", "7"]);
+    assert!(made(&sandbox, &["pipe", "p"]));
+    let run = ["-c", "check.yaml", "-r", "--db", "r.db"];
+    let pipe = sandbox.path("pipe");
+    let reader = std::thread::spawn(move || fs::read_to_string(pipe).expect("a text"));
+    let ended = sandbox.muster(&[&run[..], &["--report-markdown", "pipe"]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(reader.join().expect("ends").contains("passed"));
+    let mut unwritten = vec![("pipe", "os error 6")];
+    unwritten.extend(has_device.then_some(("full", "os error 28")));
+    for (place, cause) in unwritten {
+        let show = ["results", "show", "--db", "r.db"];
+        for (command, flag, what) in [
+            (&run[..], "--report-html", "the HTML report"),
+            (&run[..], "--report-file", "the run report"),
+            (&show[..], "--report-junit", "the JUnit report"),
+        ] {
+            let ended = sandbox.muster(&[command, &[flag, place]].concat());
+            let sentence = format!("error: {what} {place} could not be written: ");
+            assert_eq!(ended.code, Some(3), "{flag} {place}: {}", ended.stderr);
+            assert!(ended.stderr.contains(&sentence) && ended.stderr.contains(cause), "{}", ended.stderr);
+            let kind = fs::symlink_metadata(sandbox.path(place)).expect("it is there").file_type();
+            assert!(!kind.is_file(), "{place} was replaced");
+        }
+    }
+    if has_device {
+        let ended = sandbox.muster(&["-c", "check.yaml", "--ci-generate", "full"]);
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        assert!(ended.stderr.contains("the pipeline full could not be written"), "{}", ended.stderr);
+    }
+}
+
+fn made(sandbox: &Sandbox, node: &[&str]) -> bool {
+    let made = std::process::Command::new("mknod").args(node).current_dir(sandbox.path("")).output();
+    made.is_ok_and(|made| made.status.success())
+}
+
+#[test]
+fn what_goes_to_standard_output_by_its_name_stands_behind_what_was_printed() {
+    let sandbox = Sandbox::with_check(&CHECK.replace("[1, 2]", "[1]"));
+    let printed = fs::File::create(sandbox.path("all")).expect("a file");
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--report-markdown", "/dev/stdout"]);
+    assert!(command.stdout(printed).status().expect("runs").success());
+    let all = sandbox.read("all");
+    let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{all}"));
+    assert!(at("[==========] Running") < at("\n## ") && at("\n## ") < at("Run report: "), "{all}");
+}
+
+#[test]
 fn a_perflog_of_somebody_else_is_left_alone_and_the_session_says_so() {
     let sandbox = Sandbox::with_check(&CHECK.replace("[1, 2]", "[1]"));
     sandbox.write("perflogs/local/default/speed.csv", "result|job_completion_time|\n");

@@ -28,6 +28,31 @@ fn a_reader_that_goes_away_ends_nothing() {
 }
 
 #[test]
+fn a_full_disk_behind_standard_output_is_told_once_and_is_exit_code_3() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let sandbox = Sandbox::with_check(GOOD);
+    let run = ["-c", "check.yaml", "-r", "--db", "r.db", "--report-file", "report.json"];
+    let rows: [&[&str]; 9] = [
+        &run,
+        &[&run[..], &["--format", "json"]].concat(),
+        &[&run[..], &["--format", "pretty"]].concat(),
+        &["-c", "check.yaml", "-l"],
+        &["-c", "check.yaml", "--describe"],
+        &["-c", "check.yaml", "config", "show"],
+        &["results", "show", "--json", "--db", "r.db"],
+        &["kernel", "flops", "--help"],
+        &["--help"],
+    ];
+    for args in rows {
+        let mut command = sandbox.command(args);
+        let ended = sandbox.ended(&command.stdout(full.try_clone().expect("a file")).output().expect("runs"));
+        let sentence = "error: standard output could not be written: No space left on device (os error 28)\n";
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(3), sentence), "{args:?}");
+    }
+    assert_eq!(sandbox.read("report.json").matches("\"pass\"").count(), 4, "the session went on");
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_told_before_anything_runs() {
     let sandbox = Sandbox::with_check(GOOD);
     sandbox.write("file", "");

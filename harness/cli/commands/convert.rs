@@ -1,6 +1,6 @@
 //! `muster convert`: reads the files, has them converted, writes what came out of it and lists what did not.
 
-use crate::{args::ConvertArgs, terminal::Terminal};
+use crate::{args::ConvertArgs, terminal::Terminal, unwritten::Written};
 use anyhow::{Context, bail};
 use muster_convert::{Conversion, Manifests, Output, Source};
 use std::{
@@ -111,7 +111,7 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }
-        fs::write(&target, &output.text).with_context(|| format!("cannot write {}", target.display()))?;
+        fs::write(&target, &output.text).or_unwritten("the file", &target)?;
         terminal.print(&format!("{}\n", target.display()));
     }
     Ok(())

@@ -4,6 +4,7 @@ use crate::{
     args::{self, Cli},
     report_files::{self, ReportFiles},
     terminal::Terminal,
+    unwritten::EXIT_UNWRITTEN,
 };
 use muster_core::{
     result::{CaseResult, Session},
@@ -11,9 +12,6 @@ use muster_core::{
 };
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 use std::sync::Arc;
-
-/// The exit code of a session that went well and whose reports could not be written: who reads them must hear of it.
-const EXIT_UNREPORTED: u8 = 3;
 
 /// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
 pub fn report(
@@ -44,7 +42,7 @@ pub fn report(
     } else {
         terminal.print(&annotations);
     }
-    Ok(if code == 0 && !errors.is_empty() { EXIT_UNREPORTED } else { code })
+    Ok(if code == 0 && !errors.is_empty() { EXIT_UNWRITTEN } else { code })
 }
 
 fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Terminal) -> anyhow::Result<String> {

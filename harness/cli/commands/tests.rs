@@ -7,7 +7,7 @@ use crate::{
     args::{self, ExecPolicy, Parsed, TestFormat},
     commands::run,
     selection::{self, Depth},
-    terminal::Terminal,
+    terminal::{self, Terminal},
     wire,
 };
 use libtest_mimic::{Arguments, FormatSetting};
@@ -48,8 +48,8 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
     terminal.log_to_stderr();
     cli.output.libtest = Some(arguments.clone());
     match of(&parsed, &arguments, &command_line, terminal) {
-        Ok(code @ (0 | EXIT_USAGE | EXIT_INTERRUPTED)) => ExitCode::from(code),
-        Ok(_) => ExitCode::from(FAILED),
+        Ok(code @ (0 | EXIT_USAGE | EXIT_INTERRUPTED)) => terminal::settled(code),
+        Ok(_) => terminal::settled(FAILED),
         Err(error) => {
             terminal.error(&error);
             ExitCode::from(EXIT_USAGE)
@@ -63,7 +63,7 @@ fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal:
     let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler));
     // No test is no failure to libtest. Files with mistakes are one: a tool would take the rest for all.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
-        trials::list_or_none(arguments, cases());
+        terminal::guarded(|| trials::list_or_none(arguments, cases()));
         terminal.diagnostics(&selection.diagnostics, &selection.sources);
         return Ok(if selection.has_errors() { EXIT_USAGE } else { 0 });
     }

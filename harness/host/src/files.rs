@@ -21,7 +21,7 @@ use std::{
 /// Only its owner reads what nobody has opened for others.
 const PRIVATE: u32 = 0o600;
 /// The bits of a mode that are permissions of owner, group and others.
-const PERMISSIONS: u32 = 0o777;
+pub(crate) const PERMISSIONS: u32 = 0o777;
 
 static FILE_MODE: AtomicU32 = AtomicU32::new(PRIVATE);
 
@@ -109,7 +109,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut source, &mut emptied(to, mode)?).map(drop)
 }
 
-fn emptied(path: &Path, mode: u32) -> io::Result<File> {
+pub(crate) fn emptied(path: &Path, mode: u32) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(mode).open(path)?;
     settle(&file, mode)?;
     Ok(file)

@@ -2,3 +2,4 @@
 
 pub mod file_limit;
 pub mod files;
+pub mod replace;

@@ -1,6 +1,6 @@
 //! `muster check fmt`: one layout for all check and site files.
 
-use crate::{args::Cli, args::FmtArgs, files, terminal::Terminal};
+use crate::{args::Cli, args::FmtArgs, files, terminal::Terminal, unwritten::Written};
 use anyhow::Context;
 use muster_core::{
     diagnostic::{FileId, Sources},
@@ -34,7 +34,7 @@ pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> 
             if let Some(formatted) = tally.take(&files::shown(&file), &text)
                 && !args.check
             {
-                fs::write(&file, formatted).with_context(|| format!("{} cannot be written", file.display()))?;
+                fs::write(&file, formatted).or_unwritten("the file", &file)?;
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     args::{NewArgs, Starter},
     terminal::Terminal,
+    unwritten::Written,
 };
 use anyhow::{Context, bail};
 use std::{
@@ -21,7 +22,7 @@ pub fn new(args: &NewArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let mut file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
     let shown = path.to_string_lossy();
     let text = starter(args.scheduler).replace("NAME", &name).replace("PATH", &shown);
-    file.write_all(text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))?;
+    file.write_all(text.as_bytes()).or_unwritten("the file", &path)?;
     terminal.print(&format!("{shown}: a check to begin with; `muster -c {shown} -l` lists its cases, `-r` runs them\n"));
     Ok(0)
 }
