@@ -8,6 +8,7 @@ name: here
 hostnames: '.*'
 partitions:
   - { name: local, scheduler: local, max_log: 50KB }
+  - { name: whole, scheduler: local, max_log: null, max_pending_time: null, stage_limit: null, time_limit: null }
   - { name: fake, scheduler: fake, max_log_action: warn }
 ";
 
@@ -17,7 +18,8 @@ const JOB: &str =
 
 /// The outcome, whether the limit is told, and how long the log is in the end.
 fn run(keys: &str) -> (String, bool, u64) {
-    let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['here:local']\n{JOB}{keys}\n"));
+    let place = if keys.contains("valid_systems") { "" } else { "valid_systems: ['here:local']\n" };
+    let sandbox = Sandbox::with_check(&format!("name: long\n{place}{JOB}{keys}\n"));
     sandbox.write("site-config/here.yaml", SITE);
     let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
     let report: serde_json::Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
@@ -65,10 +67,31 @@ fn a_figure_that_the_limit_cuts_in_two_is_not_judged() {
 }
 
 #[test]
+fn null_is_no_limit_of_a_partition_and_config_show_says_so() {
+    let (found, is_told, log) = run("valid_systems: ['here:whole']");
+    assert!(found.starts_with("pass") && !is_told && log > 100_000, "{found}, {log} bytes");
+    let sandbox = Sandbox::new();
+    sandbox.write("site-config/here.yaml", SITE);
+    let shown = sandbox.muster(&["config", "show"]).stdout;
+    let whole = shown.split("Partition here:").find(|part| part.starts_with("whole")).expect("a partition");
+    for key in ["max_log", "max_pending_time", "stage_limit", "time_limit"] {
+        let line = whole.lines().find(|line| line.split_whitespace().next() == Some(key)).expect(key);
+        assert_eq!(line.split_whitespace().nth(1), Some("none"), "{line}");
+    }
+    assert_eq!(shown.matches("file-mode").count(), 1, "{shown}");
+    let fake = shown.split("Partition here:").find(|part| part.starts_with("fake")).expect("a partition");
+    assert!(fake.lines().any(|line| line.split_whitespace().take(2).eq(["max_log_action", "warn"])), "{fake}");
+}
+
+#[test]
 fn a_limit_that_is_no_amount_of_data_is_told_with_its_place() {
     let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['*']\n{JOB}max_log: 2 parsecs\n"));
     let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("`2 parsecs` is not an amount of data"), "{}", ended.stderr);
     assert!(ended.stderr.contains("check.yaml:5:10"), "{}", ended.stderr);
+    let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['*']\n{JOB}stage_limit: 0\n"));
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("nothing is done in no time"), "{}", ended.stderr);
 }

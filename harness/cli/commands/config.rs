@@ -8,6 +8,7 @@ use crate::{
     terminal::Terminal,
 };
 use muster_core::{
+    file_mode::FileMode,
     site::{Partition, SchedulerKind},
     size::Size,
     time::format_duration,
@@ -21,7 +22,7 @@ const WIDEST_VALUE: usize = 60;
 pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
     let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), terminal.live)?;
-    let mut text = table("Command line", &settings::of_the_command_line(parsed));
+    let mut text = table("Command line", &settings::of_the_command_line(parsed, &site));
     let picked = match (&cli.files.system, site.document()) {
         (Some(_), _) => "by --system",
         (None, Some(_)) => "by host name",
@@ -30,11 +31,6 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let own = [
         Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
-        Setting {
-            name: "file_mode".into(),
-            value: or_dash(&site.system.file_mode.map(|mode| mode.to_string()).unwrap_or_default()),
-            source: String::new(),
-        },
     ];
     text += &table("Site", &own);
     let contexts = k8s::contexts();
@@ -64,16 +60,23 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         .map(|device| format!("{} {}x{}", device.kind, device.num_devices.unwrap_or(0), device.arch.as_deref().unwrap_or("?")))
         .collect();
     let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
+    let platforms: Vec<String> = partition.container_platforms.iter().map(|platform| platform.platform.to_string()).collect();
+    let modules: Vec<String> = partition.modules.iter().map(|module| module.name.clone()).collect();
     let rows = [
+        ("descr", or_dash(&partition.descr)),
         ("scheduler", partition.scheduler.to_string()),
         ("environs", list(&environs)),
         ("max_jobs", partition.max_jobs.to_string()),
         ("time_limit", limit(partition.time_limit)),
         ("max_pending_time", limit(partition.max_pending_time)),
         ("stage_limit", limit(partition.stage_limit)),
-        ("max_log", Size(partition.max_log).to_string()),
+        ("max_log", partition.max_log.map_or_else(|| "none".to_owned(), |bytes| Size(bytes).to_string())),
+        ("max_log_action", format!("{:?}", partition.max_log_action).to_lowercase()),
+        ("on_disruption", partition.on_disruption.map_or_else(|| "-".to_owned(), |action| format!("{action:?}").to_lowercase())),
         ("features", list(&partition.features)),
         ("extras", facts(&partition.extras)),
+        ("modules", list(&modules)),
+        ("container_platforms", list(&platforms)),
         ("env_vars", pairs(&partition.env_vars)),
         ("prepare_cmds", list(&partition.prepare_cmds)),
         ("pass_env", list(&partition.pass_env)),
@@ -95,12 +98,26 @@ impl Site {
         let Some(document) = self.document() else { return "built in".to_owned() };
         let own = document.get("partitions").map(Node::items).unwrap_or_default();
         let own = own.iter().find(|node| node.get("name").and_then(Node::text) == Some(&partition.name));
-        let written = own.and_then(|node| node.entry(key)).or_else(|| document.entry(key).filter(|_| key != "extras"));
-        match written.and_then(|(name, _)| self.sites.sources.position(name.span)) {
-            Some((path, line, column)) => format!("{path}:{line}:{column}"),
+        // What both have the system sets for all its partitions, but for these.
+        let of_all = |key: &str| document.entry(key).filter(|_| !["extras", "descr"].contains(&key));
+        match own.and_then(|node| node.entry(key)).or_else(|| of_all(key)).and_then(|entry| self.place(entry)) {
+            Some(place) => place,
             None if key == "processor" && partition.scheduler == SchedulerKind::Local => "detected".to_owned(),
             None => "default".to_owned(),
         }
+    }
+}
+
+impl Site {
+    /// The mode of files that the site sets, and where.
+    pub(crate) fn file_mode(&self) -> Option<(FileMode, String)> {
+        let place = self.document().and_then(|document| document.entry("file_mode")).and_then(|entry| self.place(entry));
+        Some((self.system.file_mode?, place.unwrap_or_default()))
+    }
+
+    fn place(&self, (name, _): &(Node, Node)) -> Option<String> {
+        let (path, line, column) = self.sites.sources.position(name.span)?;
+        Some(format!("{path}:{line}:{column}"))
     }
 }
 
@@ -126,6 +143,23 @@ fn table(title: &str, rows: &[Setting]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Sites;
+    use muster_core::{
+        decode::Keyed,
+        site_file::{self, PartitionFile},
+    };
+    use std::sync::Arc;
+
+    #[test]
+    fn every_key_of_a_partition_is_listed() {
+        let system = site_file::pick(&[], "", None).unwrap();
+        let site = Site { sites: Sites::default(), system: Arc::new(system) };
+        let listed: Vec<String> =
+            of_partition(&site, &site.system.partitions[0]).into_iter().map(|setting| setting.name).collect();
+        for key in PartitionFile::TABLE.keys.iter().filter(|key| key.name != "name") {
+            assert!(listed.iter().any(|name| name == key.name), "`config show` does not list `{}`", key.name);
+        }
+    }
 
     #[test]
     fn a_long_value_does_not_break_the_columns() {

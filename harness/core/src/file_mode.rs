@@ -37,6 +37,7 @@ impl FromStr for FileMode {
         match mode {
             None => Err(wrong("write three octal digits, such as 0640")),
             Some(mode) if mode & 0o600 != 0o600 => Err(wrong("the owner reads and writes, so it begins with 6")),
+            Some(mode) if mode & 0o002 != 0 => Err(wrong("others must not write what is run and judged")),
             Some(mode) if mode & 0o111 != 0 => Err(wrong("folders get x where files get r")),
             Some(mode) => Ok(Self(mode)),
         }
@@ -62,7 +63,7 @@ impl Decode for FileMode {
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^(0o|0)?6[0246]{2}$" }] })
+        json!({ "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^(0o|0)?6[0246][04]$" }] })
     }
 }
 
@@ -73,11 +74,12 @@ mod tests {
     #[test]
     fn a_file_mode_is_what_chmod_takes_for_a_file_that_its_owner_writes() {
         let shown = |text: &str| text.parse::<FileMode>().map_or_else(|why| why, |mode| mode.to_string());
-        for (text, mode) in [("0640", "0640"), ("640", "0640"), ("0o640", "0640"), ("600", "0600"), ("0666", "0666")] {
+        for (text, mode) in [("0640", "0640"), ("640", "0640"), ("0o640", "0640"), ("600", "0600"), ("0664", "0664")] {
             assert_eq!(shown(text), mode);
         }
         insta::assert_snapshot!(shown("0750"), @"`0750` is not a file mode: folders get x where files get r");
         insta::assert_snapshot!(shown("0440"), @"`0440` is not a file mode: the owner reads and writes, so it begins with 6");
+        insta::assert_snapshot!(shown("0666"), @"`0666` is not a file mode: others must not write what is run and judged");
         for text in ["", "6", "0648", "4640", "06400", "u+r", "+640", "416.0"] {
             assert!(shown(text).ends_with("write three octal digits, such as 0640"), "{text}");
         }

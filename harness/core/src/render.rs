@@ -8,7 +8,7 @@ use crate::{
     Value,
     check::Layer,
     check_file::CheckFile,
-    decode::{Context, Decode, Placeholders},
+    decode::{Context, Decode, Limit, Placeholders},
     diagnostic::Diagnostic,
     expr::{Arithmetic, Expr, MissingKey, Scope},
     fact::Fact,
@@ -81,7 +81,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         path: &case.check.path,
         scheduler: partition.scheduler,
         known: &case.check.manifests,
-        limit: limit(&tree, "stage_limit", file.stage_limit, partition.stage_limit),
+        limit: Limit::over(file.stage_limit, partition.stage_limit),
     };
     let staging = staging::of(&ground, &tree, &file, diagnostics);
     kept::check_place(partition.scheduler, &file, diagnostics);
@@ -95,13 +95,13 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         num_tasks,
         sched_options,
         limits: Limits {
-            pending: limit(&tree, "max_pending_time", file.max_pending_time, partition.max_pending_time),
-            run: limit(&tree, "time_limit", file.time_limit, partition.time_limit),
+            pending: Limit::over(file.max_pending_time, partition.max_pending_time),
+            run: Limit::over(file.time_limit, partition.time_limit),
             judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
         },
         keep_failed: file.keep_failed,
     };
-    let log_limit = log_limit(&tree, &file, partition);
+    let log_limit = log_limit(&file, partition);
     let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
     let rules = Rules { offer, log_limit, ..rules? };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
@@ -110,17 +110,8 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     Some(Rendered { workload, rules, about: about(case, &file, num_tasks), skip: None })
 }
 
-/// The check's limit, else the partition's; an explicit null is none at all.
-fn limit(tree: &Node, key: &str, own: Option<Duration>, partition: Option<Duration>) -> Option<Duration> {
-    if tree.get(key).is_some_and(Node::is_null) { None } else { own.or(partition) }
-}
-
-/// The check's, else the partition's; an explicit null is none at all.
-fn log_limit(tree: &Node, file: &CheckFile, partition: &crate::site::Partition) -> Option<LogLimit> {
-    if tree.get("max_log").is_some_and(Node::is_null) {
-        return None;
-    }
-    let bytes = file.max_log.map_or(partition.max_log, |size| size.0);
+fn log_limit(file: &CheckFile, partition: &crate::site::Partition) -> Option<LogLimit> {
+    let bytes = Limit::over(file.max_log, partition.max_log)?;
     Some(LogLimit { bytes, action: file.max_log_action.unwrap_or(partition.max_log_action) })
 }
 

@@ -214,7 +214,7 @@ mod tests {
             time_limit: None,
             max_pending_time: None,
             stage_limit: None,
-            max_log: 1,
+            max_log: None,
             max_log_action: LogAction::default(),
             on_disruption: None,
             modules_system: None,

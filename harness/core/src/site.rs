@@ -116,8 +116,8 @@ pub struct Partition {
     pub max_pending_time: Option<Duration>,
     /// How long staging may take, if the check does not say; `None`: no limit of the partition.
     pub stage_limit: Option<Duration>,
-    /// How many bytes of a log are kept, all sections together.
-    pub max_log: u64,
+    /// How many bytes of a log are kept, all sections together; `None`: no limit of the partition.
+    pub max_log: Option<u64>,
     /// What becomes of a longer one.
     pub max_log_action: LogAction,
     /// What becomes of a case that the site takes away, if its check does not say.

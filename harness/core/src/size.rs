@@ -13,6 +13,12 @@ use std::{fmt, str::FromStr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
+impl From<Size> for u64 {
+    fn from(Size(bytes): Size) -> Self {
+        bytes
+    }
+}
+
 impl FromStr for Size {
     type Err = String;
 

@@ -18,7 +18,7 @@ pub use when::{When, WhenRule};
 
 use crate::{
     Value,
-    decode::{Context, Decode, Keyed, Mapping, Name, OneOrMany, Ordered, Spanned, derived, object},
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, derived, object},
     keys,
     modules::Module,
     result::OnDisruption,
@@ -72,18 +72,18 @@ keys! {
         teardown_cmds: OneOrMany<String>,
         /// How long the job may run, from its first container running: `1h30m`, or a number of seconds. Default: the partition's;
         /// null: no limit. A job on Kubernetes that has none ends after `sched_options.max_lifetime`, 24h.
-        time_limit: Duration,
+        time_limit: Limit<Duration>,
         /// How long the job may wait for queue, quota, scheduling and image pull: `2h`, or a number of seconds. Default: the
         /// partition's; null: no limit.
-        max_pending_time: Duration,
+        max_pending_time: Limit<Duration>,
         /// How long sanity and performance may take to read the output: `5m`, or a number of seconds. Default: 5m.
         judge_limit: Duration,
         /// How long `sourcesdir` may take to be staged: `30m`, or a number of seconds. It counts neither as waiting nor as running.
         /// Default: the partition's, else 10m; null: no limit.
-        stage_limit: Duration,
+        stage_limit: Limit<Within>,
         /// How much of the log is kept, all pods together: `2GiB`, or a number of bytes. Beyond it reading stops, and the job runs on.
         /// Default: the partition's; null: no limit.
-        max_log: Size,
+        max_log: Limit<Size>,
         /// What becomes of a case whose log is longer than `max_log`: `invalid` (the outcome is `invalid{logs}`), or `warn`: what was kept
         /// is judged. Default: the partition's.
         max_log_action: LogAction,

@@ -9,7 +9,7 @@ mod scalars;
 
 pub use collections::{Mapping, OneOrMany, Ordered};
 pub use keys::{Instead, Key, Keyed, Overlay, Table, derived, object, overlay, overlay_schema};
-pub use scalars::{Limit, Name, word, words_schema};
+pub use scalars::{Limit, Name, Within, word, words_schema};
 
 use crate::{
     Value,

@@ -119,15 +119,43 @@ impl Decode for Duration {
     }
 }
 
-/// A duration, or null for no limit at all: not the same as a limit that nobody has set.
+/// A limit, or null for none at all: not the same as a limit that nobody has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit(pub Option<Duration>);
+pub struct Limit<T>(pub Option<T>);
 
-impl Decode for Limit {
+impl<T> Limit<T> {
+    /// A limit of one's own, else the one below it.
+    pub fn over<U: From<T>>(own: Option<Self>, below: Option<U>) -> Option<U> {
+        own.map_or(below, |Self(limit)| limit.map(U::from))
+    }
+}
+
+impl<T: Decode> Decode for Limit<T> {
     const TAKES_NULL: bool = true;
 
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        if node.is_null() { Some(Self(None)) } else { Duration::decode(node, context).map(|limit| Self(Some(limit))) }
+        if node.is_null() { Some(Self(None)) } else { T::decode(node, context).map(|limit| Self(Some(limit))) }
+    }
+
+    fn schema() -> Value {
+        T::schema()
+    }
+}
+
+/// A duration in which something must be done: longer than none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within(pub Duration);
+
+impl From<Within> for Duration {
+    fn from(Within(length): Within) -> Self {
+        length
+    }
+}
+
+impl Decode for Within {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        let length = Duration::decode(node, context)?;
+        if length.is_zero() { context.wrong(node, "nothing is done in no time", Some(DURATION)) } else { Some(Self(length)) }
     }
 
     fn schema() -> Value {

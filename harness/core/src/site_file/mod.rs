@@ -12,7 +12,7 @@ pub use pick::{built_in_local, duplicates, pick};
 use crate::{
     Value,
     container::Platform,
-    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word, words_schema},
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, word, words_schema},
     file_mode::FileMode,
     keys,
     modules::{Module, ModulesSystem},
@@ -106,14 +106,15 @@ keys! {
         features: OneOrMany<String>,
         /// Facts by name: `%name=value` in `valid_systems`, `${{ partition.extras.name }}` in checks.
         extras: Ordered<Node>,
-        /// How long a job may run if its check does not say: `1h30m`. Default: no limit.
-        time_limit: Duration,
+        /// How long a job may run if its check does not say: `1h30m`. Default: no limit, as is null.
+        time_limit: Limit<Duration>,
         /// How long a job may wait if its check does not say: `2h`. Default: 12h; null: no limit.
-        max_pending_time: Limit,
+        max_pending_time: Limit<Duration>,
         /// How long `sourcesdir` may take to be staged if the check does not say: `30m`. Default: 10m; null: no limit.
-        stage_limit: Limit,
-        /// How much of a log is kept if its check does not say, all pods together: `500MB`, or a number of bytes. Default: 2GiB.
-        max_log: Size,
+        stage_limit: Limit<Within>,
+        /// How much of a log is kept if its check does not say, all pods together: `500MB`, or a number of bytes. Default: 2GiB;
+        /// null: no limit.
+        max_log: Limit<Size>,
         /// What becomes of a case whose log is longer if its check does not say: `invalid` or `warn`. Default: `invalid`.
         max_log_action: LogAction,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
