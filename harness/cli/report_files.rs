@@ -12,6 +12,7 @@ use muster_report::{
     annotations::{self, Position},
     json, junit,
     page::{HTML, MARKDOWN, Reader, Templates},
+    secret::masked_words,
 };
 use std::{
     env, fs,
@@ -63,7 +64,7 @@ impl ReportFiles {
             markdown: file("the Markdown summary", &wanted.report_markdown, "--report-markdown")?,
             perflogs: wanted.perflogdir.clone(),
             templates: templates(wanted.report_templates.as_deref())?,
-            reader: Reader { rerun_options: rerun_options(cli), zone: jiff::tz::TimeZone::system() },
+            reader: Reader { rerun_options: masked_words(&rerun_options(cli)), zone: jiff::tz::TimeZone::system() },
         })
     }
 

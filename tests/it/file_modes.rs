@@ -152,13 +152,13 @@ fn what_a_killed_harness_leaves_is_private_too() {
 }
 
 #[test]
-fn a_file_that_was_there_keeps_its_mode_unless_it_is_written_anew() {
+fn a_file_that_was_there_keeps_its_mode() {
     let sandbox = sandbox(SITE);
     under("022", &sandbox, &[&RUN[..], &["--file-mode", "0644"]].concat(), &[]);
     under("022", &sandbox, &RUN, &[]);
     let mode = |path: &str| format!("{:04o}", fs::metadata(sandbox.path(path)).expect(path).permissions().mode() & 0o777);
     let modes = ["state/muster/results.db", "perflogs/here/local/passes.csv", "reports/page.html"].map(mode);
-    assert_eq!(modes, ["0644", "0644", "0600"]);
+    assert_eq!(modes, ["0644"; 3]);
 }
 
 #[test]
@@ -178,19 +178,58 @@ const SECRET: &str = "correct-horse-battery";
 fn a_secret_of_the_command_line_is_stored_nowhere_and_attach_asks_for_it() {
     let check = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nvariables: { api_token: none }\n\
                  executable: 'echo [${{ api_token }}] | tr a-z b-za'\nsanity: [{ found: dpssfdu }]\n";
-    let sandbox = Sandbox::with_check(check);
     let set = format!("api_token={SECRET}");
-    let crash = [("RFM_CRASH_AT", "running:2")];
-    let ended = under("022", &sandbox, &["-c", "check.yaml", "-r", "--exec-policy", "serial", "-S", &set], &crash);
-    assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
-    let shown = sandbox.muster(&["results", "show", "--json"]);
-    assert!(shown.stdout.contains("api_token=***") && !shown.stdout.contains(SECRET), "{}", shown.stdout);
+    // The second case runs, or was about to be launched: its plan is in the database then.
+    for (crash, extra) in [("running:2", "token=x9z"), ("intent-stored:2", "commit=1a2b")] {
+        let sandbox = Sandbox::with_check(check);
+        let args = ["-c", "check.yaml", "-r", "--exec-policy", "serial", "-S", &set, "--session-extras", extra];
+        let ended = under("022", &sandbox, &args, &[("RFM_CRASH_AT", crash)]);
+        assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
+        let shown = sandbox.muster(&["results", "show", "--json"]);
+        assert!(shown.stdout.contains("api_token=***") && !shown.stdout.contains(SECRET), "{}", shown.stdout);
 
-    let refused = sandbox.muster(&["attach"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(refused.stderr.contains("MUSTER_SETVAR=api_token=... muster attach"), "{}", refused.stderr);
-    let ended = under("022", &sandbox, &["attach"], &[("MUSTER_SETVAR", &set)]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    let report = sandbox.read("reports/out/latest.json");
-    assert!(report.contains("api_token=***") && !report.contains(SECRET), "{report}");
+        let refused = sandbox.muster(&["attach"]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let again = "MUSTER_SETVAR=api_token=... muster attach 20";
+        assert!(refused.stderr.contains(again) && refused.stderr.contains(" --db "), "{}", refused.stderr);
+        is_stored_nowhere(&sandbox, &[SECRET, "x9z"]);
+        let ended = under("022", &sandbox, &["attach"], &[("MUSTER_SETVAR", &set)]);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let report = sandbox.read("reports/out/latest.json");
+        assert!(report.contains("api_token=***") && !report.contains(SECRET), "{report}");
+        is_stored_nowhere(&sandbox, &[SECRET, "x9z"]);
+    }
+}
+
+#[test]
+fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
+    for value in ["12345", "pa,ssword1", "1234567890123456"] {
+        let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'true ${{ api_token }}; false'\nsanity: []\n";
+        let sandbox = Sandbox::with_check(check);
+        let set = format!("-Sapi_token={value}");
+        let ended = sandbox.muster(&["-c", "check.yaml", "-r", &set, "--report-html", "r.html", "--report-junit", "r.xml"]);
+        assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("-Sapi_token=***") && !ended.stdout.contains(value), "{}", ended.stdout);
+        assert!(!sandbox.read("r.html").contains(value) && !sandbox.read("r.xml").contains(value));
+        is_stored_nowhere(&sandbox, &[value]);
+        let shown = sandbox.muster(&["config", "show"]).stdout;
+        assert!(!shown.contains(value), "{shown}");
+        let script = names(&sandbox, "stage");
+        assert!(script.contains("rfm_job.sh"), "{script}");
+    }
+}
+
+/// The database and the run reports do not hold a text.
+fn is_stored_nowhere(sandbox: &Sandbox, secrets: &[&str]) {
+    let mut ahead = vec![sandbox.path("state"), sandbox.path("reports")];
+    while let Some(path) = ahead.pop() {
+        if path.is_dir() {
+            ahead.extend(fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
+        } else if let Ok(bytes) = fs::read(&path) {
+            for secret in secrets {
+                let is_there = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+                assert!(!is_there, "{secret} is in {}", path.display());
+            }
+        }
+    }
 }

@@ -6,10 +6,13 @@ use crate::{
     report_files::rerun_options,
     selection::{self, Depth, Selection},
     terminal::Terminal,
+    unwritten::Written,
 };
-use anyhow::Context;
 use muster_core::pipeline::EXIT_USAGE;
-use muster_report::gitlab::{self, Planned};
+use muster_report::{
+    gitlab::{self, Planned},
+    secret::{masked_setting, secret_of},
+};
 use std::{fs, path::Path};
 
 /// Writes the pipeline. Mistakes in the files end with 2, and nothing is written.
@@ -23,11 +26,17 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
     if selection.cases.is_empty() {
         return Ok(list::told_if_empty(&selection, terminal));
     }
+    if let Some(set) = cli.files.setvar.iter().find(|set| secret_of(set).is_some()) {
+        anyhow::bail!(
+            "-S {} would be in the pipeline: set it as a variable of the CI system instead (MUSTER_SETVAR)",
+            masked_setting(set)
+        );
+    }
     let text = match cli.action.ci_shards {
         Some(count) => gitlab::of_shards(count, &selecting_options(cli))?,
         None => gitlab::of_cases(&planned(&selection), &rerun_options(cli))?,
     };
-    fs::write(file, text).with_context(|| format!("the pipeline {} could not be written", file.display()))?;
+    fs::write(file, text).or_unwritten("the pipeline", file)?;
     terminal.print(&format!("Pipeline: {}\n", file.display()));
     Ok(0)
 }

@@ -52,6 +52,7 @@ pub mod rules;
 pub mod sanity;
 pub mod scheduler;
 pub mod script;
+pub mod secret;
 pub mod select;
 pub mod selector;
 pub mod settings;

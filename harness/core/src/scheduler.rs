@@ -14,6 +14,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::SchedulerError,
     result::Clock,
+    secret::Secrets,
     site::SchedulerKind,
     time::Timestamp,
     workload::Workload,
@@ -84,6 +85,24 @@ impl Job {
     /// Whether both are one attempt: an identifier alone is unique within its session only.
     pub fn is_same(&self, other: &Self) -> bool {
         self.identifier == other.identifier && self.session == other.session
+    }
+
+    /// The job as it is stored, without secrets in what it runs: the script of a local job, and objects but for their metadata.
+    /// Whoever launches it after all renders it anew.
+    #[must_use]
+    pub fn without(&self, secrets: &Secrets) -> Self {
+        let mut job = self.clone();
+        if let Some(script) = job.handle.get_mut("script") {
+            secrets.hide_in(script);
+        }
+        let objects = job.handle.get_mut("objects").and_then(Value::as_array_mut);
+        let manifests = objects.into_iter().flatten().filter_map(|object| object.get_mut("manifest")?.as_object_mut());
+        for (key, value) in manifests.flatten() {
+            if !["apiVersion", "kind", "metadata"].contains(&key.as_str()) {
+                secrets.hide_in(value);
+            }
+        }
+        job
     }
 }
 

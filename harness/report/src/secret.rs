@@ -7,8 +7,7 @@
 use regex::{Captures, Regex};
 use std::{borrow::Cow, sync::LazyLock};
 
-/// What stands in a secret's place.
-pub const MASK: &str = "***";
+pub use muster_core::secret::MASK;
 
 /// Shorter values are counts and words, not secrets.
 const LEAST: usize = 6;
@@ -50,6 +49,77 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// The flags that set something by its name: `-S NAME=VALUE`.
+const SETTING_FLAGS: [&str; 4] = ["--setvar", "--parameterize", "--job-option", "--session-extras"];
+/// Their letters.
+const SETTING_LETTERS: [char; 3] = ['S', 'P', 'J'];
+/// Letters of flags without a value, which may stand before them in one word: `-rSn=1`.
+const BARE_LETTERS: [char; 5] = ['r', 'R', 'v', 'q', 'l'];
+/// How the name of a secret ends, without the marks between its words.
+const SECRET_ENDINGS: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "secretkey",
+    "credential",
+    "credentials",
+];
+
+/// The value of `NAME=VALUE` if the name says that it is a secret, however short it is and whatever it looks like.
+pub fn secret_of(setting: &str) -> Option<&str> {
+    let (name, value) = setting.split_once('=')?;
+    let name = name.trim_end_matches('+').to_ascii_lowercase();
+    let last = name.rsplit(['.', '_', '-']).next().unwrap_or_default();
+    let whole = name.replace(['.', '_', '-'], "");
+    let whole = whole.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_secret = ["pw", "pwd"].contains(&last) || SECRET_ENDINGS.iter().any(|end| whole.ends_with(end));
+    (is_secret && !value.is_empty()).then_some(value)
+}
+
+/// `NAME=VALUE` with `***` for the value of a secret.
+pub fn masked_setting(setting: &str) -> Cow<'_, str> {
+    match secret_of(setting) {
+        Some(value) => format!("{}{MASK}", &setting[..setting.len() - value.len()]).into(),
+        None => masked(setting),
+    }
+}
+
+/// Where `NAME=VALUE` begins in a word of a command line; `before` is the word before it. `None`: there is none.
+pub fn setting_at(before: Option<&str>, word: &str) -> Option<usize> {
+    if let Some((flag, _)) = word.split_once('=').filter(|(flag, _)| SETTING_FLAGS.contains(flag)) {
+        return Some(flag.len() + 1);
+    }
+    // The letter of a flag that takes a setting, in a word such as `-rS`.
+    let letter = |word: &str| {
+        let letters = word.strip_prefix('-')?;
+        let at = letters.find(|c| !BARE_LETTERS.contains(&c))?;
+        letters[at..].starts_with(SETTING_LETTERS).then_some(at + 2)
+    };
+    let takes_next = |before: &str| SETTING_FLAGS.contains(&before) || letter(before) == Some(before.len());
+    if before.is_some_and(takes_next) {
+        return Some(0);
+    }
+    letter(word).filter(|at| *at < word.len())
+}
+
+/// The words of a command line without secrets.
+pub fn masked_words(words: &[String]) -> Vec<String> {
+    let masked = |(at, word): (usize, &String)| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).map(String::as_str);
+        match setting_at(before, word) {
+            Some(begin) => format!("{}{}", &word[..begin], masked_setting(&word[begin..])),
+            None => masked(word).into_owned(),
+        }
+    };
+    words.iter().enumerate().map(masked).collect()
+}
+
 /// Whether there is something to mask.
 pub fn has_secret(text: &str) -> bool {
     masked(text) != text
@@ -82,6 +152,35 @@ mod tests {
         for (text, shown) in rows {
             assert_eq!(masked(text), shown);
             assert_eq!(masked(shown), shown, "masking twice changes nothing");
+        }
+    }
+
+    #[test]
+    fn what_a_command_line_sets_by_the_name_of_a_secret_is_masked_whatever_it_is() {
+        let rows = [
+            ("muster -r -S api_token=12345", "muster -r -S api_token=***"),
+            ("-S n=1 -S sec.password=pa,ssword1", "-S n=1 -S sec.password=***"),
+            ("-Stoken=hunter2secretA -Jtoken=x -Ppw=a,b", "-Stoken=*** -Jtoken=*** -Ppw=***"),
+            ("-rSapi_token=x -rS api_key2=1234567890123456", "-rSapi_token=*** -rS api_key2=***"),
+            (
+                "--setvar=token=x --setvar token=y --job-option=env.pwd=1",
+                "--setvar=token=*** --setvar token=*** --job-option=env.pwd=***",
+            ),
+            (
+                "--session-extras token=x --session-extras=dbPassword=1",
+                "--session-extras token=*** --session-extras=dbPassword=***",
+            ),
+            (
+                "-S max_tokens=128 -S tokens=1 -S mode=token -n token=1 -S token=",
+                "-S max_tokens=128 -S tokens=1 -S mode=token -n token=1 -S token=",
+            ),
+            ("-S url=https://ada:enigma99@git.example/x", "-S url=https://***@git.example/x"),
+        ];
+        for (line, shown) in rows {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let masked = masked_words(&words);
+            assert_eq!(masked.join(" "), shown);
+            assert_eq!(masked_words(&masked), masked, "masking twice changes nothing");
         }
     }
 

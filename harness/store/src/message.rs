@@ -7,6 +7,7 @@ use muster_core::{
     perf::Measurement,
     result::{About, CaseResult, Session, Times},
     scheduler::{Job, SectionExit},
+    secret::Secrets,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -124,13 +125,13 @@ pub(crate) struct IntentEntry {
 }
 
 impl IntentEntry {
-    pub(crate) fn of(intent: &crate::Intent<'_>) -> Result<Self, StoreError> {
+    pub(crate) fn of(intent: &crate::Intent<'_>, secrets: &Secrets) -> Result<Self, StoreError> {
         Ok(Self {
             key: JobKey::new(intent.session, &intent.job.identifier),
             case: CaseEntry::of(intent.name, intent.about)?,
             attempt: intent.attempt,
             stage: lossy(&intent.job.stage),
-            plan: encode_job(intent.job)?,
+            plan: encode_job(intent.job, secrets)?,
             rules: encode("judging rules", intent.name, intent.rules)?,
             limits: encode("limits", intent.name, intent.limits)?,
             begun: intent.begun,
@@ -234,8 +235,11 @@ pub(crate) struct Detail<'a> {
 }
 
 /// A job as JSON.
-pub(crate) fn encode_job(job: &Job) -> Result<Text, StoreError> {
-    encode("job", &job.case, job)
+pub(crate) fn encode_job(job: &Job, secrets: &Secrets) -> Result<Text, StoreError> {
+    if secrets.is_empty() {
+        return encode("job", &job.case, job);
+    }
+    encode("job", &job.case, &job.without(secrets))
 }
 
 /// A value as JSON.

@@ -12,6 +12,7 @@ use muster_core::{
     result::{About, CaseResult, Session},
     rules::Rules,
     scheduler::{Job, LogMark},
+    secret::Secrets,
     time::Timestamp,
     workload::Limits,
 };
@@ -60,6 +61,8 @@ pub struct Intent<'a> {
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// What is left out of the jobs that are stored.
+    secrets: Arc<Secrets>,
 }
 
 #[derive(Debug)]
@@ -83,7 +86,14 @@ impl Store {
     fn start(connection: SqliteConnection, path: PathBuf, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(write(Writer::new(connection, path.clone()), receiver));
-        Self { inner: Arc::new(Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) }) }
+        let inner = Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) };
+        Self { inner: Arc::new(inner), secrets: Arc::default() }
+    }
+
+    /// The same, which masks these secrets in what it stores of jobs.
+    #[must_use]
+    pub fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets: Arc::new(secrets), ..self }
     }
 
     /// The file.
@@ -122,12 +132,12 @@ impl Store {
 
     /// Writes down what is about to be launched.
     pub async fn intent(&self, intent: &Intent<'_>) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent)?)))).await
+        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent, &self.secrets)?)))).await
     }
 
     /// Queues what is known of a job after its launch.
     pub fn launched(&self, job: &Job, at: Timestamp) {
-        self.queue(encode_job(job).map(|text| Message::Launched(JobKey::of(job), text, at)));
+        self.queue(encode_job(job, &self.secrets).map(|text| Message::Launched(JobKey::of(job), text, at)));
     }
 
     /// Queues how far a job's log is safely on disk.
