@@ -1,8 +1,12 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
-use crate::args::{Cli, Origin, Parsed};
-use muster_core::{shell, site::System, time::format_duration};
+use crate::{
+    args::{Cli, Origin, Parsed},
+    selection::Site,
+};
+use muster_core::{file_mode::FileMode, shell, site::System, time::format_duration};
 use muster_host::files;
+use muster_report::secret::masked_setting;
 use std::path::{self, PathBuf};
 
 /// Where files go.
@@ -87,20 +91,53 @@ pub struct Setting {
     pub source: String,
 }
 
+/// The settings with which the same cases run something else, or are judged in another way. A secret counts by its name.
+pub fn that_change_what_runs(cli: &Cli) -> Vec<String> {
+    let rounds = &cli.rounds;
+    let set = cli.files.setvar.iter().map(|set| format!("-S {}", masked_setting(set)));
+    let parameters = cli.files.parameterize.iter().map(|set| format!("-P {set}"));
+    let options = rounds.job_option.iter().map(|option| format!("-J {option}"));
+    let skipped =
+        [("--skip-sanity-check", rounds.skip_sanity_check), ("--skip-performance-check", rounds.skip_performance_check)];
+    let skipped = skipped.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
+    set.chain(parameters).chain(options).chain(skipped).collect()
+}
+
+/// The flags in which two command lines differ, but for those that hold for a session that is taken up as well.
+pub fn differing(one: &Cli, other: &Cli) -> Vec<String> {
+    let values = |cli| values(cli, FileMode::default());
+    let follows_prefix = |name: &str| one.run.prefix != other.run.prefix && ["stage", "output", "report-file"].contains(&name);
+    let pairs = values(one).into_iter().zip(values(other));
+    let differ = pairs.filter(|((name, one), (_, other))| one != other && *name != "db" && !follows_prefix(name));
+    differ.map(|((name, _), _)| format!("--{name}")).collect()
+}
+
 /// Every setting that a flag or a variable can change.
-pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
+pub fn of_the_command_line(parsed: &Parsed, site: &Site) -> Vec<Setting> {
     let cli = &parsed.cli;
+    let (mode, mode_source) = match (cli.run.file_mode, site.file_mode()) {
+        (Some(mode), _) => (mode, None),
+        (None, Some((mode, place))) => (mode, Some(place)),
+        (None, None) => (FileMode::default(), None),
+    };
+    let source = |name| mode_source.clone().filter(|_| name == "file-mode").unwrap_or_else(|| source(parsed, name));
+    let settings = values(cli, mode).into_iter();
+    settings.map(|(name, value)| Setting { name: name.to_owned(), value, source: source(name) }).collect()
+}
+
+/// Their names and values.
+fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
     let places = Places::of(cli);
     let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join(", ") };
     let paths = |items: &[PathBuf]| list(&items.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let path = |value: &Option<PathBuf>| or_dash(value.as_ref().map(|path| path.display().to_string()));
     let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-    let rows = [
+    vec![
         ("checkpath", paths(&cli.files.checkpath)),
         ("config-file", paths(&cli.files.config_file)),
         ("system", or_dash(cli.files.system.clone())),
-        ("setvar", list(&cli.files.setvar)),
+        ("setvar", list(&cli.files.setvar.iter().map(|set| masked_setting(set).into_owned()).collect::<Vec<_>>())),
         ("parameterize", list(&cli.files.parameterize)),
         ("name", list(&cli.filter.name)),
         ("exclude", list(&cli.filter.exclude)),
@@ -130,13 +167,19 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("job-option", list(&cli.rounds.job_option.iter().map(ToString::to_string).collect::<Vec<_>>())),
         (
             "session-extras",
-            list(&cli.rounds.session_extras.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()),
+            list(
+                &cli.rounds
+                    .session_extras
+                    .iter()
+                    .map(|(key, value)| masked_setting(&format!("{key}={value}")).into_owned())
+                    .collect::<Vec<_>>(),
+            ),
         ),
         ("prefix", cli.run.prefix.display().to_string()),
         ("stage", places.stage.display().to_string()),
         ("output", places.output.display().to_string()),
         ("db", places.database.display().to_string()),
-        ("file-mode", or_dash(cli.run.file_mode.map(|mode| mode.to_string()))),
+        ("file-mode", mode.to_string()),
         ("report-file", places.report_file(cli).display().to_string()),
         ("report-html", path(&cli.reports.report_html)),
         ("report-junit", path(&cli.reports.report_junit)),
@@ -149,8 +192,7 @@ pub fn of_the_command_line(parsed: &Parsed) -> Vec<Setting> {
         ("verbose", cli.output.verbose.to_string()),
         ("quiet", cli.output.quiet.to_string()),
         ("nocolor", cli.output.nocolor.to_string()),
-    ];
-    rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: source(parsed, name) }).collect()
+    ]
 }
 
 fn source(parsed: &Parsed, name: &str) -> String {

@@ -93,6 +93,56 @@ fn another_selection_is_another_session() {
 }
 
 #[test]
+fn other_settings_are_another_session_and_flags_that_do_not_apply_are_named() {
+    let sandbox = sandbox();
+    sandbox.write(
+        "check.yaml",
+        &CHECK.replace("executable", "variables: { x: 0 }\nexecutable").replace("echo hello", "echo hello ${{ x }}"),
+    );
+    command(&sandbox, &["-S", "x=1"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
+    let run = |more: &[&str]| sandbox.ended(&command(&sandbox, more).output().expect("the binary runs"));
+    let same = run(&["-S", "x=1", "--max-retries=2", "--prefix=elsewhere"]);
+    assert_eq!((same.code, sessions(&sandbox)), (Some(0), 1), "{}", same.stderr);
+    let note = "goes on as it was begun: --max-retries, --prefix of this command line is not used";
+    assert!(same.stderr.contains(note), "{}", same.stderr);
+    assert!(!sandbox.path("elsewhere").exists());
+    command(&sandbox, &["-S", "x=1"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
+    // What came after it has its folders: it is not gone on with any more.
+    for (more, number) in [(["-S", "x=2"], 3), (["-J", "a=b"], 4), (["-S", "x=1"], 5)] {
+        let other = run(&more);
+        assert_eq!((other.code, sessions(&sandbox)), (Some(0), number), "{}", other.stderr);
+        assert!(!other.stderr.contains("are taken up"), "{}", other.stderr);
+    }
+}
+
+#[test]
+fn a_secret_of_the_command_line_is_said_again_by_the_command_line() {
+    let sandbox = sandbox();
+    sandbox.write(
+        "check.yaml",
+        &CHECK
+            .replace("executable", "variables: { token: none }\nexecutable")
+            .replace("echo hello", "test ${{ token }} = ab && echo hello"),
+    );
+    command(&sandbox, &["-S", "token=ab"]).env("RFM_CRASH_AT", "intent-stored:2").output().expect("the binary runs");
+    let ended = sandbox.ended(&command(&sandbox, &["-S", "token=ab"]).output().expect("the binary runs"));
+    assert_eq!((ended.code, sessions(&sandbox)), (Some(0), 1), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn of_two_who_resume_one_session_the_slower_begins_another() {
+    let sandbox = sandbox();
+    for round in 0..3 {
+        command(&sandbox, &["-q"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
+        let both: Vec<_> = (0..2).map(|_| command(&sandbox, &["-q"]).env("NAP", "1").spawn().expect("runs")).collect();
+        for child in both {
+            let ended = sandbox.ended(&child.wait_with_output().expect("its end"));
+            assert_eq!(ended.code, Some(0), "{round}: {}{}", ended.stdout, ended.stderr);
+        }
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_sessions_whatever_is_swept() {
     let sandbox = sandbox();
     sandbox.write("check.yaml", &CHECK.replace("found: hello", "found: goodbye"));

@@ -27,6 +27,7 @@ use anyhow::{Context, bail};
 use muster_core::{
     adjust::Adjustments,
     case::{CaseName, SessionId},
+    diagnostic::Diagnostic,
     result::Session,
     test_case::TestCase,
     workload::Limits,
@@ -73,10 +74,17 @@ impl Left {
         let database = Places::of(cli).database;
         let database = std::path::absolute(&database).unwrap_or(database);
         let attach = Commands::of(cli, &row.session.id).attach;
-        let mut parsed = as_it_was_called(&row.session, &database, &attach)?;
+        let mut parsed = as_it_was_called(cli, &row.session, &database, &attach)?;
         parsed.cli.reports.lay_under(&cli.reports);
         parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
         Ok(Self { row, parsed })
+    }
+
+    /// The flags of a command line that do not hold for it.
+    pub(super) fn ignored(&self, cli: &Cli) -> Vec<String> {
+        let mut own = cli.clone();
+        own.reports = self.parsed.cli.reports.clone();
+        settings::differing(&own, &self.parsed.cli)
     }
 
     /// Takes it over and finishes it.
@@ -105,12 +113,13 @@ impl Left {
         let partitions = begun.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
         let wired = wire::schedulers_with(kubernetes, partitions.chain(run::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
-        let at_once = begun.len();
+        let (at_once, has_secret) = (begun.len(), !run::secrets(cli).is_empty());
         let course = Course {
             session: Session { ended: None, interrupted: false, ..row.session },
             taken: Some(store),
+            is_beside_another: false,
             before: results.into_iter().map(Arc::new).collect(),
-            begun: begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments)).collect(),
+            begun: begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments, has_secret)).collect(),
             cases,
             policy,
             quarantine,
@@ -163,10 +172,12 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
 }
 
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
-fn as_it_was_called(session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
+fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
-    let command = unmasked(&session.command, &|name| env::var(name).ok(), attach)
+    let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
+    let said: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
+    let command = unmasked(&session.command, &said, attach)
         .with_context(|| format!("session {} cannot be gone on with", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
@@ -177,7 +188,7 @@ fn as_it_was_called(session: &Session, database: &Path, attach: &str) -> anyhow:
 }
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
-fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>) -> Turn {
+fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> Turn {
     let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
     let case = cases.iter().find(|case| *case.name == name);
@@ -190,11 +201,20 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
         needs: case.map(|case| case.needs().into()).unwrap_or_default(),
         name: Arc::new(name),
         about: Arc::new(move || about.clone()),
-        work: Work::Begun {
-            begun: Box::new(Begun { job, rules, limits, launched, begun, launched_at, swept }),
-            render: case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))),
+        work: match case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))) {
+            // What would launch it was stored without its secrets.
+            render if has_secret && !launched => {
+                Work::Anew(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))
+            }
+            render => Work::Begun { begun: Box::new(Begun { job, rules, limits, launched, begun, launched_at, swept }), render },
         },
     }
+}
+
+/// Why a case is not planned anew.
+fn lost_secret() -> Vec<Diagnostic> {
+    let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
+    vec![Diagnostic::general(message).hint("run it in a new session")]
 }
 
 /// The name of a case's folders, from one attempt's stage folder.

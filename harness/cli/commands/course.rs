@@ -12,11 +12,11 @@ use crate::{
     args::{self, Cli},
     commands::{
         anew::{self, Known},
-        daemons, leave, report, restore,
+        daemons, leave, report, restore, run,
     },
     report_files::ReportFiles,
     settings::{self, Places},
-    terminal::Terminal,
+    terminal::{self, Terminal},
     view::View,
     wire::{self, Wired},
 };
@@ -41,9 +41,8 @@ use muster_runner::{
 };
 use muster_store::{Store, StoreError};
 use std::{
-    any::Any,
     collections::{BTreeMap, BTreeSet},
-    panic::{self, AssertUnwindSafe},
+    panic,
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
 };
@@ -58,6 +57,8 @@ pub(super) struct Course {
     pub(super) session: Session,
     /// The database in which it was taken over from a process that is gone; `None`: it begins now.
     pub(super) taken: Option<Store>,
+    /// Another session is about to use the folders of the same cases.
+    pub(super) is_beside_another: bool,
     /// Results that are there already, of this session or restored from another.
     pub(super) before: Vec<Arc<CaseResult>>,
     /// Attempts that were begun already.
@@ -112,7 +113,8 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
     }
     let folders = places::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?
-        .keeping_stages(cli.rounds.keep_stage_files);
+        .keeping_stages(cli.rounds.keep_stage_files)
+        .beside_another(course.is_beside_another);
     let file = ReportFiles::prepare(cli, &places, &course.session)?;
     let is_new = course.taken.is_none();
     let store = match &course.taken {
@@ -136,7 +138,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         .planned(course.ahead().into_iter().chain(&anew));
     view.header(&header);
 
-    let Course { session, taken: _, before, begun, cases, policy, quarantine, adjustments, wired } = course;
+    let Course { session, taken: _, is_beside_another: _, before, begun, cases, policy, quarantine, adjustments, wired } = course;
     let (events, receiver) = mpsc::unbounded_channel();
     let config = EngineConfig {
         session,
@@ -168,7 +170,7 @@ pub(super) fn store(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Ter
     for note in settings::note_on_database(cli).iter().map(String::as_str).chain(store.notes().iter().map(AsRef::as_ref)) {
         terminal.note(&format!("note: {note}"));
     }
-    Ok(store)
+    Ok(store.hiding(run::secrets(cli)))
 }
 
 /// What is to be done, and what is done already.
@@ -206,7 +208,11 @@ fn conduct(
 
     let (front, waiting) = Front::of(&work);
     let arguments = arguments(cli, waiting.len());
-    let trials = std::thread::spawn(move || run_trials(&arguments, waiting));
+    let trials = std::thread::spawn(move || {
+        terminal::guarded(|| {
+            trials::run(&arguments, waiting);
+        });
+    });
     let mut results = all_rounds(runtime, &engine, &begun, work, &front, terminal);
     front.close(&results);
     if let Err(panic) = trials.join() {
@@ -367,26 +373,6 @@ impl Front {
 fn tell(waiting: &Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>, result: Arc<CaseResult>) {
     let waits = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
     waits.map(|waits| waits.send(result));
-}
-
-/// libtest's printer panics when its reader goes away (`--format json | head`). The session goes on: its results are
-/// wanted all the same.
-fn run_trials(arguments: &libtest_mimic::Arguments, submitted: Vec<Submitted>) {
-    let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| {
-        if !is_broken_pipe(panic.payload()) {
-            usual(panic);
-        }
-    }));
-    if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(|| trials::run(arguments, submitted)))
-        && !is_broken_pipe(&*cause)
-    {
-        panic::resume_unwind(cause);
-    }
-}
-
-fn is_broken_pipe(panic: &(dyn Any + Send)) -> bool {
-    panic.downcast_ref::<String>().is_some_and(|text| text.contains("BrokenPipe"))
 }
 
 /// A person reads our lines; a tool that asked for a format reads libtest's.

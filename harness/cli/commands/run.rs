@@ -8,7 +8,8 @@ use crate::{
     args::{Cli, Parsed},
     commands::{
         course::{self, Course},
-        distribute, k8s, list, restore, resume,
+        distribute, k8s, list, restore,
+        resume::{self, Resumed},
     },
     quarantine, rehearse,
     selection::{self, Depth, Selection},
@@ -24,10 +25,11 @@ use muster_core::{
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
     result::Session,
     rounds::Policy,
+    secret::Secrets,
     site::SchedulerKind,
     test_case::TestCase,
 };
-use muster_report::secret::masked;
+use muster_report::secret::{masked_setting, masked_words, secret_of};
 use muster_runner::{clock, identifier, runtime};
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
@@ -76,13 +78,12 @@ fn within(
     let mut session = session(cli, policy, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
     let mut cases = lined_up(cli, std::mem::take(&mut selection.cases), &session.id, runtime)?;
-    session.selection = case::selection(cases.iter().map(|case| &*case.name));
+    session.selection = case::selection(cases.iter().map(|case| &*case.name), &settings::that_change_what_runs(cli));
     if cases.is_empty() {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
     }
-    if cli.rounds.resume
-        && let Some(code) = resume::resume(cli, &session, runtime, terminal)?
-    {
+    let resumed = if cli.rounds.resume { resume::resume(cli, &session, runtime, terminal)? } else { Resumed::Nothing };
+    if let Resumed::Finished(code) = resumed {
         return Ok(code);
     }
     let before = match &cli.rounds.restore_session {
@@ -93,6 +94,7 @@ fn within(
     let course = Course {
         session,
         taken: None,
+        is_beside_another: matches!(resumed, Resumed::Lost),
         before: before.into_iter().map(Arc::new).collect(),
         begun: Vec::new(),
         wired: wire::schedulers(partitions(&cases, &adjustments).into_iter())?,
@@ -162,7 +164,7 @@ fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Str
         id: session_id()?,
         started: clock::now(),
         ended: None,
-        command: command_line.iter().map(|word| masked(word).into_owned()).collect(),
+        command: masked_words(command_line),
         system: selection.system.name.clone(),
         user: std::env::var("USER")
             .or_else(|_| std::env::var("LOGNAME"))
@@ -173,9 +175,20 @@ fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Str
         num_cases: 0,
         interrupted: false,
         counting: policy.counting(),
-        extras: cli.rounds.session_extras.clone(),
+        extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
         selection: String::new(),
     })
+}
+
+/// A fact about the session as it is stored and reported.
+fn without_secret((name, value): &(String, String)) -> (String, String) {
+    let shown = masked_setting(&format!("{name}={value}")).into_owned();
+    (name.clone(), shown.strip_prefix(&format!("{name}=")).unwrap_or(&shown).to_owned())
+}
+
+/// The values that the command line sets and that are stored nowhere.
+pub(super) fn secrets(cli: &Cli) -> Secrets {
+    Secrets::new(cli.files.setvar.iter().filter_map(|set| secret_of(set)))
 }
 
 /// `20261121-071500-kqzvwxyz`: sorts by time, reads well, fits a label of Kubernetes.

@@ -138,10 +138,17 @@ impl fmt::Display for CaseName {
     }
 }
 
-/// A digest of a set of cases by their names, whatever their order: sessions of the same selection have the same.
-pub fn selection<'a>(names: impl IntoIterator<Item = &'a CaseName>) -> String {
+/// A digest of a set of cases by their names, whatever their order, and of the settings that change what they run: sessions that do
+/// the same work have the same.
+pub fn selection<'a>(names: impl IntoIterator<Item = &'a CaseName>, settings: &[String]) -> String {
     let names: Vec<String> = names.into_iter().map(ToString::to_string).collect();
-    CaseHash::of("", names.iter().map(|name| (name.as_str(), ""))).hex(32)
+    let names = CaseHash::of("", names.iter().map(|name| (name.as_str(), ""))).hex(32);
+    if settings.is_empty() { names } else { format!("{names}+{}", CaseHash::of(&settings.join("\0"), []).hex(32)) }
+}
+
+/// What of a digest is that of the cases alone.
+pub fn cases_of(selection: &str) -> &str {
+    selection.split_once('+').map_or(selection, |(cases, _)| cases)
 }
 
 #[cfg(test)]
@@ -169,9 +176,20 @@ mod tests {
             hidden: hidden.into(),
         };
         let (one, two, copy) = (name("a", ""), name("b", ""), name("b", "%.repeat_no=1"));
-        assert_eq!(selection([&one, &two]), selection([&two, &one]));
-        assert_eq!(selection([&one]).len(), 32);
-        let all = [selection([]), selection([&one]), selection([&one, &two]), selection([&one, &copy])];
+        let set = |settings: &[&str]| settings.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>();
+        assert_eq!(selection([&one, &two], &[]), selection([&two, &one], &[]));
+        assert_eq!(selection([&one], &[]).len(), 32);
+        let all = [
+            selection([], &[]),
+            selection([&one], &[]),
+            selection([&one], &set(&["-S n=1"])),
+            selection([&one], &set(&["-S n=2"])),
+            selection([&one], &set(&["-S n=1", "-S n=2"])),
+            selection([&one, &two], &[]),
+            selection([&one, &copy], &[]),
+        ];
+        assert_eq!(cases_of(&all[1]), cases_of(&all[2]));
+        assert_ne!(cases_of(&all[1]), cases_of(&all[5]));
         let different: std::collections::BTreeSet<&String> = all.iter().collect();
         assert_eq!(different.len(), all.len(), "{all:?}");
     }

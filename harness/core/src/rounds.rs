@@ -11,7 +11,7 @@
 mod anew;
 
 use crate::{
-    case::CaseName,
+    case::{CaseName, cases_of},
     pipeline,
     result::{CaseResult, Counting, Fault, OnDisruption, Outcome, Session},
     time::Timestamp,
@@ -224,10 +224,10 @@ pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], f
 /// A session that was cut short is finished within this time; after it, what it measured is old.
 const RESUMED_WITHIN: Duration = Duration::from_hours(12);
 
-/// Whether a session that is about to begin would do the work of a past one again: the same cases of the same system, on the same
-/// night.
-pub fn is_same_work(past: &Session, now: &Session) -> bool {
-    let is_same = past.system == now.system && past.selection == now.selection;
+/// Whether a session that is about to begin is of the same cases of the same system as a past one, on the same night. The newest such
+/// session has their folders; it is finished if it does the same work, with the same settings.
+pub fn is_same_night(past: &Session, now: &Session) -> bool {
+    let is_same = past.system == now.system && cases_of(&past.selection) == cases_of(&now.selection);
     is_same && now.counting == Counting::Last && may_be_resumed(past, now.started)
 }
 

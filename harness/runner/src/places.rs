@@ -146,6 +146,13 @@ impl Places {
         self
     }
 
+    /// Another session is about to use the folders of the same cases: this one has others.
+    #[must_use]
+    pub fn beside_another(mut self, is_beside: bool) -> Self {
+        self.is_first &= !is_beside;
+        self
+    }
+
     /// Whether what passes leaves its stage folder as it is.
     pub(crate) fn keeps_stages(&self) -> bool {
         self.keeps_stages

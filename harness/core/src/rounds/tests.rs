@@ -256,22 +256,23 @@ fn another_session_goes_on_where_an_earlier_one_ended() {
 }
 
 #[test]
-fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_the_same_work() {
+fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_of_the_same_night() {
     let at = |hours: i64| crate::time::Timestamp(hours * 3_600_000_000);
     let now = Session { started: at(12), selection: "abc".into(), ..session(Counting::Last) };
     let past = Session { started: at(0), ..now.clone() };
     let rows = [
         (past.clone(), true),
         (Session { started: crate::time::Timestamp(-1), ..past.clone() }, false),
+        (Session { selection: "abc+d".into(), ..past.clone() }, true),
         (Session { selection: "abd".into(), ..past.clone() }, false),
         (Session { system: "other".into(), ..past.clone() }, false),
         (Session { counting: Counting::Every, ..past.clone() }, false),
     ];
     for (past, same) in rows {
-        assert_eq!(is_same_work(&past, &now), same, "{past:?}");
+        assert_eq!(is_same_night(&past, &now), same, "{past:?}");
     }
     let unknown = Session { selection: String::new(), ..now };
-    assert!(!is_same_work(&unknown, &unknown), "an older muster did not say which cases those were");
+    assert!(!is_same_night(&unknown, &unknown), "an older muster did not say which cases those were");
 }
 
 #[test]
