@@ -177,8 +177,8 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
         .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
     let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
     let said: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
-    let command = unmasked(&session.command, &said, attach)
-        .with_context(|| format!("session {} cannot be gone on with", session.id))?;
+    let command =
+        unmasked(&session.command, &said, attach).with_context(|| format!("session {} cannot be gone on with", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
     let parsed = modes::parse(&argv, &|name| env::var(name).ok());
