@@ -15,7 +15,8 @@ use muster_runner::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local
 use muster_store::{JobRow, Store};
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    io,
+    path::{self, Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -150,11 +151,14 @@ pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 pub const JUDGE: &str = "@judge";
 
 /// How a session starts its judges: this very program, also when its file was replaced since.
-pub fn judge_program() -> Option<JudgeProgram> {
+///
+/// # Errors
+/// Nobody says where this program is: without judges no session begins, for nothing else could stop a pattern that takes for ever.
+pub fn judge_program() -> io::Result<JudgeProgram> {
     let running = Path::new("/proc/self/exe");
     let itself = || if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() };
-    let path = PROGRAM.get().cloned().map_or_else(itself, Ok).ok()?;
-    Some(JudgeProgram { path: std::path::absolute(path).ok()?, arguments: vec![JUDGE.into()] })
+    let path = path::absolute(PROGRAM.get().cloned().map_or_else(itself, Ok)?)?;
+    Ok(JudgeProgram { path, arguments: vec![JUDGE.into()] })
 }
 
 /// Local jobs find this very program as `$MUSTER`: its kernels measure a machine that has nothing else installed.

@@ -143,6 +143,38 @@ fn a_judge_ends_with_a_killed_session() {
 }
 
 #[test]
+fn a_judge_that_is_killed_is_replaced_once_and_the_cause_names_what_it_did() {
+    let sandbox = sandbox(&check("slow", "10m", &format!("sanity: [{{ assert: \"{ENDLESS}\" }}]")));
+    let child = run(&sandbox);
+    let mut killed = 0;
+    for _ in 0..2 {
+        let other = || judges(child.id()).into_iter().find(|judge| *judge != killed);
+        eventually("a judge at work", Duration::from_mins(1), || other().is_some_and(|judge| ticks(judge) > 10));
+        killed = other().expect("a judge");
+        assert_eq!(fs::read_to_string(format!("/proc/{killed}/comm")).expect("its name"), "muster-judge\n");
+        assert!(Command::new("kill").args(["-KILL", &killed.to_string()]).status().expect("kill runs").success());
+    }
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    let cause = format!("the process that judged ended: signal: 9 (SIGKILL): it was evaluating `{ENDLESS}`");
+    assert!(ended.stdout.contains(&format!("==> error (infra) during 'sanity': {cause}")), "{}", ended.stdout);
+}
+
+#[test]
+fn a_judge_that_wants_too_much_memory_ends_its_case_alone() {
+    let doubled = ".map(x, x + x)".repeat(18);
+    let large = format!("sanity: [{{ assert: \"size(range(200).map(i, lower(['0123456789abcdef']{doubled}[0]))) > 0\" }}]");
+    let sandbox =
+        sandbox(&(check("large", "5m", &large) + &check("quick", "5m", "sanity: [{ assert: \"count('x') == 400000\" }]")));
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]);
+    let ended = sandbox.ended(&command.env("RFM_JUDGE_MEMORY", (256 << 20).to_string()).output().expect("the binary runs"));
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    let cause = "judging needs more than 256 MiB of memory: it was evaluating `size(range(200)";
+    assert!(ended.stdout.contains(&format!("==> error (config) during 'sanity': {cause}")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("1 error{config}, 1 pass"), "{}", ended.stdout);
+}
+
+#[test]
 fn an_expression_of_a_file_that_never_ends_is_a_mistake_with_its_place() {
     let plain = "name: c\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n";
     let rows: [(&str, String, &[&str]); 4] = [

@@ -33,6 +33,7 @@ use muster_report::progress;
 use muster_runner::{
     clock,
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
+    judging::JudgeIn,
     local::owner,
     places,
     signals::Signals,
@@ -152,7 +153,7 @@ pub(super) fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Ter
         },
         maxfail: cli.run.maxfail,
         quarantine,
-        judge: wire::judge_program(),
+        judge: JudgeIn::Processes(wire::judge_program().context("find this program, which judges in processes of its own")?),
         sweep: settings::on_this_database(cli, "sweep"),
     };
     let work = Work { before, begun, cases, policy, adjustments };

@@ -46,7 +46,7 @@ fn run(path: &str, count: u64) -> io::Result<()> {
     let section = Section::new(origin, 0, text.len() as u64);
     let stdout = Stdout::new(Arc::new(text), [section]);
     let ending = Ending::default();
-    let judgement = judge(&rules(count), &stdout, &ending, &|| false);
+    let judgement = judge(&rules(count), &stdout, &ending);
     println!("{} {}", judgement.outcome, judgement.cause.unwrap_or_default());
     for figure in judgement.measurements {
         println!("{} {} {}", figure.label(), figure.value, figure.unit);

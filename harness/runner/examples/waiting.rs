@@ -17,6 +17,7 @@ use muster_core::{
 use muster_runner::{
     engine::{Engine, EngineConfig, ExecPolicy},
     fake::FakeScheduler,
+    judging::JudgeIn,
     places::Places,
     runtime,
     turn::{Turn, Work},
@@ -136,7 +137,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         policy: ExecPolicy::Async,
         maxfail: None,
         quarantine: List::default(),
-        judge: None,
+        judge: JudgeIn::ThisProcess,
         sweep: "muster sweep".to_owned(),
     };
     let engine = Engine::begin(config).await?;

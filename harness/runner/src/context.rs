@@ -4,7 +4,7 @@ use crate::{
     clock,
     event::{Event, Limit},
     identifier::Identifiers,
-    judging::{JudgeProgram, Judges},
+    judging::{JudgeIn, Judges},
     places::Places,
 };
 use muster_core::{
@@ -63,7 +63,7 @@ impl Context {
         places: Places,
         store: Option<Store>,
         events: UnboundedSender<Event>,
-        judge: Option<JudgeProgram>,
+        judge: JudgeIn,
         sweep: String,
     ) -> Self {
         Self {

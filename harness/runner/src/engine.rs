@@ -16,7 +16,7 @@ use crate::{
     context::Context,
     event::Event,
     journal,
-    judging::JudgeProgram,
+    judging::JudgeIn,
     order::{Blocked, Order, Release, Step, Waiting},
     places::Places,
     record::{End, Record},
@@ -70,8 +70,8 @@ pub struct EngineConfig {
     pub maxfail: Option<u32>,
     /// Whose outcome does not count.
     pub quarantine: List,
-    /// Where logs are judged; `None`: on a thread, which nobody can stop.
-    pub judge: Option<JudgeProgram>,
+    /// Where logs are judged.
+    pub judge: JudgeIn,
     /// The command that ends what is left, as a person can paste it.
     pub sweep: String,
 }

@@ -48,7 +48,7 @@ fuzz_target!(|run: Run<'_>| {
         ..Rules::default()
     };
     let ending = Ending { ended: Timestamp(1), ..Ending::default() };
-    let whole = judge::judge(&rules, &stdout, &ending, &|| false);
+    let whole = judge::judge(&rules, &stdout, &ending);
     let in_blocks = judge::judge_in_small_blocks(&rules, &stdout, &ending, usize::from(run.block).max(1));
     assert_eq!(format!("{whole:?}"), format!("{in_blocks:?}"));
     let miscounted = whole.outcome != Outcome::Pass && whole.cause.as_deref().is_some_and(|cause| cause.contains("found"));

@@ -47,6 +47,8 @@ pub struct Effort {
     pub cells: u64,
     /// How long it may take, by this clock.
     pub time: Option<(Clock, Duration)>,
+    /// Nobody else stops what takes long in one piece, or too much memory.
+    pub is_alone: bool,
     /// One was stopped: those that follow may do little.
     spent: AtomicBool,
 }
@@ -54,29 +56,24 @@ pub struct Effort {
 impl Effort {
     /// What holds where nobody has a clock.
     pub const fn counted(steps: u64) -> Self {
-        Self { steps, cells: 10_000_000, time: None, spent: AtomicBool::new(false) }
+        Self { steps, cells: 10_000_000, time: None, is_alone: true, spent: AtomicBool::new(false) }
     }
 
     /// For what is read from files: ten million elements, and as long as this.
     pub const fn timed(clock: Clock, limit: Duration) -> Self {
-        Self { steps: u64::MAX, cells: 10_000_000, time: Some((clock, limit)), spent: AtomicBool::new(false) }
+        Self { steps: u64::MAX, cells: 10_000_000, time: Some((clock, limit)), is_alone: true, spent: AtomicBool::new(false) }
     }
 
     /// Without a bound: whoever evaluates stops it from outside.
     pub const fn boundless() -> Self {
-        Self { steps: u64::MAX, cells: u64::MAX, time: None, spent: AtomicBool::new(false) }
+        Self { steps: u64::MAX, cells: u64::MAX, time: None, is_alone: false, spent: AtomicBool::new(false) }
     }
 
     /// The same, not spent.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        Self { steps: self.steps, cells: self.cells, time: self.time, spent: AtomicBool::new(false) }
-    }
-
-    /// With another bound of elements; `u64::MAX`: memory and time are bounded elsewhere.
-    #[must_use]
-    pub fn of_size(self, cells: u64) -> Self {
-        Self { cells, ..self }
+        let Self { steps, cells, time, is_alone, .. } = *self;
+        Self { steps, cells, time, is_alone, spent: AtomicBool::new(false) }
     }
 }
 
@@ -128,7 +125,7 @@ impl Meter {
     pub(crate) fn hold(&self, value: &dyn Val) -> Result<(), ExecutionError> {
         self.step()?;
         let most = self.0.effort.cells;
-        if most == u64::MAX {
+        if !self.is_alone() {
             return Ok(());
         }
         let cells = self.0.cells.fetch_add(weight(value), Relaxed);
@@ -148,7 +145,7 @@ impl Meter {
 
     /// Whether nobody else stops what takes long in one piece.
     pub(crate) fn is_alone(&self) -> bool {
-        self.0.effort.cells != u64::MAX
+        self.0.effort.is_alone
     }
 }
 

@@ -13,10 +13,14 @@ use crate::{
     sanity::Claim,
     stdout::Section,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// The cause of a case whose judge was stopped, whatever it was doing.
+pub const TOO_LONG: &str = "judging took longer than judge_limit";
+
 /// What the judge is looking at. Numbers are places in the rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum At {
     /// Nothing in particular.
     #[default]
@@ -29,24 +33,17 @@ pub enum At {
     Output(usize),
 }
 
-/// Who watches over a judge.
+/// Who watches over a judge: it cannot be stopped, but it says where it is.
 pub struct Watcher<'w> {
-    /// Asked again and again; once it says so, judging stops and the case is `error{config}`.
-    pub expired: &'w dyn Fn() -> bool,
     /// Told what is looked at before anything that may take long.
     pub at: &'w dyn Fn(At),
     /// How much each expression may do.
     pub effort: Arc<Effort>,
 }
 
-/// Judging was stopped here.
-#[derive(Debug)]
-pub(super) struct Stopped(pub(super) At);
-
-impl Watcher<'_> {
-    /// To be called when something is through that cannot be interrupted.
-    pub(super) fn ask(&self, at: At) -> Result<(), Stopped> {
-        if (self.expired)() { Err(Stopped(at)) } else { Ok(()) }
+impl Default for Watcher<'_> {
+    fn default() -> Self {
+        Self { at: &|_| {}, effort: Arc::default() }
     }
 }
 
@@ -57,7 +54,7 @@ impl At {
         Judgement {
             outcome: Outcome::Error(Fault::Config),
             phase,
-            cause: Some(format!("judging took longer than judge_limit{doing}")),
+            cause: Some(format!("{TOO_LONG}{doing}")),
             measurements: Vec::new(),
             warnings: Vec::new(),
         }

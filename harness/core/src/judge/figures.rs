@@ -1,9 +1,6 @@
 //! Figures read from matches, folded as they come: one row, or one a key, or one a section.
 
-use super::{
-    scan::{Expired, Watch, each_capture},
-    words::quote,
-};
+use super::{scan::each_capture, words::quote};
 use crate::{
     pattern::{Groups, Pattern},
     perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
@@ -117,30 +114,24 @@ impl Figures {
         self.fault.is_some() || (self.groups.key.is_none() && only_row())
     }
 
-    pub(super) fn feed(&mut self, pattern: &Pattern, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
+    pub(super) fn feed(&mut self, pattern: &Pattern, text: &[u8]) {
         if self.last_alone {
-            return self.add_last(pattern, text, watch);
+            return self.add_last(pattern, text);
         }
         each_capture(pattern, text, |groups| {
-            watch.tick()?;
             self.add_match(groups, text);
-            Ok(!self.is_done())
-        })
+            !self.is_done()
+        });
     }
 
-    fn add_last(&mut self, pattern: &Pattern, text: &[u8], watch: &mut Watch<'_>) -> Result<(), Expired> {
-        let mut last = None;
-        for found in pattern.find_iter(text) {
-            last = Some(found.start());
-            watch.tick()?;
-        }
+    fn add_last(&mut self, pattern: &Pattern, text: &[u8]) {
+        let last = pattern.find_iter(text).last().map(|found| found.start());
         let mut groups = pattern.regex().capture_locations();
         if let Some(start) = last
             && pattern.captures_read_at(&mut groups, text, start).is_some()
         {
             self.add_match(&groups, text);
         }
-        Ok(())
     }
 
     /// A match in which the value's group has no part (an alternative was taken) is none.

@@ -6,8 +6,8 @@
 //!                  `--------------------------`---------------------------------> conclude --> Judgement
 //! ```
 //! Everything is looked at before anything is concluded, so that a cause can name all that is wrong, and figures are
-//! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time; the caller's [`Watcher`]
-//! does.
+//! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time, and nothing stops by itself: the
+//! caller's [`Watcher`] is told what is looked at.
 
 mod at;
 mod conclude;
@@ -30,16 +30,14 @@ use crate::{
     result::{Fault, Outcome, Phase},
     rules::Rules,
     scheduler::Ending,
-    stdout::{Section, Stdout},
+    stdout::Stdout,
 };
-use at::Stopped;
-pub use at::{At, Watcher};
+pub use at::{At, TOO_LONG, Watcher};
 use evaluate::Evaluator;
 use figures::Figures;
 use matches::Matches;
-use scan::{Fold, Interrupted, Search, Watch};
+use scan::{Fold, Search};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use views::Views;
 
 /// What the judge found.
@@ -57,12 +55,9 @@ pub struct Judgement {
     pub warnings: Vec<String>,
 }
 
-/// Judges a job that ended by itself.
-///
-/// `expired` is asked again and again; once it says so, judging stops and the case is `error{config}`. One match cannot
-/// be interrupted. Call it where blocking is allowed: a log of 1 GiB takes seconds.
-pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool) -> Judgement {
-    judge_watched(rules, stdout, ending, &Watcher { expired, at: &|_| {}, effort: Arc::default() })
+/// Judges a job that ended by itself. Call it where blocking is allowed: a log of 1 GiB takes seconds.
+pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending) -> Judgement {
+    judge_watched(rules, stdout, ending, &Watcher::default())
 }
 
 /// The same, under somebody's eyes.
@@ -76,55 +71,40 @@ fn judged(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>
         Ok(compiled) => compiled,
         Err((phase, why)) => return Judgement::error(phase, why),
     };
-    if let Err((at, sections)) = search(&mut searches, &places, &views, watcher, block) {
-        return at.too_long(rules, sections);
-    }
+    search(&mut searches, &places, &views, watcher, block);
     let of_sanity = places.iter().filter(|place| matches!(place, At::Sanity(..))).count();
     let figures = searches.split_off(of_sanity).into_iter().filter_map(Search::into_figures);
     let answers = searches.into_iter().filter_map(Search::into_answer);
     let mut evaluator = Evaluator::new(rules, &watcher.effort);
-    let read = performance::read(rules, &views, figures, &mut evaluator, watcher)
-        .and_then(|readings| Ok((readings, sanity::look(&rules.sanity, answers, &evaluator, &views, watcher)?)));
-    let (readings, sanity) = match read {
-        Ok(read) => read,
-        Err(Stopped(at)) => return at.too_long(rules, stdout.sections()),
-    };
+    let readings = performance::read(rules, &views, figures, &mut evaluator, watcher);
+    let sanity = sanity::look(&rules.sanity, answers, &evaluator, &views, watcher);
     let exit = exits::failure(&rules.sanity, ending);
     let performance = (exit.is_none() && sanity.failures.is_empty()).then(|| performance::hold(rules, &views, readings));
     conclude::conclude(rules, stdout, exit, sanity, performance)
 }
 
-/// Runs all searches over all texts; else where it was stopped, and among which sections.
-fn search<'v>(
-    searches: &mut [Search],
-    places: &[At],
-    views: &'v Views,
-    watcher: &Watcher<'_>,
-    block: usize,
-) -> Result<(), (At, &'v [Section])> {
+/// Runs all searches over all texts.
+fn search(searches: &mut [Search], places: &[At], views: &Views, watcher: &Watcher<'_>, block: usize) {
     let at = |search: usize, section: usize| match places.get(search) {
         Some(At::Sanity(item, _)) => At::Sanity(*item, Some(section)),
         Some(At::Variable(variable, _)) => At::Variable(*variable, Some(section)),
         _ => At::Rules,
     };
     let tell = |search, section| (watcher.at)(at(search, section));
-    let mut watch = Watch::telling(watcher.expired, &tell);
     for (place, text) in views.texts().enumerate() {
-        let stopped = |Interrupted { search, section }| (at(search, section), text.sections());
-        scan::scan((place, text), searches, block, &mut watch).map_err(stopped)?;
+        scan::scan((place, text), searches, block, &tell);
     }
-    Ok(())
 }
 
 #[cfg(any(test, fuzzing))]
-fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, expired: &dyn Fn() -> bool, block: usize) -> Judgement {
-    judged(rules, stdout, ending, &Watcher { expired, at: &|_| {}, effort: Arc::default() }, block)
+fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, block: usize) -> Judgement {
+    judged(rules, stdout, ending, &Watcher::default(), block)
 }
 
 /// [`judge`], in blocks of this many bytes: the fuzzer holds the two to each other.
 #[cfg(fuzzing)]
 pub fn judge_in_small_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, block: usize) -> Judgement {
-    judge_in_blocks(rules, stdout, ending, &|| false, block)
+    judge_in_blocks(rules, stdout, ending, block)
 }
 
 impl Judgement {

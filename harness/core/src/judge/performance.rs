@@ -1,7 +1,7 @@
 //! Figures become measurements, and measurements are held against references.
 
 use super::{
-    at::{At, Stopped, Watcher},
+    at::{At, Watcher},
     evaluate::Evaluator,
     figures::{Figures, Lack, Row},
     views::Views,
@@ -60,17 +60,16 @@ pub(super) fn read(
     figures: impl IntoIterator<Item = Figures>,
     evaluator: &mut Evaluator,
     watcher: &Watcher<'_>,
-) -> Result<Vec<Readings>, Stopped> {
+) -> Vec<Readings> {
     let mut figures = figures.into_iter();
     let mut read = |(number, variable): (usize, &PerfVariable)| {
-        let at = At::Variable(number, None);
         let text = views.of(variable.file.as_deref());
         // Every pattern has its figures, whether there is something to read them from or not.
         let found = matches!(variable.source, Source::Pattern { .. }).then(|| figures.next()).flatten();
         if let Some(lack) = views.lack(variable.file.as_deref()) {
-            return Ok(Err(NoRows::because(lack.to_owned())));
+            return Err(NoRows::because(lack.to_owned()));
         }
-        (watcher.at)(at);
+        (watcher.at)(At::Variable(number, None));
         let rows = match &variable.source {
             Source::Pattern { .. } => {
                 found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())).map_err(NoRows::because)
@@ -83,13 +82,12 @@ pub(super) fn read(
                 }
             },
         };
-        watcher.ask(at)?;
         for row in rows.iter().flatten() {
             if let Ok(value) = row.value {
                 evaluator.learn(name_of(variable, row, text), value);
             }
         }
-        Ok(rows)
+        rows
     };
     rules.perf_variables.iter().enumerate().map(&mut read).collect()
 }

@@ -15,9 +15,6 @@ use regex::bytes::CaptureLocations;
 /// The size of a block, in bytes: with it, five patterns over 1 GiB took 0.7 CPU seconds.
 pub(super) const BLOCK: usize = 256 << 10;
 
-/// How many matches are looked at between two questions for the time.
-const MATCHES_PER_QUESTION: u32 = 4096;
-
 /// One pattern on its way through a stdout.
 #[derive(Debug)]
 pub(super) struct Search {
@@ -36,13 +33,6 @@ pub(super) enum Fold {
     Figures(Box<Figures>),
 }
 
-/// The time is up. Which search was at work, and where.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Interrupted {
-    pub search: usize,
-    pub section: usize,
-}
-
 /// A stretch of one section: a block, or all of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch<'t> {
@@ -53,43 +43,8 @@ pub(super) struct Stretch<'t> {
     pub text: &'t [u8],
 }
 
-/// Asks for the time, but not at every match.
-pub(super) struct Watch<'e> {
-    expired: &'e dyn Fn() -> bool,
-    /// Told which search is at work, and in which section.
-    at: &'e dyn Fn(usize, usize),
-    matches: u32,
-}
-
-/// The time is up.
-#[derive(Debug)]
-pub(super) struct Expired;
-
-impl<'e> Watch<'e> {
-    pub(super) fn new(expired: &'e dyn Fn() -> bool) -> Self {
-        Self { expired, at: &|_, _| {}, matches: 0 }
-    }
-
-    /// The same, and says where the search is.
-    pub(super) fn telling(expired: &'e dyn Fn() -> bool, at: &'e dyn Fn(usize, usize)) -> Self {
-        Self { at, ..Self::new(expired) }
-    }
-
-    /// To be called at every match.
-    pub(super) fn tick(&mut self) -> Result<(), Expired> {
-        self.matches += 1;
-        if self.matches < MATCHES_PER_QUESTION {
-            return Ok(());
-        }
-        self.matches = 0;
-        self.ask()
-    }
-
-    /// To be called before anything long.
-    pub(super) fn ask(&self) -> Result<(), Expired> {
-        if (self.expired)() { Err(Expired) } else { Ok(()) }
-    }
-}
+/// Told which search is at work, and in which section.
+pub(super) type Tell<'e> = &'e dyn Fn(usize, usize);
 
 impl Search {
     fn enter(&mut self, section: usize) {
@@ -106,14 +61,10 @@ impl Search {
         }
     }
 
-    fn feed(&mut self, stretch: Stretch<'_>, watch: &mut Watch<'_>) -> Result<(), Expired> {
-        if self.is_done() {
-            return Ok(());
-        }
-        watch.ask()?;
+    fn feed(&mut self, stretch: Stretch<'_>) {
         match &mut self.fold {
-            Fold::Matches(matches) => matches.feed(&self.pattern, stretch, watch),
-            Fold::Figures(figures) => figures.feed(&self.pattern, stretch.text, watch),
+            Fold::Matches(matches) => matches.feed(&self.pattern, stretch),
+            Fold::Figures(figures) => figures.feed(&self.pattern, stretch.text),
         }
     }
 }
@@ -137,35 +88,30 @@ impl Search {
 }
 
 /// Runs all searches of a view over all its sections, in stdout order.
-pub(super) fn scan(
-    (view, stdout): (usize, &Stdout),
-    searches: &mut [Search],
-    block: usize,
-    watch: &mut Watch<'_>,
-) -> Result<(), Interrupted> {
+pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], block: usize, tell: Tell<'_>) {
     for (section, meta) in stdout.sections().iter().enumerate() {
         let text = stdout.section(meta);
         for search in searches.iter_mut().filter(|search| search.view == view) {
             search.enter(section);
         }
-        let mut run = |reach: Reach, stretch: Stretch<'_>| -> Result<bool, Interrupted> {
+        // Whether more text of this section can change anything.
+        let mut run = |reach: Reach, stretch: Stretch<'_>| {
             let mut left = false;
-            let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach;
+            let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach && !search.is_done();
             for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search)) {
-                (watch.at)(number, section);
-                search.feed(stretch, watch).map_err(|Expired| Interrupted { search: number, section })?;
+                tell(number, section);
+                search.feed(stretch);
                 left |= !search.is_done();
             }
-            Ok(left)
+            left
         };
         for (offset, text) in blocks(text, block) {
-            if !run(Reach::Line, Stretch { section, offset, text })? {
+            if !run(Reach::Line, Stretch { section, offset, text }) {
                 break;
             }
         }
-        run(Reach::Text, Stretch { section, offset: 0, text })?;
+        run(Reach::Text, Stretch { section, offset: 0, text });
     }
-    Ok(())
 }
 
 /// Blocks of whole lines without the newline that ends them, with their offsets; longer than `size` only where a line
@@ -185,25 +131,16 @@ fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// Shows every match with its groups to `visit`, until that says to stop. The matches are those of `find_iter`: an
 /// empty one right behind another is none.
-pub(super) fn each_capture(
-    pattern: &Pattern,
-    text: &[u8],
-    mut visit: impl FnMut(&CaptureLocations) -> Result<bool, Expired>,
-) -> Result<(), Expired> {
+pub(super) fn each_capture(pattern: &Pattern, text: &[u8], mut visit: impl FnMut(&CaptureLocations) -> bool) {
     let mut groups = pattern.regex().capture_locations();
     let mut next = Next::default();
-    while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() {
-        if !visit(&groups)? {
-            break;
-        }
-    }
-    Ok(())
+    while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() && visit(&groups) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::matches::Question;
+    use crate::{case::Identifier, judge::matches::Question, stdout::SectionOrigin};
     use proptest::prelude::*;
     use std::cell::Cell;
 
@@ -297,11 +234,10 @@ mod tests {
         fn captures_are_visited_where_find_iter_finds(pattern in pattern(), log in log()) {
             let Ok(pattern) = Pattern::compile(&pattern) else { return Ok(()) };
             let mut visited = Vec::new();
-            let end = each_capture(&pattern, &log, |groups| {
+            each_capture(&pattern, &log, |groups| {
                 visited.push(groups.get(0).unwrap());
-                Ok(true)
+                true
             });
-            prop_assert!(end.is_ok());
             let found: Vec<_> = pattern.regex().find_iter(&log).map(|m| (m.start(), m.end())).collect();
             prop_assert_eq!(visited, found, "{:?}", pattern.as_str());
         }
@@ -340,11 +276,10 @@ mod tests {
             let expected: Vec<_> = pattern.regex().find_iter(&log).map(places).collect();
             prop_assert_eq!(pattern.find_iter(&log).map(places).collect::<Vec<_>>(), &expected[..], "{:?}", pattern.as_str());
             let mut visited = Vec::new();
-            let end = each_capture(&pattern, &log, |groups| {
+            each_capture(&pattern, &log, |groups| {
                 visited.push(groups.get(0).unwrap());
-                Ok(true)
+                true
             });
-            prop_assert!(end.is_ok());
             prop_assert_eq!(visited, expected, "{:?}", pattern.as_str());
         }
     }
@@ -356,34 +291,24 @@ mod tests {
     #[test]
     fn a_search_that_knows_its_answer_reads_no_further() {
         let stdout = Stdout::of("a\n".repeat(1000));
-        let asked = Cell::new(0);
-        let count = || {
-            asked.set(asked.get() + 1);
-            false
-        };
+        let told = Cell::new(0);
+        let count = |_, _| told.set(told.get() + 1);
         let mut searches = [search("a", Question::Whether), search(r"\Aa", Question::Where)];
-        assert_eq!(scan((0, &stdout), &mut searches, 10, &mut Watch::new(&count)), Ok(()));
-        assert_eq!(asked.get(), 2, "one block and one whole text");
+        scan((0, &stdout), &mut searches, 10, &count);
+        assert_eq!(told.get(), 2, "one block and one whole text");
         let mut searches = [search("b", Question::Whether)];
-        assert_eq!(scan((0, &stdout), &mut searches, 10, &mut Watch::new(&count)), Ok(()));
-        assert!(asked.get() > 100, "{} blocks", asked.get());
+        scan((0, &stdout), &mut searches, 10, &count);
+        assert!(told.get() > 100, "{} blocks", told.get());
     }
 
     #[test]
-    fn the_time_is_asked_for_in_every_block_and_among_many_matches() {
-        let run = |pattern: &str, lines: usize, patience: u32| {
-            let left = Cell::new(patience);
-            let expired = || left.replace(left.get().saturating_sub(1)) == 0;
-            let mut searches = [search("never", Question::Whether), search(pattern, Question::HowOften)];
-            scan((0, &Stdout::of("ab\n".repeat(lines))), &mut searches, 30, &mut Watch::new(&expired))
-        };
-        assert_eq!(run("a", 100, 1000), Ok(()));
-        assert_eq!(run("a", 100, 7), Err(Interrupted { search: 1, section: 0 }));
-        assert_eq!(run("a", 100, 8), Err(Interrupted { search: 0, section: 0 }));
-        // The second pattern searches the whole text at one go: only its matches can be interrupted.
-        let many = MATCHES_PER_QUESTION as usize;
-        assert_eq!(run(r"a(?s:.)", many / 2, u32::MAX), Ok(()));
-        let blocks_of_the_first = u32::try_from(blocks("ab\n".repeat(2 * many).as_bytes(), 30).count()).unwrap();
-        assert_eq!(run(r"a(?s:.)", 2 * many, blocks_of_the_first + 1), Err(Interrupted { search: 1, section: 0 }));
+    fn every_search_says_in_which_section_it_is_at_work() {
+        let text = |name: &str| (SectionOrigin::new(name.to_owned()), b"ab\n".to_vec());
+        let stdout = Stdout::assemble(&Identifier::from_letters([0; 8]), vec![text("x"), text("y")]);
+        let told = std::cell::RefCell::new(Vec::new());
+        let mut searches = [search("never", Question::Whether), search("a", Question::HowOften)];
+        scan((0, &stdout), &mut searches, 30, &|search, section| told.borrow_mut().push((search, section)));
+        told.borrow_mut().dedup();
+        assert_eq!(*told.borrow(), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 }

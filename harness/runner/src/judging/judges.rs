@@ -4,20 +4,24 @@
 //! killed. It has a process group of its own, so that a Ctrl-C in the terminal is the session's to decide about.
 
 use super::{
-    serve::MEMORY,
+    serve::memory,
     task::{Reply, Request, Task, Verdict, frame, length, message},
 };
 use crate::record::End;
-use muster_core::{judge::Judgement, result::Phase};
+use muster_core::{
+    judge::{At, Judgement, TOO_LONG},
+    result::Phase,
+    size::Size,
+};
 use std::{
     ffi::OsString,
     io,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::Stdio,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::available_parallelism,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -38,10 +42,19 @@ pub struct JudgeProgram {
     pub arguments: Vec<OsString>,
 }
 
+/// Where a session judges.
+#[derive(Debug, Clone)]
+pub enum JudgeIn {
+    /// In processes that run this program: each is stopped at `judge_limit`.
+    Processes(JudgeProgram),
+    /// On a thread of this process, which nothing stops: for tests and measurements whose patterns are known.
+    ThisProcess,
+}
+
 /// The judges of a session.
 #[derive(Debug)]
 pub(crate) struct Judges {
-    pub(super) program: Option<JudgeProgram>,
+    pub(super) place: JudgeIn,
     /// As many texts are judged at once as there are processors.
     pub(super) slots: Semaphore,
     idle: Mutex<Vec<Judge>>,
@@ -52,17 +65,21 @@ struct Judge {
     child: Child,
     requests: ChildStdin,
     replies: ChildStdout,
+    /// What it said last of what it is evaluating.
+    at: At,
 }
 
 impl Judges {
-    pub(crate) fn new(program: Option<JudgeProgram>) -> Self {
+    pub(crate) fn new(place: JudgeIn) -> Self {
         let slots = Semaphore::new(available_parallelism().map_or(1, Into::into));
-        Self { program, slots, idle: Mutex::default() }
+        Self { place, slots, idle: Mutex::default() }
     }
 
     /// Judges a task; the judge that takes longer than the limit is no more. Dropped before it is done, it ends the judge too.
     pub(super) async fn judge(&self, program: &JudgeProgram, task: Task, limit: Duration) -> Result<Verdict, End> {
+        let (rules, sections) = (Arc::clone(&task.rules), task.sections.clone());
         let request = frame(&Request::Judge(Box::new(task))).map_err(|error| lost(&error))?;
+        let begun = Instant::now();
         let used = self.idle().pop();
         let mut judge = used.map_or_else(|| Judge::start(program), Ok).map_err(|error| lost(&error))?;
         let mut reply = timeout(limit, judge.ask(&request)).await;
@@ -71,7 +88,7 @@ impl Judges {
         {
             // Somebody has ended it: a signal to all processes of a service, or the system for want of memory.
             judge = Judge::start(program).map_err(|error| lost(&error))?;
-            reply = timeout(limit, judge.ask(&request)).await;
+            reply = timeout(limit.saturating_sub(begun.elapsed()), judge.ask(&request)).await;
         }
         match reply {
             Ok(Ok(Reply::Done(verdict))) => {
@@ -82,8 +99,12 @@ impl Judges {
                 self.idle().push(judge);
                 Err(End::infra(Phase::Sanity, why))
             }
-            Err(_) | Ok(Ok(Reply::At(_))) => Err(judge.stop().await),
-            Ok(Err(error)) => Err(judge.ended(&error).await),
+            Err(_) | Ok(Ok(Reply::Begins(_) | Reply::At(_))) => Err(judge.stop().await),
+            Ok(Err(error)) => {
+                let (phase, doing) = judge.at.doing(&rules, &sections);
+                let End { outcome, cause, .. } = judge.ended(&error).await;
+                Err(End { outcome, phase, cause: cause.map(|cause| cause + &doing) })
+            }
         }
     }
 
@@ -100,16 +121,22 @@ impl Judge {
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        Ok(Self { child, requests, replies })
+        Ok(Self { child, requests, replies, at: At::Rules })
     }
 
     async fn ask(&mut self, request: &[u8]) -> io::Result<Reply> {
+        self.at = At::Rules;
         self.requests.write_all(request).await?;
-        let mut bytes = [0; 4];
-        self.replies.read_exact(&mut bytes).await?;
-        let mut text = vec![0; length(bytes)?];
-        self.replies.read_exact(&mut text).await?;
-        message(&text)
+        loop {
+            let mut bytes = [0; 4];
+            self.replies.read_exact(&mut bytes).await?;
+            let mut text = vec![0; length(bytes)?];
+            self.replies.read_exact(&mut text).await?;
+            match message(&text)? {
+                Reply::Begins(at) => self.at = at,
+                reply => return Ok(reply),
+            }
+        }
     }
 
     /// Ends it, and says what it was doing.
@@ -120,7 +147,7 @@ impl Judge {
             loop {
                 match self.ask(&request).await? {
                     Reply::At(judgement) => return io::Result::Ok(judgement),
-                    Reply::Done(_) | Reply::Failed(_) => {}
+                    Reply::Begins(_) | Reply::Done(_) | Reply::Failed(_) => {}
                 }
             }
         };
@@ -131,7 +158,7 @@ impl Judge {
                 let Judgement { outcome, phase, cause, .. } = *judgement;
                 End { outcome, phase, cause }
             }
-            _ => End::config(Phase::Sanity, "judging took longer than judge_limit"),
+            _ => End::config(Phase::Sanity, TOO_LONG),
         }
     }
 
@@ -145,11 +172,7 @@ impl Judge {
     /// Why it has ended by itself.
     async fn ended(mut self, error: &io::Error) -> End {
         if self.wants_memory().await {
-            let gib = MEMORY >> 30;
-            return End::config(
-                Phase::Sanity,
-                format!("judging needs more than {gib} GiB of memory: a pattern or an expression does"),
-            );
+            return End::config(Phase::Sanity, format!("judging needs more than {} of memory", Size(memory())));
         }
         match self.child.wait().await {
             Ok(status) if !status.success() => End::infra(Phase::Sanity, format!("the process that judged ended: {status}")),
@@ -160,4 +183,22 @@ impl Judge {
 
 fn lost(error: &io::Error) -> End {
     End::infra(Phase::Sanity, format!("no process to judge in: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::{rules::Rules, scheduler::Ending};
+
+    #[tokio::test]
+    async fn a_judge_that_is_lost_leaves_the_next_one_the_rest_of_the_limit() {
+        // It reads nothing, ends before the limit, and both of it together after that.
+        let arguments = ["-c", "sleep 0.7"].map(OsString::from).into();
+        let program = JudgeProgram { path: "/bin/sh".into(), arguments };
+        let judges = Judges::new(JudgeIn::Processes(program.clone()));
+        let (rules, ending) = (Arc::new(Rules::default()), Ending::default());
+        let task = Task { rules, ending, log: "/dev/null".into(), sections: Vec::new(), files: None };
+        let end = judges.judge(&program, task, Duration::from_secs(1)).await.expect_err("no verdict");
+        assert_eq!(end.cause.as_deref(), Some(TOO_LONG));
+    }
 }

@@ -4,14 +4,14 @@
 //! spool -assemble, kept files-> Stdout -Task-> a judge (another process) -Verdict-> result, files kept     pattern or expression
 //!                                     '----------- here -----------------'                                 neither of them
 //! ```
-//! A session without a program to judge in judges on a thread of its own, and leaves it to itself beyond the limit: tests do.
+//! Tests and measurements may judge on a thread of their own process ([`JudgeIn::ThisProcess`]), which nothing stops.
 
 mod judges;
 mod serve;
 mod task;
 
-pub use judges::JudgeProgram;
 pub(crate) use judges::Judges;
+pub use judges::{JudgeIn, JudgeProgram};
 pub use serve::serve;
 
 use crate::{
@@ -25,14 +25,12 @@ use crate::{
 use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
-    expr::Effort,
     judge::{Judgement, Watcher},
     result::{Invalid, Outcome, Phase},
     rules::Rules,
     scheduler::{Ending, SectionExit},
     script::LOG_FILE,
     stdout::Stdout,
-    time::format_duration,
 };
 use std::{
     io,
@@ -41,13 +39,8 @@ use std::{
     time::{Duration, Instant},
 };
 use task::{Task, Verdict, is_trivial, perform};
-use tokio::{
-    task::spawn_blocking,
-    time::{sleep, timeout},
-};
+use tokio::{task::spawn_blocking, time::sleep};
 
-/// One match cannot be interrupted on a thread: beyond the limit plus this it is left to itself.
-const GRACE: Duration = Duration::from_secs(10);
 /// How long judging may go on when the session is to end.
 const AFTER_CANCEL: Duration = Duration::from_secs(3);
 
@@ -127,8 +120,7 @@ fn assemble(rules: &Rules, ending: &Ending, spool: Spool, stage: &std::path::Pat
         kept = Kept::find(stage, &rules.keep_files);
         stdout = kept.add(stdout, stage)?;
     }
-    let watcher = || Watcher { expired: &|| false, at: &|_| {}, effort: Arc::default() };
-    let verdict = is_trivial(rules).then(|| perform(rules, &stdout, ending, &watcher()));
+    let verdict = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Watcher::default()));
     Ok(Assembled { stdout, kept, verdict })
 }
 
@@ -143,7 +135,13 @@ async fn verdict_of(
 ) -> Result<Verdict, End> {
     let (rules, ending) = (Arc::clone(rules), ending.clone());
     let verdict = async {
-        let Some(program) = &context.judges.program else { return judged_here(rules, ending, stdout.clone(), limit).await };
+        let program = match &context.judges.place {
+            JudgeIn::Processes(program) => program,
+            JudgeIn::ThisProcess => {
+                let stdout = stdout.clone();
+                return on_a_thread(move || Ok(perform(&rules, &stdout, &ending, &Watcher::default()))).await;
+            }
+        };
         let (sections, files) = (stdout.sections().to_vec(), stdout.files().cloned());
         let task = Task { rules, ending, log: home.stage.join(LOG_FILE), sections, files };
         context.judges.judge(program, task, limit).await
@@ -153,19 +151,6 @@ async fn verdict_of(
         verdict = verdict => verdict,
         () = cancelled_for_a_while(context) => Err(stopped(context)),
     }
-}
-
-/// Judges on a thread of this process.
-async fn judged_here(rules: Arc<Rules>, ending: Ending, stdout: Stdout, limit: Duration) -> Result<Verdict, End> {
-    let thread = on_a_thread(move || {
-        let begun = Instant::now();
-        let effort = Arc::new(Effort::timed(monotonic, limit).of_size(u64::MAX));
-        Ok(perform(&rules, &stdout, &ending, &Watcher { expired: &|| begun.elapsed() >= limit, at: &|_| {}, effort }))
-    });
-    timeout(limit.saturating_add(GRACE), thread).await.unwrap_or_else(|_| {
-        let limit = format_duration(limit);
-        Err(End::config(Phase::Sanity, format!("judging took more than {limit} (judge_limit): one pattern takes that long")))
-    })
 }
 
 /// The time since this process first asked.

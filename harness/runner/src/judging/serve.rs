@@ -12,6 +12,7 @@ use muster_core::{
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::{
+    fs,
     io::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     process::{self, ExitCode},
@@ -20,7 +21,13 @@ use std::{
 };
 
 /// What a judge may hold in memory of its own, in bytes. The log is mapped and does not count.
-pub(super) const MEMORY: u64 = 2 << 30;
+const MEMORY: u64 = 2 << 30;
+
+/// The same; `RFM_JUDGE_MEMORY` says it in a debug build, for tests.
+pub(super) fn memory() -> u64 {
+    let told = std::env::var("RFM_JUDGE_MEMORY").ok().filter(|_| cfg!(debug_assertions));
+    told.and_then(|bytes| bytes.parse().ok()).unwrap_or(MEMORY)
+}
 
 /// What is judged, and where the judge is.
 #[derive(Default)]
@@ -31,8 +38,10 @@ struct Work {
 
 /// Judges until standard input ends. The whole of the program that a session starts as its judge.
 pub fn serve() -> ExitCode {
+    // It is started as `/proc/self/exe`, and would be called `exe`. Where there is no such file, it is called otherwise.
+    let _ = fs::write("/proc/self/comm", "muster-judge");
     // Where the system has no such limit, there is none.
-    let _ = setrlimit(Resource::Data, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) });
+    let _ = setrlimit(Resource::Data, Rlimit { current: Some(memory()), maximum: Some(memory()) });
     let work: Arc<Mutex<Work>> = Arc::default();
     let (tasks, queue) = mpsc::channel::<Arc<Task>>();
     let shared = Arc::clone(&work);
@@ -68,7 +77,13 @@ pub fn serve() -> ExitCode {
 fn judge(task: &Task, work: &Mutex<Work>) -> Reply {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let stdout = task.stdout()?;
-        let watcher = Watcher { expired: &|| false, at: &|at| lock(work).at = at, effort: Arc::new(Effort::boundless()) };
+        let at = |at| {
+            lock(work).at = at;
+            if !matches!(at, At::Sanity(_, Some(_)) | At::Variable(_, Some(_))) {
+                answer(&Reply::Begins(at));
+            }
+        };
+        let watcher = Watcher { at: &at, effort: Arc::new(Effort::boundless()) };
         Ok(perform(&task.rules, &stdout, &task.ending, &watcher))
     }));
     match judged {

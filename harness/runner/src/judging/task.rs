@@ -2,7 +2,7 @@
 //! would lose NaN, infinities and the last digit of some figures.
 //!
 //! ```text
-//! session -Request::Judge(Task)-> judge        judge -Reply::Done(Verdict)-> session
+//! session -Request::Judge(Task)-> judge        judge -Reply::Begins(what).. Reply::Done(Verdict)-> session
 //! session -Request::Where------->              judge -Reply::At(what it was doing)-> session, and it ends
 //! ```
 
@@ -39,6 +39,8 @@ pub(super) enum Request {
 /// What a judge answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
+    /// What it looks at from here on, for the case that it ends without a word. Searches of single sections are left out.
+    Begins(At),
     Done(Box<Verdict>),
     At(Box<Judgement>),
     /// One sentence: the log could not be read, or judging panicked.

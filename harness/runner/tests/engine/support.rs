@@ -18,6 +18,7 @@ use muster_runner::{
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
     event::Event,
     fake::FakeScheduler,
+    judging::JudgeIn,
     places::Places,
     turn::{Turn, Work},
 };
@@ -101,7 +102,7 @@ impl Bench {
             policy,
             maxfail,
             quarantine,
-            judge: None,
+            judge: JudgeIn::ThisProcess,
             sweep: "muster sweep".to_owned(),
         });
         Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }

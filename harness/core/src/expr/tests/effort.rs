@@ -12,6 +12,12 @@ fn stopped(text: &str, arithmetic: Arithmetic, effort: Effort) -> String {
     }
 }
 
+fn of_cells(cells: u64) -> Effort {
+    let mut effort = Effort::counted(20_000_000);
+    effort.cells = cells;
+    effort
+}
+
 #[test]
 fn every_loop_counts_its_turns() {
     let steps = || Effort::counted(1000);
@@ -41,7 +47,7 @@ fn what_grows_without_end_is_stopped_before_memory_is_full() {
     for text in
         [format!("size([range(1000)]{}) > 0", ten_times.repeat(4)), "size(range(1000).map(i, range(1000))) > 0".to_owned()]
     {
-        let said = stopped(&text, Arithmetic::Exact, Effort::default().of_size(100_000));
+        let said = stopped(&text, Arithmetic::Exact, of_cells(100_000));
         assert_eq!(said, "this makes lists of more than 100000 elements together", "{text}");
     }
     let rows = [

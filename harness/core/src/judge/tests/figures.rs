@@ -238,7 +238,7 @@ proptest! {
         };
         // Without sanity's veto the figures are compared as well.
         for rules in [rules.clone(), Rules { sanity: vec![], ..rules }] {
-            let judge = |size| judge_in_blocks(&rules, &Stdout::of(text.as_str()), &ended(Exit::Code(0)), &|| false, size);
+            let judge = |size| judge_in_blocks(&rules, &Stdout::of(text.as_str()), &ended(Exit::Code(0)), size);
             let (whole, cut) = (judge(usize::MAX), judge(size));
             prop_assert_eq!(format!("{whole:?}"), format!("{cut:?}"));
         }

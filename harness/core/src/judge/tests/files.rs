@@ -109,6 +109,6 @@ fn files_are_searched_in_blocks_like_logs() {
         sanity: vec![of("big", count("filler", (3 * scan::BLOCK / 12) as u64))],
         ..perf([read_from("big", first("s", r"speed (\d)"))])
     };
-    let judgement = judge_in_blocks(&rules, &stdout, &ended(Exit::Code(0)), &|| false, 100);
+    let judgement = judge_in_blocks(&rules, &stdout, &ended(Exit::Code(0)), 100);
     assert_eq!((judgement.outcome, judgement.measurements[0].value), (Outcome::Pass, 7.0));
 }

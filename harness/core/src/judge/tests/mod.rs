@@ -7,7 +7,7 @@ mod references;
 mod sanity;
 mod seed;
 
-use super::{Judgement, judge, judge_in_blocks, scan};
+use super::{At, Judgement, Watcher, judge, judge_in_blocks, judge_watched, scan};
 use crate::{
     case::Identifier,
     perf::{Direction, PerfVariable, Pick, Reduce, Source},
@@ -90,7 +90,7 @@ fn ended(exit: Exit) -> Ending {
 }
 
 fn judge_stdout(rules: &Rules, stdout: &Stdout) -> Judgement {
-    judge(rules, stdout, &ended(Exit::Code(0)), &|| false)
+    judge(rules, stdout, &ended(Exit::Code(0)))
 }
 
 fn judge_text(rules: &Rules, text: &str) -> Judgement {

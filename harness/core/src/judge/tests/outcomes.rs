@@ -55,7 +55,7 @@ fn an_expected_failure_of_the_case_turns_failure_and_success_round() {
     let rules =
         |items: Vec<Assertion>, reason: Option<&str>| Rules { sanity: items, xfail: reason.map(str::to_owned), ..marked() };
     let judged = |items, exit, text: &str| {
-        let judgement = judge(&rules(items, Some("issue 5")), &Stdout::of(text), &ended(exit), &|| false);
+        let judgement = judge(&rules(items, Some("issue 5")), &Stdout::of(text), &ended(exit));
         format!("{} in {}", say(&judgement), judgement.phase.as_str())
     };
     insta::assert_snapshot!(judged(vec![found("z")], Exit::Code(0), "p=100"), @"xfail: failed as expected: issue 5 (`z` not found) in sanity");
@@ -86,7 +86,7 @@ fn a_gap_in_the_log_leaves_nothing_to_rely_on_but_everything_is_said() {
     };
     let judged = |items: Vec<Assertion>, exit, log: &str| {
         let rules = Rules { sanity: items, ..marked() };
-        let judgement = judge(&rules, &with_gap(log), &ended(exit), &|| false);
+        let judgement = judge(&rules, &with_gap(log), &ended(exit));
         format!("{}, {} figures", say(&judgement), judgement.measurements.len())
     };
     insta::assert_snapshot!(judged(vec![], Exit::Code(0), "p=100\n"), @"invalid{logs}: the log of pod-b has a gap: the connection was lost for 5 s, 1 figures");

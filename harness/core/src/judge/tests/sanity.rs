@@ -61,7 +61,7 @@ fn a_match_never_spans_two_sections() {
 
 #[test]
 fn the_exit_status_comes_first_and_sanity_enriches_it() {
-    let say = |items: Vec<Assertion>, exit| say(&judge(&sanity(items), &Stdout::of("log\n"), &ended(exit), &|| false));
+    let say = |items: Vec<Assertion>, exit| say(&judge(&sanity(items), &Stdout::of("log\n"), &ended(exit)));
     insta::assert_snapshot!(say(vec![found("log")], Exit::Code(7)), @"fail{workload}: exit status 7");
     insta::assert_snapshot!(say(vec![found("x"), found("y")], Exit::Signal(9)), @"fail{workload}: killed by signal 9 (SIGKILL); sanity: `x` not found; `y` not found");
     let killed = item(Claim::Exit(ExitRule::OneOf(vec![137])));
@@ -72,7 +72,7 @@ fn the_exit_status_comes_first_and_sanity_enriches_it() {
 #[test]
 fn a_bad_exit_status_hides_the_figures() {
     let rules = perf([first("a", "a=(.*)")]);
-    let judgement = judge(&rules, &Stdout::of("a=1\n"), &ended(Exit::Code(1)), &|| false);
+    let judgement = judge(&rules, &Stdout::of("a=1\n"), &ended(Exit::Code(1)));
     assert_eq!((judgement.outcome.to_string().as_str(), judgement.phase), ("fail{workload}", Phase::Run));
     assert!(judgement.measurements.is_empty());
 }
@@ -93,17 +93,23 @@ fn a_pattern_that_a_placeholder_broke_is_an_error_of_the_check() {
 fn judging_that_takes_too_long_is_an_error_that_names_the_pattern() {
     let rules = Rules { perf_variables: vec![first("a", "never (.)")], ..sanity([found("not there")]) };
     let stdout = pods(&[("pod-a", "n", &"line\n".repeat(100)), ("pod-b", "n", "x")]);
-    let after = |patience: u32| {
-        let left = Cell::new(patience);
-        judge(&rules, &stdout, &ended(Exit::Code(0)), &|| left.replace(left.get().saturating_sub(1)) == 0)
+    let stopped = |rules: &Rules, when: usize| {
+        let (told, left) = (Cell::new(At::Rules), Cell::new(when));
+        let at = |at| match left.get().checked_sub(1) {
+            Some(fewer) => left.set(fewer),
+            None => told.set(if told.get() == At::Rules { at } else { told.get() }),
+        };
+        judge_watched(rules, &stdout, &ended(Exit::Code(0)), &Watcher { at: &at, ..Watcher::default() });
+        told.get().too_long(rules, stdout.sections())
     };
-    assert_eq!((after(0).outcome, after(0).phase), (Outcome::Error(Fault::Config), Phase::Sanity));
-    insta::assert_snapshot!(say(&after(0)), @"error{config}: judging took longer than judge_limit: it was searching pod-a for `not there`");
-    // An expression is asked about when it is through; its own bound ends it.
+    // Both patterns are compiled first.
+    let first = stopped(&rules, 2);
+    assert_eq!((&first.outcome, first.phase), (&Outcome::Error(Fault::Config), Phase::Sanity));
+    insta::assert_snapshot!(say(&first), @"error{config}: judging took longer than judge_limit: it was searching pod-a for `not there`");
     let slow = sanity([item(Claim::Assert { expression: "true".into() })]);
-    insta::assert_snapshot!(say(&judge(&slow, &stdout, &ended(Exit::Code(0)), &|| true)), @"error{config}: judging took longer than judge_limit: it was evaluating `true`");
-    assert_eq!(after(3).phase, Phase::Performance);
-    insta::assert_snapshot!(say(&after(3)), @"error{config}: judging took longer than judge_limit: it was searching pod-b for `never (.)`, for `a`");
+    insta::assert_snapshot!(say(&stopped(&slow, 0)), @"error{config}: judging took longer than judge_limit: it was evaluating `true`");
+    assert_eq!(stopped(&rules, 5).phase, Phase::Performance);
+    insta::assert_snapshot!(say(&stopped(&rules, 5)), @"error{config}: judging took longer than judge_limit: it was searching pod-b for `never (.)`, for `a`");
 }
 
 #[test]
