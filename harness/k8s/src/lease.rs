@@ -249,7 +249,7 @@ fn resource() -> Resource {
 mod tests {
     use super::*;
     use crate::client::testing::{Reply, cluster};
-    use muster_core::liveness::{Life, Signs, life};
+    use muster_core::liveness::{LastSign, Life, Signs, life};
 
     fn session() -> SessionId {
         SessionId("s1".into())

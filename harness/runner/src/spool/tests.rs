@@ -1,5 +1,6 @@
 use super::*;
 use muster_core::{
+    rules::LogAction,
     scheduler::{Exit, JobPod},
     stdout::Stdout,
 };
