@@ -102,7 +102,7 @@ pub(crate) fn a_night_whose_pod_is_killed_is_finished_by_the_next_pod() {
     let nights: u32 = std::env::var("MUSTER_KILLED_NIGHTS").ok().and_then(|nights| nights.parse().ok()).unwrap_or(2);
     let place = Place::as_admin();
     fs::create_dir_all(place.path("checks/four")).expect("a folder");
-    let four = check(&pod("echo hello; sleep 2"), "parameters: { n: [1, 2, 3, 4] }");
+    let four = check(&pod("echo hello; sleep 5"), "parameters: { n: [1, 2, 3, 4] }");
     place.write("checks/four/check.yaml", &four);
     // No night waits for minutes until its forerunner counts as dead.
     let quick = "{ name: TMPDIR, value: /tmp }\n                - { name: RFM_LIVENESS_LIMIT, value: '6' }";
