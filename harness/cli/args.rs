@@ -147,7 +147,8 @@ pub struct RoleArgs {
     /// The namespace, in place of the one that the cases would run in
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// Leave out the rights that only serve to say why a case waits
+    /// Leave out rights that cases run without: to say why a case waits, to ask beforehand whether its pods would be let in, and to
+    /// list for `muster sweep` what a killed session left
     #[arg(long)]
     pub required_only: bool,
 }

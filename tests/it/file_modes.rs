@@ -76,7 +76,7 @@ fn under(umask: &str, sandbox: &Sandbox, args: &[&str], more_env: &[(&str, &str)
 /// What a job wrote itself, and what was staged for it, have the modes that they had.
 fn is_the_jobs(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ["rfm_job.exit", "umask.txt", "input.txt", "more.txt"].contains(&&*name)
+    ["umask.txt", "input.txt", "more.txt"].contains(&&*name)
 }
 
 /// Every file and folder of a run that has another mode than it should have, and how many have the right one.
@@ -162,11 +162,28 @@ fn a_file_that_was_there_keeps_its_mode() {
 }
 
 #[test]
+fn a_wider_mode_opens_the_folders_that_a_narrower_one_has_left() {
+    let sandbox = sandbox(SITE);
+    under("022", &sandbox, &RUN, &[]);
+    for root in ["reports", "perflogs", "state"] {
+        fs::remove_dir_all(sandbox.path(root)).expect("it is mine");
+    }
+    let ended = under("022", &sandbox, &[&RUN[..], &["--file-mode", "0640"]].concat(), &[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let (wrong, _) = modes(&sandbox, 0o640);
+    let wrong: Vec<_> = wrong.into_iter().filter(|line| !line.contains("/.lock ")).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn a_mode_that_makes_no_sense_is_bad_usage() {
     let sandbox = sandbox(SITE);
     let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--file-mode", "0750"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("`0750` is not a file mode: folders get x where files get r"), "{}", ended.stderr);
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--file-mode", "0666"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("others must not write"), "{}", ended.stderr);
     sandbox.write("site-config/here.yaml", &format!("{SITE}file_mode: u+r\n"));
     let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
     assert!(ended.stderr.contains("site-config/here.yaml:6:12") && ended.stderr.contains("such as 0640"), "{}", ended.stderr);

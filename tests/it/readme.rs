@@ -3,6 +3,15 @@
 use crate::sandbox::Sandbox;
 use std::path::Path;
 
+const KUBECONFIG: &str = "\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{ name: c, context: { cluster: c, user: u } }]
+users: [{ name: u, user: { token: t } }]
+clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:1' } }]
+";
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -13,6 +22,23 @@ fn commands() -> Vec<Vec<String>> {
     let commands = readme.split("cargo run -- ").skip(1);
     let until_comment = |text: &str| text.split(['#', '`', '\n']).next().unwrap_or_default().to_owned();
     commands.map(|text| until_comment(text).split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn every_command_for_a_cluster_finds_its_cases() {
+    let sandbox = Sandbox::new();
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let commands: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("target/debug/muster ")).collect();
+    assert_eq!(commands.len(), 2);
+    for command in commands {
+        let words = command.split(" #").next().unwrap_or_default().split_whitespace();
+        let args: Vec<&str> = words.map(|word| if word == "-r" { "--dry-run" } else { word }).collect();
+        let kubeconfig = sandbox.write("kubeconfig", KUBECONFIG).path("kubeconfig");
+        let mut muster = sandbox.command(&args);
+        let ended = sandbox.ended(&muster.current_dir(root()).env("KUBECONFIG", kubeconfig).output().expect("runs"));
+        assert_eq!(ended.code, Some(0), "{args:?}\n{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("kind: Pod"), "{args:?}\n{}", ended.stdout);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
 };
 use clusters::{Clusters, Ended};
 use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
-use muster_k8s::census::Found;
+use muster_k8s::{census::Found, handle::Handle};
 use muster_runner::local::{
     owner,
     sweep::{self, Swept},
@@ -62,7 +62,7 @@ pub(super) async fn swept(
     found.retain(|found| lives.get(&found.session) == Some(&Life::Dead));
     let doomed = clusters.as_ref().map(|clusters| clusters.doomed(&lives, args.kept)).unwrap_or_default();
     let mut text = String::new();
-    let blind = told_of_clusters(clusters.as_ref(), &mut text);
+    let blind = told_of_clusters(clusters.as_ref(), &jobs, &mut text);
     if args.dry_run {
         would_end(&found, &doomed, &mut text);
         return Ok(Outcome { text, is_all: !blind });
@@ -142,10 +142,19 @@ async fn announce(store: &Store, open: &[OpenJob], found: &[sweep::Found], doome
 }
 
 /// What could not be looked at; whether that hides anything.
-fn told_of_clusters(clusters: Option<&Clusters>, text: &mut String) -> bool {
+fn told_of_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String) -> bool {
     let Some(Clusters { census, .. }) = clusters else { return false };
     for note in &census.notes {
         let _ = writeln!(text, "note: {note}");
+    }
+    for place in &census.unknown {
+        let is_there = |job: &&&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
+        let sessions: BTreeSet<&str> = jobs.iter().filter(is_there).map(|job| &*job.session.0).collect();
+        let sessions = sessions.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            text,
+            "note: not looked at: {place}, for this kubeconfig has no such context; jobs of {sessions} may be left there"
+        );
     }
     for (_, error) in &census.blind {
         let _ = writeln!(text, "could not look: {}", chain(error));

@@ -28,6 +28,8 @@ pub struct SchedulerError {
     pub class: Class,
     /// When the other side asked us to come back.
     pub retry_after: Option<Duration>,
+    /// It is certain that nothing was created: there is nothing to clean up after this launch.
+    pub made_nothing: bool,
     /// Why.
     #[source]
     pub cause: Option<Box<dyn Error + Send + Sync>>,
@@ -36,12 +38,18 @@ pub struct SchedulerError {
 impl SchedulerError {
     /// An error of a class, with its cause.
     pub fn new(class: Class, operation: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { operation: operation.into(), class, retry_after: None, cause: Some(cause.into()) }
+        Self { operation: operation.into(), class, retry_after: None, made_nothing: false, cause: Some(cause.into()) }
     }
 
     /// An error of a class that needs no cause.
     pub fn plain(class: Class, operation: impl Into<String>) -> Self {
-        Self { operation: operation.into(), class, retry_after: None, cause: None }
+        Self { operation: operation.into(), class, retry_after: None, made_nothing: false, cause: None }
+    }
+
+    /// The same, of a launch that has certainly created nothing.
+    #[must_use]
+    pub fn before_anything(self) -> Self {
+        Self { made_nothing: true, ..self }
     }
 }
 

@@ -65,6 +65,20 @@ pub fn create_dir_all(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Gives folders that a process with a narrower mode has created the permissions that new ones get; none loses any. `within` are
+/// folders of Muster's own. What cannot be opened stays as it is.
+pub fn widen<'a>(within: impl IntoIterator<Item = &'a Path>) {
+    let wanted = with_search(file_mode());
+    // Nothing is narrower than the default.
+    for folder in within.into_iter().filter(|_| wanted & 0o077 != 0) {
+        let found = std::fs::symlink_metadata(folder).ok().filter(std::fs::Metadata::is_dir);
+        let mode = found.map(|found| found.permissions().mode() & PERMISSIONS);
+        if let Some(mode) = mode.filter(|mode| mode | wanted != *mode) {
+            let _ = std::fs::set_permissions(folder, Permissions::from_mode(mode | wanted));
+        }
+    }
+}
+
 /// An empty file for reading and writing; one that was there is emptied and gets the mode too.
 pub fn create(path: &Path) -> io::Result<File> {
     emptied(path, file_mode())

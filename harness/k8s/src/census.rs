@@ -50,6 +50,8 @@ pub struct Census {
     pub found: Vec<Found>,
     /// What may not be listed, one sentence a place.
     pub notes: Vec<String>,
+    /// Places of contexts that the kubeconfig does not have: only jobs of the past are there.
+    pub unknown: Vec<ClusterPlace>,
     /// Places that could not be looked at, and why.
     pub blind: Vec<(ClusterPlace, SchedulerError)>,
     /// Sessions with a Lease, by place.

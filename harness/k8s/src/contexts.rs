@@ -127,6 +127,11 @@ impl Contexts {
         ContextError::NoCurrent { known: self.known("") }
     }
 
+    /// Whether there is a context of this name, as far as is known.
+    pub fn has(&self, name: &str) -> bool {
+        self.unknown || self.named.contains_key(name)
+    }
+
     /// All contexts, the one that was probably meant first.
     fn known(&self, name: &str) -> String {
         let near = nearest(name, self.named.keys().map(String::as_str));

@@ -90,7 +90,7 @@ impl Attempt<'_> {
                     if matches!(answer, Ok(Launch::NotNow { .. })) {
                         self.take_back(&self.handle.objects[..place]).await?;
                     }
-                    return answer;
+                    return answer.map_err(|error| SchedulerError { made_nothing: error.made_nothing && place == 0, ..error });
                 }
             }
         }
@@ -114,6 +114,10 @@ impl Attempt<'_> {
             Ok(created) => Ok(uid(&created.object)),
             Err(error) if error.why() == Why::Exists => self.found(object).await,
             Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
+            Err(error) if error.why() == Why::NotAllowed => match refused(object, error) {
+                Refused::Failed(error) => Err(Refused::Failed(error.before_anything())),
+                refused => Err(refused),
+            },
             Err(error) => Err(refused(object, error)),
         }
     }
@@ -157,7 +161,7 @@ impl Attempt<'_> {
                 let why = format!("launches wait, for {error}");
                 match self.tenancy.withdrawn(self.job, &kind, &why) {
                     Verdict::Wait => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
-                    Verdict::Final => Err(error.for_good().classify()),
+                    Verdict::Final => Err(error.for_good().classify().before_anything()),
                 }
             }
             Refused::Taken(by) => Ok(Launch::Taken { by }),

@@ -150,6 +150,10 @@ impl Kubernetes {
         let (places, known) = self.scope().clone();
         let mut census = Census::default();
         for place in places {
+            if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
+                census.unknown.push(place);
+                continue;
+            }
             let taken = async {
                 let cluster = self.cluster(&place).await?;
                 census.take(&cluster, &known, scope).await.map_err(ApiError::classify)

@@ -46,7 +46,7 @@ const KEPT: usize = 10;
 /// The stage folders of passed cases that are still there, since cases that were given them did not pass; empty if there are
 /// none.
 pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
-    let is_kept = |case: &&CaseResult| case.outcome.is_fine() && !case.delete.is_empty();
+    let is_kept = |case: &&CaseResult| case.provides.is_some() && case.outcome.is_fine() && !case.delete.is_empty();
     let kept: Vec<_> = results.sorted().into_iter().filter(is_kept).collect();
     if kept.is_empty() {
         return String::new();

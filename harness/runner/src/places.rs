@@ -182,8 +182,14 @@ impl Places {
         self.output.join(place(attempt.case)).join(leaf(attempt))
     }
 
+    /// The folders between a root and an attempt's folder, which all are Muster's own, and the root if a session has made it one.
+    fn above<'a>(root: &'a Path, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+        path.ancestors().skip(1).take_while(move |folder| folder.starts_with(root))
+    }
+
     /// Makes an attempt's folder, empty, in the place of the same case's last one.
     pub(crate) fn create(&self, path: &Path) -> Result<(), PlacesError> {
+        files::widen(Self::above(&self.stage, path));
         let created = match files::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => files::create_dir_all(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -231,6 +237,7 @@ impl Places {
             return self.keep_copy(stage, attempt, files);
         }
         let output = self.output_of(attempt);
+        files::widen(Self::above(&self.output, &output));
         prune(stage, files).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
@@ -260,6 +267,7 @@ impl Places {
         let create =
             |path: &Path| files::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.to_owned(), source });
         create(&output)?;
+        files::widen(Self::above(&self.output, &output));
         // What an earlier pass has kept is not this one's.
         prune(&output, &[]).map_err(|source| PlacesError::Remove { path: output.clone(), source })?;
         for name in KEPT.iter().map(Path::new).chain(files.iter().map(PathBuf::as_path)) {

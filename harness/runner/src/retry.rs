@@ -21,6 +21,11 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
+    /// Whether only one was counted.
+    pub(crate) fn is_first(&self) -> bool {
+        self.count == 1
+    }
+
     /// Counts a failure; `Some`: try again after this pause. An outage may last for `outage`; `None`: something else limits it.
     pub(crate) fn add(&mut self, error: &SchedulerError, outage: Option<Duration>) -> Option<Duration> {
         let now = Instant::now();

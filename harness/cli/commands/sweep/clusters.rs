@@ -120,7 +120,9 @@ impl Clusters {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
         let is_there = |found: &Found| found.job.is_same(job);
-        !self.census.blind.iter().any(is_blind) && !self.census.found.iter().any(is_there)
+        !self.census.unknown.contains(&place)
+            && !self.census.blind.iter().any(is_blind)
+            && !self.census.found.iter().any(is_there)
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) async fn launches_wait_for_one_on_trial_while_they_are_refused(ground
 pub(crate) async fn what_was_never_granted_is_refused_at_once(ground: Ground) {
     ground.fake().deny("create", "pods");
     let error = ground.scheduler.launch(&ground.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
-    assert_eq!(error.class, Class::Config, "{}", chain(&error));
+    assert_eq!((error.class, error.made_nothing), (Class::Config, true), "{}", chain(&error));
     assert_eq!(ground.asked("POST", "/pods"), 1);
     // A right that another kind has proves nothing.
     ground.fake().allow_all();

@@ -133,7 +133,13 @@ impl Flight<'_> {
             };
             match failures.add(&error, Some(OUTAGE_LIMIT)) {
                 Some(pause) => self.pause_before_retry(Phase::Launch, &error, pause).await,
-                None => return Err(End::failed(Phase::Launch, &error)),
+                None => {
+                    // After an answer that was lost there may be something all the same.
+                    if error.made_nothing && failures.is_first() {
+                        self.landed();
+                    }
+                    return Err(End::failed(Phase::Launch, &error));
+                }
             }
         }
     }

@@ -53,7 +53,9 @@ fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, Schedu
     let exit_file = job.stage.join(EXIT_FILE);
     let status = fs::read_to_string(&exit_file).ok().and_then(|content| read_status(&content));
     let log_written = modified(&job.stage.join(LOG_FILE));
-    let ended_at = || modified(&exit_file).or(log_written).unwrap_or_default();
+    // The exit file is there from the start, and empty.
+    let exit_written = || status.and_then(|_| modified(&exit_file));
+    let ended_at = || exit_written().or(log_written).unwrap_or_default();
     let ended = |exit, cause: Option<String>| JobStatus::Ended(exit::ending(host, since(), ended_at(), exit, cause));
     let gone = |why, cause: String| JobStatus::Gone { why, cause };
     let status = match (status, reach) {

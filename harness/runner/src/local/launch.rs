@@ -13,7 +13,7 @@ use crate::clock;
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::Job,
-    script::{LOG_FILE, SCRIPT_FILE},
+    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
     stdout::{first_line, header},
     time::Timestamp,
 };
@@ -58,10 +58,11 @@ pub(super) fn framing(job: &Job, host: &str) -> String {
     first_line(&job.identifier) + &header(host)
 }
 
-/// Writes script and log into the stage folder and starts the shell.
+/// Writes script and log into the stage folder, and an empty exit file, which has its mode before the job writes it; starts the shell.
 pub(super) fn spawn(job: &Job, handle: &LocalHandle, environment: &Environment) -> Result<Spawned, Refusal> {
-    let (script, log) = (job.stage.join(SCRIPT_FILE), job.stage.join(LOG_FILE));
+    let [script, log, exit] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE].map(|name| job.stage.join(name));
     files::write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
+    files::create(&exit).map_err(|error| refusal("create", &exit, error))?;
     let out = open_log(&log, &framing(job, &handle.machine.host)).map_err(|error| refusal("create", &log, error))?;
     start(job, handle, environment, out).map_err(|error| {
         let _ = fs::remove_file(&log);

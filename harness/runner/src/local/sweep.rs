@@ -17,10 +17,10 @@ use super::{
 use muster_core::{
     case::{Identifier, SessionId},
     scheduler::Job,
-    script::EXIT_FILE,
+    script::{EXIT_FILE, read_status},
     site::SchedulerKind,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs};
 
 /// A job of a dead session that still has processes here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn is_seen(job: &Job) -> bool {
 
 /// Whether a job has ended by itself, whatever it has left running. Blocking.
 pub fn has_ended(job: &Job) -> bool {
-    job.stage.join(EXIT_FILE).exists()
+    fs::read_to_string(job.stage.join(EXIT_FILE)).is_ok_and(|content| read_status(&content).is_some())
 }
 
 /// Ends all of it: TERM, two seconds, KILL.
