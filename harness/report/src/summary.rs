@@ -46,12 +46,12 @@ const KEPT: usize = 10;
 /// The stage folders of passed cases that are still there, since cases that were given them did not pass; empty if there are
 /// none.
 pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
-    let is_kept = |case: &&CaseResult| case.provides.is_some() && case.outcome.is_fine() && !case.delete.is_empty();
+    let is_kept = |case: &&CaseResult| case.outcome != Outcome::Skip && case.outcome.is_fine() && !case.delete.is_empty();
     let kept: Vec<_> = results.sorted().into_iter().filter(is_kept).collect();
     if kept.is_empty() {
         return String::new();
     }
-    let title = format!("KEPT: what {} left for others that did not pass", counted(kept.len(), "case"));
+    let title = format!("KEPT: what {} left behind", counted(kept.len(), "case"));
     let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, title));
     for case in kept.iter().take(KEPT) {
         let _ = writeln!(text, "  {}", titled(&case.name));

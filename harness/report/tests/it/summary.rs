@@ -44,11 +44,13 @@ fn what_others_were_given_and_is_kept_is_named_up_to_a_number() {
         };
         let mut cases: Vec<_> = (0..count).map(kept_case).collect();
         cases.push(CaseResult { delete: vec!["rm -r /stage/bad".into()], ..case("bad", &[], Outcome::Abort, Phase::Run) });
+        // It was skipped when it was judged.
+        cases.push(CaseResult { delete: vec!["rm -r /stage/late".into()], ..case("late", &[], Outcome::Skip, Phase::Sanity) });
         kept(&Results::new(&session(), &cases), &screen(80))
     };
     assert_eq!(of(0), "");
     assert_snapshot!(of(2), @"
-    KEPT: what 2 cases left for others that did not pass
+    KEPT: what 2 cases left behind
       build0 /748d9462 @eidf:gpu-service+default
           rm -r /stage/build0
       build1 /6a6203f8 @eidf:gpu-service+default
