@@ -37,7 +37,7 @@ fn every_command_for_a_cluster_finds_its_cases() {
         let mut muster = sandbox.command(&args);
         let ended = sandbox.ended(&muster.current_dir(root()).env("KUBECONFIG", kubeconfig).output().expect("runs"));
         assert_eq!(ended.code, Some(0), "{args:?}\n{}{}", ended.stdout, ended.stderr);
-        assert!(ended.stdout.contains("kind: Pod"), "{args:?}\n{}", ended.stdout);
+        assert!(ended.stdout.contains("@trial:pods"), "{args:?}\n{}", ended.stdout);
     }
 }
 
