@@ -131,16 +131,14 @@ impl Flight<'_> {
                     return Err(End::infra(Phase::Launch, cause));
                 }
             };
-            match failures.add(&error, Some(OUTAGE_LIMIT)) {
-                Some(pause) => self.pause_before_retry(Phase::Launch, &error, pause).await,
-                None => {
-                    // After an answer that was lost there may be something all the same.
-                    if error.made_nothing && failures.is_first() {
-                        self.landed();
-                    }
-                    return Err(End::failed(Phase::Launch, &error));
+            let Some(pause) = failures.add(&error, Some(OUTAGE_LIMIT)) else {
+                // After an answer that was lost there may be something all the same.
+                if error.made_nothing && failures.is_first() {
+                    self.landed();
                 }
-            }
+                return Err(End::failed(Phase::Launch, &error));
+            };
+            self.pause_before_retry(Phase::Launch, &error, pause).await;
         }
     }
 
