@@ -41,7 +41,7 @@ fn a_folder_is_staged_before_the_script_runs_and_gone_after_a_pass() {
     let ended = run(&sandbox, &[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
     let log = log(&sandbox, "output");
-    assert!(log.contains("hello\ndata@\nmade\nrfm_job.out\nrfm_job.sh*\nrun.sh*\n"), "{log}");
+    assert!(log.contains("hello\ndata@\nmade\nrfm_job.exit\nrfm_job.out\nrfm_job.sh*\nrun.sh*\n"), "{log}");
     assert!(!sandbox.path("input/made").exists(), "the source was changed");
     assert!(!fs::exists(sandbox.path("output/run.sh")).unwrap_or(true));
     assert!(sandbox.path("input/data/big.bin").exists(), "a link was followed when the stage folder was removed");
