@@ -39,6 +39,7 @@ fn sessions(sandbox: &Sandbox) -> usize {
 
 #[test]
 fn a_session_that_was_killed_at_any_step_is_finished_and_the_next_is_a_new_one() {
+    let mut kills = 0;
     // `attach` has gone through all of them.
     for step in STEPS.iter().step_by(3) {
         let sandbox = sandbox();
@@ -46,6 +47,7 @@ fn a_session_that_was_killed_at_any_step_is_finished_and_the_next_is_a_new_one()
         if killed.status.code().is_some() {
             continue;
         }
+        kills += 1;
         let ended = resume(&sandbox);
         assert_eq!(ended.code, Some(0), "{step}: {}\n{}", ended.stdout, ended.stderr);
         assert!(ended.stderr.contains("sweep: 0 job(s) of dead sessions ended, 0 left"), "{step}: {}", ended.stderr);
@@ -56,6 +58,7 @@ fn a_session_that_was_killed_at_any_step_is_finished_and_the_next_is_a_new_one()
         assert_eq!(resume(&sandbox).code, Some(0));
         assert_eq!(sessions(&sandbox), 2, "{step}: what is finished is not gone on with");
     }
+    assert!(kills >= 3, "a session of local cases takes most steps: {kills}");
 }
 
 #[test]
