@@ -1,3 +1,5 @@
+//! Longer than other files: whatever a spool does shares the few helpers at its top.
+
 use super::*;
 use muster_core::{
     rules::LogAction,
