@@ -168,6 +168,7 @@ impl Drive {
             place,
             reader: Reader::default(),
             base: 0,
+            opened: None,
             warned: false,
             log_rotation: self.handle.log_rotation,
             spoke: Clock::now(),

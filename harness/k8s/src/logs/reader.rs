@@ -187,6 +187,11 @@ impl Reader {
         split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
     }
 
+    /// When the first line that came was written.
+    pub fn first(&self) -> Option<Timestamp> {
+        self.first.map(|at| Timestamp(micros(at)))
+    }
+
     /// Texts of the node that came in place of a log: `unable to retrieve container logs for ...`. They are taken away.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)

@@ -73,6 +73,8 @@ pub(super) struct Section {
     pub reader: Reader,
     /// Bytes of earlier lives.
     pub base: u64,
+    /// When the log of this life was asked for that gave its first line.
+    pub opened: Option<Timestamp>,
     pub warned: bool,
     pub log_rotation: LogRotation,
     /// When something of it was passed on.
@@ -158,6 +160,7 @@ impl Section {
     }
 
     fn begin_life(&mut self) {
+        self.opened = None;
         self.base += self.reader.bytes();
         self.reader = Reader::default();
     }
@@ -289,6 +292,9 @@ impl Section {
 
     fn query(&mut self, follow: bool, previous: bool) -> LogQuery {
         self.reader.disconnect();
+        if self.reader.bytes() == 0 {
+            self.opened = Some(self.shared.cluster.clock().now());
+        }
         let since = self.reader.resume_since().map(|second| Timestamp(second.saturating_mul(1_000_000)));
         LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }
     }

@@ -337,13 +337,22 @@ impl<'a> Pods<'a> {
             Blocked::Hopeless(why) => Verdict::Hopeless(some(why)),
             Blocked::Broken(why) => Verdict::Broken(some(why)),
             Blocked::Waits(why) => Verdict::Status(JobStatus::Pending { why: some(why) }),
-            Blocked::Missing(why) => match self.look.left(self.look.observed.since, self.look.patience.config_grace) {
-                Some(left) => {
-                    sooner(recheck_in, left);
-                    Verdict::Status(JobStatus::Pending { why: some(why) })
-                }
-                None => Verdict::Hopeless(some(why)),
-            },
+            Blocked::Missing(why) => self.grace(self.look.observed.since, self.look.patience.config_grace, some(why), recheck_in),
+            Blocked::Denied { why, since } => {
+                let since = since.unwrap_or(self.look.observed.since);
+                self.grace(since, self.look.patience.webhook_grace, some(why), recheck_in)
+            }
+        }
+    }
+
+    /// It waits so long for what may change yet.
+    fn grace(&self, since: Timestamp, grace: Duration, why: String, recheck_in: &mut Option<Duration>) -> Verdict {
+        match self.look.left(since, grace) {
+            Some(left) => {
+                sooner(recheck_in, left);
+                Verdict::Status(JobStatus::Pending { why })
+            }
+            None => Verdict::Hopeless(why),
         }
     }
 

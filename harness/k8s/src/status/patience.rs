@@ -15,6 +15,9 @@ pub struct Patience {
     pub registry_limit: Duration,
     /// A missing ConfigMap, Secret or ServiceAccount: another may be creating it.
     pub config_grace: Duration,
+    /// A webhook that refuses the pods of an owner may look at something that comes: Kueue's does not know a Job for a while after an
+    /// API server's restart.
+    pub webhook_grace: Duration,
     /// A container that cannot be started where it is started again.
     pub start_failures: u32,
     /// A pod of an owner that never says how it ended counts as crashed after so many restarts.
@@ -46,6 +49,7 @@ impl Default for Patience {
             image_pull_failures: 3,
             registry_limit: seconds(600),
             config_grace: seconds(30),
+            webhook_grace: seconds(120),
             start_failures: 3,
             crash_restarts: 3,
             settle: seconds(15),

@@ -18,6 +18,12 @@ pub(super) enum Blocked {
     Missing(String),
     /// The cluster will not have them.
     Broken(String),
+    /// A webhook has said no. Its rule may be about what the cluster does not have yet, and who creates the pods asks again.
+    Denied {
+        why: String,
+        /// The first time, as far as it is known.
+        since: Option<Timestamp>,
+    },
     /// They may be yet.
     Waits(String),
 }
@@ -59,7 +65,10 @@ impl<'a> Events<'a> {
             event.type_.as_deref() == Some("Warning")
                 && (reason(event).contains("FailedCreate") || message(event).contains("is forbidden: "))
         });
-        refused.map(|event| classify(message(event)))
+        refused.map(|event| match classify(message(event)) {
+            Blocked::Denied { why, .. } => Blocked::Denied { why, since: first(event) },
+            other => other,
+        })
     }
 }
 
@@ -81,7 +90,7 @@ pub(super) fn classify(message: &str) -> Blocked {
     } else if has(&["violates PodSecurity"]) {
         Blocked::Hopeless(format!("the namespace's Pod Security level refuses the pods: {said}"))
     } else if has(&["denied the request"]) {
-        Blocked::Hopeless(format!("an admission webhook refuses the pods: {said}"))
+        Blocked::Denied { why: format!("an admission webhook refuses the pods: {said}"), since: None }
     } else if has(&[" per Container", " per Pod", " ratio is "]) {
         Blocked::Hopeless(format!("the namespace's LimitRange refuses the pods: {said}"))
     } else if has(&["error looking up service account", "no PriorityClass with name"]) {
@@ -109,6 +118,12 @@ pub(crate) fn message(event: &Event) -> &str {
 pub(crate) fn times(event: &Event) -> u32 {
     let series = event.series.as_ref().and_then(|series| series.count);
     series.or(event.count).and_then(|count| u32::try_from(count).ok()).unwrap_or(1).max(1)
+}
+
+/// When it first happened.
+fn first(event: &Event) -> Option<Timestamp> {
+    let plain = event.first_timestamp.as_ref().map(|time| time.0);
+    plain.or(event.event_time.as_ref().map(|time| time.0)).map(clock::of)
 }
 
 /// When it last happened.

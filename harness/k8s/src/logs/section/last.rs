@@ -16,6 +16,7 @@ use crate::{
     logs::{life::Node, reader::Reader},
 };
 use futures_util::StreamExt;
+use muster_core::time::Timestamp;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant as Clock, sleep, timeout};
 
@@ -25,8 +26,14 @@ const LAST_READS: u32 = 10;
 const INCOMPLETE_READS: u32 = 3;
 /// Enough for the time of a line.
 const BEGINNING: usize = 64;
+/// No node looks after its files more often.
+const FILE_LIVES: Duration = Duration::from_secs(3);
+/// Who reads so soon after a line was written has seen it come. The clocks of node and server may differ a little.
+const READ_WITH_IT: Duration = Duration::from_secs(1);
 const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \
                        or print less";
+const BEGUN_LATE: &str = "the log was long when it was first read, and its first line is younger than its container: the node may have \
+                          rotated away what was before; raise containerLogMaxSize of the kubelet, or print less";
 const SILENT: &str = "the end of the log could not be read: the node of the pod does not answer";
 const DELETED: &str = "the pod was deleted before its log ended";
 
@@ -88,6 +95,9 @@ impl Section {
                     if complete && notes.is_empty() || whole && is_enough {
                         let rotated = self.was_rotated(now == Now::Previous).await;
                         self.finish().await?;
+                        if self.may_miss_its_beginning() {
+                            self.rotated(BEGUN_LATE.to_owned()).await?;
+                        }
                         return if rotated { self.rotated(ROTATED.to_owned()).await } else { Ok(()) };
                     }
                     let why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
@@ -130,6 +140,11 @@ impl Section {
         false
     }
 
+    fn may_miss_its_beginning(&self) -> bool {
+        let (started, received) = (self.look().started, self.reader.received());
+        received >= ROTATION_IS_POSSIBLE && began_late(started, self.reader.first(), self.opened).unwrap_or(false)
+    }
+
     /// The first bytes of the node's file; `None`: the reply broke off.
     async fn beginning(&self, previous: bool) -> Result<Option<Vec<u8>>, ApiError> {
         let limit_bytes = Some(BEGINNING as u64);
@@ -163,9 +178,26 @@ impl Section {
     }
 }
 
+/// A first line that came with the container, or after somebody read, is the first. Of another one nobody knows. `None`: a time is
+/// not known.
+fn began_late(started: Option<Timestamp>, first: Option<Timestamp>, opened: Option<Timestamp>) -> Option<bool> {
+    Some(first?.since(started?) >= FILE_LIVES && opened?.since(first?) >= READ_WITH_IT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_first_line_that_nobody_saw_come_and_that_came_late_may_not_be_the_first() {
+        // The container's start, its first line, the first read; in seconds.
+        let rows = [(10, 10, 12, false), (10, 12, 60, false), (10, 13, 13, false), (10, 13, 14, true), (10, 60, 30, false)];
+        for (started, first, opened, late) in rows {
+            let at = |seconds: i64| Some(Timestamp(seconds * 1_000_000));
+            assert_eq!(began_late(at(started), at(first), at(opened)), Some(late), "{started} {first} {opened}");
+        }
+        assert_eq!(began_late(None, Some(Timestamp(9)), Some(Timestamp(9))), None);
+    }
 
     #[test]
     fn ten_answers_or_an_outage_end_the_last_read() {

@@ -126,7 +126,13 @@ fn a_refusal_of_a_jobs_pods_is_read_from_its_events() {
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: failed quota: compute: must specify limits.cpu for: main"), @"hopeless: quota compute demands that the manifest says limits.cpu for: main");
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: violates PodSecurity \"restricted:latest\": privileged (container \"main\" must not set securityContext.privileged=true)"), @r#"hopeless: the namespace's Pod Security level refuses the pods: pods "x-abcde" is forbidden: violates PodSecurity "restricted:latest": privileged (container "main" must not set securityContext.privileged=true)"#);
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"), @r#"hopeless: the namespace's LimitRange refuses the pods: pods "x-abcde" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"#);
-    says!(refused("Error creating: admission webhook \"policy.example.org\" denied the request: no latest tags"), @r#"hopeless: an admission webhook refuses the pods: admission webhook "policy.example.org" denied the request: no latest tags"#);
+    let denied = || refused("Error creating: admission webhook \"policy.example.org\" denied the request: no latest tags");
+    says!(denied(), @r#"
+    pending: an admission webhook refuses the pods: admission webhook "policy.example.org" denied the request: no latest tags
+    stuck
+    again in 63s
+    "#);
+    says!(denied().at(124), @r#"hopeless: an admission webhook refuses the pods: admission webhook "policy.example.org" denied the request: no latest tags"#);
     says!(refused("Error creating: Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: context deadline exceeded"), @r#"
     pending: an admission webhook does not answer: Internal error occurred: failed calling webhook "policy.example.org": failed to call webhook: context deadline exceeded
     stuck
