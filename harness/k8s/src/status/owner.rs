@@ -214,7 +214,13 @@ impl<'a> Pods<'a> {
         let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
         let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
         let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
-        let Some((_, disruption)) = failures.first() else { return self.ended(None, exits, None, None, notes) };
+        let Some((_, disruption)) = failures.first() else {
+            // Others may have done the work of a pod that was deleted, but somebody must have.
+            return match self.all.iter().find_map(deleted).filter(|_| exits.is_empty()) {
+                Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
+                None => self.ended(None, exits, None, None, notes),
+            };
+        };
         let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
         let cause = first_cause(&failures, disruption).map(str::to_owned);
         self.ended(None, self.with_a_bad_one(exits), disruption, cause, notes)

@@ -293,3 +293,14 @@ fn a_deleted_workload_is_gone() {
     let finished = Scene::of("IPUJob").object("status: {phase: Succeeded}").pod("x-0", FINE).gone().object_gone();
     says!(finished, @"ended @3-@9: x-0@n1 Code(0)");
 }
+
+#[test]
+fn pods_that_were_all_deleted_before_they_began_are_no_success() {
+    let deleted = "{metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}, status: {phase: Failed}}";
+    let scene = Scene::of("IPUJob").object("{status: {phase: Running}}").expecting(2).pod("x-0", deleted).pod("x-1", deleted);
+    says!(scene.at(600), @"
+    ended @38-@38: x@? Unknown
+    disrupted: Deleted
+    cause: pod x-0 on n1 was deleted by somebody else
+    ");
+}
