@@ -17,9 +17,11 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::time::sleep;
 
 /// A session that runs waits so long for a lock of another process, beyond the patience of the connection.
 const LOCKED: Duration = Duration::from_mins(2);
+const LOCK_POLL: Duration = Duration::from_millis(100);
 
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
@@ -106,6 +108,8 @@ impl Writer {
                         let path = self.path.display();
                         tracing::warn!("the results database {path} is locked by another process; waiting, at most {LOCKED:?}");
                     }
+                    // Not every lock is waited for by the connection.
+                    sleep(LOCK_POLL).await;
                 }
                 outcome => return outcome,
             }

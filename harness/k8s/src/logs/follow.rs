@@ -169,6 +169,7 @@ impl Drive {
             reader: Reader::default(),
             base: 0,
             opened: None,
+            seen_empty: None,
             warned: false,
             log_rotation: self.handle.log_rotation,
             spoke: Clock::now(),

@@ -35,6 +35,10 @@ pub struct Reader {
     fed: Fed,
     notes: Vec<String>,
     received: u64,
+    /// When the log was asked for that gives the first line, in nanoseconds.
+    opened: i64,
+    /// How much of it had been written by then.
+    early: u64,
     /// When the first line that ever came was written, in nanoseconds since the epoch.
     first: Option<i64>,
     /// The latest time of a line that was new.
@@ -102,6 +106,8 @@ impl Reader {
             fed: Fed::default(),
             notes: Vec::new(),
             received: 0,
+            opened: 0,
+            early: 0,
             first: None,
             newest: None,
             waited: None,
@@ -185,6 +191,16 @@ impl Reader {
     /// Does the node's file, of which this is the beginning, begin after a line that it gave us? Then it is another file.
     pub fn was_rotated(&self, beginning: &[u8]) -> bool {
         split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
+    }
+
+    /// It is asked for now, and nothing of it is known yet.
+    pub fn opened(&mut self, now: Timestamp) {
+        self.opened = now.0.saturating_mul(1_000);
+    }
+
+    /// How many bytes of the node's file were written before it was asked for.
+    pub fn early(&self) -> u64 {
+        self.early
     }
 
     /// When the first line that came was written.
@@ -297,6 +313,9 @@ impl Reader {
         self.fed.bytes.extend_from_slice(bytes);
         self.known.bytes += bytes.len() as u64;
         self.received += received as u64;
+        if at <= self.opened {
+            self.early += received as u64;
+        }
     }
 
     /// A new line is this much younger than the one before it.

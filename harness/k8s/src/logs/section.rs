@@ -75,6 +75,8 @@ pub(super) struct Section {
     pub base: u64,
     /// When the log of this life was asked for that gave its first line.
     pub opened: Option<Timestamp>,
+    /// When the log of this life was last seen empty.
+    pub seen_empty: Option<Timestamp>,
     pub warned: bool,
     pub log_rotation: LogRotation,
     /// When something of it was passed on.
@@ -160,7 +162,7 @@ impl Section {
     }
 
     fn begin_life(&mut self) {
-        self.opened = None;
+        (self.opened, self.seen_empty) = (None, None);
         self.base += self.reader.bytes();
         self.reader = Reader::default();
     }
@@ -271,6 +273,9 @@ impl Section {
             Ok(stream) => self.read_to_the_end(stream).await?,
             Err(error) => return self.refused(error).await,
         };
+        if whole && self.reader.bytes() == 0 {
+            self.seen_empty = self.opened;
+        }
         drop(turn);
         self.not_running(life, polled.pause(shared.pace.poll)).await;
         Ok(if whole { How::Polled } else { How::Broke(None) })
@@ -293,7 +298,9 @@ impl Section {
     fn query(&mut self, follow: bool, previous: bool) -> LogQuery {
         self.reader.disconnect();
         if self.reader.bytes() == 0 {
-            self.opened = Some(self.shared.cluster.clock().now());
+            let now = self.shared.cluster.clock().now();
+            self.opened = Some(now);
+            self.reader.opened(now);
         }
         let since = self.reader.resume_since().map(|second| Timestamp(second.saturating_mul(1_000_000)));
         LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }

@@ -8,11 +8,7 @@
 
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
-    client::{
-        LogQuery,
-        error::{ApiError, Why},
-        jittered,
-    },
+    client::{LogQuery, error::ApiError, jittered},
     logs::{life::Node, reader::Reader},
 };
 use futures_util::StreamExt;
@@ -30,6 +26,8 @@ const BEGINNING: usize = 64;
 const FILE_LIVES: Duration = Duration::from_secs(3);
 /// Who reads so soon after a line was written has seen it come. The clocks of node and server may differ a little.
 const READ_WITH_IT: Duration = Duration::from_secs(1);
+/// A log that may have had so many bytes before its first line may have been rotated: a tenth of what nodes keep, for logs are not even.
+const MISSING: u64 = 1 << 20;
 const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \
                        or print less";
 const BEGUN_LATE: &str = "the log was long when it was first read, and its first line is younger than its container: the node may have \
@@ -107,7 +105,7 @@ impl Section {
                 Err(error) if never(&error) => return self.give_up(error).await,
                 Err(error) => {
                     at_least = error.retry_after().unwrap_or_default();
-                    (error.message(), !matches!(error.why(), Why::Transient | Why::Withdrawn))
+                    (error.message(), !error.why().passes())
                 }
             };
             drop(read_permit);
@@ -141,8 +139,11 @@ impl Section {
     }
 
     fn may_miss_its_beginning(&self) -> bool {
-        let (started, received) = (self.look().started, self.reader.received());
-        received >= ROTATION_IS_POSSIBLE && began_late(started, self.reader.first(), self.opened).unwrap_or(false)
+        let beginning = || Some((self.look().started?, self.seen_empty, self.reader.first()?, self.opened?));
+        beginning().is_some_and(|(started, empty, first, opened)| {
+            let since = empty.filter(|empty| *empty <= first).map_or(started, |empty| empty.max(started));
+            missing(since, first, opened, self.reader.early()) >= MISSING
+        })
     }
 
     /// The first bytes of the node's file; `None`: the reply broke off.
@@ -178,10 +179,16 @@ impl Section {
     }
 }
 
-/// A first line that came with the container, or after somebody read, is the first. Of another one nobody knows. `None`: a time is
-/// not known.
-fn began_late(started: Option<Timestamp>, first: Option<Timestamp>, opened: Option<Timestamp>) -> Option<bool> {
-    Some(first?.since(started?) >= FILE_LIVES && opened?.since(first?) >= READ_WITH_IT)
+/// How many bytes there may have been before the first line that came, if the log went on as it did then. `since`: the container's start,
+/// or when the log was last seen empty. `early`: what was written between the first line and the moment at which it was read.
+/// A first line that came with the container, or that somebody saw come, is the first: then there were none.
+fn missing(since: Timestamp, first: Timestamp, opened: Timestamp, early: u64) -> u64 {
+    let (before, unseen) = (first.since(since), opened.since(first));
+    if before < FILE_LIVES || unseen < READ_WITH_IT {
+        return 0;
+    }
+    let bytes = u128::from(early) * before.as_millis() / unseen.as_millis();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -189,14 +196,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_line_that_nobody_saw_come_and_that_came_late_may_not_be_the_first() {
-        // The container's start, its first line, the first read; in seconds.
-        let rows = [(10, 10, 12, false), (10, 12, 60, false), (10, 13, 13, false), (10, 13, 14, true), (10, 60, 30, false)];
-        for (started, first, opened, late) in rows {
-            let at = |seconds: i64| Some(Timestamp(seconds * 1_000_000));
-            assert_eq!(began_late(at(started), at(first), at(opened)), Some(late), "{started} {first} {opened}");
+    fn what_may_be_missing_before_the_first_line_follows_from_how_fast_the_log_grew_then() {
+        // The container's start, or an empty log; the first line, its read; in seconds. What was written in between, what may be missing.
+        let rows = [
+            (10, 10, 12, 500, 0),
+            (10, 12, 60, 500, 0),
+            (10, 13, 13, 500, 0),
+            (10, 60, 30, 500, 0),
+            (10, 13, 14, 500, 1500),
+            (10, 40, 45, 5000, 30_000),
+            (35, 40, 45, 5000, 5000),
+        ];
+        for (since, first, opened, early, expected) in rows {
+            let at = |seconds: i64| Timestamp(seconds * 1_000_000);
+            assert_eq!(missing(at(since), at(first), at(opened), early), expected, "{since} {first} {opened}");
         }
-        assert_eq!(began_late(None, Some(Timestamp(9)), Some(Timestamp(9))), None);
     }
 
     #[test]
