@@ -7,7 +7,7 @@ use muster_core::{
     site_file,
     yaml::{self, Node},
 };
-use muster_runner::staging;
+use muster_session::staging;
 use std::{
     collections::HashSet,
     fs,

@@ -22,7 +22,7 @@ pub mod wire;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use muster_core::{error::chain, pipeline::EXIT_USAGE};
-use muster_runner::judging;
+use muster_session::judging;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::Terminal;
 use unwritten::{EXIT_UNWRITTEN, Unwritten};

@@ -9,7 +9,7 @@ use muster_core::{
     diagnostic::{self, Sources},
     yaml,
 };
-use muster_runner::fake;
+use muster_session::fake;
 use serde_json::json;
 use std::{fs, path::Path};
 

@@ -17,7 +17,7 @@ use muster_core::{
     site_file,
     test_case::TestCase,
 };
-use muster_runner::{judging, local::detect, trials};
+use muster_session::{judging, local::detect, trials};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 /// What one invocation is about.

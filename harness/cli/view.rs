@@ -15,7 +15,7 @@ use muster_report::{
     progress,
     style::one_line,
 };
-use muster_runner::event::Event;
+use muster_session::event::Event;
 use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},

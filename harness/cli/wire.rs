@@ -11,7 +11,7 @@ use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
 };
-use muster_runner::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local::LocalScheduler};
+use muster_session::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local::LocalScheduler};
 use muster_store::{JobRow, Store};
 use std::{
     collections::BTreeMap,

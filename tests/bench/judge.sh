@@ -9,8 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 mib=${1:-1024}
 command -v rg >/dev/null || { echo "judge.sh needs ripgrep: apt-get install ripgrep" >&2; exit 2; }
 
-echo "building: cargo build --release -p muster-runner --example judge"
-(cd "$root" && cargo build --release --quiet -p muster-runner --example judge)
+echo "building: cargo build --release -p muster-session --example judge"
+(cd "$root" && cargo build --release --quiet -p muster-session --example judge)
 judge=${CARGO_TARGET_DIR:-$root/target}/release/examples/judge
 
 # The log of a training run, about 80 bytes a line: a figure every 100 lines, a table of three lines every 1,000.

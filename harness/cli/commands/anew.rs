@@ -9,7 +9,7 @@ use muster_core::{
     rounds,
     test_case::TestCase,
 };
-use muster_runner::{places, turn::Turn};
+use muster_session::{places, turn::Turn};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,

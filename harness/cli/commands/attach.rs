@@ -32,7 +32,7 @@ use muster_core::{
     test_case::TestCase,
     workload::Limits,
 };
-use muster_runner::{
+use muster_session::{
     local::owner,
     runtime,
     turn::{self, Begun, Turn, Work},

@@ -30,7 +30,7 @@ use muster_core::{
     test_case::TestCase,
 };
 use muster_report::progress;
-use muster_runner::{
+use muster_session::{
     clock,
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
     judging::JudgeIn,

@@ -5,7 +5,7 @@
 
 use crate::{args::Cli, settings, terminal::Terminal};
 use muster_core::{case::SessionId, result::CaseResult};
-use muster_runner::local::sweep::{self, Found};
+use muster_session::local::sweep::{self, Found};
 use std::sync::Arc;
 
 /// Ends them, and says whose they were.

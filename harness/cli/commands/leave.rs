@@ -11,7 +11,7 @@ use muster_core::{
     pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
     result::CaseResult,
 };
-use muster_runner::{
+use muster_session::{
     engine::{Engine, InFlight, Lease},
     heartbeat, places,
 };

@@ -13,7 +13,7 @@ use muster_core::{
 };
 use muster_host::file_limit;
 use muster_k8s::{Kubernetes, contexts::Contexts, handle::ClusterPlace, lease::LeaseSeen};
-use muster_runner::{heartbeat, local::owner, signals::Signals};
+use muster_session::{heartbeat, local::owner, signals::Signals};
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use std::{
     collections::{BTreeMap, BTreeSet},

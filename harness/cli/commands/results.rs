@@ -17,7 +17,7 @@ use muster_report::{
     results::{self, ListedSession, State},
     statistics,
 };
-use muster_runner::{clock, local::owner};
+use muster_session::{clock, local::owner};
 use muster_store::{Reader, SessionRow, SessionState};
 
 /// Lists sessions.

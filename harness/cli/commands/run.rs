@@ -30,7 +30,7 @@ use muster_core::{
     test_case::TestCase,
 };
 use muster_report::secret::{masked_setting, masked_words, secret_of};
-use muster_runner::{clock, identifier, runtime};
+use muster_session::{clock, identifier, runtime};
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
 

@@ -14,7 +14,7 @@ use crate::{
 use clusters::{Clusters, Ended};
 use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
 use muster_k8s::{census::Found, handle::Handle};
-use muster_runner::local::{
+use muster_session::local::{
     owner,
     sweep::{self, Swept},
 };

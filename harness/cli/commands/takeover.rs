@@ -17,7 +17,7 @@ use muster_k8s::{
     handle::{ClusterPlace, Handle},
     lease::LeaseSeen,
 };
-use muster_runner::local::owner;
+use muster_session::local::owner;
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},

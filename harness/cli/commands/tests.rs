@@ -12,7 +12,7 @@ use crate::{
 };
 use libtest_mimic::{Arguments, FormatSetting};
 use muster_core::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE};
-use muster_runner::trials;
+use muster_session::trials;
 use std::{ffi::OsString, process::ExitCode};
 
 /// What a test binary ends with when a test fails.

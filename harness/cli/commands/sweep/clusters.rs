@@ -19,7 +19,7 @@ use muster_k8s::{
     census::{Census, Found},
     handle::{ClusterPlace, Handle},
 };
-use muster_runner::clock;
+use muster_session::clock;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 

@@ -1,0 +1,340 @@
+//! A session on the fake scheduler, in a folder of its own.
+
+use muster_core::{
+    Value,
+    case::{CaseName, SessionId},
+    fixture::{Binding, Need, Offer},
+    quarantine::List,
+    result::{About, CaseResult, Counting, Session},
+    rules::Rules,
+    sanity::{Assertion, Claim},
+    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    site::SchedulerKind,
+    test_case::Rendered,
+    time::Timestamp,
+    workload::{Limits, Program, Workload},
+};
+use muster_session::{
+    engine::{Engine, EngineConfig, ExecPolicy, Lease},
+    event::Event,
+    fake::FakeScheduler,
+    judging::JudgeIn,
+    places::Places,
+    turn::{Turn, Work},
+};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, unbounded_channel},
+    oneshot,
+};
+
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) fake: FakeScheduler,
+    pub(crate) events: UnboundedReceiver<Event>,
+    pub(crate) folder: TempDir,
+    /// Another session on the same folders, begun before.
+    _first: Option<Places>,
+}
+
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) policy: ExecPolicy,
+    pub(crate) maxfail: Option<u32>,
+    pub(crate) lease: Option<Lease>,
+    /// Instead of the fake itself.
+    pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
+    pub(crate) fake: FakeScheduler,
+    pub(crate) quarantine: List,
+    pub(crate) counting: Counting,
+    /// Another session is at work on the same folders.
+    pub(crate) beside_another: bool,
+}
+
+pub(crate) fn session() -> Session {
+    Session {
+        id: SessionId("s1".to_owned()),
+        started: Timestamp(0),
+        ended: None,
+        command: vec!["muster".into()],
+        system: "test".into(),
+        user: "somebody".into(),
+        host: "here".into(),
+        workdir: "/".into(),
+        version: "0".into(),
+        num_cases: 0,
+        interrupted: false,
+        counting: Counting::Last,
+        extras: Vec::new(),
+        selection: String::new(),
+    }
+}
+
+pub(crate) fn places(folder: &Path) -> Places {
+    Places::open(&folder.join("stage"), &folder.join("output")).expect("folders")
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// Partitions `p` and `q`, both the fake's.
+    pub(crate) async fn with(options: Options) -> Self {
+        let Options { policy, maxfail, lease, scheduler, fake, quarantine, counting, beside_another } = options;
+        let folder = TempDir::new().expect("a folder");
+        let first = beside_another.then(|| places(folder.path()));
+        let (sender, events) = unbounded_channel();
+        let session = Session { counting, ..session() };
+        let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
+        let engine = Engine::begin(EngineConfig {
+            places: places(folder.path()),
+            session,
+            lease,
+            schedulers: ["p", "q"].map(|name| (name.to_owned(), Arc::clone(&scheduler))).into(),
+            events: sender,
+            policy,
+            maxfail,
+            quarantine,
+            judge: JudgeIn::ThisProcess,
+            sweep: "muster sweep".to_owned(),
+        });
+        Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
+    }
+
+    /// Runs one play to its end.
+    pub(crate) async fn play(&self, play: Value) -> Arc<CaseResult> {
+        self.engine.submit(case("case", play).turn()).await.expect("a result")
+    }
+
+    /// The names of all events so far: `begun a`, `phase a run: image pull`.
+    pub(crate) fn drain(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.events.try_recv().ok()).map(|event| line(&event)).collect()
+    }
+
+    /// What is left on the fake's server.
+    pub(crate) async fn left(&self) -> usize {
+        self.fake.list(&Scope::default()).await.expect("a list").len()
+    }
+
+    /// A path with the folder of this test cut off.
+    pub(crate) fn relative(&self, text: &str) -> String {
+        text.replace(&self.folder.path().display().to_string(), "")
+    }
+}
+
+fn line(event: &Event) -> String {
+    match event {
+        Event::Begun { case, .. } => format!("begun {}", case.display),
+        Event::Phase { case, phase, note, .. } => {
+            let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            format!("phase {} {}{note}", case.display, phase.as_str())
+        }
+        Event::Log { case, .. } => format!("log {}", case.display),
+        Event::Finished(result) => format!("finished {} {}", result.name.display, result.outcome),
+        Event::Round { cases, why } => format!("round of {cases}: {why}"),
+        Event::Warning(text) => format!("warning {text}"),
+        Event::Cancelling(why) => format!("cancelling: {why}"),
+    }
+}
+
+/// A case to be, with what a test may want to be different.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) partition: &'static str,
+    pub(crate) max_jobs: usize,
+    pub(crate) program: Program,
+    pub(crate) rules: Rules,
+    pub(crate) limits: Limits,
+    pub(crate) skip: Option<String>,
+    pub(crate) mistake: Option<&'static str>,
+    /// Names of cases in the same partition, each bound as a fixture of that name.
+    pub(crate) needs: Vec<Need>,
+    /// What it says for others.
+    pub(crate) outputs: BTreeMap<String, String>,
+    pub(crate) teardown: Option<Value>,
+    /// Where it notes what it was given.
+    pub(crate) notes: Arc<Mutex<Vec<String>>>,
+}
+
+pub(crate) fn case(name: &str, play: Value) -> Case {
+    Case {
+        name: name.to_owned(),
+        partition: "p",
+        max_jobs: 1,
+        program: Program::Play(play),
+        rules: Rules::default(),
+        limits: Limits {
+            pending: Some(Duration::from_hours(1)),
+            run: Some(Duration::from_mins(10)),
+            judge: Duration::from_secs(5),
+        },
+        skip: None,
+        mistake: None,
+        needs: Vec::new(),
+        outputs: BTreeMap::new(),
+        teardown: None,
+        notes: Arc::default(),
+    }
+}
+
+fn named(name: &str, partition: &str) -> Arc<CaseName> {
+    Arc::new(CaseName {
+        display: name.to_owned(),
+        check: name.to_owned(),
+        hash: "01234567".into(),
+        system: "test".into(),
+        partition: partition.into(),
+        environ: "default".into(),
+        hidden: String::new(),
+    })
+}
+
+pub(crate) fn found(pattern: &str) -> Rules {
+    let claim = Claim::Found { pattern: pattern.to_owned(), count: None };
+    Rules { sanity: vec![Assertion { claim, file: None, msg: None }], ..Rules::default() }
+}
+
+impl Case {
+    /// The same, after others of its partition.
+    pub(crate) fn after(mut self, names: &[&str]) -> Self {
+        let need = |name: &&str| Need {
+            case: named(name, self.partition),
+            binding: Binding::Fixture((*name).into()),
+            is_one_of_many: false,
+        };
+        self.needs = names.iter().map(need).collect();
+        self
+    }
+
+    pub(crate) fn turn(self) -> Turn {
+        let name = named(&self.name, self.partition);
+        let about = About {
+            descr: String::new(),
+            tags: Vec::new(),
+            maintainers: Vec::new(),
+            file: "check.yaml".into(),
+            parameters: Vec::new(),
+            scheduler: SchedulerKind::Fake,
+            num_tasks: 1,
+            on_disruption: None,
+        };
+        Turn {
+            name: Arc::clone(&name),
+            folder: format!("{}_0123456789abcdef", self.name),
+            scheduler: SchedulerKind::Fake,
+            max_jobs: self.max_jobs,
+            attempt: 1,
+            needs: self.needs.into(),
+            about: {
+                let about = about.clone();
+                Arc::new(move || about.clone())
+            },
+            work: Work::Fresh(Arc::new(move |facts| {
+                if let Some(mistake) = self.mistake {
+                    return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
+                }
+                let given = &facts.given;
+                if !given.fixtures.is_empty() {
+                    let given = Value::Object(given.fixtures.clone()).to_string();
+                    let note = format!("{}: {}", name.display, given.replace(&facts.stage.display().to_string(), "HERE"));
+                    self.notes.lock().expect("no panic").push(note);
+                }
+                let workload = |program| Workload {
+                    identifier: facts.identifier.clone(),
+                    session: facts.session.clone(),
+                    case: (*name).clone(),
+                    stage: facts.stage.clone(),
+                    staging: None,
+                    program,
+                    num_tasks: 1,
+                    sched_options: Value::Null,
+                    limits: self.limits,
+                    keep_failed: None,
+                };
+                let offer = (given.is_needed || self.teardown.is_some()).then(|| {
+                    let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Play(play))));
+                    Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
+                });
+                let rules = Rules { offer, ..self.rules.clone() };
+                Ok(Rendered { workload: workload(self.program.clone()), rules, about: about.clone(), skip: self.skip.clone() })
+            })),
+        }
+    }
+}
+
+/// Submits everything, and waits for it.
+pub(crate) async fn all(bench: &Bench, cases: impl IntoIterator<Item = Case>) -> Vec<Arc<CaseResult>> {
+    let receivers: Vec<oneshot::Receiver<_>> = bench.engine.submit_all(cases.into_iter().map(Case::turn));
+    let mut results = Vec::with_capacity(receivers.len());
+    for receiver in receivers {
+        results.push(receiver.await.expect("a result"));
+    }
+    results
+}
+
+/// Which call of a scheduler panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PanicIn {
+    Plan,
+    Launch,
+    Wait,
+    Logs,
+    Cleanup,
+}
+
+/// The fake, but for one call.
+pub(crate) struct Panicking {
+    pub(crate) fake: FakeScheduler,
+    pub(crate) when: PanicIn,
+}
+
+impl Panicking {
+    fn check(&self, here: PanicIn) {
+        assert!(self.when != here, "the scheduler has a bug");
+    }
+}
+
+impl Scheduler for Panicking {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<muster_core::diagnostic::Diagnostic>> {
+        self.check(PanicIn::Plan);
+        self.fake.plan(workload)
+    }
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            let launched = self.fake.launch(job).await;
+            self.check(PanicIn::Launch);
+            launched
+        })
+    }
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        self.check(PanicIn::Wait);
+        self.fake.wait(job, seen)
+    }
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.check(PanicIn::Logs);
+        self.fake.collect_logs(job, from)
+    }
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        self.check(PanicIn::Cleanup);
+        self.fake.cleanup(job, how)
+    }
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        self.fake.list(scope)
+    }
+}
+
+/// How often each outcome occurs.
+pub(crate) fn tally<'a>(results: impl IntoIterator<Item = &'a Arc<CaseResult>>) -> BTreeMap<String, usize> {
+    let mut tally = BTreeMap::new();
+    for result in results {
+        *tally.entry(result.outcome.to_string()).or_default() += 1;
+    }
+    tally
+}

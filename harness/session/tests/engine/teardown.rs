@@ -1,0 +1,218 @@
+//! What teardowns leave: awaited, and named in the report with what removes it.
+
+use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case};
+use muster_core::{
+    diagnostic::Diagnostic,
+    result::CaseResult,
+    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    workload::Workload,
+};
+use muster_session::fake::FakeScheduler;
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+
+fn takes(ms: u64) -> Value {
+    json!({ "statuses": [{ "state": "running" }, { "after_ms": ms, "state": "ended" }] })
+}
+
+/// The fake, but for the launch of a teardown, which asks for nothing for an hour.
+struct Hesitating(FakeScheduler);
+
+impl Scheduler for Hesitating {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+        self.0.plan(workload)
+    }
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            if job.stage.extension().is_some_and(|end| end == "teardown") {
+                sleep(Duration::from_hours(1)).await;
+            }
+            self.0.launch(job).await
+        })
+    }
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        self.0.wait(job, seen)
+    }
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.0.collect_logs(job, from)
+    }
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        self.0.cleanup(job, how)
+    }
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        self.0.list(scope)
+    }
+}
+
+/// A play with more to it.
+fn with(mut play: Value, key: &str, value: Value) -> Value {
+    play[key] = value;
+    play
+}
+
+/// What the report has in the end of a case that is torn down so.
+async fn reported(bench: &Bench, teardown: Value) -> Vec<CaseResult> {
+    all(bench, [Case { teardown: Some(teardown), ..case("build", takes(10)) }]).await;
+    bench.engine.finish().await;
+    bench.engine.end().await.expect("an end");
+    bench.engine.kept().await
+}
+
+fn shown(bench: &Bench, results: &[CaseResult]) -> String {
+    let mut text = String::new();
+    for result in results {
+        for (what, lines) in [("W", &result.warnings), ("left", &result.leftovers), ("delete", &result.delete)] {
+            text.extend(lines.iter().map(|line| format!("{what}: {line}\n")));
+        }
+    }
+    // Identifiers have eight letters.
+    let text = bench.relative(&text);
+    let mut pieces = text.split("rfm=");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + "rfm=IDENTIFIER" + &piece[8..])
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_teardown_could_not_remove_is_in_the_report_with_what_removes_it() {
+    let bench = Bench::new().await;
+    let kept = reported(&bench, with(takes(10), "cleanup", json!({ "leftovers": ["pod x: kubectl delete pod x"] }))).await;
+    insta::assert_snapshot!(shown(&bench, &kept), @"left: pod x: kubectl delete pod x");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_of_a_teardown_is_tried_again_and_what_it_may_leave_is_named() {
+    let error = |times: u32| json!({ "error": { "class": "infra", "message": "no answer", "times": times } });
+    let bench = Bench::new().await;
+    let kept = reported(&bench, with(takes(10), "cleanup", error(2))).await;
+    assert_eq!((shown(&bench, &kept), bench.left().await), (String::new(), 0));
+
+    let bench = Bench::new().await;
+    let kept = reported(&bench, with(takes(10), "cleanup", error(99))).await;
+    insta::assert_snapshot!(shown(&bench, &kept), @"
+    W: the cleanup of its teardown failed: no answer
+    left: whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_that_fails_is_in_the_report_with_its_folders() {
+    let bench = Bench::new().await;
+    let fails = json!({ "statuses": [{ "state": "running" }, { "after_ms": 10, "state": "ended", "exit": 1 }] });
+    let kept = reported(&bench, fails).await;
+    insta::assert_snapshot!(shown(&bench, &kept), @"
+    W: its teardown failed: exit status 1; see /stage/test/p/default/build_0123456789abcdef.teardown/rfm_job.out
+    delete: rm -r /stage/test/p/default/build_0123456789abcdef
+    delete: rm -r /stage/test/p/default/build_0123456789abcdef.teardown
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_of_a_teardown_that_is_under_way_is_awaited_before_the_cleanup() {
+    let bench = Bench::new().await;
+    // Turned away once, then under way when the minute of an interrupted session is over.
+    let slow = json!({ "not_now": [{ "why": "quota", "retry_after_ms": 30_000 }], "delay_ms": 20_000 });
+    let build = Case { teardown: Some(with(takes(10), "launch", slow)), ..case("build", takes(10)) };
+    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::turn));
+    sleep(Duration::from_millis(500)).await;
+    bench.engine.cancel("Ctrl-C");
+    for result in results {
+        result.await.expect("a result");
+    }
+    bench.engine.finish().await;
+    bench.engine.end().await.expect("an end");
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!((bench.fake.created(), bench.left().await), (3, 0), "user, build and the teardown, and nothing of them is there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_that_is_never_answered_is_named() {
+    let fake = FakeScheduler::default();
+    let options = Options { fake: fake.clone(), scheduler: Some(Arc::new(Hesitating(fake))), ..Options::default() };
+    let bench = Bench::with(options).await;
+    let kept = reported(&bench, takes(10)).await;
+    insta::assert_snapshot!(shown(&bench, &kept), @"
+    W: its teardown failed: the launch was not answered within 1m; see /stage/test/p/default/build_0123456789abcdef.teardown/rfm_job.out
+    left: whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
+    delete: rm -r /stage/test/p/default/build_0123456789abcdef
+    delete: rm -r /stage/test/p/default/build_0123456789abcdef.teardown
+    ");
+    sleep(Duration::from_hours(2)).await;
+    assert_eq!((bench.fake.created(), bench.left().await), (1, 0), "nothing is created after the cleanup");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_is_launched_again_after_an_outage_and_under_another_identifier_if_its_own_is_taken() {
+    let outage = json!({ "error": { "class": "outage", "message": "no route", "times": 9 } });
+    // The case itself has drawn the first.
+    let taken = json!({ "taken": 3 });
+    for launch in [outage, taken] {
+        let bench = Bench::new().await;
+        let kept = reported(&bench, with(takes(10), "launch", launch.clone())).await;
+        assert_eq!((shown(&bench, &kept), bench.fake.created(), bench.left().await), (String::new(), 2, 0), "{launch}");
+    }
+    let bench = Bench::new().await;
+    let kept = reported(&bench, with(takes(10), "launch", json!({ "taken": 99 }))).await;
+    let shown = shown(&bench, &kept);
+    assert!(shown.contains("its teardown failed: 4 identifiers in a row are taken, the last by somebody else's"), "{shown}");
+    assert_eq!((bench.fake.created(), bench.left().await), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_that_runs_when_the_session_is_cancelled_has_a_minute_from_then() {
+    let endless = json!({ "statuses": [{ "state": "running" }] });
+    let never = with(takes(10), "launch", json!({ "error": { "class": "outage", "message": "no route", "times": 999 } }));
+    for (teardown, why) in [(endless, "still running"), (never, "not launched")] {
+        let bench = Bench::new().await;
+        all(&bench, [Case { teardown: Some(teardown), ..case("build", takes(10)) }]).await;
+        sleep(Duration::from_secs(8)).await;
+        let begun = Instant::now();
+        bench.engine.cancel("Ctrl-C");
+        bench.engine.finish().await;
+        bench.engine.end().await.expect("an end");
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_mins(1) && took < Duration::from_secs(65), "{took:?}");
+        let shown = shown(&bench, &bench.engine.kept().await);
+        assert!(shown.contains(&format!("its teardown failed: {why} 1m after the session was cancelled")), "{shown}");
+        assert_eq!(bench.left().await, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
+    let endless = json!({ "statuses": [{ "state": "running" }] });
+    let bench = Bench::new().await;
+    let build = |name| Case { teardown: Some(endless.clone()), ..case(name, takes(10)) };
+    let cases = [build("a"), build("b"), case("user", takes(60_000)).after(&["a", "b"])];
+    let results = bench.engine.submit_all(cases.map(Case::turn));
+    sleep(Duration::from_secs(5)).await;
+    bench.engine.cancel("Ctrl-C");
+    for result in results {
+        result.await.expect("a result");
+    }
+    let engine = bench.engine.clone();
+    let end = tokio::spawn(async move { engine.end().await });
+    sleep(Duration::from_secs(5)).await;
+    assert!(bench.engine.in_flight().iter().all(|flight| flight.tears_down) && bench.left().await == 1);
+    let created = bench.fake.created();
+    bench.engine.leave().await;
+    assert_eq!((bench.engine.in_flight().len(), bench.left().await), (0, 0));
+    sleep(Duration::from_mins(10)).await;
+    assert_eq!(bench.fake.created(), created, "what is not torn down is left to who goes on");
+    assert!(!end.is_finished(), "the session has not ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_something_is_torn_down_is_cleaned_up_after() {
+    let fake = FakeScheduler::default();
+    let panicking = Panicking { fake: fake.clone(), when: PanicIn::Cleanup };
+    let options = Options { fake, scheduler: Some(Arc::new(panicking)), ..Options::default() };
+    let bench = Bench::with(options).await;
+    let kept = reported(&bench, takes(10)).await;
+    insta::assert_snapshot!(shown(&bench, &kept), @"
+    W: cleanup failed: panicked: the scheduler has a bug
+    W: the cleanup of its teardown failed: panicked: the scheduler has a bug
+    left: whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
+    left: whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
+    ");
+}
