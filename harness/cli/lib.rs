@@ -2,36 +2,32 @@
 //!
 //! stdout is the result, stderr is the story; this crate is the only one that prints.
 
-pub mod args;
-pub mod commands;
-pub mod expansion;
-pub mod files;
-pub mod live_screen;
-pub mod modes;
-pub mod out_file;
-pub mod perflogs;
-pub mod quarantine;
-pub mod rehearse;
-pub mod report_files;
-pub mod selection;
-pub mod settings;
-pub mod terminal;
-pub mod unwritten;
-pub mod view;
-pub mod wire;
+#![allow(unreachable_pub, reason = "the crate exports two functions: `pub` in its modules means the crate")]
+
+mod args;
+mod commands;
+mod inputs;
+mod reports;
+mod session_loop;
+mod settings;
+mod terminal;
+mod wiring;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
+use inputs::modes;
 use muster_core::{error::chain, pipeline::EXIT_USAGE};
 use muster_session::judging;
 use std::{ffi::OsString, process::ExitCode};
-use terminal::Terminal;
-use unwritten::{EXIT_UNWRITTEN, Unwritten};
+use terminal::{
+    Terminal,
+    unwritten::{EXIT_UNWRITTEN, Unwritten},
+};
 
 /// Runs the program.
 pub fn main(argv: &[OsString]) -> ExitCode {
     // Before anything else: a session waits for its judge.
     if let [_, word] = argv
-        && word == wire::JUDGE
+        && word == wiring::JUDGE
     {
         return judging::serve();
     }
@@ -71,32 +67,34 @@ fn run(argv: &[OsString]) -> u8 {
 /// Runs checks as the tests of a test binary: libtest's arguments select among the cases of `MUSTER_*`.
 /// `program` is muster itself, which jobs find as `$MUSTER`.
 pub fn tests(default_checks: &str, program: &str) -> ExitCode {
-    commands::tests::tests(default_checks, program)
+    commands::session::tests::tests(default_checks, program)
 }
 
 fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli: &Cli = &parsed.cli;
     settings::use_file_mode(cli, None);
     match &cli.command {
-        Some(Command::Config { what: ConfigCommand::Show }) => commands::config::show(parsed, terminal),
-        Some(Command::Results { what: ResultsCommand::List { limit } }) => commands::results::list(cli, *limit, terminal),
-        Some(Command::Results { what: ResultsCommand::Show { session, json } }) => {
-            commands::results::show(cli, session, *json, terminal)
+        Some(Command::Config { what: ConfigCommand::Show }) => commands::inspect::config::show(parsed, terminal),
+        Some(Command::Results { what: ResultsCommand::List { limit } }) => {
+            commands::inspect::results::list(cli, *limit, terminal)
         }
-        Some(Command::Attach { session }) => commands::attach::attach(cli, session, terminal),
+        Some(Command::Results { what: ResultsCommand::Show { session, json } }) => {
+            commands::inspect::results::show(cli, session, *json, terminal)
+        }
+        Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, terminal),
         Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
-        Some(Command::Completions { shell, .. }) => commands::completions::completions(cli, *shell, terminal),
-        Some(Command::Man) => commands::man::man(terminal),
+        Some(Command::Completions { shell, .. }) => commands::manual::completions::completions(cli, *shell, terminal),
+        Some(Command::Man) => commands::manual::man::man(terminal),
         Some(Command::Convert(args)) => commands::convert::convert(args, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
-        None if cli.action.run => commands::run::run(parsed, command_line, terminal),
-        None if let Some(how) = cli.action.dry_run => commands::dry_run::dry_run(cli, how, terminal),
+        None if cli.action.run => commands::session::run::run(parsed, command_line, terminal),
+        None if let Some(how) = cli.action.dry_run => commands::inspect::dry_run::dry_run(cli, how, terminal),
         None if let Some(file) = &cli.action.ci_generate => commands::pipeline::generate(cli, file, terminal),
-        None if cli.action.any_listing() => commands::list::list(cli, terminal),
+        None if cli.action.any_listing() => commands::inspect::list::list(cli, terminal),
         None => anyhow::bail!("nothing to do: say -r to run, -l to list, or `muster --help`"),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{Cli, Origin, Parsed},
-    selection::Site,
+    inputs::selection::Site,
 };
 use muster_core::{file_mode::FileMode, shell, site::System, time::format_duration};
 use muster_host::files;
@@ -200,7 +200,7 @@ fn source(parsed: &Parsed, name: &str) -> String {
         Some(Origin::Flag(flag)) => format!("flag {flag}"),
         Some(Origin::Environment(variable)) => format!("environment {variable}"),
         Some(Origin::Mode(mode)) => format!("mode {mode}"),
-        Some(Origin::Default) | None => match name {
+        None => match name {
             // These follow another setting.
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {
                 format!("{} (prefix)", source(parsed, "prefix"))

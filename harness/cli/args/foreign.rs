@@ -48,7 +48,7 @@ const INSTEAD: &[(&str, &str)] = &[
 ];
 
 /// The same mistake in our words, if the unknown option is one of ReFrame's.
-pub(super) fn explained(command: &Command, error: clap::Error) -> clap::Error {
+pub fn explained(command: &Command, error: clap::Error) -> clap::Error {
     match unknown(&error).and_then(instead) {
         Some((option, words)) => {
             let said = format!("`{option}` is ReFrame's: {words}");
@@ -72,8 +72,9 @@ fn instead(option: &str) -> Option<&'static (&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::parse, *};
+    use super::*;
     use crate::args::Cli;
+    use crate::args::parse;
     use clap::CommandFactory;
 
     fn told(argv: &[&str]) -> String {

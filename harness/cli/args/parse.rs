@@ -1,6 +1,6 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
-use super::{Cli, foreign};
+use crate::args::{Cli, foreign};
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, parser::ValueSource};
 use std::{collections::BTreeMap, ffi::OsString};
 
@@ -13,8 +13,6 @@ pub enum Origin {
     Environment(String),
     /// From the mode that the site file has under this name.
     Mode(String),
-    /// Nobody said anything.
-    Default,
 }
 
 /// The settings as parsed, and where each comes from, by long flag.
@@ -236,10 +234,8 @@ fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Ve
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{ExecPolicy, Listing},
-        *,
-    };
+    use super::*;
+    use crate::args::{ExecPolicy, Listing};
 
     fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
         let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();

@@ -1,6 +1,9 @@
 //! `muster convert`: reads the files, has them converted, writes what came out of it and lists what did not.
 
-use crate::{args::ConvertArgs, terminal::Terminal, unwritten::Written};
+use crate::{
+    args::ConvertArgs,
+    terminal::{Terminal, unwritten::Written},
+};
 use anyhow::{Context, bail};
 use muster_convert::{Conversion, Manifests, Output, Source};
 use std::{

@@ -2,8 +2,8 @@
 
 use crate::{
     args::{Cli, RoleArgs},
-    commands::list,
-    selection::{self, Depth},
+    commands::inspect::list,
+    inputs::selection::{self, Depth},
     settings::Setting,
     terminal::Terminal,
 };

@@ -2,11 +2,10 @@
 
 use crate::{
     args::Cli,
-    commands::list,
-    report_files::rerun_options,
-    selection::{self, Depth, Selection},
-    terminal::Terminal,
-    unwritten::Written,
+    commands::inspect::list,
+    inputs::selection::{self, Depth, Selection},
+    reports::files::rerun_options,
+    terminal::{Terminal, unwritten::Written},
 };
 use muster_core::pipeline::EXIT_USAGE;
 use muster_report::{

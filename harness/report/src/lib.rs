@@ -16,33 +16,20 @@
 //! Texts come from jobs, manifests and file names that nobody here trusts: whatever reaches a terminal went through
 //! [`style::sanitize`].
 
-pub mod annotations;
-pub mod command;
-pub mod counts;
-mod csv_cells;
-pub mod failure;
-pub mod gitlab;
-pub mod json;
-pub mod junit;
-pub mod listing;
-pub mod live;
-pub mod number;
+mod counts;
+mod files;
 pub mod page;
-pub mod perflog;
-pub mod performance;
-pub mod progress;
-pub mod results;
-pub mod retries;
-pub mod secret;
-pub mod statistics;
-pub mod style;
-pub mod summary;
-mod table;
-pub mod time;
-mod words;
+mod terminal;
+mod text;
 
 pub use counts::{Counts, Results};
-pub use style::{Paint, Screen};
+pub use files::{annotations, gitlab, json, junit, perflog};
+pub use terminal::{failure, listing, live, performance, progress, results, retries, statistics, summary};
+pub use text::{
+    command, number, secret,
+    style::{self, Paint, Screen},
+    time,
+};
 
 /// A text that could not be written.
 #[derive(Debug, thiserror::Error)]

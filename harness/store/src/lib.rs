@@ -8,16 +8,10 @@
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
 //! SQLite only; the SQL of reads and writes is kept to what PostgreSQL would take as well.
 
-mod batch;
-mod bind;
-mod connect;
-mod decode;
 mod error;
-mod message;
-mod migrate;
+mod file;
 mod owner;
 mod read;
-mod schema;
 mod write;
 
 pub use error::{SqlError, StoreError};

@@ -1,6 +1,10 @@
 //! `muster check fmt`: one layout for all check and site files.
 
-use crate::{args::Cli, args::FmtArgs, files, terminal::Terminal, unwritten::Written};
+use crate::{
+    args::{Cli, FmtArgs},
+    inputs::files,
+    terminal::{Terminal, unwritten::Written},
+};
 use anyhow::Context;
 use muster_core::{
     diagnostic::{FileId, Sources},

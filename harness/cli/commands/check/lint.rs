@@ -2,8 +2,7 @@
 
 use crate::{
     args::{Cli, LintArgs, LintFormat},
-    files,
-    selection::with_detected_processor,
+    inputs::{files, selection::with_detected_processor},
     terminal::Terminal,
 };
 use anyhow::bail;

@@ -2,8 +2,7 @@
 
 use crate::{
     args::{NewArgs, Starter},
-    terminal::Terminal,
-    unwritten::Written,
+    terminal::{Terminal, unwritten::Written},
 };
 use anyhow::{Context, bail};
 use std::{

@@ -6,7 +6,7 @@
 //! left by a dead session:    see `life`; a session of which nothing is known is let be
 //! ```
 
-use crate::{args::Cli, commands::life};
+use crate::{args::Cli, wiring::owners};
 use muster_core::{
     case::SessionId,
     error::{SchedulerError, chain},
@@ -27,21 +27,21 @@ use tokio::{sync::Semaphore, task::JoinSet};
 const AT_ONCE: usize = 16;
 
 /// The clusters, and what there is.
-pub(super) struct Clusters {
+pub struct Clusters {
     kubernetes: Arc<Kubernetes>,
-    pub(super) census: Census,
+    pub census: Census,
 }
 
 /// Something that was deleted, or not.
-pub(super) struct Ended {
-    pub(super) found: Found,
+pub struct Ended {
+    pub found: Found,
     /// What is left of it, one line each.
-    pub(super) left: Vec<String>,
+    pub left: Vec<String>,
 }
 
 /// Looks at every place that the database or the system knows; `None`: there is none.
-pub(super) async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
-    let Some(kubernetes) = life::clusters(cli, jobs)? else { return Ok(None) };
+pub async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
+    let Some(kubernetes) = owners::clusters(cli, jobs)? else { return Ok(None) };
     let census = kubernetes.census(&Scope::default()).await;
     Ok(Some(Clusters { kubernetes, census }))
 }
@@ -59,7 +59,7 @@ fn is_doomed(found: &Found, is_dead: bool, with_kept: bool, now: Timestamp) -> b
 
 impl Clusters {
     /// The connections.
-    pub(super) fn kubernetes(&self) -> &Kubernetes {
+    pub fn kubernetes(&self) -> &Kubernetes {
         &self.kubernetes
     }
 
@@ -69,20 +69,20 @@ impl Clusters {
     }
 
     /// The sessions on whose lives it depends what goes.
-    pub(super) fn in_question(&self, with_kept: bool) -> impl Iterator<Item = &SessionId> {
+    pub fn in_question(&self, with_kept: bool) -> impl Iterator<Item = &SessionId> {
         let found = self.census.found.iter().filter(move |found| may_go(found, with_kept, self.now(found)));
         found.map(|found| &found.job.session)
     }
 
     /// What goes.
-    pub(super) fn doomed(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
+    pub fn doomed(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
         let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&Life::Dead);
         let found = self.census.found.iter();
         found.filter(|found| is_doomed(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
     }
 
     /// Deletes it, and the Leases of sessions of which nothing is left.
-    pub(super) async fn end(&self, doomed: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
+    pub async fn end(&self, doomed: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();
         for found in doomed {
@@ -116,7 +116,7 @@ impl Clusters {
     }
 
     /// Jobs of the database of which the census has seen nothing: what it may not list it has asked for by name.
-    pub(super) fn has_nothing_of(&self, job: &Job) -> bool {
+    pub fn has_nothing_of(&self, job: &Job) -> bool {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
         let is_there = |found: &Found| found.job.is_same(job);

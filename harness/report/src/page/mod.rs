@@ -13,7 +13,7 @@ mod bar;
 mod facts;
 mod markdown;
 
-use crate::{RenderError, counts::Results, time::local};
+use crate::{RenderError, counts::Results, text::time::local};
 use facts::Facts;
 use jiff::tz::TimeZone;
 use muster_core::{
@@ -36,7 +36,7 @@ const EMBEDDED: [(&str, &str); 2] = [
 /// What the templates need to know beside the results.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// The options that rerun commands need, see [`crate::command::rerun`].
+    /// The options that rerun commands need, see [`crate::text::command::rerun`].
     pub rerun_options: Vec<String>,
     /// Where the reader's clock stands.
     pub zone: TimeZone,

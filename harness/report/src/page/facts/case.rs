@@ -1,6 +1,6 @@
 //! What templates can read of one case, of its figures and of its attempts.
 
-use super::{
+use crate::page::facts::{
     Bar, CaseResult, EXITS, Exit, Measurement, Origins, Results, Serialize, Verdict, block, bounds, bracket_word, command,
     difference_of, format_duration, is_flaky, line, lines, number, outcome_tone, percent, tone, tone_of, verdict_reason,
     verdict_tone, verdict_word, what_happened,

@@ -3,15 +3,17 @@
 
 mod case;
 
-use super::bar::Bar;
+use crate::page::bar::Bar;
 use crate::{
-    command,
     counts::{Results, is_excused},
-    number::{bounds, difference_of, number, percent},
-    retries::{is_flaky, retried},
-    secret::masked,
-    style::{Tone, one_line, sanitize},
-    words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+    terminal::retries::{is_flaky, retried},
+    text::{
+        command,
+        number::{bounds, difference_of, number, percent},
+        secret::masked,
+        style::{Tone, one_line, sanitize},
+        words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+    },
 };
 use case::{CaseFacts, RetriedFacts};
 use muster_core::{

@@ -1,0 +1,371 @@
+//! The command line: ReFrame's letters and meanings, kubectl's habits for the rest.
+//!
+//! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
+
+mod author;
+mod convert;
+mod foreign;
+mod parse;
+mod reports;
+mod rounds;
+
+pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
+pub use convert::ConvertArgs;
+pub use parse::{Mode, Origin, Parsed, definition, parse, parse_in_mode, unknown_variables};
+pub use reports::Reports;
+pub use rounds::Rounds;
+
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use muster_core::file_mode::FileMode;
+use std::path::PathBuf;
+
+/// Proves that a cluster is healthy and as fast as it should be.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "muster",
+    version,
+    arg_required_else_help = true,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = false,
+    after_help = "Exit codes: 0 all is well; 1 a check judged badly; 2 bad usage, bad files or nothing selected; \
+                  3 a case was not let run; 130 interrupted.\nEvery long flag is also an environment variable, MUSTER_ and its name in capitals."
+)]
+pub struct Cli {
+    /// What to do; without a command, one of the actions below.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The action.
+    #[command(flatten)]
+    pub action: Action,
+    /// Where checks and sites are.
+    #[command(flatten)]
+    pub files: Files,
+    /// Which cases.
+    #[command(flatten)]
+    pub filter: Filter,
+    /// How to run them.
+    #[command(flatten)]
+    pub run: Run,
+    /// How often, in which order, and what of an earlier session counts.
+    #[command(flatten)]
+    pub rounds: Rounds,
+    /// What to print.
+    #[command(flatten)]
+    pub output: Output,
+    /// Which reports to write.
+    #[command(flatten)]
+    pub reports: Reports,
+}
+
+/// Commands beside the actions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Show the settings in force and where each comes from
+    Config {
+        /// What of them.
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+    /// Look at stored sessions
+    Results {
+        /// What of them.
+        #[command(subcommand)]
+        what: ResultsCommand,
+    },
+    /// Go on with a session whose harness is gone: take over what runs, run the rest, report it all
+    Attach {
+        /// The session, or an unambiguous beginning of it; `latest` for the newest that was interrupted
+        #[arg(default_value = "latest")]
+        session: String,
+    },
+    /// End and remove what dead sessions left behind
+    Sweep(SweepArgs),
+    /// Prepare a Kubernetes cluster for the selected checks
+    K8s {
+        /// What of it.
+        #[command(subcommand)]
+        what: K8sCommand,
+    },
+    /// Write, lay out and look at check files
+    Check {
+        /// What with them.
+        #[command(subcommand)]
+        what: CheckCommand,
+    },
+    /// Print the completions of a shell: `source <(muster completions bash)`
+    Completions {
+        /// Which.
+        #[arg(required_unless_present = "names")]
+        shell: Option<clap_complete::Shell>,
+        /// The names of the checks that -c names, for these scripts.
+        #[arg(long, hide = true)]
+        names: bool,
+    },
+    /// Print the manual page: `muster man | man -l -`
+    Man,
+    /// Write ReFrame's checks and site configurations as YAML, and list what could not be carried over
+    Convert(ConvertArgs),
+    /// Measure this machine with a built-in kernel, as the shipped checks do
+    Kernel {
+        /// Which.
+        #[command(subcommand)]
+        kernel: muster_kernels::Kernel,
+    },
+}
+
+/// `muster config ...`
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum ConfigCommand {
+    /// Print every setting with its value and its source
+    Show,
+}
+
+/// `muster k8s ...`
+#[derive(Debug, Clone, Subcommand)]
+pub enum K8sCommand {
+    /// Print the least rights that the selected checks need, as a Role and its binding
+    Role(RoleArgs),
+}
+
+/// `muster sweep ...`
+#[derive(Debug, Clone, Args)]
+pub struct SweepArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove what was kept to be looked at before its time too
+    #[arg(long)]
+    pub kept: bool,
+}
+
+/// `muster k8s role ...`
+#[derive(Debug, Clone, Args)]
+pub struct RoleArgs {
+    /// The service account that gets the role
+    #[arg(long, value_name = "NAME", default_value = "muster")]
+    pub service_account: String,
+    /// The namespace, in place of the one that the cases would run in
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// Leave out rights that cases run without: to say why a case waits, to ask beforehand whether its pods would be let in, and to
+    /// list for `muster sweep` what a killed session left
+    #[arg(long)]
+    pub required_only: bool,
+}
+
+/// `muster results ...`
+#[derive(Debug, Clone, Subcommand)]
+pub enum ResultsCommand {
+    /// List the stored sessions, the newest first
+    List {
+        /// How many
+        #[arg(short = 'N', long, value_name = "COUNT", default_value_t = 20)]
+        limit: u32,
+    },
+    /// Show one session: its cases, figures and failures
+    Show {
+        /// The session, or an unambiguous beginning of it; `latest` for the newest
+        #[arg(default_value = "latest")]
+        session: String,
+        /// Print the JSON run report instead
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The actions: exactly one.
+#[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
+#[command(group = ArgGroup::new("action").args(["run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate"]).multiple(false))]
+pub struct Action {
+    /// Run the selected cases
+    #[arg(short, long, help_heading = "Actions")]
+    pub run: bool,
+    /// List the selected tests (T) or cases (C)
+    #[arg(short, long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
+    pub list: Option<Listing>,
+    /// The same, with descriptions, tags, places and parameters
+    #[arg(short = 'L', long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
+    pub list_detailed: Option<Listing>,
+    /// Describe the selected cases as JSON
+    #[arg(long, help_heading = "Actions")]
+    pub describe: bool,
+    /// List the tags of the selected cases
+    #[arg(long, help_heading = "Actions")]
+    pub list_tags: bool,
+    /// Print what would be launched, and launch nothing; `server` asks the API server what it would say to it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "client|server",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "client",
+        hide_possible_values = true,
+        help_heading = "Actions"
+    )]
+    pub dry_run: Option<DryRun>,
+    /// Write a child pipeline for GitLab with a job a case, and launch nothing
+    #[arg(long, value_name = "FILE", help_heading = "Actions")]
+    pub ci_generate: Option<PathBuf>,
+    /// With --ci-generate: so many jobs, each with its share of the cases
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500), requires = "ci_generate", help_heading = "Actions")]
+    pub ci_shards: Option<u32>,
+}
+
+/// Who looks at what would be launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Nobody but us.
+    #[value(alias("1"), alias("true"), alias("yes"))]
+    Client,
+    /// The API server, which creates nothing.
+    Server,
+}
+
+impl Action {
+    /// Whether it only looks.
+    pub fn any_listing(&self) -> bool {
+        self.list.is_some() || self.list_detailed.is_some() || self.describe || self.list_tags
+    }
+}
+
+/// Tests or cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "verbatim")]
+pub enum Listing {
+    /// One line a test (a check with its parameters).
+    T,
+    /// One line a case (a test on a partition and environment).
+    C,
+}
+
+/// Files.
+#[derive(Debug, Clone, Args)]
+pub struct Files {
+    /// A check file, or a folder that is searched for check.yaml and *.check.yaml [repeatable]
+    #[arg(short = 'c', long, value_name = "PATH", help_heading = "Files", global = true)]
+    pub checkpath: Vec<PathBuf>,
+    /// Search folders recursively (they always are; accepted for ReFrame's sake)
+    #[arg(short = 'R', long, help_heading = "Files")]
+    pub recursive: bool,
+    /// A site file, or a folder of them [repeatable; default: site-config/ beside the checks, then the built-in `local`]
+    #[arg(short = 'C', long, value_name = "PATH", help_heading = "Files", global = true)]
+    pub config_file: Vec<PathBuf>,
+    /// Use this system, and only this partition of it if named
+    #[arg(long, value_name = "SYS[:PART]", help_heading = "Files", global = true)]
+    pub system: Option<String>,
+    /// Set a variable or a key of a check, in all checks or in one [repeatable]
+    #[arg(short = 'S', long, value_name = "[CHECK.]VAR=VALUE", help_heading = "Files")]
+    pub setvar: Vec<String>,
+    /// Turn a variable into a parameter with these values [repeatable]
+    #[arg(short = 'P', long, value_name = "[CHECK.]VAR=V0,V1", help_heading = "Files")]
+    pub parameterize: Vec<String>,
+}
+
+/// Filters.
+#[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_field_names, reason = "`filter_expr` is the name of the flag")]
+pub struct Filter {
+    /// Only cases whose name matches this regex, or with this /HASH; `!` before it negates [repeatable, any]
+    #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
+    pub name: Vec<String>,
+    /// Not the cases whose name matches this regex [repeatable]
+    #[arg(short = 'x', long, value_name = "REGEX", help_heading = "Filters")]
+    pub exclude: Vec<String>,
+    /// Only cases with a tag that matches this regex; `!` before it negates [repeatable, all]
+    #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
+    pub tag: Vec<String>,
+    /// Not the cases with a tag that matches this regex [repeatable]
+    #[arg(short = 'T', long, value_name = "REGEX", help_heading = "Filters")]
+    pub exclude_tag: Vec<String>,
+    /// Only cases for which this CEL expression is true, over name, check, hash, tags, maintainers, system, partition, environ, scheduler and the parameters [repeatable, all]
+    #[arg(short = 'E', long, value_name = "CEL", help_heading = "Filters")]
+    pub filter_expr: Vec<String>,
+    /// Only environments whose name matches this regex; `!` before it negates [repeatable, any]
+    #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
+    pub prgenv: Vec<String>,
+}
+
+/// Running.
+#[derive(Debug, Clone, Args)]
+pub struct Run {
+    /// Stop launching after this many failures
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
+    pub maxfail: Option<u32>,
+    /// One case at a time, or as many as the partitions allow
+    #[arg(long, value_enum, default_value_t = ExecPolicy::Async, help_heading = "Running")]
+    pub exec_policy: ExecPolicy,
+    /// The folder of stage/, output/ and reports/out/
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Running", global = true)]
+    pub prefix: PathBuf,
+    /// The folder for running cases [default: PREFIX/stage]
+    #[arg(short = 's', long, value_name = "DIR", help_heading = "Running", global = true)]
+    pub stage: Option<PathBuf>,
+    /// The folder for what passing cases leave [default: PREFIX/output]
+    #[arg(short, long, value_name = "DIR", help_heading = "Running", global = true)]
+    pub output: Option<PathBuf>,
+    /// The results database [default: `$XDG_STATE_HOME/muster/results.db`]
+    #[arg(long, value_name = "FILE", help_heading = "Running", global = true)]
+    pub db: Option<PathBuf>,
+    /// The mode of the files that Muster creates, 0640 for a group; folders get x where files get r [default: the site's, or 0600]
+    #[arg(long, value_name = "MODE", help_heading = "Running", global = true)]
+    pub file_mode: Option<FileMode>,
+}
+
+/// How many cases at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExecPolicy {
+    /// One at a time.
+    Serial,
+    /// As many as the partitions' `max_jobs` allow.
+    Async,
+}
+
+/// Output.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// Print a table of all figures at the end
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty", help_heading = "Output")]
+    pub performance_report: Option<TableFormat>,
+    /// Write the JSON run report here; `{sessionid}` stands for the session [default: PREFIX/reports/out/run-{sessionid}.json]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report_file: Option<PathBuf>,
+    /// Say more: waiting and launching, then log lines [repeatable]
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Output", global = true)]
+    pub verbose: u8,
+    /// Say less: no progress lines, then no summary [repeatable]
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Output", global = true)]
+    pub quiet: u8,
+    /// No colours and no live lines
+    #[arg(long, help_heading = "Output", global = true)]
+    pub nocolor: bool,
+    /// What a tool said that takes us for a test binary of cargo. No flag: see `commands::tests`.
+    #[arg(skip)]
+    pub libtest: Option<libtest_mimic::Arguments>,
+    /// Progress in libtest's format, for tools that read it
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Option<TestFormat>,
+}
+
+/// The layout of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// With lines.
+    Pretty,
+    /// With blanks.
+    Plain,
+    /// RFC 4180.
+    Csv,
+}
+
+/// libtest's formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// One line a test.
+    Pretty,
+    /// One character a test.
+    Terse,
+    /// JSON lines.
+    Json,
+}

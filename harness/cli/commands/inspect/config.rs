@@ -1,0 +1,178 @@
+//! `muster config show`: every setting, its value and who set it.
+
+use crate::{
+    args::Parsed,
+    commands::k8s,
+    inputs::selection::{self, Site},
+    settings::{self, Setting},
+    terminal::Terminal,
+};
+use muster_core::{
+    file_mode::FileMode,
+    site::{Partition, SchedulerKind},
+    size::Size,
+    time::format_duration,
+    yaml::Node,
+};
+
+/// Wider columns of values would move the sources out of sight.
+const WIDEST_VALUE: usize = 60;
+
+/// Prints all settings.
+pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
+    let cli = &parsed.cli;
+    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), terminal.live)?;
+    let mut text = table("Command line", &settings::of_the_command_line(parsed, &site));
+    let picked = match (&cli.files.system, site.document()) {
+        (Some(_), _) => "by --system",
+        (None, Some(_)) => "by host name",
+        (None, None) => "built in: no site file's hostnames match this machine",
+    };
+    let own = [
+        Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
+        Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
+    ];
+    text += &table("Site", &own);
+    let contexts = k8s::contexts();
+    for partition in &site.system.partitions {
+        let mut rows = of_partition(&site, partition);
+        if partition.scheduler.is_kubernetes() {
+            rows.extend(k8s::settings(partition, &contexts, &site.source(partition, "sched_options")));
+        }
+        text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &rows);
+    }
+    terminal.print(&text);
+    Ok(0)
+}
+
+fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
+    let list = |items: &[String]| or_dash(&items.join(", "));
+    let pairs = |items: &[(String, String)]| {
+        or_dash(&items.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+    };
+    let environs: Vec<String> = partition.environs.iter().map(|environ| environ.name.clone()).collect();
+    let facts = |facts: &std::collections::BTreeMap<String, muster_core::Value>| {
+        or_dash(&facts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+    };
+    let devices: Vec<String> = partition
+        .devices
+        .iter()
+        .map(|device| format!("{} {}x{}", device.kind, device.num_devices.unwrap_or(0), device.arch.as_deref().unwrap_or("?")))
+        .collect();
+    let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
+    let platforms: Vec<String> = partition.container_platforms.iter().map(|platform| platform.platform.to_string()).collect();
+    let modules: Vec<String> = partition.modules.iter().map(|module| module.name.clone()).collect();
+    let rows = [
+        ("descr", or_dash(&partition.descr)),
+        ("scheduler", partition.scheduler.to_string()),
+        ("environs", list(&environs)),
+        ("max_jobs", partition.max_jobs.to_string()),
+        ("time_limit", limit(partition.time_limit)),
+        ("max_pending_time", limit(partition.max_pending_time)),
+        ("stage_limit", limit(partition.stage_limit)),
+        ("max_log", partition.max_log.map_or_else(|| "none".to_owned(), |bytes| Size(bytes).to_string())),
+        ("max_log_action", format!("{:?}", partition.max_log_action).to_lowercase()),
+        ("on_disruption", partition.on_disruption.map_or_else(|| "-".to_owned(), |action| format!("{action:?}").to_lowercase())),
+        ("features", list(&partition.features)),
+        ("extras", facts(&partition.extras)),
+        ("modules", list(&modules)),
+        ("container_platforms", list(&platforms)),
+        ("env_vars", pairs(&partition.env_vars)),
+        ("prepare_cmds", list(&partition.prepare_cmds)),
+        ("pass_env", list(&partition.pass_env)),
+        ("sched_options", partition.sched_options.to_string()),
+        ("processor", facts(&partition.processor)),
+        ("devices", list(&devices)),
+    ];
+    rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: site.source(partition, name) }).collect()
+}
+
+impl Site {
+    /// The system as written; `None` for the built-in one.
+    fn document(&self) -> Option<&Node> {
+        self.sites.documents.iter().find(|document| document.get("name").and_then(Node::text) == Some(&self.system.name))
+    }
+
+    /// Where a partition's setting is written: there, or at the system, or nowhere.
+    fn source(&self, partition: &Partition, key: &str) -> String {
+        let Some(document) = self.document() else { return "built in".to_owned() };
+        let own = document.get("partitions").map(Node::items).unwrap_or_default();
+        let own = own.iter().find(|node| node.get("name").and_then(Node::text) == Some(&partition.name));
+        // What both have the system sets for all its partitions, but for these.
+        let of_all = |key: &str| document.entry(key).filter(|_| !["extras", "descr"].contains(&key));
+        match own.and_then(|node| node.entry(key)).or_else(|| of_all(key)).and_then(|entry| self.place(entry)) {
+            Some(place) => place,
+            None if key == "processor" && partition.scheduler == SchedulerKind::Local => "detected".to_owned(),
+            None => "default".to_owned(),
+        }
+    }
+}
+
+impl Site {
+    /// The mode of files that the site sets, and where.
+    pub fn file_mode(&self) -> Option<(FileMode, String)> {
+        let place = self.document().and_then(|document| document.entry("file_mode")).and_then(|entry| self.place(entry));
+        Some((self.system.file_mode?, place.unwrap_or_default()))
+    }
+
+    fn place(&self, (name, _): &(Node, Node)) -> Option<String> {
+        let (path, line, column) = self.sites.sources.position(name.span)?;
+        Some(format!("{path}:{line}:{column}"))
+    }
+}
+
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+/// Aligned columns under a title. A value that is wider than its column has its source below it.
+fn table(title: &str, rows: &[Setting]) -> String {
+    let width = |field: fn(&Setting) -> &String| rows.iter().map(|row| field(row).chars().count()).max().unwrap_or(0);
+    let (names, values) = (width(|row| &row.name), width(|row| &row.value).min(WIDEST_VALUE));
+    let line = |row: &Setting| {
+        let Setting { name, value, source } = row;
+        if value.chars().count() > values && !source.is_empty() {
+            format!("  {name:<names$}  {value}\n  {:<names$}  {:<values$}  {source}\n", "", "")
+        } else {
+            format!("  {name:<names$}  {value:<values$}  {source}").trim_end().to_owned() + "\n"
+        }
+    };
+    format!("{title}\n{}\n", rows.iter().map(line).collect::<Vec<_>>().concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::files::Sites;
+    use muster_core::{
+        decode::Keyed,
+        site_file::{self, PartitionFile},
+    };
+    use std::sync::Arc;
+
+    #[test]
+    fn every_key_of_a_partition_is_listed() {
+        let system = site_file::pick(&[], "", None).unwrap();
+        let site = Site { sites: Sites::default(), system: Arc::new(system) };
+        let listed: Vec<String> =
+            of_partition(&site, &site.system.partitions[0]).into_iter().map(|setting| setting.name).collect();
+        for key in PartitionFile::TABLE.keys.iter().filter(|key| key.name != "name") {
+            assert!(listed.iter().any(|name| name == key.name), "`config show` does not list `{}`", key.name);
+        }
+    }
+
+    #[test]
+    fn a_long_value_does_not_break_the_columns() {
+        let row =
+            |name: &str, value: &str, source: &str| Setting { name: name.into(), value: value.into(), source: source.into() };
+        let long = "/a/path/".repeat(9);
+        let rows = [row("prefix", ".", "default"), row("db", &long, "flag --db"), row("site files", &long, "")];
+        insta::assert_snapshot!(table("Command line", &rows), @"
+        Command line
+          prefix      .                                                             default
+          db          /a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path/
+                                                                                    flag --db
+          site files  /a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path//a/path/
+        ");
+    }
+}

@@ -1,0 +1,132 @@
+//! `--dry-run`: what would be launched, in full, and nothing launched.
+
+use crate::{
+    args::{Cli, DryRun},
+    commands::{inspect::list, k8s, runtime},
+    inputs::selection::{self, Depth},
+    terminal::Terminal,
+};
+use muster_core::{
+    Value,
+    diagnostic::Diagnostic,
+    error::chain,
+    pipeline::EXIT_USAGE,
+    test_case::{Rendered, TestCase},
+    time::format_duration,
+    workload::Program,
+    yaml,
+};
+use muster_k8s::{Kubernetes, contexts::Contexts, plan::Plan};
+use std::fmt::Write;
+
+/// Prints every selected case's script or objects.
+pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8> {
+    let selection = selection::select(cli, Depth::Every, terminal.live)?;
+    terminal.diagnostics(&selection.diagnostics, &selection.sources);
+    if selection.has_errors() {
+        return Ok(EXIT_USAGE);
+    }
+    let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
+        k8s::contexts()?
+    } else {
+        Contexts::unknown()
+    };
+    let server = if how == DryRun::Server { Some((runtime()?, Kubernetes::new(contexts.clone()))) } else { None };
+    let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
+    for case in &selection.cases {
+        // Every case was rendered once already, when it was selected.
+        if let Ok(rendered) = case.render(&case.rehearsal()) {
+            let (shown, plan) = match shown(case, &rendered, &contexts) {
+                Ok(shown) => shown,
+                Err(found) => {
+                    k8s::add_new(&mut mistakes, found);
+                    continue;
+                }
+            };
+            text += &shown;
+            if let (Some((runtime, kubernetes)), Some(plan)) = (&server, plan) {
+                match runtime.block_on(kubernetes.rehearse(&plan.handle)) {
+                    Ok(warnings) => text += &accepted(&warnings),
+                    Err(error) => {
+                        refused += 1;
+                        let _ = writeln!(text, "# REFUSED by the API server: {}", chain(&error));
+                    }
+                }
+            }
+            text.push('\n');
+        }
+    }
+    terminal.print(&text);
+    terminal.diagnostics(&mistakes, &selection.sources);
+    if refused > 0 {
+        terminal.note(&format!("the API server refuses {refused} of {} case(s)", selection.cases.len()));
+    }
+    Ok(if mistakes.is_empty() && refused == 0 { list::told_if_empty(&selection, terminal) } else { EXIT_USAGE })
+}
+
+/// What the API server made of it.
+fn accepted(warnings: &[String]) -> String {
+    let mut text = "# accepted by the API server\n".to_owned();
+    for warning in warnings {
+        let _ = writeln!(text, "# it warns: {warning}");
+    }
+    text
+}
+
+/// A case's script, or its objects and the plan that they are of.
+fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(String, Option<Plan>), Vec<Diagnostic>> {
+    let mut text = format!("# {} /{}\n", case.name, case.name.hash);
+    if let Some(reason) = &rendered.skip {
+        return Ok((text + &format!("# skipped: {reason}\n"), None));
+    }
+    let workload = &rendered.workload;
+    let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
+    let _ = writeln!(
+        text,
+        "# scheduler {}, {} task(s), time_limit {}, max_pending_time {}",
+        case.place.partition.scheduler,
+        workload.num_tasks,
+        limit(workload.limits.run),
+        limit(workload.limits.pending),
+    );
+    if let Some(staging) = &workload.staging {
+        let linked: Vec<_> = staging.readonly_files.iter().map(String::as_str).collect();
+        let linked = if linked.is_empty() { String::new() } else { format!(", {} linked", linked.join(", ")) };
+        let _ = writeln!(text, "# stages {}{linked}", staging.folder.display());
+    }
+    if !case.place.partition.scheduler.is_kubernetes() {
+        return Ok((text + &program(&workload.program), None));
+    }
+    let plan = k8s::planned(case, workload, contexts)?;
+    Ok((text + &planned(&plan, contexts), Some(plan)))
+}
+
+/// The objects as they would be sent.
+fn planned(plan: &Plan, contexts: &Contexts) -> String {
+    let place = &plan.handle.place;
+    let context = match &place.context {
+        Some(context) => format!("context {context}"),
+        None if contexts.unknown => "no kubeconfig, so the context is not known".to_owned(),
+        None => "in-cluster".to_owned(),
+    };
+    let pods = plan.handle.expected_pods.map_or_else(|| "?".to_owned(), |pods| pods.to_string());
+    let mut text = format!("# {context}, namespace {}, {pods} pod(s)\n", place.namespace);
+    for note in &plan.notes {
+        let _ = writeln!(text, "# {note}");
+    }
+    text + &plan.handle.objects.iter().map(|object| document(&object.manifest)).collect::<String>()
+}
+
+fn program(program: &Program) -> String {
+    match program {
+        Program::Script { text, .. } => text.clone(),
+        Program::Objects { manifest, .. } => manifest.iter().map(document).collect(),
+        Program::Container { image, script, .. } => format!("# in a Pod of {image}\n{script}"),
+        Program::Instances { config, script } => format!("{}# on every instance:\n{script}", document(config)),
+        Program::Play(play) => document(play),
+    }
+}
+
+fn document(value: &Value) -> String {
+    format!("---\n{}", yaml::to_text(value))
+}

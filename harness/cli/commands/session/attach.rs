@@ -1,0 +1,246 @@
+//! `muster attach`: goes on with a session whose harness is gone, and finishes it.
+//!
+//! ```text
+//! owner dead -> Leases and row taken over, by compare-and-swap
+//! store: session, results, what was begun --+--> what runs is followed, what may have been launched is launched anew
+//! its command line, read again -> selection -+--> what never had its turn is run
+//! all over -> one report of the whole session, each case once
+//! ```
+//! How a case is judged was stored with its plan: files that have changed since change only what was not begun yet.
+
+use crate::{
+    args::{Cli, Parsed},
+    commands::{
+        inspect::results,
+        session::{run, unmasked::unmasked},
+    },
+    inputs::{
+        modes, quarantine,
+        selection::{self, Depth},
+    },
+    session_loop::{
+        self, Course,
+        leave::Commands,
+        takeover::{Dead, Taken},
+    },
+    settings::{self, Places},
+    terminal::Terminal,
+    wiring::{self, Wired, owners},
+};
+use anyhow::{Context, bail};
+use muster_core::{
+    adjust::Adjustments,
+    case::{CaseName, SessionId},
+    diagnostic::Diagnostic,
+    result::Session,
+    test_case::TestCase,
+    workload::Limits,
+};
+use muster_session::{
+    local::owner,
+    runtime,
+    turn::{self, Begun, Turn, Work},
+};
+use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
+use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
+use tokio::runtime::Runtime;
+
+/// Takes a session over and finishes it. The exit code is that of the whole session.
+pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8> {
+    let runtime = runtime::build().context("start the runtime")?;
+    let reader = runtime.block_on(Reader::open(Places::of(cli).database))?;
+    let row = runtime.block_on(named(&reader, session))?;
+    let id = &row.session.id;
+    match row.state {
+        SessionState::Interrupted | SessionState::Unknown => {}
+        SessionState::Ended => {
+            let show = settings::on_this_database(cli, &format!("results show {id}"));
+            bail!("session {id} has ended: `{show}` shows it")
+        }
+        SessionState::Running => return Err(owners::still_runs(&row)),
+    }
+    let left = Left::of(cli, row)?;
+    let dead = runtime.block_on(Dead::certain(&left.parsed.cli, &reader, &left.row, terminal))?;
+    let dead = dead.ok_or_else(|| owners::still_runs(&left.row))?;
+    left.finish(dead, &runtime, terminal)
+}
+
+/// A session that somebody has left unfinished.
+pub struct Left {
+    row: SessionRow,
+    /// Its flags. This process is in its folder.
+    parsed: Parsed,
+}
+
+impl Left {
+    /// From here on the working folder is that of the session.
+    pub fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
+        let database = Places::of(cli).database;
+        let database = std::path::absolute(&database).unwrap_or(database);
+        let attach = Commands::of(cli, &row.session.id).attach;
+        let mut parsed = as_it_was_called(cli, &row.session, &database, &attach)?;
+        parsed.cli.reports.lay_under(&cli.reports);
+        parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
+        Ok(Self { row, parsed })
+    }
+
+    /// The flags of a command line that do not hold for it.
+    pub fn ignored(&self, cli: &Cli) -> Vec<String> {
+        let mut own = cli.clone();
+        own.reports = self.parsed.cli.reports.clone();
+        settings::differing(&own, &self.parsed.cli)
+    }
+
+    /// Takes it over and finishes it.
+    pub fn finish(self, dead: Dead, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
+        let Self { row, parsed } = self;
+        let cli = &parsed.cli;
+        let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(run::adjustments(cli)?));
+        let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
+        settings::use_file_mode(cli, Some(&selection.system));
+        terminal.diagnostics(&selection.diagnostics, &selection.sources);
+        let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, row.session.started)?;
+        let cases = if selection.has_errors() {
+            terminal.note("the check files have mistakes by now: only what was begun is finished");
+            Vec::new()
+        } else {
+            run::lined_up(cli, std::mem::take(&mut selection.cases), &row.session.id, runtime)?
+        };
+        let places = Places::of(cli);
+        let store = session_loop::store(cli, &places, runtime, terminal)?;
+        let taken = runtime.block_on(async {
+            let reader = Reader::open(&places.database).await?;
+            dead.take_over(&reader, store, &row).await
+        })?;
+        terminal.note(&summary(&row.session, &taken, &cases));
+        let Taken { store, kubernetes, results, begun, teardowns } = taken;
+        let partitions = begun.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
+        let wired = wiring::schedulers_with(kubernetes, partitions.chain(run::partitions(&cases, &adjustments)))?;
+        runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
+        let (at_once, has_secret) = (begun.len(), !run::secrets(cli).is_empty());
+        let course = Course {
+            session: Session { ended: None, interrupted: false, ..row.session },
+            taken: Some(store),
+            is_beside_another: false,
+            before: results.into_iter().map(Arc::new).collect(),
+            begun: begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments, has_secret)).collect(),
+            cases,
+            policy,
+            quarantine,
+            adjustments,
+            wired,
+        };
+        session_loop::course(cli, runtime, course, terminal)
+    }
+}
+
+/// Ends the teardowns that the process before has begun: they would remove what the cases to come are given. They are done again in
+/// the end.
+///
+/// # Errors
+/// One may still run.
+async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, session: &SessionId) -> anyhow::Result<()> {
+    let left = wired.end(teardowns, store).await;
+    if left.is_empty() {
+        return Ok(());
+    }
+    wired.close().await;
+    let left = left.iter().map(|(row, why)| format!("{} ({why})", row.name)).collect::<Vec<_>>().join("; ");
+    bail!(
+        "session {session} was tearing down {left}, which may go on and would remove what cases need: end that and attach again, or \
+         begin another session with --restore-session={session}"
+    )
+}
+
+/// How many cases have ended, are taken up, and are run now.
+fn summary(session: &Session, past: &Taken, cases: &[TestCase]) -> String {
+    let known: BTreeSet<&CaseName> = past.results.iter().map(|result| &result.name).collect();
+    let ended = known.len();
+    let known: BTreeSet<&CaseName> = known.into_iter().chain(past.begun.iter().map(|row| &row.name)).collect();
+    format!(
+        "session {}: {ended} of {} case(s) have ended, {} begun are taken up, {} are begun now",
+        session.id,
+        session.num_cases,
+        past.begun.len(),
+        cases.iter().filter(|case| !known.contains(&*case.name)).count()
+    )
+}
+
+async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
+    if session != "latest" {
+        return results::named(reader, session).await;
+    }
+    let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
+    let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
+    found.with_context(|| format!("no session in {} was interrupted", reader.path().display()))
+}
+
+/// The flags of the session, in its folder. What came from the environment then comes from the environment now.
+fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
+    env::set_current_dir(&session.workdir)
+        .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
+    let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
+    let said: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
+    let command =
+        unmasked(&session.command, &said, attach).with_context(|| format!("session {} cannot be gone on with", session.id))?;
+    let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
+    argv.extend(["--db".into(), database.into()]);
+    let parsed = modes::parse(&argv, &|name| env::var(name).ok());
+    parsed.with_context(|| {
+        format!("the command line of session {} is not understood any more: {}", session.id, session.command.join(" "))
+    })
+}
+
+/// A begun case, as work for the engine. All of them have a slot: they run already, or did.
+fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> Turn {
+    let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
+    let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
+    let case = cases.iter().find(|case| *case.name == name);
+    let launched = state != JobState::Intent && !wiring::dies_with_the_harness(job.scheduler);
+    Turn {
+        folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
+        scheduler: job.scheduler,
+        max_jobs: at_once,
+        attempt,
+        needs: case.map(|case| case.needs().into()).unwrap_or_default(),
+        name: Arc::new(name),
+        about: Arc::new(move || about.clone()),
+        work: match case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))) {
+            // What would launch it was stored without its secrets.
+            render if has_secret && !launched => {
+                Work::Anew(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))
+            }
+            render => Work::Begun { begun: Box::new(Begun { job, rules, limits, launched, begun, launched_at, swept }), render },
+        },
+    }
+}
+
+/// Why a case is not planned anew.
+fn lost_secret() -> Vec<Diagnostic> {
+    let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
+    vec![Diagnostic::general(message).hint("run it in a new session")]
+}
+
+/// The name of a case's folders, from one attempt's stage folder.
+fn folder_of(stage: &Path, attempt: u32, identifier: &str) -> String {
+    let name = stage.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(&format!(".{identifier}")).unwrap_or(&name);
+    name.strip_suffix(&format!(".{attempt}")).unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_folder_of_an_attempt_is_that_of_its_case() {
+        for (stage, attempt) in [
+            ("/stage/s/p/e/triad_0123456789abcdef", 1),
+            ("/stage/s/p/e/triad_0123456789abcdef.2", 2),
+            ("/stage/s/p/e/triad_0123456789abcdef.abcdefgh", 1),
+            ("/stage/s/p/e/triad_0123456789abcdef.2.abcdefgh", 2),
+        ] {
+            assert_eq!(folder_of(Path::new(stage), attempt, "abcdefgh"), "triad_0123456789abcdef", "{stage}");
+        }
+    }
+}

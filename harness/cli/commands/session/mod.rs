@@ -1,0 +1,8 @@
+//! The actions that run a session: `-r`, `attach`, and the cases as the tests of a test binary.
+
+pub mod attach;
+mod distribute;
+mod resume;
+pub mod run;
+pub mod tests;
+mod unmasked;

@@ -1,0 +1,107 @@
+//! `--resume`: a session of the same cases that was cut short is finished; if there is none, a new one begins.
+
+use crate::{
+    args::{Cli, SweepArgs},
+    commands::{session::attach::Left, sweep},
+    session_loop::takeover::Dead,
+    settings::Places,
+    terminal::Terminal,
+};
+use muster_core::{
+    case::{SessionId, cases_of},
+    result::Session,
+    rounds,
+};
+use muster_session::{clock, local::owner};
+use muster_store::{Reader, SessionRow, SessionState, StoreError};
+use std::{collections::BTreeSet, env};
+use tokio::runtime::Runtime;
+
+/// So many sessions are looked through.
+const NEWEST: u32 = 100;
+
+/// What became of the session that a new one would be another run of.
+pub enum Resumed {
+    /// There is none.
+    Nothing,
+    /// It is finished; the exit code is that of the whole.
+    Finished(u8),
+    /// Another process was faster, and is about to go on with it: its folders are not ours.
+    Lost,
+}
+
+/// Finishes the session that `session` would be another run of.
+pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Resumed> {
+    let database = Places::of(cli).database;
+    if !database.exists() {
+        return Ok(Resumed::Nothing);
+    }
+    let reader = runtime.block_on(Reader::open(&database))?;
+    let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
+    // Only the newest: what came after one that was cut short has done its work.
+    let Some(row) = rows.into_iter().find(|row| rounds::is_same_night(&row.session, session)) else {
+        return Ok(Resumed::Nothing);
+    };
+    if !may_be_left(&row) || row.session.selection != session.selection {
+        return Ok(Resumed::Nothing);
+    }
+    let id = row.session.id.clone();
+    let Some(dead) = runtime.block_on(Dead::certain(cli, &reader, &row, terminal))? else {
+        terminal.note(&format!("note: session {id} with the same cases is still running: a new one begins"));
+        return Ok(Resumed::Nothing);
+    };
+    let here = env::current_dir();
+    let finished = Left::of(cli, row).and_then(|left| {
+        let ignored = left.ignored(cli);
+        if !ignored.is_empty() {
+            terminal.note(&format!(
+                "note: session {id} goes on as it was begun: {} of this command line is not used",
+                ignored.join(", ")
+            ));
+        }
+        left.finish(dead, runtime, terminal)
+    });
+    if let Ok(here) = here {
+        env::set_current_dir(here)?;
+    }
+    match finished {
+        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) => {
+            terminal.note(&format!("note: another process was faster to go on with session {id}: a new one begins"));
+            Ok(Resumed::Lost)
+        }
+        finished => finished.map(Resumed::Finished),
+    }
+}
+
+fn may_be_left(row: &SessionRow) -> bool {
+    match row.state {
+        SessionState::Ended => row.session.interrupted,
+        SessionState::Interrupted | SessionState::Unknown => true,
+        SessionState::Running => false,
+    }
+}
+
+/// Removes what dead sessions have left. The session has its exit code already.
+pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
+    let args = SweepArgs { dry_run: false, kept: false };
+    let swept = runtime.block_on(async {
+        let spared = left_for_others(cli).await?;
+        sweep::swept(cli, &args, &spared, terminal).await
+    });
+    match swept {
+        Ok(swept) => terminal.note(&format!("sweep: {}", swept.text.trim_end())),
+        Err(error) => terminal.note(&format!("warning: what dead sessions have left is not swept: {error:#}")),
+    }
+}
+
+/// Sessions of other cases that were cut short, and may be resumed as well.
+async fn left_for_others(cli: &Cli) -> anyhow::Result<BTreeSet<SessionId>> {
+    let reader = Reader::open(Places::of(cli).database).await?;
+    let rows = reader.sessions(NEWEST, &owner::is_alive).await?;
+    let (now, mut newest) = (clock::now(), BTreeSet::new());
+    let mut is_left = |row: &SessionRow| {
+        let is_newest = newest.insert((row.session.system.clone(), cases_of(&row.session.selection).to_owned()));
+        is_newest && may_be_left(row) && rounds::may_be_resumed(&row.session, now)
+    };
+    Ok(rows.into_iter().filter(|row| is_left(row)).map(|row| row.session.id).collect())
+}

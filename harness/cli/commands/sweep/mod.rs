@@ -1,0 +1,223 @@
+//! `muster sweep`: ends and forgets what dead sessions left behind, on this machine and on the clusters that it knows.
+
+mod clusters;
+
+use crate::{
+    args::{Cli, SweepArgs},
+    commands::runtime,
+    settings::Places,
+    terminal::Terminal,
+    wiring::owners::{Lives, Patience},
+};
+use clusters::{Clusters, Ended};
+use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
+use muster_k8s::{census::Found, handle::Handle};
+use muster_session::local::{
+    owner,
+    sweep::{self, Swept},
+};
+use muster_store::{OpenJob, Reader, SessionState, Store, StoreError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+/// Ends what is left, or only says what that is.
+pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let swept = runtime()?.block_on(swept(cli, args, &BTreeSet::new(), terminal))?;
+    terminal.print(&swept.text);
+    Ok(u8::from(!swept.is_all))
+}
+
+/// What became of it.
+pub struct Outcome {
+    /// For people.
+    pub text: String,
+    /// Everything was looked at, and nothing is left that should have gone.
+    is_all: bool,
+}
+
+/// The same within a runtime, without the sessions that somebody else is going to finish.
+pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Outcome> {
+    let database = Places::of(cli).database;
+    let reader = if database.exists() { Some(Reader::open(&database).await?) } else { None };
+    let open = match &reader {
+        Some(reader) => reader.open_jobs().await?,
+        None => Vec::new(),
+    };
+    let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
+    let mut found = sweep::find(jobs.iter().copied(), |_| false);
+    let clusters = clusters::look(cli, &jobs).await?;
+    let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
+    let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
+    let sessions = sessions.filter(|session| !spared.contains(session)).collect();
+    let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Patience::Undated, terminal).await?;
+    found.retain(|found| lives.get(&found.session) == Some(&Life::Dead));
+    let doomed = clusters.as_ref().map(|clusters| clusters.doomed(&lives, args.kept)).unwrap_or_default();
+    let mut text = String::new();
+    let blind = told_of_clusters(clusters.as_ref(), &jobs, &mut text);
+    if args.dry_run {
+        would_end(&found, &doomed, &mut text);
+        return Ok(Outcome { text, is_all: !blind });
+    }
+    let store = if open.is_empty() { None } else { Some(Store::open(&database).await?) };
+    if let Some(store) = &store {
+        announce(store, &open, &found, &doomed).await?;
+    }
+    let swept = sweep::end(found).await;
+    let ended = match &clusters {
+        Some(clusters) => clusters.end(doomed, &lives).await,
+        None => Vec::new(),
+    };
+    let left = told_of_ends(&swept, &ended, &mut text);
+    if let Some(store) = store {
+        let jobs: Vec<&Job> = jobs.into_iter().filter(|job| !spared.contains(&job.session)).collect();
+        let lives = with_rest(&jobs, lives, reader.as_ref(), clusters.as_ref(), terminal).await?;
+        forget(&store, &jobs, &lives, &swept, clusters.as_ref(), &ended);
+        store.close().await?;
+    }
+    Ok(Outcome { text, is_all: left == 0 && !blind })
+}
+
+/// The lives of all sessions of some jobs, without waiting for the rest.
+async fn with_rest(
+    jobs: &[&Job],
+    mut lives: BTreeMap<SessionId, Life>,
+    reader: Option<&Reader>,
+    clusters: Option<&Clusters>,
+    terminal: Terminal,
+) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+    let rest = jobs.iter().map(|job| &job.session).filter(|session| !lives.contains_key(session)).collect();
+    lives.extend(self::lives(&rest, reader, clusters, Patience::Now, terminal).await?);
+    Ok(lives)
+}
+
+/// Whether sessions live.
+async fn lives(
+    sessions: &BTreeSet<&SessionId>,
+    reader: Option<&Reader>,
+    clusters: Option<&Clusters>,
+    patience: Patience,
+    terminal: Terminal,
+) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+    let (mut lives, mut open) = (BTreeMap::new(), Vec::new());
+    for &session in sessions {
+        let held = match reader {
+            Some(reader) => match reader.session(&session.0, &owner::is_alive).await {
+                Ok(row) if row.state == SessionState::Ended => {
+                    lives.insert(session.clone(), Life::Dead);
+                    continue;
+                }
+                Ok(row) => Some(row.held),
+                // It may be another user's, or another database's.
+                Err(StoreError::NoSession { .. }) => None,
+                Err(error) => return Err(error.into()),
+            },
+            None => None,
+        };
+        open.push((session.clone(), held));
+    }
+    let kubernetes = clusters.map(Clusters::kubernetes);
+    let findings = Lives { reader, kubernetes, terminal }.of(open, patience).await;
+    lives.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
+    Ok(lives)
+}
+
+/// Writes down what is about to be removed before it has ended: how it ends then is not the job's doing.
+async fn announce(store: &Store, open: &[OpenJob], found: &[sweep::Found], doomed: &[Found]) -> anyhow::Result<()> {
+    for OpenJob { job, .. } in open {
+        let is_found = found.iter().any(|found| is_of(found, job)) && !sweep::has_ended(job);
+        if is_found || doomed.iter().any(|found| found.job.is_same(job)) {
+            store.swept(job).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What could not be looked at; whether that hides anything.
+fn told_of_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String) -> bool {
+    let Some(Clusters { census, .. }) = clusters else { return false };
+    for note in &census.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    for place in &census.unknown {
+        let is_there = |job: &&&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
+        let sessions: BTreeSet<&str> = jobs.iter().filter(is_there).map(|job| &*job.session.0).collect();
+        let sessions = sessions.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            text,
+            "note: not looked at: {place}, for this kubeconfig has no such context; jobs of {sessions} may be left there"
+        );
+    }
+    for (_, error) in &census.blind {
+        let _ = writeln!(text, "could not look: {}", chain(error));
+    }
+    !census.blind.is_empty()
+}
+
+fn would_end(found: &[sweep::Found], doomed: &[Found], text: &mut String) {
+    for found in found {
+        let _ = writeln!(text, "would end {}", described(found));
+    }
+    for found in doomed {
+        let _ = writeln!(text, "would delete {}", found.line());
+    }
+    let _ = writeln!(text, "{} job(s) of dead sessions would be ended", found.len() + doomed.len());
+}
+
+fn told_of_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
+    let mut left = 0;
+    for swept in swept {
+        let word = if swept.left.is_empty() { "ended" } else { "could not end" };
+        left += usize::from(!swept.left.is_empty());
+        let _ = writeln!(text, "{word} {}", described(&swept.found));
+    }
+    for ended in ended {
+        let word = if ended.left.is_empty() { "deleted" } else { "could not delete" };
+        left += usize::from(!ended.left.is_empty());
+        let _ = writeln!(text, "{word} {}", ended.found.line());
+        for line in &ended.left {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let _ = writeln!(text, "{} job(s) of dead sessions ended, {left} left", swept.len() + ended.len() - left);
+    left
+}
+
+fn described(found: &sweep::Found) -> String {
+    let case = found.case.as_deref().unwrap_or("a job that no database knows");
+    let pids: Vec<String> = found.processes.iter().map(|process| process.pid.to_string()).collect();
+    format!(
+        "{case} ({}, session {}): process {} ({})",
+        found.identifier,
+        found.session,
+        pids.join(", "),
+        found.commands.join("; ")
+    )
+}
+
+fn is_of(found: &sweep::Found, job: &Job) -> bool {
+    found.identifier == job.identifier && found.session == job.session
+}
+
+/// Writes down of which jobs nothing is left.
+fn forget(
+    store: &Store,
+    jobs: &[&Job],
+    lives: &BTreeMap<SessionId, Life>,
+    swept: &[Swept],
+    clusters: Option<&Clusters>,
+    ended: &[Ended],
+) {
+    let is_left = |job: &Job| swept.iter().any(|swept| is_of(&swept.found, job) && !swept.left.is_empty());
+    let is_dead = |job: &Job| lives.get(&job.session) == Some(&Life::Dead);
+    let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
+    let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
+    let is_gone = |job: &Job| match job.scheduler {
+        SchedulerKind::Local => is_dead(job) && !is_left(job) && sweep::is_seen(job),
+        SchedulerKind::Fake => is_dead(job),
+        kind if kind.is_kubernetes() => was_deleted(job) || is_absent(job),
+        _ => false,
+    };
+    jobs.iter().filter(|job| is_gone(job)).for_each(|job| store.cleaned(job));
+}

@@ -1,0 +1,262 @@
+//! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
+
+use muster_core::{
+    diagnostic::{Diagnostic, FileId, Sources},
+    load::{Loaded, Loader},
+    site::System,
+    site_file,
+    yaml::{self, Node},
+};
+use muster_session::staging;
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// A path of the command line that is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// It is not there, or may not be read.
+    #[error("{option} {} cannot be read", path.display())]
+    Unreadable {
+        /// The flag that named it.
+        option: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// A folder without a file of the kind looked for.
+    #[error("{option} {} holds no {what}", path.display())]
+    Nothing {
+        /// The flag that named it.
+        option: &'static str,
+        /// The folder.
+        path: PathBuf,
+        /// What was looked for.
+        what: &'static str,
+    },
+    /// No `-c`.
+    #[error("no checks are named: say where they are with -c PATH")]
+    NoChecks,
+}
+
+/// Reads all check files below `paths`, and everything they mention.
+///
+/// # Errors
+/// A path that is no file and no folder with checks. Mistakes within files are diagnostics.
+pub fn checks(paths: &[PathBuf]) -> Result<Loaded, FilesError> {
+    checks_of("-c", paths)
+}
+
+/// The same of paths that another option names.
+pub fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loaded, FilesError> {
+    if paths.is_empty() {
+        return Err(FilesError::NoChecks);
+    }
+    let mut loader = Loader::default();
+    let mut seen = Seen::default();
+    let mut unread = Vec::new();
+    for path in paths {
+        for file in check_files(option, path)?.into_iter().filter(|file| seen.is_new(file)) {
+            match read(&file) {
+                Ok(text) => loader.add(&shown(&file), &text),
+                // One mistake among all others.
+                Err(cause) => unread.push(Diagnostic::general(format!("{} cannot be read: {cause}", shown(&file)))),
+            }
+        }
+    }
+    while let Some(path) = loader.wanted().into_iter().next() {
+        let text = read(Path::new(&path)).map_err(|error| error.to_string());
+        loader.provide(&path, text);
+    }
+    for folder in loader.wanted_folders() {
+        loader.provide_folder(&folder, staging::look(Path::new(&folder)));
+    }
+    let mut checks = loader.finish();
+    checks.num_documents += unread.len();
+    checks.diagnostics.extend(unread);
+    Ok(checks)
+}
+
+/// The check files below a path: itself, or those of a folder.
+pub fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    files_below(option, path, is_check, "check.yaml and no *.check.yaml")
+}
+
+/// The same with the site files of folders called `site-config`.
+pub fn check_and_site_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    let what = "check.yaml, no *.check.yaml and no site-config/*.yaml (a site file that is elsewhere is named by itself)";
+    files_below(option, path, |path| is_check(path) || is_site(path), what)
+}
+
+fn files_below(
+    option: &'static str,
+    path: &Path,
+    is_one: impl Fn(&Path) -> bool,
+    what: &'static str,
+) -> Result<Vec<PathBuf>, FilesError> {
+    let unreadable = |cause| FilesError::Unreadable { option, path: path.to_owned(), cause };
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() && is_one(entry.path()) => files.push(entry.into_path()),
+            Ok(_) => {}
+            // A link back to a folder above leads nowhere new, and a broken link matters if it stands for a check.
+            Err(error) if error.loop_ancestor().is_some() => {}
+            Err(error) if is_broken_link(&error) && !error.path().is_some_and(&is_one) => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(path).to_owned();
+                let unknown = || io::Error::other("it cannot be searched");
+                return Err(FilesError::Unreadable { option, path, cause: error.into_io_error().unwrap_or_else(unknown) });
+            }
+        }
+    }
+    if files.is_empty() {
+        return Err(FilesError::Nothing { option, path: path.to_owned(), what });
+    }
+    Ok(files)
+}
+
+fn is_check(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == "check.yaml" || name.ends_with(".check.yaml")
+}
+
+fn is_site(path: &Path) -> bool {
+    let folder = || path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+    is_yaml(path) && folder().is_some_and(|folder| folder.ends_with("site-config"))
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+fn is_broken_link(error: &walkdir::Error) -> bool {
+    error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Files that were read already, whatever they were called: one file is one set of checks.
+#[derive(Debug, Default)]
+struct Seen(HashSet<PathBuf>);
+
+impl Seen {
+    fn is_new(&mut self, file: &Path) -> bool {
+        fs::canonicalize(file).map_or(true, |file| self.0.insert(file))
+    }
+}
+
+/// All systems that the site files define.
+#[derive(Debug, Default)]
+pub struct Sites {
+    /// In file order, without the built-in one.
+    pub systems: Vec<System>,
+    /// The files they come from, as shown to the user.
+    pub paths: Vec<String>,
+    /// Their texts.
+    pub sources: Sources,
+    /// Each system as written, in the order of `systems`; the built-in one has none.
+    pub documents: Vec<Node>,
+    /// Mistakes in them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the site files of `-C`, or those in the `site-config/` nearest to the checks.
+///
+/// # Errors
+/// A path that is no file and no folder with site files.
+pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> Result<Sites, FilesError> {
+    let mut files = Vec::new();
+    let nearest = || checks.iter().find_map(|path| site_folder(path)).or_else(|| site_folder(Path::new(".")));
+    if let (true, Some(folder)) = (config.is_empty(), nearest()) {
+        files = yaml_files(&folder);
+    }
+    for path in config {
+        let unreadable = |cause| FilesError::Unreadable { option: "-C", path: path.clone(), cause };
+        if fs::metadata(path).map_err(unreadable)?.is_dir() {
+            let found = yaml_files(path);
+            if found.is_empty() {
+                return Err(FilesError::Nothing { option: "-C", path: path.clone(), what: "*.yaml" });
+            }
+            files.extend(found);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let mut sites = Sites::default();
+    let mut seen = Seen::default();
+    for file in files.into_iter().filter(|file| seen.is_new(file)) {
+        let text = read(&file).map_err(|cause| FilesError::Unreadable { option: "-C", path: file.clone(), cause })?;
+        if sites.add(&shown(&file), &text) == 0 {
+            return Err(FilesError::Nothing { option: "-C", path: file, what: "system: it is empty" });
+        }
+    }
+    sites.diagnostics.extend(site_file::duplicates(&sites.systems));
+    Ok(sites)
+}
+
+impl Sites {
+    /// Takes a file; how many documents it holds.
+    fn add(&mut self, path: &str, text: &str) -> usize {
+        let id: FileId = self.sources.add(path, text);
+        let parsed = yaml::parse(id, text);
+        self.diagnostics.extend(parsed.diagnostics);
+        for document in &parsed.documents {
+            let mut context = muster_core::decode::Context::new(muster_core::decode::Placeholders::Refuse);
+            let system = site_file::read(document, &mut context);
+            self.diagnostics.append(&mut context.diagnostics);
+            if let Some(system) = system {
+                self.systems.push(system);
+                self.documents.push(document.clone());
+            }
+        }
+        self.paths.push(path.to_owned());
+        parsed.documents.len()
+    }
+}
+
+/// The nearest `site-config` folder, from the checks upwards.
+fn site_folder(checks: &Path) -> Option<PathBuf> {
+    let start = fs::canonicalize(checks).ok()?;
+    let here = std::env::current_dir().ok();
+    let found = start.ancestors().map(|folder| folder.join("site-config")).find(|folder| folder.is_dir())?;
+    // Shown as short as the user would type it.
+    Some(here.and_then(|here| found.strip_prefix(here).ok().map(Path::to_owned)).unwrap_or(found))
+}
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name().into_iter().filter_map(Result::ok);
+    entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
+}
+
+/// The text of a file. A device or a pipe may never end: no more is read than a file may have.
+pub fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(yaml::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    if bytes.len() > yaml::MAX_BYTES {
+        return Err(wrong(format!("it has more than {} bytes, which is the limit", yaml::MAX_BYTES)));
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(wrong("it is UTF-16 text; save it as UTF-8".to_owned()));
+    }
+    let line = |at: usize| bytes[..at].split(|byte| *byte == b'\n').count();
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(wrong(format!("it is no text: line {} holds a zero byte", line(at))));
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(wrong(format!("line {} is not UTF-8 text; save the file as UTF-8", line(error.valid_up_to())))),
+    }
+}
+
+/// A path without a leading `./`, as the user would type it.
+pub fn shown(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).to_string_lossy().into_owned()
+}

@@ -1,0 +1,8 @@
+//! What the user's files and options say: site files, check files, modes, quarantine, and the cases that they select.
+
+pub mod expansion;
+pub mod files;
+pub mod modes;
+pub mod quarantine;
+pub mod rehearse;
+pub mod selection;

@@ -1,0 +1,124 @@
+//! `--mode`: a bundle of options from the site file, between what is typed and the environment.
+
+use crate::{
+    args::{self, Mode, Parsed},
+    inputs::selection,
+};
+use muster_core::diagnostic::nearest;
+use std::ffi::OsString;
+
+/// Why a command line is not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum ModeError {
+    /// Clap's own, with its exit code and text.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    /// The site files.
+    #[error(transparent)]
+    Site(#[from] selection::SelectionError),
+    /// There is no such mode.
+    #[error("--mode {name}: system `{system}` has no such mode{hint}")]
+    Unknown {
+        /// Its name.
+        name: String,
+        /// The system.
+        system: String,
+        /// What to do.
+        hint: String,
+    },
+    /// An option of the mode is no words of a shell.
+    #[error("--mode {name}: `{option}` has a quote that does not end")]
+    Quote {
+        /// Its name.
+        name: String,
+        /// The option.
+        option: String,
+    },
+}
+
+/// Parses a command line, with its mode and the environment beneath it.
+///
+/// # Errors
+/// Bad usage, or a mode that is not there.
+pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, ModeError> {
+    let parsed = args::parse(argv, env)?;
+    let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
+    let files = &parsed.cli.files;
+    let site = selection::site(&files.config_file, &files.checkpath, files.system.as_deref(), false)?;
+    let Some(mode) = site.system.modes.iter().find(|mode| mode.name == *name) else {
+        let names = || site.system.modes.iter().map(|mode| mode.name.as_str());
+        let hint = match nearest(name, names()) {
+            Some(near) => format!(": did you mean `{near}`?"),
+            None if names().next().is_none() => ": write it under `modes` in its site file".to_owned(),
+            None => format!(": there is {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        return Err(ModeError::Unknown { name: name.clone(), system: site.system.name.clone(), hint });
+    };
+    let mut words = Vec::new();
+    for option in &mode.options {
+        let split = split(option, env).ok_or_else(|| ModeError::Quote { name: name.clone(), option: option.clone() })?;
+        words.extend(split.into_iter().map(OsString::from));
+    }
+    Ok(args::parse_in_mode(argv, Mode { name, words: &words }, env)?)
+}
+
+/// The words of a line as a shell would see them: quotes, backslashes, and variables where they are set. `None`: a quote
+/// does not end.
+fn split(line: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
+    let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut chars = line.chars().peekable();
+    let mut quote = None;
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => word.get_or_insert_default().push(chars.next()?),
+            ('$', None | Some('"')) => {
+                let is_braced = chars.next_if_eq(&'{').is_some();
+                let mut name = String::new();
+                while let Some(c) = chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '_') {
+                    name.push(c);
+                }
+                if is_braced {
+                    chars.next_if_eq(&'}')?;
+                }
+                let as_written = if is_braced { format!("${{{name}}}") } else { format!("${name}") };
+                word.get_or_insert_default().push_str(&env(&name).unwrap_or(as_written));
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_split_as_a_shell_would() {
+        let env = |name: &str| (name == "SCRATCH").then(|| "/my scratch".to_owned());
+        let rows: [(&str, &[&str]); 7] = [
+            ("-t nightly  --max-retries=1", &["-t", "nightly", "--max-retries=1"]),
+            ("-n 'a b' -x \"c d\"", &["-n", "a b", "-x", "c d"]),
+            (r"-n a\ b ''", &["-n", "a b", ""]),
+            ("--output=$SCRATCH/out -s ${SCRATCH}", &["--output=/my scratch/out", "-s", "/my scratch"]),
+            ("-E '$SCRATCH' $NOT_SET ${NEITHER}", &["-E", "$SCRATCH", "$NOT_SET", "${NEITHER}"]),
+            ("", &[]),
+            ("-n \"it's\"", &["-n", "it's"]),
+        ];
+        for (line, words) in rows {
+            assert_eq!(
+                split(line, &env).as_deref(),
+                Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().as_slice()),
+                "{line}"
+            );
+        }
+        assert_eq!(split("-n 'open", &env), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! The cases in quarantine: those of the site file, and those of `--quarantine`.
+
+use crate::inputs::selection::Selection;
+use anyhow::{Context, bail};
+use muster_core::{
+    decode::{Context as Decoding, Placeholders},
+    diagnostic::{self, Sources},
+    quarantine::{self, Entry, List},
+    time::{Date, Timestamp},
+    yaml,
+};
+use std::{fs, path::Path};
+
+/// All entries, as they stand on the day of a session.
+///
+/// # Errors
+/// A file that cannot be read, or has mistakes in it.
+pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestamp) -> anyhow::Result<List> {
+    let mut entries = selection.system.quarantine.clone();
+    for file in files {
+        entries.extend(entries_of(file.as_ref())?);
+    }
+    Ok(List::new(entries, Date::of(started)))
+}
+
+fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
+    let text = fs::read_to_string(path).with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
+    let mut sources = Sources::default();
+    let parsed = yaml::parse(sources.add(path.display().to_string(), text.as_str()), &text);
+    let mut context = Decoding::new(Placeholders::Refuse);
+    context.diagnostics = parsed.diagnostics;
+    let entries = parsed.documents.iter().flat_map(|document| quarantine::read(document, &mut context)).collect();
+    if context.diagnostics.is_empty() {
+        return Ok(entries);
+    }
+    bail!("{}", diagnostic::render(&context.diagnostics, &sources, false).trim_end().to_owned());
+}

@@ -1,0 +1,217 @@
+//! From the options to the selected cases: sites, checks, overrides, expansion, filters.
+
+use crate::{
+    args::{Cli, Filter},
+    inputs::{
+        expansion::{self, errors},
+        files::{self, FilesError, Sites},
+    },
+};
+use muster_core::{
+    check::Check,
+    dependencies::{self, Edge, Planned},
+    diagnostic::{Diagnostic, Severity, Sources},
+    expr::Effort,
+    overrides::Overrides,
+    select::{self, Filters, Matcher},
+    site::{SchedulerKind, System},
+    site_facts::{KnownSystems, SystemFacts},
+    site_file,
+    test_case::TestCase,
+};
+use muster_session::{judging, local::detect, trials};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+
+/// What one invocation is about.
+#[derive(Debug)]
+pub struct Selection {
+    /// The system.
+    pub system: Arc<System>,
+    /// How many checks the files hold, abstract ones and broken ones included.
+    pub num_documents: usize,
+    /// How many concrete checks the files hold.
+    pub num_checks: usize,
+    /// How many cases they have on this system, before any filter.
+    pub num_expanded: usize,
+    /// The selected cases in file order, each behind what it needs.
+    pub cases: Vec<TestCase>,
+    /// What each of them needs.
+    pub needs: Vec<Vec<Edge>>,
+    /// All mistakes and warnings, of all files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts they point into.
+    pub sources: Sources,
+}
+
+/// Why there is no selection at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectionError {
+    /// A path of the command line.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// A filter of the command line.
+    #[error("{flag} {message}")]
+    Filter {
+        /// The flag.
+        flag: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A mistake in the site files, or an unknown `--system`.
+    #[error("{rendered}")]
+    Site {
+        /// The mistakes, rendered.
+        rendered: String,
+    },
+}
+
+impl Selection {
+    /// Whether any diagnostic is an error.
+    pub fn has_errors(&self) -> bool {
+        errors(&self.diagnostics) > 0
+    }
+
+    /// Why nothing is selected, and what to look at.
+    pub fn why_empty(&self) -> String {
+        if self.num_documents == 0 {
+            return "the files are empty: there is no check in them".to_owned();
+        }
+        if self.num_checks == 0 {
+            return "the files hold no check that can run: all are `abstract`".to_owned();
+        }
+        if self.num_expanded == 0 {
+            if self.system.partitions.is_empty() {
+                return format!("system `{}` has no partitions to run on", self.system.name);
+            }
+            let parts: Vec<&str> = self.system.partitions.iter().map(|partition| partition.name.as_str()).collect();
+            let (system, parts) = (&self.system.name, parts.join(", "));
+            return format!(
+                "none of the {} check(s) is for system `{system}` ({parts}): choose another with --system, or look at `valid_systems`",
+                self.num_checks
+            );
+        }
+        format!(
+            "none of the {} case(s) on system `{}` passes the filters: `-l` without them lists all",
+            self.num_expanded, self.system.name
+        )
+    }
+}
+
+/// The site files and the system to use.
+#[derive(Debug)]
+pub struct Site {
+    /// Everything that was read.
+    pub sites: Sites,
+    /// The one to use.
+    pub system: Arc<System>,
+}
+
+/// Reads the site files and picks the system.
+///
+/// # Errors
+/// Paths that cannot be read, mistakes in site files, a system that nobody defines.
+pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color: bool) -> Result<Site, SelectionError> {
+    let mut sites = files::sites(config, checks)?;
+    let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let picked = if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        Err(std::mem::take(&mut sites.diagnostics))
+    } else {
+        site_file::pick(&sites.systems, &hostname, wanted).map_err(|diagnostic| vec![diagnostic])
+    };
+    match picked {
+        Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
+        Err(diagnostics) => {
+            Err(SelectionError::Site { rendered: muster_core::diagnostic::render(&diagnostics, &sites.sources, color) })
+        }
+    }
+}
+
+/// Fills in what a `local` partition's site file leaves out about this machine's processors.
+pub fn with_detected_processor(mut system: System) -> System {
+    let local = system.partitions.iter_mut().filter(|partition| partition.scheduler == SchedulerKind::Local);
+    for partition in local {
+        let partition = Arc::make_mut(partition);
+        partition.processor = detect::complete(&partition.processor);
+    }
+    system
+}
+
+/// How thoroughly the selected cases are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// One case of every check on every partition and environment: a listing has to be quick.
+    Sample,
+    /// Every case, since any of them may be launched.
+    Every,
+}
+
+/// How long a placeholder, a condition or a filter may take.
+const EVALUATION_LIMIT: Duration = Duration::from_secs(10);
+
+/// Reads everything and selects.
+///
+/// # Errors
+/// See [`SelectionError`]; mistakes in checks are in the selection's diagnostics.
+pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, SelectionError> {
+    let site = site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), color)?;
+    let filters = filters(&cli.filter)?;
+    let loaded = files::checks(&cli.files.checkpath)?;
+    let (mut sources, mut diagnostics) = (loaded.sources, loaded.diagnostics);
+    let mut overrides =
+        Overrides::parse(&cli.files.setvar, &cli.files.parameterize, &loaded.checks, &mut sources, &mut diagnostics);
+
+    let known = KnownSystems::of(site.sites.systems.iter().chain([&*site.system]));
+    let facts = SystemFacts::bounded(site.system.clone(), known, Effort::timed(judging::monotonic, EVALUATION_LIMIT));
+    let mut checks: Vec<Arc<Check>> = Vec::new();
+    let mut unsound: BTreeSet<Arc<str>> = BTreeSet::new();
+    for document in &loaded.checks {
+        let overlay = overrides.of(document, &mut diagnostics);
+        let before = errors(&diagnostics);
+        let check = Check::new(document, overlay, loaded.manifests.clone(), &facts.known, &mut diagnostics);
+        if errors(&diagnostics) > before {
+            unsound.insert(document.name.clone());
+        }
+        checks.extend(check.map(Arc::new));
+    }
+    let all = expansion::expand(&checks, &facts, &mut unsound, &mut diagnostics);
+    let wrong = |message| SelectionError::Filter { flag: "-E", message };
+    select::check_names(&filters.expressions, || all.iter()).map_err(wrong)?;
+    let mut selected = Vec::new();
+    // What a tool asked for that takes us for a test binary.
+    let asked = |case: &TestCase| {
+        let scheduler = case.place.partition.scheduler;
+        cli.output.libtest.as_ref().is_none_or(|arguments| trials::is_selected(arguments, &case.name, scheduler))
+    };
+    for case in &all {
+        if asked(case) && filters.admit(case).map_err(wrong)? {
+            selected.push(case.clone());
+        }
+    }
+    let planned = dependencies::resolve(selected, &all, &mut diagnostics);
+    let mut facts = expansion::look_at(&planned, &unsound, depth, &mut diagnostics);
+    overrides.unused(&loaded.checks, &mut diagnostics);
+    let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
+    let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
+    let after = |(at, Planned { case, needs }): (usize, Planned)| {
+        let behind = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
+        (case.after(behind, facts.remove(&at)), needs)
+    };
+    let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
+    Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })
+}
+
+fn filters(filter: &Filter) -> Result<Filters, SelectionError> {
+    let matchers = |flag: &'static str, texts: &[String], hashes: bool| {
+        let parse = |text: &String| Matcher::parse(text, hashes).map_err(|message| SelectionError::Filter { flag, message });
+        texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
+    };
+    let expression = |text: &String| select::expression(text).map_err(|message| SelectionError::Filter { flag: "-E", message });
+    Ok(Filters {
+        names: matchers("-n", &filter.name, true)?,
+        not_names: matchers("-x", &filter.exclude, true)?,
+        tags: matchers("-t", &filter.tag, false)?,
+        not_tags: matchers("-T", &filter.exclude_tag, false)?,
+        environs: matchers("-p", &filter.prgenv, false)?,
+        expressions: filter.filter_expr.iter().map(expression).collect::<Result<_, _>>()?,
+    })
+}

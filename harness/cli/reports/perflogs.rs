@@ -1,0 +1,68 @@
+//! Perflogs on disk. Two sessions may end at once: each file is locked, looked at and appended to in one write.
+
+use crate::terminal::unwritten::Written;
+use anyhow::Context;
+use muster_host::files;
+use muster_report::{
+    Results,
+    perflog::{self, Addition, Continued},
+};
+use rustix::fs::{FlockOperation, flock};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+/// A first line that is longer is no header of ours.
+const HEADER_LIMIT: u64 = 16 * 1024;
+
+/// Makes sure that there is a folder that can be written to.
+pub fn prepare(folder: &Path) -> anyhow::Result<()> {
+    let probe = folder.join(format!(".muster-{}", std::process::id()));
+    files::create_dir_all(folder).and_then(|()| files::write(&probe, "")).and_then(|()| fs::remove_file(&probe)).with_context(
+        || format!("the perflogs in {} cannot be written: choose another folder with --perflogdir", folder.display()),
+    )
+}
+
+/// Appends a session's figures. One file that cannot be written leaves the others as they should be.
+pub fn append(folder: &Path, results: &Results<'_>) -> Vec<anyhow::Error> {
+    let additions = perflog::additions(results);
+    additions.iter().filter_map(|addition| one(folder, addition).err()).collect()
+}
+
+fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {
+    let path: PathBuf = addition.file.iter().fold(folder.to_owned(), |path, part| path.join(part));
+    let open = || -> io::Result<(File, String)> {
+        if let Some(parent) = path.parent() {
+            files::create_dir_all(parent)?;
+        }
+        let file = files::append(&path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        let mut first = Vec::new();
+        BufReader::new((&file).take(HEADER_LIMIT)).read_until(b'\n', &mut first)?;
+        Ok((file, String::from_utf8_lossy(&first).into_owned()))
+    };
+    let what = "the perflog";
+    let (mut file, first) = open().or_unwritten(what, &path)?;
+    let Some(text) = perflog::appended(addition, perflog::continued(&first))? else {
+        anyhow::bail!(
+            "the perflog {} has other columns: move it away, or choose another folder with --perflogdir",
+            path.display()
+        );
+    };
+    // A line that was cut off by a full disk stays a line of its own.
+    let is_cut = perflog::continued(&first) != Continued::New && last_byte(&mut file).or_unwritten(what, &path)? != Some(b'\n');
+    let text = if is_cut { format!("\r\n{text}") } else { text };
+    file.write_all(text.as_bytes()).or_unwritten(what, &path)
+}
+
+fn last_byte(file: &mut File) -> io::Result<Option<u8>> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut byte = [0];
+    file.read_exact(&mut byte)?;
+    Ok(Some(byte[0]))
+}

@@ -1,0 +1,79 @@
+//! What a session leaves to read: failures, retries, figures and a summary on stdout, reports in files.
+
+use crate::{
+    args::{self, Cli},
+    reports::files::{ReportFiles, annotations},
+    terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
+};
+use muster_core::{
+    result::{CaseResult, Session},
+    rounds,
+};
+use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
+use std::sync::Arc;
+
+/// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
+pub fn report(
+    cli: &Cli,
+    files: &ReportFiles,
+    session: &Session,
+    cases: &[Arc<CaseResult>],
+    terminal: Terminal,
+) -> anyhow::Result<u8> {
+    let results = Results::new(session, cases.iter().map(Arc::as_ref));
+    let code = rounds::exit_code(session, cases.iter().map(Arc::as_ref));
+    let mut errors = files.write(&results);
+    errors.extend(files.append_to_step_summary(&results).err());
+    // With libtest's lines on stdout nothing else belongs there.
+    let has_format = cli.output.format.is_some();
+    if !has_format {
+        terminal.print(&text(cli, files, &results, terminal)?);
+    }
+    if errors.is_empty() && terminal.level > -1 && !has_format {
+        terminal.print(&format!("{}\n", files.places()));
+    }
+    for error in &errors {
+        terminal.error(error);
+    }
+    let annotations = annotations(&results);
+    if has_format {
+        terminal.note(annotations.trim_end());
+    } else {
+        terminal.print(&annotations);
+    }
+    Ok(if code == 0 && !errors.is_empty() { EXIT_UNWRITTEN } else { code })
+}
+
+fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Terminal) -> anyhow::Result<String> {
+    let (screen, ended) = (terminal.screen(), results.session.ended.unwrap_or_default());
+    let mut text = String::new();
+    if terminal.level > -1 {
+        text += &progress::ended(results, ended, &screen);
+    }
+    let mut parts = vec![failure::report(results, files.rerun_options(), &screen), retries::report(results, &screen)];
+    if cli.reports.failure_stats {
+        parts.push(statistics::report(results, &screen));
+    }
+    if let Some(format) = cli.output.performance_report {
+        parts.push(performance::report(results, table_format(format), &screen)?);
+    }
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        text += "\n";
+        text += part;
+    }
+    text += &summary::kept(results, &screen);
+    text += &summary::leftovers(results, &screen);
+    if terminal.level > -2 {
+        text += "\n";
+        text += &summary::summary(results, ended);
+    }
+    Ok(text)
+}
+
+fn table_format(format: args::TableFormat) -> performance::Format {
+    match format {
+        args::TableFormat::Pretty => performance::Format::Pretty,
+        args::TableFormat::Plain => performance::Format::Plain,
+        args::TableFormat::Csv => performance::Format::Csv,
+    }
+}

@@ -1,0 +1,77 @@
+//! Cases that passed and whose stage folder is gone or torn down: they run again for the users that are still to run.
+
+use muster_core::{
+    adjust::Adjustments,
+    case::CaseName,
+    fixture::Need,
+    graph::Verdict,
+    result::{CaseResult, Counting},
+    rounds,
+    test_case::TestCase,
+};
+use muster_session::{places, turn::Turn};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// Whether a case passed and nobody can count on it any more.
+pub fn is_gone(result: &CaseResult) -> bool {
+    let is_there = || result.provides.as_ref().is_some_and(|provides| places::is_there(&provides.stage));
+    Verdict::of(&result.outcome) == Verdict::Passed && !is_there()
+}
+
+/// What a turn still needs.
+pub fn needs(turn: &Turn) -> (&CaseName, &[Need]) {
+    (&turn.name, if turn.is_launched() { &[] } else { &turn.needs })
+}
+
+/// What is known of all cases before some of them run.
+pub struct Known<'a> {
+    cases: HashMap<&'a CaseName, &'a TestCase>,
+    last: BTreeMap<&'a CaseName, &'a CaseResult>,
+}
+
+impl<'a> Known<'a> {
+    /// The cases, and every result so far.
+    pub fn new(cases: &'a [TestCase], results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        let last = rounds::that_count(Counting::Last, results);
+        Self {
+            cases: cases.iter().map(|case| (&*case.name, case)).collect(),
+            last: last.into_iter().map(|result| (&result.name, result)).collect(),
+        }
+    }
+
+    /// The cases that run again for those that are about to: each of them, and what it needs if it is not launched yet.
+    pub fn anew(&self, begin: &BTreeMap<&CaseName, &[Need]>) -> BTreeSet<CaseName> {
+        if self.last.is_empty() {
+            return BTreeSet::new();
+        }
+        let wanted = begin.values().flat_map(|needs| needs.iter());
+        let needs_of = |name: &CaseName| self.cases.get(name).map(|case| case.needs()).unwrap_or_default();
+        let is_gone = |name: &CaseName| {
+            let can_run = self.cases.contains_key(name) && !begin.contains_key(name);
+            can_run && self.last.get(name).is_some_and(|result| is_gone(result))
+        };
+        rounds::needed_anew(wanted, needs_of, is_gone)
+    }
+
+    /// The turns with those of `anew` among them, each as its case's next attempt.
+    pub fn joined(&self, turns: Vec<Turn>, anew: &BTreeSet<CaseName>, adjustments: &Arc<Adjustments>) -> Vec<Turn> {
+        let again = |name| Some(Turn::of(self.cases.get(name)?, adjustments, self.last.get(name)?.attempt + 1));
+        let changed = |turn: Turn| {
+            if turn.is_launched() {
+                // It has what it needs, or fails by itself.
+                let is_there = |need: &&Need| !self.last.get(&*need.case).is_some_and(|result| is_gone(result));
+                let needs = turn.needs.iter().filter(is_there).cloned().collect();
+                return Turn { needs, ..turn };
+            }
+            // What another process has rendered, it has rendered with another folder.
+            match self.cases.get(&*turn.name).filter(|_| turn.needs.iter().any(|need| anew.contains(&*need.case))) {
+                Some(case) => turn.anew(case, adjustments),
+                None => turn,
+            }
+        };
+        anew.iter().filter_map(again).chain(turns.into_iter().map(changed)).collect()
+    }
+}

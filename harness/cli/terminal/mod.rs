@@ -1,0 +1,207 @@
+//! Where text goes: results to stdout, the story to stderr, colours only for a terminal that wants them.
+
+pub mod live_screen;
+pub mod unwritten;
+pub mod view;
+
+use crate::{args::Output, terminal::unwritten::EXIT_UNWRITTEN};
+use muster_core::{
+    diagnostic::{self, Diagnostic, Sources},
+    error::chain,
+};
+use muster_report::{Paint, Screen};
+use rustix::{
+    fs::FileType,
+    io::Errno,
+    termios::{self, LocalModes, OptionalActions, Termios},
+};
+use std::{
+    any::Any,
+    io::{self, IsTerminal, Write},
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+/// Why standard output could not be written, the first time. From then on nothing more is printed.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Remembers that something could not be printed.
+pub fn take(printed: io::Result<()>) {
+    if let Err(error) = printed {
+        let _ = LOST.set(error);
+    }
+}
+
+/// The end of the process: what could not be printed is told, and changes the exit code of what went well.
+pub fn settled(code: u8) -> ExitCode {
+    let Some(error) = LOST.get().filter(|error| !is_left(error)) else { return ExitCode::from(code) };
+    let _ = writeln!(io::stderr().lock(), "error: standard output could not be written: {error}");
+    ExitCode::from(if code == 0 { EXIT_UNWRITTEN } else { code })
+}
+
+/// A reader that went away is no error: `| head`, or a terminal that was closed.
+fn is_left(error: &io::Error) -> bool {
+    let is_device = || {
+        let about = rustix::fs::fstat(io::stdout());
+        about.is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::CharacterDevice)
+    };
+    error.kind() == io::ErrorKind::BrokenPipe || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
+}
+
+/// Runs what prints by itself, and panics where it cannot: libtest's printer. The session goes on: its results are wanted all the
+/// same.
+pub fn guarded(print: impl FnOnce()) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if unprinted(panic.payload()).is_none() {
+            usual(panic);
+        }
+    }));
+    if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(print)) {
+        match unprinted(&*cause) {
+            Some(error) => take(Err(error)),
+            None => panic::resume_unwind(cause),
+        }
+    }
+}
+
+/// The error of the system that somebody has unwrapped.
+fn unprinted(panic: &(dyn Any + Send)) -> Option<io::Error> {
+    let text = panic.downcast_ref::<String>()?.split_once("`Err` value: Os { code: ")?.1;
+    text.split_once(',')?.0.parse().ok().map(io::Error::from_raw_os_error)
+}
+
+/// What the two standard streams are, and how much to say.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// Colours on stdout.
+    pub color: bool,
+    /// Colours and live lines on stderr.
+    pub live: bool,
+    /// The locale says UTF-8: blocks and dots can be drawn.
+    pub unicode: bool,
+    /// `-v` minus `-q`.
+    pub level: i16,
+}
+
+#[allow(clippy::unused_self, reason = "who has a `Terminal` may print")]
+impl Terminal {
+    /// Looks at the streams and the options. `NO_COLOR` counts as `--nocolor`.
+    pub fn new(output: &Output) -> Self {
+        let plain = output.nocolor || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let level = i16::from(output.verbose) - i16::from(output.quiet);
+        Self {
+            color: !plain && !dumb && io::stdout().is_terminal(),
+            live: !plain && !dumb && io::stderr().is_terminal(),
+            unicode: is_utf8(|name| std::env::var(name).ok()),
+            level,
+        }
+    }
+
+    /// Columns of the terminal, 80 if there is none.
+    pub fn width(self) -> usize {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        columns
+            .or_else(|| termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)))
+            .filter(|width| *width >= 40)
+            .unwrap_or(80)
+    }
+
+    /// What reports need to know of it.
+    pub fn screen(self) -> Screen {
+        Screen { paint: Paint { color: self.color }, width: self.width(), zone: jiff::tz::TimeZone::system() }
+    }
+
+    /// Prints a result. [`settled`] tells in the end of what could not be printed.
+    pub fn print(self, text: &str) {
+        if LOST.get().is_none() {
+            let mut stdout = io::stdout().lock();
+            take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        }
+    }
+
+    /// Prints a line of the story; nothing where there is nothing to say.
+    pub fn note(self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Prints an error with its causes, once.
+    pub fn error(self, error: &anyhow::Error) {
+        let text = chain(error.as_ref());
+        // What was rendered with places has its own `error:` lines.
+        let text = if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") };
+        self.note(text.trim_end());
+    }
+
+    /// Prints mistakes with their places.
+    pub fn diagnostics(self, diagnostics: &[Diagnostic], sources: &Sources) {
+        if !diagnostics.is_empty() {
+            self.note(diagnostic::render(diagnostics, sources, self.live).trim_end());
+        }
+    }
+
+    /// `tracing` to stderr: warnings always, more with `-vv` or `MUSTER_LOG`.
+    pub fn log_to_stderr(self) {
+        use tracing_subscriber::EnvFilter;
+        let level = match self.level {
+            ..=1 => "off",
+            2 => "info",
+            _ => "debug",
+        };
+        let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| {
+            EnvFilter::new(format!("muster={level},muster_k8s={level},muster_session={level},muster_store={level}"))
+        });
+        // A second call (in tests) leaves the first subscriber in place.
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
+    }
+}
+
+/// What POSIX says of the locale: the first of these that is set decides.
+fn is_utf8(env: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env(name).filter(|value| !value.is_empty()));
+    locale.is_some_and(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// The terminal's settings before [`NoEcho`] changed them.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// While live lines are on the screen, `^C` is not echoed: it would push the line below them out of its place, and
+/// leave a copy of the first one behind. Dropping this puts the terminal back.
+pub struct NoEcho;
+
+impl NoEcho {
+    /// Only for a session in the foreground: the terminal stops any other that touches its settings.
+    pub fn begin(terminal: Terminal) -> Self {
+        let stdin = io::stdin();
+        let is_ours = || termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp());
+        if terminal.live
+            && stdin.is_terminal()
+            && is_ours()
+            && let Ok(before) = termios::tcgetattr(&stdin)
+        {
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHOCTL);
+            let _ = termios::tcsetattr(&stdin, OptionalActions::Now, &quiet);
+            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        }
+        Self
+    }
+
+    /// Puts the terminal back, once.
+    pub fn end() {
+        if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        }
+    }
+}
+
+impl Drop for NoEcho {
+    fn drop(&mut self) {
+        Self::end();
+    }
+}

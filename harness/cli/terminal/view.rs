@@ -1,0 +1,208 @@
+//! What a person sees while a session runs: lines on stdout as cases begin and end, and on a terminal a live view of
+//! what runs now, at the bottom, on stderr.
+
+use crate::terminal::{NoEcho, Terminal, live_screen};
+use muster_core::{
+    case::CaseName,
+    result::{CaseResult, Outcome},
+};
+use muster_report::{
+    Paint,
+    live::{Board, Size},
+    progress,
+    style::one_line,
+};
+use muster_session::event::Event;
+use std::{
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
+
+/// What happens within this time is shown together: a thread that is woken for every event of thousands costs more than
+/// what it prints.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How often the live view looks for news.
+const LOOK: Duration = Duration::from_millis(40);
+/// How often it is drawn when nothing happens: the spinner turns, the clocks run.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Takes the live lines off the screen for good.
+pub fn take_down() {
+    live_screen::take_down();
+}
+
+/// The view of one session.
+pub struct View {
+    terminal: Terminal,
+    /// A tool reads stdout: nothing of ours belongs there.
+    is_silent: bool,
+    total: u32,
+    /// How many have a result before anything happens.
+    done: u32,
+    board: Board,
+}
+
+impl View {
+    /// A view of a session of `total` cases, of which so many are `done`.
+    pub fn new(terminal: Terminal, has_format: bool, total: u32, done: usize) -> Self {
+        let done = u32::try_from(done).unwrap_or(u32::MAX).min(total);
+        Self { terminal, is_silent: has_format || terminal.level < 0, total, done, board: Board::new(total, done) }
+    }
+
+    /// Says where the cases will run, so that every partition has its bar.
+    #[must_use]
+    pub fn planned<'a>(mut self, names: impl IntoIterator<Item = &'a CaseName>) -> Self {
+        self.board.planned(names);
+        self
+    }
+
+    /// Prints everything before the first case.
+    pub fn header(&self, header: &progress::Header<'_>) {
+        if !self.is_silent {
+            self.terminal.print(&progress::header(header, &self.terminal.screen()));
+        }
+    }
+
+    /// Prints what happens, on a thread of its own, until nothing more can happen.
+    pub fn watch(self, events: UnboundedReceiver<Event>) -> JoinHandle<()> {
+        thread::spawn(move || {
+            let _no_echo = NoEcho::begin(self.terminal);
+            let is_live = self.terminal.live && !self.is_silent;
+            let mut watching = Watching::new(self);
+            if is_live { watching.live(events) } else { watching.plain(events) }
+        })
+    }
+}
+
+struct Watching {
+    terminal: Terminal,
+    is_silent: bool,
+    done: u32,
+    total: u32,
+    board: Board,
+    begun: Instant,
+    /// What is to be printed above the live view: results, and the story.
+    results: String,
+    story: String,
+}
+
+impl Watching {
+    fn new(view: View) -> Self {
+        let View { terminal, is_silent, total, done, board } = view;
+        Self { terminal, is_silent, done, total, board, begun: Instant::now(), results: String::new(), story: String::new() }
+    }
+
+    /// Without a live view: what happens is printed as it happens.
+    fn plain(&mut self, mut events: UnboundedReceiver<Event>) {
+        while let Some(event) = events.blocking_recv() {
+            self.take(event);
+            thread::sleep(PAUSE);
+            while let Ok(event) = events.try_recv() {
+                self.take(event);
+            }
+            self.print();
+        }
+    }
+
+    /// With one: it is drawn when something happens, and when time has passed.
+    fn live(&mut self, mut events: UnboundedReceiver<Event>) {
+        let mut drawn = Instant::now();
+        loop {
+            let mut has_news = false;
+            let is_over = loop {
+                match events.try_recv() {
+                    Ok(event) => {
+                        self.take(event);
+                        has_news = true;
+                    }
+                    Err(TryRecvError::Empty) => break false,
+                    Err(TryRecvError::Disconnected) => break true,
+                }
+            };
+            if has_news || drawn.elapsed() >= TICK {
+                self.draw();
+                drawn = Instant::now();
+            }
+            if is_over {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        take_down();
+    }
+
+    fn draw(&mut self) {
+        let (columns, rows) = live_screen::size();
+        let size = Size { columns, rows, unicode: self.terminal.unicode };
+        // The live view is on stderr: its colours are those of a live terminal, whatever stdout is.
+        let lines = self.board.frame(self.begun.elapsed(), size, Paint { color: self.terminal.live });
+        live_screen::draw(&lines, || self.print());
+    }
+
+    fn print(&mut self) {
+        let (results, story) = (std::mem::take(&mut self.results), std::mem::take(&mut self.story));
+        if !results.is_empty() {
+            self.terminal.print(&results);
+        }
+        self.terminal.note(story.trim_end());
+    }
+
+    fn take(&mut self, event: Event) {
+        let (paint, at) = (Paint { color: self.terminal.color }, self.begun.elapsed());
+        match event {
+            Event::Begun { case, .. } => {
+                self.say(&progress::begun(&case, paint));
+                self.board.begin(&case, at);
+            }
+            Event::Phase { case, phase, note, limit, .. } => {
+                self.board.phase(&case, phase, note.as_deref(), limit, at);
+                if self.terminal.level > 0 && !self.is_silent {
+                    let note = note.map_or_else(String::new, |note| format!(": {}", one_line(&note)));
+                    self.tell(&format!("--- {case}: {}{note}", phase.as_str()));
+                }
+            }
+            Event::Log { .. } => {}
+            Event::Round { cases, why } => {
+                (self.done, self.total) = (0, cases);
+                self.board.round(cases);
+                self.say(&progress::round(&why, paint));
+            }
+            Event::Finished(result) => self.finished(&result, paint),
+            Event::Warning(text) => self.tell(&format!("warning: {}", one_line(&text))),
+            Event::Cancelling(why) => {
+                self.tell(&format!("{}: stopping what runs, then reporting; a second signal leaves at once", one_line(&why)));
+            }
+        }
+    }
+
+    fn finished(&mut self, result: &CaseResult, paint: Paint) {
+        self.done += 1;
+        self.board.finish(result);
+        // After an interrupt, those that never began are counted in the end: thousands of lines would say no more.
+        let is_news = result.outcome != Outcome::Abort || result.identifier.is_some() || self.terminal.level > 0;
+        if is_news {
+            self.say(&progress::finished(result, self.done, self.total, paint));
+        }
+    }
+
+    /// A result, for stdout. What was told before stands before it where both go to one terminal.
+    fn say(&mut self, text: &str) {
+        if self.is_silent {
+            return;
+        }
+        if !self.story.is_empty() {
+            self.print();
+        }
+        self.results += text;
+    }
+
+    /// A line of the story, for stderr.
+    fn tell(&mut self, line: &str) {
+        if !self.results.is_empty() {
+            self.print();
+        }
+        self.story += line;
+        self.story += "\n";
+    }
+}

@@ -1,0 +1,7 @@
+//! What other programs read: JSON, JUnit, CSV and the formats of CI systems.
+
+pub mod annotations;
+pub mod gitlab;
+pub mod json;
+pub mod junit;
+pub mod perflog;

@@ -1,0 +1,288 @@
+//! What was selected, without running it: `-l`, `-L`, `--list-tags`, `--describe`.
+
+use crate::{
+    RenderError,
+    files::json::{as_map, written},
+    text::style::{Paint, Tone, one_line},
+};
+use muster_core::{case::CaseName, result::About};
+use serde::Serialize;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write,
+};
+
+/// A selected case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedCase {
+    /// Its name.
+    pub name: CaseName,
+    /// What its check says of itself.
+    pub about: About,
+    /// It runs for others only.
+    pub is_fixture: bool,
+    /// The cases that it needs.
+    pub needs: Vec<ListedNeed>,
+}
+
+/// A case that another one needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedNeed {
+    /// Its place in the list.
+    pub at: usize,
+    /// What a fixture is called by the one that uses it.
+    pub fixture: Option<String>,
+}
+
+/// `-l`: one line a check, in the order of selection, and beneath it what it needs. What others need stands there only.
+pub fn checks(cases: &[ListedCase], paint: Paint) -> String {
+    let groups = grouped(cases);
+    let mut text = title("List of matched checks", groups.len() * 48, paint);
+    let needed = needed(cases);
+    for group in groups.iter().filter(|group| group.is_root(&needed)) {
+        push_title(&mut text, &cases[group.first]);
+        text.push('\n');
+        push_needs(&mut text, cases, &group.cases, Places::Left);
+    }
+    found(&mut text, cases, &groups);
+    text
+}
+
+/// `-l=C`: one line a case.
+pub fn cases(cases: &[ListedCase], paint: Paint) -> String {
+    let mut text = title("List of matched checks", cases.len() * 80, paint);
+    let needed = needed(cases);
+    for (at, case) in cases.iter().enumerate().filter(|(at, _)| !needed[*at]) {
+        push_title(&mut text, case);
+        push_place(&mut text, case);
+        text.push('\n');
+        push_needs(&mut text, cases, &[at], Places::Shown);
+    }
+    concretized(&mut text, cases.len());
+    text
+}
+
+/// `-L`: a block a check.
+pub fn checks_detailed(cases: &[ListedCase], paint: Paint) -> String {
+    let groups = grouped(cases);
+    let mut text = title("List of matched checks", groups.len() * 256, paint);
+    for group in &groups {
+        push_title(&mut text, &cases[group.first]);
+        text.push('\n');
+        push_needs(&mut text, cases, &group.cases, Places::Left);
+        details(&mut text, &cases[group.first].about);
+        let of = |part: &dyn Fn(&CaseName) -> String| unique(group.cases.iter().map(|at| part(&cases[*at].name)));
+        detail(&mut text, "systems", &of(&CaseName::system_partition));
+        detail(&mut text, "environments", &of(&|name| name.environ.clone()));
+    }
+    found(&mut text, cases, &groups);
+    text
+}
+
+/// `-L=C`: a block a case.
+pub fn cases_detailed(cases: &[ListedCase], paint: Paint) -> String {
+    let mut text = title("List of matched checks", cases.len() * 256, paint);
+    for (at, case) in cases.iter().enumerate() {
+        push_title(&mut text, case);
+        push_place(&mut text, case);
+        text.push('\n');
+        push_needs(&mut text, cases, &[at], Places::Shown);
+        details(&mut text, &case.about);
+    }
+    concretized(&mut text, cases.len());
+    text
+}
+
+/// `--list-tags`: every tag of the selection once.
+pub fn tags(cases: &[ListedCase], paint: Paint) -> String {
+    let tags: BTreeSet<&str> = cases.iter().flat_map(|case| case.about.tags.iter().map(String::as_str)).collect();
+    let mut text = title("List of unique tags", tags.len() * 16, paint);
+    for tag in &tags {
+        let _ = writeln!(text, "- {}", one_line(tag));
+    }
+    let _ = writeln!(text, "Found {} tag(s)", tags.len());
+    text
+}
+
+/// `--describe`: the checks with their cases as JSON.
+///
+/// # Errors
+/// Data without a JSON form.
+pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
+    let described: Vec<_> = grouped(cases).iter().map(|group| Described::of(group, cases)).collect();
+    written(&described)
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    name: &'a str,
+    check: &'a str,
+    hash: &'a str,
+    descr: &'a str,
+    file: &'a str,
+    tags: &'a [String],
+    maintainers: &'a [String],
+    #[serde(serialize_with = "as_map")]
+    parameters: &'a [(String, String)],
+    /// It runs for others only.
+    fixture: bool,
+    /// The checks that it needs, as displayed.
+    needs: Vec<&'a str>,
+    cases: Vec<DescribedCase<'a>>,
+}
+
+#[derive(Serialize)]
+struct DescribedCase<'a> {
+    system: &'a str,
+    partition: &'a str,
+    environ: &'a str,
+    scheduler: &'static str,
+    num_tasks: u32,
+}
+
+impl<'a> Described<'a> {
+    fn of(group: &Group, cases: &'a [ListedCase]) -> Self {
+        let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
+        let case = |at: &usize| {
+            let ListedCase { name, about, .. } = &cases[*at];
+            DescribedCase {
+                system: &name.system,
+                partition: &name.partition,
+                environ: &name.environ,
+                scheduler: about.scheduler.as_str(),
+                num_tasks: about.num_tasks,
+            }
+        };
+        let needs = group.cases.iter().flat_map(|at| &cases[*at].needs).map(|need| &*cases[need.at].name.display);
+        let needs: BTreeSet<&str> = needs.collect();
+        Self {
+            name: &name.display,
+            check: &name.check,
+            hash: &name.hash,
+            descr: &about.descr,
+            file: &about.file,
+            tags: &about.tags,
+            maintainers: &about.maintainers,
+            parameters: &about.parameters,
+            fixture: *is_fixture,
+            needs: needs.into_iter().collect(),
+            cases: group.cases.iter().map(case).collect(),
+        }
+    }
+}
+
+/// A check with its parameters, and its cases, by their places in the list.
+struct Group {
+    first: usize,
+    cases: Vec<usize>,
+}
+
+impl Group {
+    /// Whether some case of it is needed by no other.
+    fn is_root(&self, needed: &[bool]) -> bool {
+        self.cases.iter().any(|at| !needed[*at])
+    }
+}
+
+fn grouped(cases: &[ListedCase]) -> Vec<Group> {
+    let mut places: HashMap<(&str, &str), usize> = HashMap::with_capacity(cases.len());
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
+        let place = *places.entry((&case.name.display, &case.name.hash)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.cases.push(at),
+            None => groups.push(Group { first: at, cases: vec![at] }),
+        }
+    }
+    groups
+}
+
+/// Which cases others need.
+fn needed(cases: &[ListedCase]) -> Vec<bool> {
+    let mut needed = vec![false; cases.len()];
+    for need in cases.iter().flat_map(|case| &case.needs) {
+        needed[need.at] = true;
+    }
+    needed
+}
+
+/// Whether the place of what is needed is part of its line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    Shown,
+    Left,
+}
+
+/// `    ^NAME 'FIXTURE /HASH` for all that these cases need, and deeper what that needs. Below one title each line stands once.
+fn push_needs(text: &mut String, cases: &[ListedCase], of: &[usize], places: Places) {
+    let mut shown = BTreeSet::new();
+    let needs = |at: usize, depth: usize| cases[at].needs.iter().rev().map(move |need| (need, depth));
+    let mut rest: Vec<(&ListedNeed, usize)> = of.iter().rev().flat_map(|at| needs(*at, 0)).collect();
+    while let Some((need, depth)) = rest.pop() {
+        let case = &cases[need.at];
+        let mut line = format!("{:1$}^{2}", "", 4 + 2 * depth, one_line(&case.name.display));
+        if let Some(fixture) = &need.fixture {
+            let _ = write!(line, " '{}", one_line(fixture));
+        }
+        let _ = write!(line, " /{}", one_line(&case.name.hash));
+        if places == Places::Shown {
+            push_place(&mut line, case);
+        }
+        if shown.insert(line.clone()) {
+            let _ = writeln!(text, "{line}");
+            rest.extend(needs(need.at, depth + 1));
+        }
+    }
+}
+
+fn title(title: &str, capacity: usize, paint: Paint) -> String {
+    let mut text = String::with_capacity(capacity + 64);
+    let _ = writeln!(text, "{}", paint.apply(Tone::Strong, format_args!("[{title}]")));
+    text
+}
+
+/// `- NAME /HASH`
+fn push_title(text: &mut String, case: &ListedCase) {
+    for piece in ["- ", &one_line(&case.name.display), " /", &one_line(&case.name.hash)] {
+        text.push_str(piece);
+    }
+}
+
+/// ` @SYSTEM:PARTITION+ENVIRONMENT`
+fn push_place(text: &mut String, case: &ListedCase) {
+    let CaseName { system, partition, environ, .. } = &case.name;
+    for piece in [" @", &one_line(system), ":", &one_line(partition), "+", &one_line(environ)] {
+        text.push_str(piece);
+    }
+}
+
+fn details(text: &mut String, about: &About) {
+    let parameters: Vec<_> = about.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    detail(text, "description", &about.descr);
+    detail(text, "file", &about.file);
+    detail(text, "tags", &about.tags.join(", "));
+    detail(text, "maintainers", &about.maintainers.join(", "));
+    detail(text, "parameters", &parameters.join(", "));
+    detail(text, "scheduler", &format!("{}, {} task(s)", about.scheduler, about.num_tasks));
+}
+
+fn detail(text: &mut String, label: &str, value: &str) {
+    if !value.is_empty() {
+        let _ = writeln!(text, "    {:<14}{}", format!("{label}:"), one_line(value));
+    }
+}
+
+fn unique(values: impl Iterator<Item = String>) -> String {
+    let mut seen = BTreeSet::new();
+    values.filter(|value| seen.insert(value.clone())).collect::<Vec<_>>().join(", ")
+}
+
+/// Fixtures are no checks that anybody asked for.
+fn found(text: &mut String, cases: &[ListedCase], groups: &[Group]) {
+    let checks = groups.iter().filter(|group| !cases[group.first].is_fixture).count();
+    let _ = writeln!(text, "Found {checks} check(s)");
+}
+
+fn concretized(text: &mut String, cases: usize) {
+    let _ = writeln!(text, "Concretized {cases} test case(s)");
+}

@@ -1,0 +1,11 @@
+//! What a person reads on a terminal.
+
+pub mod failure;
+pub mod listing;
+pub mod live;
+pub mod performance;
+pub mod progress;
+pub mod results;
+pub mod retries;
+pub mod statistics;
+pub mod summary;

@@ -1,0 +1,128 @@
+//! The words for outcomes and verdicts, and their colours.
+
+use crate::text::style::{Tone, one_line};
+use muster_core::{
+    perf::{Measurement, Verdict},
+    result::{CaseResult, Clock, Failure, Outcome},
+};
+use std::collections::HashMap;
+
+/// The word in the brackets of a progress line: at most nine letters.
+pub(crate) fn bracket_word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "OK",
+        Outcome::Skip => "SKIP",
+        Outcome::Xfail => "XFAIL",
+        Outcome::Xpass => "XPASS",
+        Outcome::Fail(_) => "FAIL",
+        Outcome::Invalid(_) => "INVALID",
+        Outcome::Timeout(_) => "TIMEOUT",
+        Outcome::Disrupted(_) => "DISRUPTED",
+        Outcome::Error(_) => "ERROR",
+        Outcome::Abort => "ABORT",
+        Outcome::Stopped(_) => "STOPPED",
+    }
+}
+
+/// The colour of an outcome.
+pub(crate) fn outcome_tone(outcome: &Outcome) -> Tone {
+    match outcome {
+        Outcome::Pass => Tone::Good,
+        Outcome::Skip | Outcome::Xfail | Outcome::Abort | Outcome::Stopped(_) => Tone::Odd,
+        Outcome::Xpass
+        | Outcome::Fail(_)
+        | Outcome::Invalid(_)
+        | Outcome::Timeout(_)
+        | Outcome::Disrupted(_)
+        | Outcome::Error(_) => Tone::Bad,
+    }
+}
+
+/// `failed during 'sanity'`: what became of a case that did not pass, before the colon and the cause.
+pub(crate) fn what_happened(case: &CaseResult) -> String {
+    let verb = match &case.outcome {
+        Outcome::Pass => return "passed".to_owned(),
+        Outcome::Skip => return "skipped".to_owned(),
+        Outcome::Xfail => "failed as expected".to_owned(),
+        Outcome::Xpass => "passed although a failure was expected".to_owned(),
+        Outcome::Fail(Failure::Sanity | Failure::Performance) => "failed".to_owned(),
+        Outcome::Fail(Failure::Workload) => "the workload failed".to_owned(),
+        Outcome::Invalid(what) => format!("cannot be judged ({})", Outcome::Invalid(*what).detail().unwrap_or_default()),
+        Outcome::Timeout(Clock::Pending) => "waited longer than max_pending_time".to_owned(),
+        Outcome::Timeout(Clock::Run) => "ran longer than time_limit".to_owned(),
+        Outcome::Disrupted(why) => format!("was taken away ({})", Outcome::Disrupted(*why).detail().unwrap_or_default()),
+        Outcome::Error(fault) => format!("error ({})", Outcome::Error(*fault).detail().unwrap_or_default()),
+        Outcome::Abort => "aborted".to_owned(),
+        Outcome::Stopped(rule) => format!("stopped by the rule '{}'", one_line(rule)),
+    };
+    format!("{verb} during '{}'", case.phase.as_str())
+}
+
+/// The word in a table; `-` where nothing was judged.
+pub(crate) fn verdict_word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::None => "-",
+        Verdict::Pass => "pass",
+        Verdict::Warn => "warn",
+        Verdict::Fail => "fail",
+        Verdict::Xfail(_) => "xfail",
+        Verdict::Xpass(_) => "xpass",
+    }
+}
+
+/// The reason that a reference gives for an expected miss.
+pub(crate) fn verdict_reason(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Xfail(why) | Verdict::Xpass(why) => Some(why),
+        Verdict::None | Verdict::Pass | Verdict::Warn | Verdict::Fail => None,
+    }
+}
+
+/// The colour of a verdict.
+pub(crate) fn verdict_tone(verdict: &Verdict) -> Tone {
+    match verdict {
+        Verdict::None => Tone::Plain,
+        Verdict::Pass => Tone::Good,
+        Verdict::Warn | Verdict::Xfail(_) => Tone::Odd,
+        Verdict::Fail | Verdict::Xpass(_) => Tone::Bad,
+    }
+}
+
+/// Where each of a case's figures comes from, as short as it can be said.
+pub(crate) struct Origins<'a> {
+    figures: HashMap<Row<'a>, u32>,
+}
+
+/// What makes two figures look alike: variable, key, node.
+type Row<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
+impl<'a> Origins<'a> {
+    /// Of all figures of one case.
+    pub(crate) fn of(measurements: &'a [Measurement]) -> Self {
+        let mut figures = HashMap::with_capacity(measurements.len());
+        for measurement in measurements {
+            *figures.entry(row_of(measurement)).or_default() += 1;
+        }
+        Self { figures }
+    }
+
+    /// The node; `SECTION@NODE` if that node has several such figures; the section if the node is not known.
+    pub(crate) fn text(&self, measurement: &Measurement) -> Option<String> {
+        let is_alone = self.figures.get(&row_of(measurement)).is_none_or(|count| *count == 1);
+        let origin = match (&measurement.section, &measurement.node) {
+            (None, None) => return None,
+            (Some(section), Some(node)) if section != node && !is_alone => format!("{section}@{node}"),
+            (_, Some(one)) | (Some(one), None) => one.clone(),
+        };
+        Some(one_line(&origin).into_owned())
+    }
+}
+
+fn row_of(measurement: &Measurement) -> Row<'_> {
+    (&measurement.variable, measurement.key.as_deref(), measurement.node.as_deref())
+}
+
+/// `3 cases`, `1 case`
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

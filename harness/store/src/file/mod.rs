@@ -1,0 +1,4 @@
+//! The database file: opening it and bringing its tables up to date.
+
+pub(crate) mod connect;
+mod migrate;

@@ -1,0 +1,174 @@
+//! Rows back into the types of core: the inverse of `message` and `bind`.
+
+use crate::{Held, JobRow, JobState, OpenJob, Owner, write::message::Detail};
+use muster_core::{
+    Value,
+    case::{CaseName, Identifier, SessionId},
+    perf::{Bounds, Measurement},
+    result::{CaseResult, Session, Times},
+    scheduler::Job,
+    time::Timestamp,
+};
+use serde::de::DeserializeOwned;
+use sqlx::{Error, Row, sqlite::SqliteRow};
+
+/// A session with its number and its owner.
+pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Held), Error> {
+    let session = Session {
+        id: SessionId(row.try_get("id")?),
+        started: Timestamp(row.try_get("started")?),
+        ended: time(row, "ended")?,
+        command: json(row, "command")?,
+        system: row.try_get("system")?,
+        user: row.try_get("user_name")?,
+        host: row.try_get("host")?,
+        workdir: row.try_get::<String, _>("workdir")?.into(),
+        version: row.try_get("version")?,
+        num_cases: row.try_get("num_cases")?,
+        interrupted: row.try_get("interrupted")?,
+        counting: word(row, "counting")?,
+        extras: json(row, "extras")?,
+        selection: row.try_get("selection")?,
+    };
+    Ok((row.try_get("number")?, session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
+}
+
+fn owner(row: &SqliteRow) -> Result<Owner, Error> {
+    Ok(Owner {
+        host: row.try_get("owner_host")?,
+        pid: row.try_get("owner_pid")?,
+        start_time: u64::try_from(row.try_get::<i64, _>("owner_start_time")?).unwrap_or(0),
+        boot_id: row.try_get("owner_boot_id")?,
+        pid_namespace: row.try_get("owner_pid_namespace")?,
+    })
+}
+
+/// An attempt's id and its result, as yet without measurements.
+pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
+    let detail: Detail<'static> = json(row, "detail")?;
+    let result = CaseResult {
+        name: name(row)?,
+        about: json(row, "about")?,
+        identifier: row.try_get::<Option<String>, _>("identifier")?.as_deref().and_then(Identifier::parse),
+        attempt: row.try_get("number")?,
+        outcome: variant(row, "outcome", "reason")?,
+        phase: word(row, "phase")?,
+        cause: row.try_get("cause")?,
+        warnings: detail.warnings.into_owned(),
+        nodes: detail.nodes.into_owned(),
+        exits: detail.exits.into_owned(),
+        measurements: Vec::new(),
+        times: Times {
+            begun: Timestamp(row.try_get("begun")?),
+            launched: time(row, "launched")?,
+            started: time(row, "started")?,
+            ended: time(row, "ended")?,
+            finished: Timestamp(row.try_get("finished")?),
+        },
+        folder: row.try_get::<Option<String>, _>("folder")?.map(Into::into),
+        log_tail: detail.log_tail.map(Into::into),
+        look: detail.look.into_owned(),
+        delete: detail.delete.into_owned(),
+        leftovers: detail.leftovers.into_owned(),
+        flaky: row.try_get("flaky")?,
+        quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
+        restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
+        provides: detail.provides.map(|provides| Box::new(provides.into_owned())),
+        blocked_by: detail.blocked_by.map(Into::into),
+    };
+    Ok((row.try_get("id")?, result))
+}
+
+/// A measurement and the id of its attempt.
+pub(crate) fn measurement(row: &SqliteRow) -> Result<(i64, Measurement), Error> {
+    let bounds = match row.try_get("reference")? {
+        Some(reference) => Some(Bounds { reference, lower: row.try_get("lower")?, upper: row.try_get("upper")? }),
+        None => None,
+    };
+    let measurement = Measurement {
+        variable: row.try_get("variable")?,
+        key: row.try_get("key")?,
+        section: row.try_get("section")?,
+        node: row.try_get("node")?,
+        value: row.try_get::<Option<f64>, _>("value")?.unwrap_or(f64::NAN),
+        unit: row.try_get("unit")?,
+        bounds,
+        verdict: variant(row, "verdict", "reason")?,
+        direction: row.try_get::<Option<&str>, _>("direction")?.map(|_| word(row, "direction")).transpose()?,
+    };
+    Ok((row.try_get("attempt")?, measurement))
+}
+
+/// A job of one case.
+pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
+    Ok(JobRow {
+        name: name(row)?,
+        about: json(row, "about")?,
+        attempt: row.try_get("attempt")?,
+        job: launched_or_planned(row)?,
+        state: state(row)?,
+        marks: match row.try_get::<Option<&str>, _>("marks")? {
+            Some(_) => json(row, "marks")?,
+            None => Vec::new(),
+        },
+        rules: json(row, "rules")?,
+        limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
+        begun: time(row, "begun")?,
+        launched_at: time(row, "launched_at")?,
+        swept: row.try_get("swept")?,
+    })
+}
+
+/// A job of any session.
+pub(crate) fn open_job(row: &SqliteRow) -> Result<OpenJob, Error> {
+    Ok(OpenJob { job: launched_or_planned(row)?, state: state(row)?, finished: time(row, "finished")? })
+}
+
+fn launched_or_planned(row: &SqliteRow) -> Result<Job, Error> {
+    let launched: Option<&str> = row.try_get("launched")?;
+    json(row, if launched.is_some() { "launched" } else { "plan" })
+}
+
+fn state(row: &SqliteRow) -> Result<JobState, Error> {
+    word(row, "state")
+}
+
+pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {
+    Ok(CaseName {
+        display: row.try_get("display")?,
+        check: row.try_get("check_name")?,
+        hash: row.try_get("hash")?,
+        system: row.try_get("system")?,
+        partition: row.try_get("partition")?,
+        environ: row.try_get("environ")?,
+        hidden: row.try_get("hidden")?,
+    })
+}
+
+fn time(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>, Error> {
+    Ok(row.try_get::<Option<i64>, _>(column)?.map(Timestamp))
+}
+
+/// A column of JSON.
+fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
+    serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
+}
+
+/// An enum by its word, as serde names it.
+fn word<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
+    T::deserialize(Value::from(row.try_get::<&str, _>(column)?)).map_err(|cause| undecoded(column, cause))
+}
+
+/// An enum by its word and what is in its brace: `fail` and `sanity`.
+fn variant<T: DeserializeOwned>(row: &SqliteRow, column: &str, inner: &str) -> Result<T, Error> {
+    let outer: &str = row.try_get(column)?;
+    let value = match row.try_get::<Option<&str>, _>(inner)? {
+        None => Value::from(outer),
+        Some(inner) => Value::Object([(outer.to_owned(), Value::from(inner))].into_iter().collect()),
+    };
+    T::deserialize(value).map_err(|cause| undecoded(column, cause))
+}
+
+fn undecoded(column: &str, cause: serde_json::Error) -> Error {
+    Error::ColumnDecode { index: column.to_owned(), source: cause.into() }
+}

@@ -1,0 +1,265 @@
+//! The reading side: a connection of its own, that works while another process writes and after a writer was killed.
+
+pub(crate) mod decode;
+
+use crate::{Held, Owner, StoreError, file::connect, write::statements::Statement};
+use muster_core::{
+    case::{CaseName, SessionId},
+    perf::Measurement,
+    result::{About, CaseResult, Session},
+    rules::Rules,
+    scheduler::{Job, LogMarks},
+    time::Timestamp,
+    workload::Limits,
+};
+use serde::Deserialize;
+use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::{Path, PathBuf},
+};
+use tokio::sync::Mutex;
+
+/// How a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// It ended and said so.
+    Ended,
+    /// It has not ended, and its owner lives.
+    Running,
+    /// It has not ended, and its owner is dead: killed, or its machine went down.
+    Interrupted,
+    /// It has not ended, and whether its owner lives cannot be told at once.
+    Unknown,
+}
+
+impl SessionState {
+    /// The word in lists.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A session as it stands now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    /// What was written when it began and ended.
+    pub session: Session,
+    /// Who holds it.
+    pub held: Held,
+    /// How it stands.
+    pub state: SessionState,
+    /// How many cases ended in each outcome (`pass`, `fail`), by their last attempt.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// How far a job has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It was to be launched: it may or may not be there.
+    Intent,
+    /// It was launched.
+    Launched,
+    /// Its result is stored; something of it may have been kept.
+    Ended,
+    /// Nothing of it is left.
+    Cleaned,
+}
+
+/// An attempt without a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRow {
+    /// The case.
+    pub name: CaseName,
+    /// What its check says of itself.
+    pub about: About,
+    /// 1, 2, ... within the session.
+    pub attempt: u32,
+    /// The job, as launched if that is known, else as planned.
+    pub job: Job,
+    /// How far it has come.
+    pub state: JobState,
+    /// How far its log is on disk.
+    pub marks: LogMarks,
+    /// How it would be judged.
+    pub rules: Rules,
+    /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
+    pub limits: Option<Limits>,
+    /// When the attempt began; `None`: an older muster did not write that down.
+    pub begun: Option<Timestamp>,
+    /// When it was launched, if that is known.
+    pub launched_at: Option<Timestamp>,
+    /// `muster sweep` has removed it, or was about to.
+    pub swept: bool,
+}
+
+/// A job of which something may be left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenJob {
+    /// The job, as launched if that is known, else as planned. It names its session.
+    pub job: Job,
+    /// How far it has come.
+    pub state: JobState,
+    /// When its result was there, if it is.
+    pub finished: Option<Timestamp>,
+}
+
+/// The results database, open for reading.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    connection: Mutex<SqliteConnection>,
+}
+
+/// Whether the process that holds a session still lives; `None`: that cannot be told at once.
+pub type Alive<'a> = &'a (dyn Fn(&Owner) -> Option<bool> + Sync);
+
+impl Reader {
+    /// Opens the database. A file of an older muster is brought up to date first.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let connection = Mutex::new(connect::for_reading(&path).await?);
+        Ok(Self { path, connection })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The newest sessions, newest first.
+    pub async fn sessions(&self, limit: u32, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
+        let query = sqlx::query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1");
+        self.session_rows(query.bind(limit), alive).await
+    }
+
+    /// The session whose id is, or alone begins with, `prefix`.
+    pub async fn session(&self, prefix: &str, alive: Alive<'_>) -> Result<SessionRow, StoreError> {
+        // The whole id comes first, should another begin with it.
+        let query =
+            sqlx::query("SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY length(id), started DESC LIMIT 5");
+        let mut rows = self.session_rows(query.bind(prefix.to_owned()), alive).await?;
+        match rows.first() {
+            None => Err(StoreError::NoSession { prefix: prefix.to_owned() }),
+            Some(first) if rows.len() == 1 || first.session.id.0 == prefix => Ok(rows.swap_remove(0)),
+            Some(_) => Err(StoreError::ManySessions {
+                prefix: prefix.to_owned(),
+                matches: rows.into_iter().map(|row| row.session.id).collect(),
+            }),
+        }
+    }
+
+    /// Who holds a session, as it is now; `None`: it has ended.
+    pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
+        let query = sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
+        let rows = self.all("the owner of a session", query, decode::session).await?;
+        Ok(rows.into_iter().next().map(|(_, _, held)| held))
+    }
+
+    /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
+    pub async fn results(&self, session: &SessionId) -> Result<Vec<CaseResult>, StoreError> {
+        let attempts = sqlx::query(
+            r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+            FROM attempt a JOIN "case" c ON c.id = a."case"
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#,
+        );
+        let attempts = self.all("results", attempts.bind(session.0.clone()), decode::attempt).await?;
+        // Asked for later, so that no result that comes in between stands there without its measurements.
+        let measurements = sqlx::query(
+            r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY m.attempt, m.position"#,
+        );
+        let mut of_attempt: HashMap<i64, Vec<Measurement>> = HashMap::new();
+        for (attempt, measurement) in self.all("measurements", measurements.bind(session.0.clone()), decode::measurement).await? {
+            of_attempt.entry(attempt).or_default().push(measurement);
+        }
+        let whole = |(id, result)| CaseResult { measurements: of_attempt.remove(&id).unwrap_or_default(), ..result };
+        Ok(attempts.into_iter().map(whole).collect())
+    }
+
+    /// The attempts of a session that were to be launched and have no result, in the order they began.
+    pub async fn unfinished(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
+        let query = sqlx::query(
+            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+            FROM job j JOIN "case" c ON c.id = j."case" LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
+            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND a.id IS NULL ORDER BY c.id, j.attempt"#,
+        );
+        self.all("unfinished cases", query.bind(session.0.clone()), decode::job).await
+    }
+
+    /// The teardowns of a session that were begun and of which something may be left: jobs of cases that have their results.
+    pub async fn teardowns(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
+        let query = sqlx::query(
+            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+            FROM job j JOIN "case" c ON c.id = j."case" JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
+            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND j.state IN ('intent', 'launched')
+            ORDER BY c.id, j.attempt"#,
+        );
+        self.all("teardowns", query.bind(session.0.clone()), decode::job).await
+    }
+
+    /// Every job, of all sessions, of which something may be left.
+    pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, StoreError> {
+        let query = sqlx::query(
+            r#"SELECT j.plan, j.launched, j.state, a.finished FROM job j
+            LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
+            WHERE j.state <> 'cleaned' ORDER BY j.session, j."case", j.attempt"#,
+        );
+        self.all("open jobs", query, decode::open_job).await
+    }
+
+    /// Looks through the whole file for damage.
+    pub async fn integrity(&self) -> Result<(), StoreError> {
+        let word = |row: &SqliteRow| row.try_get::<String, _>(0);
+        let mut report = self.all("the pages", sqlx::query("PRAGMA integrity_check"), word).await?;
+        report.retain(|line| line != "ok");
+        let orphan = |row: &SqliteRow| Ok(format!("a row of {} refers to nothing", row.try_get::<String, _>(0)?));
+        report.extend(self.all("the references", sqlx::query("PRAGMA foreign_key_check"), orphan).await?);
+        if report.is_empty() {
+            return Ok(());
+        }
+        Err(StoreError::Damaged { path: self.path.clone(), report: report.join("; ") })
+    }
+
+    async fn session_rows(&self, query: Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
+        let sessions = self.all("sessions", query, decode::session).await?;
+        let mut rows = Vec::with_capacity(sessions.len());
+        for (number, session, held) in sessions {
+            let counts = sqlx::query(
+                r#"SELECT a.outcome, count(*) FROM attempt a JOIN "case" c ON c.id = a."case"
+                WHERE c.session = $1 AND a.number = (SELECT max(number) FROM attempt WHERE "case" = c.id)
+                GROUP BY a.outcome"#,
+            );
+            let count = |row: &SqliteRow| Ok((row.try_get(0)?, row.try_get(1)?));
+            let counts = self.all("the outcomes of a session", counts.bind(number), count).await?;
+            let state = match session.ended {
+                Some(_) => SessionState::Ended,
+                None => match alive(&held.owner) {
+                    Some(true) => SessionState::Running,
+                    Some(false) => SessionState::Interrupted,
+                    None => SessionState::Unknown,
+                },
+            };
+            rows.push(SessionRow { session, held, state, counts: counts.into_iter().collect() });
+        }
+        Ok(rows)
+    }
+
+    /// Every row that `query` finds, decoded.
+    async fn all<T>(
+        &self,
+        what: &'static str,
+        query: Statement,
+        decode: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let failed = |cause: sqlx::Error| StoreError::Read { path: self.path.clone(), what, cause: cause.into() };
+        let rows = query.fetch_all(&mut *self.connection.lock().await).await.map_err(failed)?;
+        rows.iter().map(decode).collect::<Result<_, _>>().map_err(failed)
+    }
+}

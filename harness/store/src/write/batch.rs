@@ -1,0 +1,445 @@
+//! One transaction: everything that has queued, sorted by kind so that rows of a kind go in one statement. The order
+//! of kinds is the order of a job's life, so no sender's order is lost.
+//!
+//! Longer than other files: what one transaction writes, of each kind, stands beside the order in which it does.
+
+use crate::{
+    StoreError,
+    error::SqlError,
+    file::connect,
+    read::decode,
+    write::{
+        bind,
+        message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
+        statements::{BEAT, INSERT_SESSION, REOPEN, Statements, TAKE_OVER_SESSION},
+    },
+};
+use muster_core::{case::SessionId, perf::Measurement, time::Timestamp};
+use sqlx::{Row, SqliteConnection};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::time::sleep;
+
+/// A session that runs waits so long for a lock of another process, beyond the patience of the connection.
+const LOCKED: Duration = Duration::from_mins(2);
+const LOCK_POLL: Duration = Duration::from_millis(100);
+
+/// Owns the connection that writes, and knows the numbers of what it has written.
+pub(crate) struct Writer {
+    path: PathBuf,
+    connection: SqliteConnection,
+    statements: Statements,
+    sessions: Sessions,
+}
+
+/// The sessions that were begun here and have not ended.
+type Sessions = HashMap<Text, SessionCases>;
+
+struct SessionCases {
+    number: i64,
+    /// The ids of its cases.
+    cases: HashMap<Text, i64>,
+}
+
+impl Writer {
+    pub(crate) fn new(connection: SqliteConnection, path: PathBuf) -> Self {
+        Self { path, connection, statements: Statements::new(), sessions: Sessions::new() }
+    }
+
+    /// Commits and answers all of `envelopes`, and leaves none of them.
+    pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) {
+        self.refuse_strangers(envelopes);
+        let all: Vec<&Message> = envelopes.iter().map(|envelope| &envelope.message).collect();
+        let outcome = self.outlast_locks(&all).await;
+        match outcome {
+            // One bad row must not take the others with it.
+            Err(error) if envelopes.len() > 1 && error.is_about_a_row() => {
+                for envelope in envelopes.drain(..) {
+                    let mut alone = vec![envelope];
+                    // Its session may have ended in one of the transactions before.
+                    self.refuse_strangers(&mut alone);
+                    for envelope in alone {
+                        let outcome = self.transaction(&[&envelope.message]).await;
+                        self.answer(envelope, outcome);
+                    }
+                }
+            }
+            outcome => {
+                envelopes.drain(..).for_each(|envelope| self.answer(envelope, outcome.clone()));
+            }
+        }
+    }
+
+    pub(crate) async fn close(self) -> Result<(), StoreError> {
+        let Self { path, connection, .. } = self;
+        connect::close(connection).await.map_err(|cause| StoreError::Write { path, cause })
+    }
+
+    /// Answers what belongs to sessions that were not begun here.
+    fn refuse_strangers(&self, envelopes: &mut Vec<Envelope>) {
+        let strangers = envelopes.extract_if(.., |envelope| {
+            let session = envelope.message.session();
+            session.is_some_and(|session| !self.sessions.contains_key(session))
+        });
+        for Envelope { message, ack } in strangers {
+            if let (Some(ack), Some(session)) = (ack, message.session()) {
+                let _ = ack.send(Err(StoreError::NotBegun { session: SessionId(session.to_string()) }));
+            }
+        }
+    }
+
+    fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
+        let outcome = outcome.map_err(|cause| StoreError::Write { path: self.path.clone(), cause });
+        match (envelope.ack, outcome) {
+            // Nobody listens any more if the waiter was dropped; its row is in.
+            (Some(ack), outcome) => drop(ack.send(outcome)),
+            (None, Ok(())) => {}
+            (None, Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "not stored"),
+        }
+    }
+
+    /// Writes all of `messages` or nothing. A session that runs does not lose a result because somebody makes a backup; one that
+    /// is to begin says at once that it cannot.
+    async fn outlast_locks(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
+        let (begun, mut was_told) = (Instant::now(), false);
+        loop {
+            match self.transaction(messages).await {
+                Err(error) if error.is_busy() && !self.sessions.is_empty() && begun.elapsed() < LOCKED => {
+                    if !std::mem::replace(&mut was_told, true) {
+                        let path = self.path.display();
+                        tracing::warn!("the results database {path} is locked by another process; waiting, at most {LOCKED:?}");
+                    }
+                    // Not every lock is waited for by the connection.
+                    sleep(LOCK_POLL).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Writes all of `messages` or nothing.
+    ///
+    /// In plain statements: sqlx counts transactions by itself, and miscounts when SQLite rolls back on its own,
+    /// as it does on a full disk.
+    async fn transaction(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        execute(&mut self.connection, "BEGIN IMMEDIATE").await?;
+        let written = async {
+            let begun = insert_sessions(&mut self.connection, messages).await?;
+            let taken = take_over_sessions(&mut self.connection, messages).await?;
+            beat(&mut self.connection, messages).await?;
+            let last = Ids::last(&mut self.connection, messages).await?;
+            let rows = Rows::sort(messages, &self.sessions, last);
+            rows.write(&mut self.connection, &self.statements).await?;
+            execute(&mut self.connection, "COMMIT").await?;
+            Ok((begun, taken, rows.new_cases))
+        };
+        match written.await {
+            Ok((begun, taken, cases)) => {
+                self.sessions.extend(taken);
+                self.learn(begun, cases);
+                self.forget(messages);
+                Ok(())
+            }
+            Err(error) => {
+                // Fails only if SQLite has rolled back already.
+                let _ = execute(&mut self.connection, "ROLLBACK").await;
+                Err(error)
+            }
+        }
+    }
+
+    fn learn(&mut self, begun: Vec<(Text, i64)>, cases: HashMap<(Text, Text), i64>) {
+        for (session, number) in begun {
+            self.sessions.insert(session, SessionCases { number, cases: HashMap::new() });
+        }
+        for ((session, key), id) in cases {
+            if let Some(known) = self.sessions.get_mut(&session) {
+                known.cases.insert(key, id);
+            }
+        }
+    }
+
+    fn forget(&mut self, messages: &[&Message]) {
+        for message in messages {
+            if let Message::End { session, .. } = message {
+                self.sessions.remove(session);
+            }
+        }
+    }
+}
+
+async fn execute(connection: &mut SqliteConnection, statement: &'static str) -> Result<(), sqlx::Error> {
+    sqlx::query(statement).execute(connection).await.map(drop)
+}
+
+async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<Vec<(Text, i64)>, sqlx::Error> {
+    let mut begun = Vec::new();
+    for message in messages {
+        if let Message::Begin(entry) = message {
+            let row = bind::session(sqlx::query(INSERT_SESSION), entry).fetch_one(&mut *connection).await?;
+            begun.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
+        }
+    }
+    Ok(begun)
+}
+
+/// The sessions that change hands in this transaction, with the cases that they have already.
+async fn take_over_sessions(
+    connection: &mut SqliteConnection,
+    messages: &[&Message],
+) -> Result<Vec<(Text, SessionCases)>, sqlx::Error> {
+    let mut taken = Vec::new();
+    for message in messages {
+        let Message::TakeOver(entry) = message else { continue };
+        let row = bind::take_over(sqlx::query(TAKE_OVER_SESSION), entry).fetch_one(&mut *connection).await?;
+        let number: i64 = row.try_get("number")?;
+        for statement in REOPEN {
+            sqlx::query(statement).bind(number).execute(&mut *connection).await?;
+        }
+        let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
+        let case = |row| Ok((Text::from(decode::name(row)?.to_string()), row.try_get("id")?));
+        let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
+        taken.push((Arc::clone(&entry.session), SessionCases { number, cases }));
+    }
+    Ok(taken)
+}
+
+/// Says that the owners of sessions live.
+async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
+    for message in messages {
+        let Message::Beat(entry) = message else { continue };
+        bind::beat(sqlx::query(BEAT), entry).fetch_one(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// The highest ids given out. Nobody else gives out any while this transaction holds the write lock.
+#[derive(Clone, Copy, Default)]
+struct Ids {
+    case: i64,
+    attempt: i64,
+}
+
+impl Ids {
+    async fn last(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<Self, sqlx::Error> {
+        if messages.iter().all(|message| message.session().is_none()) {
+            return Ok(Self::default());
+        }
+        let last = r#"SELECT coalesce((SELECT max(id) FROM "case"), 0), coalesce((SELECT max(id) FROM attempt), 0)"#;
+        let row = sqlx::query(last).fetch_one(connection).await?;
+        Ok(Self { case: row.try_get(0)?, attempt: row.try_get(1)? })
+    }
+}
+
+/// The rows of one transaction, by kind.
+#[derive(Default)]
+struct Rows<'m> {
+    cases: Vec<(i64, i64, &'m CaseEntry)>,
+    intents: Vec<(i64, i64, &'m IntentEntry)>,
+    launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
+    marks: Vec<(&'m JobKey, &'m Text)>,
+    attempts: Vec<(i64, i64, &'m AttemptEntry)>,
+    measurements: Vec<(i64, i64, &'m Measurement)>,
+    ended: Vec<&'m JobKey>,
+    cleaned: Vec<&'m JobKey>,
+    swept: Vec<&'m JobKey>,
+    ends: Vec<(&'m Text, Timestamp, bool)>,
+    /// The ids of cases that no earlier transaction wrote.
+    new_cases: HashMap<(Text, Text), i64>,
+}
+
+impl<'m> Rows<'m> {
+    fn sort(messages: &[&'m Message], sessions: &Sessions, mut last: Ids) -> Self {
+        let mut rows = Self::default();
+        for message in messages {
+            match message {
+                Message::Intent(entry) => {
+                    if let Some((session, case)) = rows.case(&entry.key.session, &entry.case, sessions, &mut last) {
+                        rows.intents.push((session, case, entry));
+                    }
+                }
+                Message::Launched(key, job, at) => rows.launched.push((key, job, *at)),
+                Message::Marks(key, marks) => rows.marks.push((key, marks)),
+                Message::Finished(entry) => {
+                    if let Some((_, case)) = rows.case(&entry.session, &entry.case, sessions, &mut last) {
+                        last.attempt += 1;
+                        rows.attempts.push((last.attempt, case, entry));
+                        rows.measurements.extend((0..).zip(&entry.measurements).map(|(at, m)| (last.attempt, at, m)));
+                        rows.ended.extend(&entry.job);
+                    }
+                }
+                Message::Cleaned(key) => rows.cleaned.push(key),
+                Message::Swept(key) => rows.swept.push(key),
+                Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
+                Message::Begin(_) | Message::TakeOver(_) | Message::Beat(_) | Message::Close => {}
+            }
+        }
+        rows.drop_outdated();
+        rows
+    }
+
+    /// Leaves out what a later message of the same transaction makes useless: most cases are over soon.
+    fn drop_outdated(&mut self) {
+        let cleaned: HashSet<_> = self.cleaned.iter().copied().collect();
+        let ended: HashSet<_> = self.ended.iter().copied().collect();
+        self.launched.retain(|(key, ..)| !cleaned.contains(key));
+        self.marks.retain(|(key, _)| !cleaned.contains(key) && !ended.contains(key));
+        self.ended.retain(|key| !cleaned.contains(key));
+        // An update from a list in which a job stands twice would take either.
+        keep_last(&mut self.launched, |(key, ..)| key);
+        keep_last(&mut self.marks, |(key, _)| key);
+    }
+
+    /// The numbers of a case's session and of itself.
+    fn case(&mut self, session: &Text, entry: &'m CaseEntry, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
+        let SessionCases { number, cases } = sessions.get(session)?;
+        if let Some(id) = cases.get(&entry.key) {
+            return Some((*number, *id));
+        }
+        let id = *self.new_cases.entry((Arc::clone(session), Arc::clone(&entry.key))).or_insert_with(|| {
+            last.case += 1;
+            self.cases.push((last.case, *number, entry));
+            last.case
+        });
+        Some((*number, id))
+    }
+
+    async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
+        statements.case.execute(connection, &self.cases, bind::case).await?;
+        statements.intent.execute(connection, &self.intents, bind::intent).await?;
+        for (session, _, entry) in &self.intents {
+            let Some(old) = &entry.replaces else { continue };
+            let delete = sqlx::query("DELETE FROM job WHERE session = $1 AND identifier = $2");
+            delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
+        }
+        statements.launched.execute(connection, &self.launched, bind::launched).await?;
+        statements.marks.execute(connection, &self.marks, bind::job_text).await?;
+        statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
+        statements.measurement.execute(connection, &self.measurements, bind::measurement).await?;
+        statements.ended.execute(connection, &self.ended, |statement, key| bind::job(statement, key)).await?;
+        // What is removed soon is marked before its state says so.
+        statements.swept.execute(connection, &self.swept, |statement, key| bind::job(statement, key)).await?;
+        statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind::job(statement, key)).await?;
+        for (session, ended, interrupted) in &self.ends {
+            let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
+            let update = update.bind(Arc::clone(session)).bind(ended.0).bind(i64::from(*interrupted));
+            update.execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+}
+
+fn keep_last<'m, T>(rows: &mut Vec<T>, key: impl Fn(&T) -> &'m JobKey) {
+    let mut seen = HashSet::new();
+    rows.reverse();
+    rows.retain(|row| seen.insert(key(row)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::{case::CaseName, result::Times};
+
+    fn key(identifier: &str) -> JobKey {
+        JobKey { session: "s".into(), identifier: identifier.into() }
+    }
+
+    fn case(display: &str) -> CaseEntry {
+        let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
+        let name = CaseName { display: display.into(), check, hash, system, partition, environ, hidden: String::new() };
+        CaseEntry { key: display.into(), name, about: "{}".into() }
+    }
+
+    fn intent(identifier: &str, display: &str) -> Message {
+        let [stage, plan, rules, limits] = ["", "{}", "{}", "{}"].map(Into::into);
+        let (key, case, begun) = (key(identifier), case(display), Timestamp(1));
+        let entry = IntentEntry { key, case, attempt: 1, stage, plan, rules, limits, begun, replaces: None };
+        Message::Intent(Box::new(entry))
+    }
+
+    fn finished(identifier: &str, display: &str) -> Message {
+        Message::Finished(Box::new(AttemptEntry {
+            session: "s".into(),
+            case: case(display),
+            number: 1,
+            job: Some(key(identifier)),
+            outcome: "pass",
+            reason: None,
+            phase: "performance",
+            cause: None,
+            times: Times::default(),
+            folder: None,
+            detail: "{}".into(),
+            measurements: vec![],
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
+        }))
+    }
+
+    fn sessions() -> Sessions {
+        let cases = HashMap::from([("old".into(), 3)]);
+        HashMap::from([("s".into(), SessionCases { number: 9, cases })])
+    }
+
+    fn sorted(messages: &[Message]) -> Rows<'_> {
+        let messages: Vec<_> = messages.iter().collect();
+        Rows::sort(&messages, &sessions(), Ids { case: 40, attempt: 70 })
+    }
+
+    fn names(keys: &[&JobKey]) -> Vec<String> {
+        keys.iter().map(|key| key.identifier.to_string()).collect()
+    }
+
+    #[test]
+    fn a_case_gets_one_row_however_often_it_is_attempted() {
+        let messages = [intent("a", "new"), finished("a", "new"), intent("b", "new"), intent("c", "old")];
+        let rows = sorted(&messages);
+        let cases: Vec<_> = rows.cases.iter().map(|(id, session, entry)| (*id, *session, &*entry.key)).collect();
+        assert_eq!(cases, [(41, 9, "new")]);
+        let intents: Vec<_> = rows.intents.iter().map(|(_, case, entry)| (*case, &*entry.key.identifier)).collect();
+        assert_eq!(intents, [(41, "a"), (41, "b"), (3, "c")]);
+        assert_eq!(rows.attempts.iter().map(|(id, case, _)| (*id, *case)).collect::<Vec<_>>(), [(71, 41)]);
+    }
+
+    #[test]
+    fn of_several_marks_of_a_job_the_last_is_written() {
+        let marks = |identifier, text: &str| Message::Marks(key(identifier), text.into());
+        let messages = [marks("a", "1"), marks("b", "2"), marks("a", "3")];
+        let rows = sorted(&messages);
+        let mut texts: Vec<_> = rows.marks.iter().map(|(key, text)| (&*key.identifier, &***text)).collect();
+        texts.sort_unstable();
+        assert_eq!(texts, [("a", "3"), ("b", "2")]);
+    }
+
+    #[test]
+    fn what_is_over_in_the_same_transaction_is_written_as_over() {
+        let launched = |identifier| Message::Launched(key(identifier), "{}".into(), Timestamp(2));
+        let marks = |identifier| Message::Marks(key(identifier), "[]".into());
+        let messages = [
+            launched("runs"),
+            marks("runs"),
+            launched("kept"),
+            marks("kept"),
+            launched("gone"),
+            marks("gone"),
+            finished("kept", "old"),
+            Message::Cleaned(key("gone")),
+            finished("gone", "old"),
+        ];
+        let rows = sorted(&messages);
+        let mut launched: Vec<_> = rows.launched.iter().map(|(key, ..)| &*key.identifier).collect();
+        launched.sort_unstable();
+        assert_eq!(launched, ["kept", "runs"]);
+        assert_eq!(rows.marks.iter().map(|(key, _)| &*key.identifier).collect::<Vec<_>>(), ["runs"]);
+        assert_eq!(names(&rows.ended), ["kept"]);
+        assert_eq!(names(&rows.cleaned), ["gone"]);
+    }
+}

@@ -1,0 +1,370 @@
+//! The writing side. One task owns the one connection that writes: it takes what has queued, commits it as one
+//! transaction, and only then answers.
+
+mod batch;
+mod bind;
+pub(crate) mod message;
+pub(crate) mod statements;
+
+use crate::{
+    Held, Owner, StoreError,
+    file::connect,
+    write::{
+        batch::Writer,
+        message::{AttemptEntry, Beat, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
+    },
+};
+use muster_core::{
+    case::{CaseName, Identifier, SessionId},
+    result::{About, CaseResult, Session},
+    rules::Rules,
+    scheduler::{Job, LogMark},
+    secret::Secrets,
+    time::Timestamp,
+    workload::Limits,
+};
+use sqlx::SqliteConnection;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+/// The most messages in one transaction.
+const BATCH: usize = 256;
+
+/// How long what nobody waits for may wait for company: most cases then need two transactions, not four.
+const UNAWAITED: Duration = Duration::from_millis(200);
+
+/// What is written down before a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent<'a> {
+    /// The invocation.
+    pub session: &'a SessionId,
+    /// The case.
+    pub name: &'a CaseName,
+    /// What its check says of itself.
+    pub about: &'a About,
+    /// 1, 2, ... within the session.
+    pub attempt: u32,
+    /// The plan.
+    pub job: &'a Job,
+    /// How it will be judged: the files may have changed when a session is resumed.
+    pub rules: &'a Rules,
+    /// How long it may wait, run and be judged.
+    pub limits: &'a Limits,
+    /// When its attempt began.
+    pub begun: Timestamp,
+    /// The identifier of an earlier plan of this attempt, of which nothing is left: this one takes its place.
+    pub replaces: Option<&'a Identifier>,
+}
+
+/// The results database, open for writing. Cheap to clone; needs a tokio runtime with its clock enabled.
+///
+/// What is awaited is committed when it returns. What is not (`launched`, `marks`, `cleaned`) is committed soon after,
+/// in order; if that fails the cases concerned are still found by their labels, so it is only logged. A failed
+/// transaction is rolled back and reported to all who wait for it; the store goes on.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+    /// What is left out of the jobs that are stored.
+    secrets: Arc<Secrets>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    notes: Vec<String>,
+    sender: mpsc::UnboundedSender<Envelope>,
+    /// Who waits here has not encoded anything yet: ten thousand waiting cases hold no buffers. Twice a batch, so
+    /// that the next is being made while one is committed.
+    turns: Semaphore,
+}
+
+impl Store {
+    /// Opens the database, makes it and its folder if need be, and brings its tables up to date.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let (connection, notes) = connect::for_writing(&path).await?;
+        Ok(Self::start(connection, path, notes))
+    }
+
+    fn start(connection: SqliteConnection, path: PathBuf, notes: Vec<String>) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(write(Writer::new(connection, path.clone()), receiver));
+        let inner = Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) };
+        Self { inner: Arc::new(inner), secrets: Arc::default() }
+    }
+
+    /// The same, which masks these secrets in what it stores of jobs.
+    #[must_use]
+    pub fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets: Arc::new(secrets), ..self }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// What the user should know of this database, one sentence each; usually nothing.
+    pub fn notes(&self) -> &[String] {
+        &self.inner.notes
+    }
+
+    /// Writes down a session and who holds it.
+    pub async fn begin(&self, session: &Session, owner: &Owner) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
+    }
+
+    /// Makes `to` the owner of a session that has not ended, or that a signal has ended, unless somebody else was faster or its
+    /// owner has shown since that it lives. Results of cases that were aborted are forgotten: these cases run again.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if the session is not held any more as `from` says.
+    pub async fn take_over(&self, session: &SessionId, from: &Held, to: &Owner) -> Result<(), StoreError> {
+        let take_over = TakeOver { session: session.0.as_str().into(), from: from.clone(), to: to.clone() };
+        self.commit(|| Ok(Message::TakeOver(Box::new(take_over)))).await.map_err(|error| taken(session, error))
+    }
+
+    /// Says that the owner of a session lives.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if `owner` does not hold it any more.
+    pub async fn beat(&self, session: &SessionId, owner: &Owner) -> Result<(), StoreError> {
+        let beat = Beat { session: session.0.as_str().into(), owner: owner.clone() };
+        self.commit(|| Ok(Message::Beat(Box::new(beat)))).await.map_err(|error| taken(session, error))
+    }
+
+    /// Writes down what is about to be launched.
+    pub async fn intent(&self, intent: &Intent<'_>) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent, &self.secrets)?)))).await
+    }
+
+    /// Queues what is known of a job after its launch.
+    pub fn launched(&self, job: &Job, at: Timestamp) {
+        self.queue(encode_job(job, &self.secrets).map(|text| Message::Launched(JobKey::of(job), text, at)));
+    }
+
+    /// Queues how far a job's log is safely on disk.
+    pub fn marks(&self, job: &Job, marks: &[LogMark]) {
+        self.queue(encode("log marks", &job.case, &marks).map(|text| Message::Marks(JobKey::of(job), text)));
+    }
+
+    /// Writes down how an attempt ended.
+    pub async fn finished(&self, session: &SessionId, result: &CaseResult) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result)?)))).await
+    }
+
+    /// Queues that nothing of a job is left, in whatever session it was launched.
+    pub fn cleaned(&self, job: &Job) {
+        self.queue(Ok(Message::Cleaned(JobKey::of(job))));
+    }
+
+    /// Writes down that `muster sweep` is about to remove a job that has no result.
+    pub async fn swept(&self, job: &Job) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Swept(JobKey::of(job)))).await
+    }
+
+    /// Writes down the end of a session.
+    pub async fn end(&self, session: &SessionId, ended: Timestamp, interrupted: bool) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::End { session: session.0.as_str().into(), ended, interrupted })).await
+    }
+
+    /// Commits what has queued, folds the journal into the file and closes it. Whatever is written later, through
+    /// any clone, fails with [`StoreError::Closed`].
+    pub async fn close(&self) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Close)).await
+    }
+
+    async fn commit(&self, message: impl FnOnce() -> Result<Message, StoreError>) -> Result<(), StoreError> {
+        let _turn = self.inner.turns.acquire().await.map_err(|_| self.closed())?;
+        let message = message()?;
+        let (ack, answer) = oneshot::channel();
+        self.inner.sender.send(Envelope { message, ack: Some(ack) }).map_err(|_| self.closed())?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    fn queue(&self, message: Result<Message, StoreError>) {
+        let sent = message.and_then(|message| self.inner.sender.send(Envelope { message, ack: None }).map_err(|_| self.closed()));
+        if let Err(error) = sent {
+            tracing::warn!(error = &error as &dyn std::error::Error, "not stored");
+        }
+    }
+
+    fn closed(&self) -> StoreError {
+        StoreError::Closed { path: self.inner.path.clone() }
+    }
+}
+
+/// No row is another owner's.
+fn taken(session: &SessionId, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Write { cause, .. } if cause.is_no_row() => StoreError::Taken { session: session.clone() },
+        error => error,
+    }
+}
+
+/// The writer task: ends at `Close`, or when the last `Store` is gone.
+async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelope>) {
+    let mut envelopes = Vec::with_capacity(BATCH);
+    loop {
+        let open = next_batch(&mut receiver, &mut envelopes).await;
+        let close = envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close));
+        let close = close.and_then(|at| envelopes.drain(at..).next());
+        writer.commit(&mut envelopes).await;
+        if close.is_some() || !open {
+            receiver.close();
+            let closed = writer.close().await;
+            if let Some(ack) = close.and_then(|envelope| envelope.ack) {
+                let _ = ack.send(closed);
+            }
+            return;
+        }
+    }
+}
+
+/// Takes what has queued; if nobody waits for any of it, also what comes within a moment. False when no more can come.
+async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes: &mut Vec<Envelope>) -> bool {
+    let mut open = receiver.recv_many(envelopes, BATCH).await > 0;
+    let deadline = tokio::time::Instant::now() + UNAWAITED;
+    while open && envelopes.len() < BATCH && envelopes.iter().all(|envelope| envelope.ack.is_none()) {
+        let more = receiver.recv_many(envelopes, BATCH - envelopes.len());
+        match tokio::time::timeout_at(deadline, more).await {
+            Ok(count) => open = count > 0,
+            Err(_) => break,
+        }
+    }
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+    use muster_core::{
+        error::chain,
+        result::{Counting, Outcome, Phase, Times},
+        site::SchedulerKind,
+    };
+    use tempfile::TempDir;
+
+    /// A store whose connection has been told something first.
+    async fn store(folder: &TempDir, pragma: &'static str) -> Store {
+        let path = folder.path().join("results.db");
+        let (mut connection, notes) = connect::for_writing(&path).await.unwrap();
+        sqlx::raw_sql(pragma).execute(&mut connection).await.unwrap();
+        Store::start(connection, path, notes)
+    }
+
+    fn session() -> Session {
+        let [system, user, host, version] = ["", "", "", ""].map(str::to_owned);
+        let (id, started, command, workdir) = (SessionId("a".into()), Timestamp(1), vec![], PathBuf::new());
+        let (ended, num_cases, interrupted) = (None, 1, false);
+        let (counting, extras, selection) = (Counting::Last, vec![], String::new());
+        Session {
+            id,
+            started,
+            ended,
+            command,
+            system,
+            user,
+            host,
+            workdir,
+            version,
+            num_cases,
+            interrupted,
+            counting,
+            extras,
+            selection,
+        }
+    }
+
+    fn owner() -> Owner {
+        Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new(), pid_namespace: String::new() }
+    }
+
+    fn skipped(number: usize, warning: &str) -> CaseResult {
+        let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
+        let about = serde_json::json!({"descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [],
+            "scheduler": SchedulerKind::Fake, "num_tasks": 1});
+        CaseResult {
+            name: CaseName { display: number.to_string(), check, hash, system, partition, environ, hidden: String::new() },
+            about: serde_json::from_value(about).unwrap(),
+            identifier: None,
+            attempt: 1,
+            outcome: Outcome::Skip,
+            phase: Phase::Plan,
+            cause: None,
+            warnings: vec![warning.to_owned()],
+            nodes: vec![],
+            exits: vec![],
+            measurements: vec![],
+            times: Times::default(),
+            folder: None,
+            log_tail: None,
+            look: vec![],
+            delete: vec![],
+            leftovers: vec![],
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
+            provides: None,
+            blocked_by: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_reported_to_all_who_wait_and_the_store_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA max_page_count = 40").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let large: Vec<_> = (0..3).map(|number| skipped(number, &"x".repeat(100_000))).collect();
+        let finished = |result| store.finished(&session.id, result);
+        let outcomes = tokio::join!(finished(&large[0]), finished(&large[1]), finished(&large[2]));
+        for outcome in [outcomes.0, outcomes.1, outcomes.2] {
+            let error = chain(&outcome.unwrap_err());
+            assert!(error.ends_with("results.db: database or disk is full (code 13)"), "{error}");
+        }
+        let small = skipped(4, "");
+        store.finished(&session.id, &small).await.unwrap();
+        store.end(&session.id, Timestamp(2), true).await.unwrap();
+        store.close().await.unwrap();
+        let reader = Reader::open(store.path()).await.unwrap();
+        reader.integrity().await.unwrap();
+        assert_eq!(reader.results(&session.id).await.unwrap(), [small]);
+    }
+
+    #[tokio::test]
+    async fn a_lock_held_too_long_is_reported_and_the_store_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA busy_timeout = 50").await;
+        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
+        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let error = chain(&store.begin(&session(), &owner()).await.unwrap_err());
+        assert!(error.ends_with("results.db: database is locked (code 5)"), "{error}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        store.begin(&session(), &owner()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_session_that_runs_loses_no_result_to_a_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA busy_timeout = 20").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
+        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let result = skipped(1, "");
+        let unlock = async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        };
+        let (finished, ()) = tokio::join!(store.finished(&session.id, &result), unlock);
+        finished.unwrap();
+        store.close().await.unwrap();
+        assert_eq!(Reader::open(folder.path().join("results.db")).await.unwrap().results(&session.id).await.unwrap(), [result]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The statements that write, for as many rows at once as there are: a statement costs a trip to the thread that owns
+//! the connection, so 32 rows of one kind go in one.
+
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
+use std::{fmt::Write, sync::Arc};
+
+/// A statement that waits for its values.
+pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
+
+/// The one row that is not written with many others, and whose number is asked back.
+pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended, command, system, user_name, host, \
+    workdir, version, num_cases, interrupted, counting, extras, selection, owner_host, owner_pid, owner_start_time, \
+    owner_boot_id, owner_pid_namespace) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING number";
+
+/// Only from the owner that is known to be dead: two who would go on with the same session cannot both.
+/// A session that a signal ended is open again.
+pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $8, owner_pid = $9, owner_start_time = $10, \
+    owner_boot_id = $11, owner_pid_namespace = $12, heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 \
+    WHERE id = $1 AND heartbeat = $2 AND owner_host = $3 AND owner_pid = $4 AND owner_start_time = $5 \
+    AND owner_boot_id = $6 AND owner_pid_namespace = $7 AND (ended IS NULL OR interrupted = 1) RETURNING number";
+
+/// Only the owner's: who finds no row has lost the session.
+pub(crate) const BEAT: &str = "UPDATE session SET heartbeat = heartbeat + 1 WHERE id = $1 AND owner_host = $2 \
+    AND owner_pid = $3 AND owner_start_time = $4 AND owner_boot_id = $5 AND owner_pid_namespace = $6 AND ended IS NULL \
+    RETURNING number";
+
+/// Attempts that a signal cut short have never been, as far as who goes on with the session is concerned. Of what may be left
+/// of one the plan stays, as that of something which may or may not have been launched.
+pub(crate) const REOPEN: [&str; 4] = [
+    r#"DELETE FROM measurement WHERE attempt IN (SELECT a.id FROM attempt a JOIN "case" c ON c.id = a."case"
+    WHERE c.session = $1 AND a.outcome = 'abort')"#,
+    r#"DELETE FROM job WHERE session = $1 AND state = 'cleaned' AND EXISTS (SELECT 1 FROM attempt a
+    WHERE a."case" = job."case" AND a.number = job.attempt AND a.outcome = 'abort')"#,
+    r#"UPDATE job SET state = 'intent', launched = NULL, launched_at = NULL WHERE session = $1 AND EXISTS (SELECT 1 FROM attempt a
+    WHERE a."case" = job."case" AND a.number = job.attempt AND a.outcome = 'abort')"#,
+    r#"DELETE FROM attempt WHERE outcome = 'abort' AND "case" IN (SELECT id FROM "case" WHERE session = $1)"#,
+];
+
+/// One statement in the forms for 1, 2, 4, 8, 16 and 32 rows: any number of rows takes few trips, and few texts stay
+/// prepared.
+pub(crate) struct ForRows([Arc<str>; 6]);
+
+impl ForRows {
+    fn new(head: &str, columns: usize, tail: &str) -> Self {
+        Self(std::array::from_fn(|power| {
+            let rows: Vec<String> = (0..1 << power).map(|row| placeholders(row * columns, columns)).collect();
+            format!("{head} {} {tail}", rows.join(", ")).into()
+        }))
+    }
+
+    fn insert(table: &str, columns: &[&str]) -> Self {
+        Self::new(&format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), "")
+    }
+
+    /// `values` names its columns `column1`, `column2` in SQLite as in PostgreSQL.
+    fn update_job(set: &str, columns: usize, only: &str) -> Self {
+        let tail = format!(
+            ") AS row WHERE job.session = (SELECT number FROM session WHERE id = row.column1) \
+             AND job.identifier = row.column2 {only}"
+        );
+        Self::new(&format!("UPDATE job SET {set} FROM (VALUES"), columns, &tail)
+    }
+
+    /// Executes the statement for all rows.
+    pub(crate) async fn execute<T: Sync>(
+        &self,
+        connection: &mut SqliteConnection,
+        rows: &[T],
+        bind: impl Fn(Statement, &T) -> Statement + Send,
+    ) -> Result<(), sqlx::Error> {
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let power = rest.len().ilog2().min(5);
+            let (now, later) = rest.split_at(1 << power);
+            let text = AssertSqlSafe(Arc::clone(&self.0[power as usize]));
+            now.iter().fold(sqlx::query(text), &bind).execute(&mut *connection).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+/// `($4, $5, $6)`
+fn placeholders(before: usize, columns: usize) -> String {
+    let mut text = String::from("(");
+    for column in 1..=columns {
+        let comma = if column == 1 { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{comma}${}", before + column);
+    }
+    text.push(')');
+    text
+}
+
+/// All that is written for many rows.
+pub(crate) struct Statements {
+    pub(crate) case: ForRows,
+    pub(crate) intent: ForRows,
+    pub(crate) launched: ForRows,
+    pub(crate) marks: ForRows,
+    pub(crate) attempt: ForRows,
+    pub(crate) measurement: ForRows,
+    pub(crate) ended: ForRows,
+    pub(crate) cleaned: ForRows,
+    pub(crate) swept: ForRows,
+}
+
+impl Statements {
+    pub(crate) fn new() -> Self {
+        Self {
+            case: ForRows::insert(
+                r#""case""#,
+                &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about", "hidden"],
+            ),
+            intent: ForRows::insert(
+                "job",
+                &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules", "limits", "begun"],
+            ),
+            // A state only ever moves forward, whatever order the news comes in.
+            launched: ForRows::update_job(
+                "launched = row.column3, launched_at = row.column4, \
+                 state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",
+                4,
+                "",
+            ),
+            marks: ForRows::update_job("marks = row.column3", 3, ""),
+            attempt: ForRows::insert(
+                "attempt",
+                &[
+                    "id",
+                    r#""case""#,
+                    "number",
+                    "identifier",
+                    "outcome",
+                    "reason",
+                    "phase",
+                    "cause",
+                    "begun",
+                    "launched",
+                    "started",
+                    "ended",
+                    "finished",
+                    "folder",
+                    "detail",
+                    "flaky",
+                    "quarantine",
+                    "restored_from",
+                ],
+            ),
+            measurement: ForRows::insert(
+                "measurement",
+                &[
+                    "attempt",
+                    "position",
+                    "variable",
+                    "key",
+                    "section",
+                    "node",
+                    "value",
+                    "unit",
+                    "reference",
+                    "lower",
+                    "upper",
+                    "verdict",
+                    "reason",
+                    "direction",
+                ],
+            ),
+            ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
+            cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
+            swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::connect;
+    use sqlx::Row;
+
+    #[test]
+    fn a_statement_numbers_its_placeholders_through_all_rows() {
+        let statement = ForRows::insert("t", &["a", "b"]);
+        assert_eq!(&*statement.0[0], "INSERT INTO t (a, b) VALUES ($1, $2) ");
+        assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4) ");
+        assert!(statement.0[5].ends_with("($63, $64) "));
+    }
+
+    /// How SQLite would go about a statement.
+    async fn plan(statement: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut connection, _) = connect::for_writing(&folder.path().join("results.db")).await.unwrap();
+        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let steps = sqlx::query(explain).fetch_all(&mut connection).await.unwrap();
+        steps.iter().map(|step| step.get::<String, _>("detail") + "\n").collect()
+    }
+
+    #[tokio::test]
+    async fn a_job_is_found_by_its_index_however_many_change() {
+        let statements = Statements::new();
+        for statement in [&statements.launched, &statements.marks, &statements.ended, &statements.cleaned, &statements.swept] {
+            for text in &statement.0 {
+                let plan = plan(text).await;
+                let search = plan.lines().find(|step| step.starts_with("SEARCH job")).unwrap_or_default();
+                assert!(search.ends_with("sqlite_autoindex_job_1 (session=? AND identifier=?)"), "{plan}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_history_reads_nothing_but_its_own_case() {
+        let history = r#"SELECT a.finished, m.value FROM "case" c JOIN attempt a ON a."case" = c.id
+            JOIN measurement m ON m.attempt = a.id AND m.variable = 'flops'
+            WHERE c.display = 'nbody' AND c.system = 'eidf' AND c.partition = 'gpu' AND c.environ = 'default'
+            ORDER BY a.finished"#;
+        insta::assert_snapshot!(plan(history).await, @"
+        SEARCH c USING COVERING INDEX case_history (display=? AND system=? AND partition=? AND environ=?)
+        SEARCH a USING INDEX sqlite_autoindex_attempt_1 (case=?)
+        SEARCH m USING PRIMARY KEY (attempt=?)
+        USE TEMP B-TREE FOR ORDER BY
+        ");
+    }
+}
