@@ -25,10 +25,10 @@ fn every_check_of_the_guide_runs_as_it_stands_and_ends_well() {
 }
 
 #[test]
-fn the_play_of_the_guide_is_played_on_the_site_beside_it() {
-    let (plays, sites) = (blocks("docs/fake.md", false), blocks("docs/fake.md", true));
-    assert_eq!((plays.len(), sites.len()), (1, 1));
-    let sandbox = Sandbox::with_check(&plays[0]);
+fn the_scenario_of_the_guide_runs_on_the_site_beside_it() {
+    let (scenarios, sites) = (blocks("docs/fake.md", false), blocks("docs/fake.md", true));
+    assert_eq!((scenarios.len(), sites.len()), (1, 1));
+    let sandbox = Sandbox::with_check(&scenarios[0]);
     sandbox.write("stage.yaml", &sites[0]);
     let run = sandbox.muster(&["-C", "stage.yaml", "--system", "stage", "-c", ".", "-r", "--nocolor"]);
     assert_eq!(run.code, Some(3), "an eviction is the site's doing\n{}{}", run.stdout, run.stderr);
@@ -50,7 +50,7 @@ fn the_site_of_the_guide_loads_and_shows_its_partitions() {
 }
 
 #[test]
-fn the_quarantine_the_modes_and_the_play_of_the_guide_to_running_are_read() {
+fn the_quarantine_the_modes_and_the_scenario_of_the_guide_to_running_are_read() {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/running.md")).expect("the page");
     let block = |begins: &str| {
         let found = page.split("```yaml\n").find(|block| block.starts_with(begins)).and_then(|block| block.split("```").next());
@@ -62,12 +62,12 @@ fn the_quarantine_the_modes_and_the_play_of_the_guide_to_running_are_read() {
     ));
     sandbox.write("site.yaml", &block("name: mycluster").replace(", \"--perflogdir $SCRATCH/perflogs\"", ""));
     sandbox.write("quarantine.yaml", &block("- { name: \"^ior"));
-    sandbox.write("play.yaml", &block("statuses:"));
+    sandbox.write("scenario.yaml", &block("statuses:"));
     sandbox.write("pod-0.log", "hello\n");
     let site = ["-C", "site.yaml", "--system", "mycluster", "-c", ".", "-r", "--nocolor"];
     let run = sandbox.muster(&[&site[..], &["--mode", "nightly", "--quarantine", "quarantine.yaml"]].concat());
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{}", run.stdout);
-    let run = sandbox.muster(&[&site[..], &["--rehearse", "play.yaml"]].concat());
+    let run = sandbox.muster(&[&site[..], &["--rehearse", "scenario.yaml"]].concat());
     assert_eq!(run.code, Some(3), "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("(retry 2)") && run.stdout.contains("the node ran out of memory"), "{}", run.stdout);
 }

@@ -10,6 +10,7 @@ mod bad_input;
 mod containers;
 mod convert;
 mod deploy;
+mod docs;
 mod facts;
 mod file_modes;
 mod files;

@@ -1,0 +1,270 @@
+//! The documentation: its form, its links, and the table of outcomes against the program.
+
+use muster_core::{
+    pipeline,
+    result::{CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase},
+    rounds::{Policy, Threshold, is_settled},
+    scheduler::{Disposition, Disruption},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The most characters of a line, and the most lines of a paragraph.
+const WIDTH: usize = 120;
+const PARAGRAPH: usize = 5;
+
+/// Written by a test of the crate that reads check files.
+const EXEMPT: [&str; 7] = [
+    "docs/reference.md",
+    "docs/site.md",
+    "CHANGELOG.md",
+    "docs/convert.md",
+    "docs/from-reframe.md",
+    "docs/kubernetes.md",
+    "docs/reports.md",
+];
+
+/// Words of which a reader has to guess the meaning.
+const WORDS: [&str; 30] = [
+    "airborne",
+    "anew",
+    "begun",
+    "bury",
+    "by heart",
+    "census",
+    "doomed",
+    "for ever",
+    "for want of",
+    "goes on with",
+    "gone on with",
+    "good-bye",
+    "heir",
+    "heirs",
+    "in vain",
+    "is no fact",
+    "is no option",
+    "is no share",
+    "lent",
+    "nobody's",
+    "rooms",
+    "seat belt",
+    "somebody else's",
+    "take no offence",
+    "tenant",
+    "tenants",
+    "told",
+    "took off",
+    "whence",
+    "whoever",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page for people, by its path from the root.
+fn pages() -> BTreeMap<String, String> {
+    let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
+    for folder in ["docs", "tests/cluster", "tests/fuzz"] {
+        let entries = fs::read_dir(root().join(folder)).expect(folder);
+        paths.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let name = |path: &Path| path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+    paths.into_iter().map(|path| (name(&path), fs::read_to_string(&path).expect("text"))).collect()
+}
+
+/// The lines of a page with their numbers, without blocks of code.
+fn prose(page: &str) -> Vec<(usize, &str)> {
+    let mut is_code = false;
+    let lines = page.lines().enumerate().map(|(index, line)| (index + 1, line));
+    lines
+        .filter(|(_, line)| {
+            let is_fence = line.trim_start().starts_with("```");
+            is_code ^= is_fence;
+            !is_code && !is_fence
+        })
+        .collect()
+}
+
+/// Whether a line begins a paragraph or an item of a list.
+fn begins(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("- ") || line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
+}
+
+#[test]
+fn lines_and_paragraphs_are_short() {
+    let mut long = Vec::new();
+    for (name, page) in pages().iter().filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
+        for (index, line) in page.lines().enumerate() {
+            let width = line.chars().count();
+            if width > WIDTH && !line.starts_with('|') {
+                long.push(format!("{name}:{}: {width} characters", index + 1));
+            }
+        }
+        let mut lines = 0;
+        for (number, line) in prose(page) {
+            lines = match line.chars().next() {
+                None | Some('#' | '|') => 0,
+                _ if begins(line) => 1,
+                _ => lines + 1,
+            };
+            if lines == PARAGRAPH + 1 {
+                long.push(format!("{name}:{number}: a paragraph of more than {PARAGRAPH} lines"));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn words_are_plain() {
+    let mut found = Vec::new();
+    for (name, page) in pages().iter().filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
+        for (number, line) in prose(page) {
+            let line = line.to_lowercase();
+            let whole = |word: &&&str| {
+                line.match_indices(**word).any(|(start, _)| {
+                    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '-');
+                    edge(line[..start].chars().next_back()) && edge(line[start + word.len()..].chars().next())
+                })
+            };
+            found.extend(WORDS.iter().filter(whole).map(|word| format!("{name}:{number}: {word}")));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The anchor that a page of Markdown gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept =
+        heading.trim().to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>();
+    kept.replace(' ', "-")
+}
+
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = prose(page).into_iter().filter_map(|(_, line)| line.strip_prefix('#'));
+    headings.map(|heading| anchor(heading.trim_start_matches('#'))).collect()
+}
+
+/// The targets of `[text](target)`, with the line where the target begins.
+fn links(page: &str) -> Vec<(usize, &str)> {
+    let in_line = |(number, line): (usize, _)| {
+        let after = str::split(line, "](").skip(1);
+        after.filter_map(move |rest: &str| Some((number, rest.split_once(')')?.0))).collect::<Vec<_>>()
+    };
+    prose(page).into_iter().flat_map(in_line).collect()
+}
+
+#[test]
+fn links_between_pages_and_their_anchors_resolve() {
+    let pages = pages();
+    let mut broken = Vec::new();
+    for (name, page) in &pages {
+        let folder = root().join(name).parent().expect("a folder").to_owned();
+        for (number, target) in links(page).into_iter().filter(|(_, target)| !target.contains("://")) {
+            let (path, fragment) = target.split_once('#').map_or((target, None), |(path, fragment)| (path, Some(fragment)));
+            let linked = if path.is_empty() { root().join(name) } else { folder.join(path) };
+            let is_there = match fragment {
+                None => linked.exists(),
+                Some(fragment) => fs::read_to_string(&linked).is_ok_and(|text| anchors(&text).contains(fragment)),
+            };
+            if !is_there {
+                broken.push(format!("{name}:{number}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// Every outcome that the program can print. The match makes a new one an error here.
+fn outcomes() -> Vec<Outcome> {
+    let mut all = vec![Outcome::Pass, Outcome::Skip, Outcome::Xfail, Outcome::Xpass];
+    all.extend([Failure::Sanity, Failure::Performance, Failure::Workload].map(Outcome::Fail));
+    all.extend([Invalid::Logs, Invalid::Metrics, Invalid::Validity].map(Outcome::Invalid));
+    all.extend([Clock::Pending, Clock::Run].map(Outcome::Timeout));
+    all.extend([Disruption::Preempted, Disruption::Evicted, Disruption::Node, Disruption::Deleted].map(Outcome::Disrupted));
+    all.extend([Fault::Config, Fault::Infra].map(Outcome::Error));
+    all.extend([Outcome::Abort, Outcome::Stopped("RULE".into())]);
+    for outcome in &all {
+        match outcome {
+            Outcome::Pass
+            | Outcome::Skip
+            | Outcome::Xfail
+            | Outcome::Xpass
+            | Outcome::Abort
+            | Outcome::Stopped(_)
+            | Outcome::Fail(Failure::Sanity | Failure::Performance | Failure::Workload)
+            | Outcome::Invalid(Invalid::Logs | Invalid::Metrics | Invalid::Validity)
+            | Outcome::Timeout(Clock::Pending | Clock::Run)
+            | Outcome::Disrupted(Disruption::Preempted | Disruption::Evicted | Disruption::Node | Disruption::Deleted)
+            | Outcome::Error(Fault::Config | Fault::Infra) => {}
+        }
+    }
+    all
+}
+
+/// The rows of the table of outcomes: the outcome, and the cells after it.
+fn table() -> Vec<(String, Vec<String>)> {
+    let page = fs::read_to_string(root().join("docs/outcomes.md")).expect("the page of outcomes");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| outcome |")).skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let mut cells = row.trim_matches('|').split(" | ").map(|cell| cell.trim().replace('`', ""));
+        (cells.next().unwrap_or_default(), cells.collect())
+    })
+    .collect()
+}
+
+/// The first attempt of a case with this outcome, of a check that says nothing of disruptions.
+fn result(outcome: &Outcome, on_disruption: Option<OnDisruption>) -> CaseResult {
+    let text = serde_json::json!({
+        "name": { "check": "a", "display": "a", "hash": "0", "system": "s", "partition": "p", "environ": "e" },
+        "about": {
+            "descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [], "scheduler": "local", "num_tasks": 1,
+            "on_disruption": on_disruption,
+        },
+        "identifier": null, "attempt": 1, "outcome": outcome, "phase": "run", "cause": null, "warnings": [], "nodes": [],
+        "exits": [], "measurements": [],
+        "times": { "begun": 0, "launched": null, "started": null, "ended": null, "finished": 0 },
+        "folder": null, "log_tail": null, "look": [], "delete": [], "leftovers": [], "flaky": false, "quarantine": null,
+        "restored_from": null,
+    });
+    serde_json::from_value(text).expect("a result")
+}
+
+#[test]
+fn the_table_of_outcomes_is_what_the_program_does() {
+    let table = table();
+    let listed: Vec<&str> = table.iter().map(|(outcome, _)| outcome.as_str()).collect();
+    let known: Vec<String> = outcomes().iter().map(Outcome::to_string).collect();
+    assert_eq!(listed, known);
+    let once = Policy::Retry { max: 1, threshold: Threshold::Percent(100) };
+    for (outcome, (word, cells)) in outcomes().iter().zip(&table) {
+        let [line, phases, _, exit, retried, objects, counted] = &cells[..] else { panic!("{word}: {cells:?}") };
+        assert_eq!(exit, &pipeline::exit_code([outcome], false).to_string(), "{word}: the exit code");
+        assert_eq!(outcome.is_fine(), exit == "0", "{word}: fine");
+        let kept = if pipeline::cleanup_after(outcome) == Disposition::Delete { "deleted" } else { "kept" };
+        assert_eq!(objects, kept, "{word}: the objects");
+        let is_retried = |on_disruption| !is_settled(once, &result(outcome, on_disruption));
+        let again = match [None, Some(OnDisruption::Fail)].map(is_retried) {
+            [true, true] => "yes",
+            [true, false] => "see below",
+            _ => "no",
+        };
+        assert_eq!(retried, again, "{word}: retried");
+        let known = [Phase::Plan, Phase::Stage, Phase::Launch, Phase::Run, Phase::Sanity, Phase::Performance].map(Phase::as_str);
+        assert!(phases.split(", ").all(|phase| known.contains(&phase)), "{word}: the phases {phases}");
+        assert_eq!(line, &printed(outcome), "{word}: the progress line");
+        let schema = fs::read_to_string(root().join("docs/run-report.schema.json")).expect("the schema");
+        assert!(schema.contains(&format!("\"{counted}\"")), "{word}: no {counted} in the JSON report");
+    }
+}
+
+/// The word of a progress line: that of the outcome in capitals, `OK` for a pass.
+fn printed(outcome: &Outcome) -> String {
+    if *outcome == Outcome::Pass { "OK".to_owned() } else { outcome.word().to_uppercase() }
+}
