@@ -1,0 +1,199 @@
+//! The rules of `ARCHITECTURE.md` that the compiler cannot hold: layers of crates, directories without import cycles, small
+//! directories. Each failure names the file and line to change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use muster_layout::cycles::cycles;
+use muster_layout::figures::read_modules;
+use muster_layout::imports::{Edges, by_directory, imports, is_root_of_directory};
+use muster_layout::workspace::{packages, rust_files};
+
+/// A crate names only crates of lower layers as dependencies. Equal numbers do not import each other.
+const LAYERS: &[(&str, u32)] = &[
+    ("muster-kernels", 1),
+    ("muster-text", 1),
+    ("muster-core", 2),
+    ("muster-host", 2),
+    ("muster-check", 3),
+    ("muster-fake", 3),
+    ("muster-k8s", 3),
+    ("muster-local", 3),
+    ("muster-report", 3),
+    ("muster-store", 3),
+    ("muster-convert", 4),
+    ("muster-session", 4),
+    ("muster", 5),
+    // Tools of the tests. Nothing but a test names them.
+    ("muster-fake-api", u32::MAX),
+    ("muster-layout", u32::MAX),
+];
+
+const MOST_FILES: usize = 10;
+
+/// The first lines of a `mod.rs`, `lib.rs` or `main.rs` give the reason why its directory holds more files.
+const REASON: &str = "//! More than ten files:";
+
+/// What breaks a rule today: the line that the test prints for it. An entry that no longer holds fails the test, too: remove it.
+const KNOWN: &[&str] = &[
+    "harness/cli: import cycle",
+    "harness/convert/src/interp: more than ten files",
+    "harness/convert/src: import cycle",
+    "harness/convert/src: more than ten files",
+    "harness/core/src/check.rs: beside its directory",
+    "harness/core/src/dependencies.rs: beside its directory",
+    "harness/core/src/graph.rs: beside its directory",
+    "harness/core/src/judge: more than ten files",
+    "harness/core/src/load.rs: beside its directory",
+    "harness/core/src/rounds.rs: beside its directory",
+    "harness/core/src/script.rs: beside its directory",
+    "harness/core/src: import cycle",
+    "harness/core/src: more than ten files",
+    "harness/report/src: import cycle",
+    "harness/report/tests/it: more than ten files",
+    "harness/schedulers/k8s/src/client: more than ten files",
+    "harness/schedulers/k8s/src/diagnosis.rs: beside its directory",
+    "harness/schedulers/k8s/src/launch.rs: beside its directory",
+    "harness/schedulers/k8s/src/logs/reader.rs: beside its directory",
+    "harness/schedulers/k8s/src/logs/section.rs: beside its directory",
+    "harness/schedulers/k8s/src/logs/tests.rs: beside its directory",
+    "harness/schedulers/k8s/src/plan.rs: beside its directory",
+    "harness/schedulers/k8s/src/scheduler.rs: beside its directory",
+    "harness/schedulers/k8s/src/status: more than ten files",
+    "harness/schedulers/k8s/src: import cycle",
+    "harness/schedulers/k8s/src: more than ten files",
+    "harness/session/src/flight.rs: beside its directory",
+    "harness/session/src/local/process.rs: beside its directory",
+    "harness/session/src/local: more than ten files",
+    "harness/session/src/places.rs: beside its directory",
+    "harness/session/src/release.rs: beside its directory",
+    "harness/session/src/spool.rs: beside its directory",
+    "harness/session/src/staging.rs: beside its directory",
+    "harness/session/src: import cycle",
+    "harness/session/src: more than ten files",
+    "harness/session/tests/engine: more than ten files",
+    "harness/store/src: import cycle",
+    "tests/cluster/suite: more than ten files",
+    "tests/fake-api/src: more than ten files",
+    "tests/it: more than ten files",
+];
+
+#[test]
+fn a_crate_imports_lower_layers_only() {
+    let layers: BTreeMap<&str, u32> = LAYERS.iter().copied().collect();
+    let mut mistakes = Mistakes::default();
+    for package in packages(&root()).unwrap() {
+        let Some(layer) = layers.get(package.name.as_str()) else {
+            mistakes.add(format!("{}: not in LAYERS", package.name), "give it a layer in tests/layout/tests/layout.rs");
+            continue;
+        };
+        for dependency in &package.dependencies {
+            if layers.get(dependency.as_str()).is_none_or(|below| below >= layer) {
+                let detail = "Cargo.toml names a crate that is in no lower layer";
+                mistakes.add(format!("{}: imports {dependency}", package.name), detail);
+            }
+        }
+    }
+    mistakes.judge(": ");
+}
+
+#[test]
+fn directories_have_no_import_cycles() {
+    let mut mistakes = Mistakes::default();
+    for package in packages(&root()).unwrap() {
+        for file in &package.roots {
+            let source = file.parent().unwrap();
+            for (directory, edges) in by_directory(&imports(&read_modules(file).unwrap())) {
+                for cycle in cycles(pairs(&edges)).iter().filter(|cycle| cycle.iter().any(|node| node.ends_with('/'))) {
+                    let directory = relative(&source.join(&directory));
+                    mistakes.add(format!("{directory}: import cycle"), &describe(cycle, &edges, &relative(source)));
+                }
+            }
+        }
+    }
+    mistakes.judge(": import cycle");
+}
+
+#[test]
+fn a_directory_has_at_most_ten_files_or_a_reason() {
+    let mut mistakes = Mistakes::default();
+    for (directory, files) in rust_files(&root()).unwrap() {
+        let mut roots = files.iter().filter(|file| is_root_of_directory(file));
+        let has_reason = |file: &String| {
+            let text = std::fs::read_to_string(directory.join(file)).unwrap();
+            text.lines().take(20).any(|line| line.starts_with(REASON))
+        };
+        if files.len() > MOST_FILES && !roots.any(has_reason) {
+            let detail = format!("{} files; group them, or give the reason in its mod.rs: `{REASON} ..`", files.len());
+            mistakes.add(format!("{}: more than ten files", relative(&directory)), &detail);
+        }
+    }
+    mistakes.judge(": more than ten files");
+}
+
+#[test]
+fn a_module_with_children_is_a_mod_rs() {
+    let mut mistakes = Mistakes::default();
+    let directories = rust_files(&root()).unwrap();
+    for (directory, files) in &directories {
+        for file in files.iter().map(|file| directory.join(file)) {
+            if directories.contains_key(&file.with_extension("")) {
+                mistakes.add(format!("{}: beside its directory", relative(&file)), "move it into the directory, as mod.rs");
+            }
+        }
+    }
+    mistakes.judge(": beside its directory");
+}
+
+/// What was found, each with the details that help to mend it.
+#[derive(Default)]
+struct Mistakes(BTreeMap<String, String>);
+
+impl Mistakes {
+    fn add(&mut self, mistake: String, detail: &str) {
+        let all = self.0.entry(mistake).or_default();
+        let _ = writeln!(all, "  {}", detail.trim_end().replace('\n', "\n  "));
+    }
+
+    /// Fails for each mistake that `KNOWN` does not list, and for each entry with `mark` that is none any more.
+    fn judge(&self, mark: &str) {
+        let new: String =
+            self.0.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())).fold(String::new(), |mut all, (name, detail)| {
+                let _ = write!(all, "{name}\n{detail}");
+                all
+            });
+        assert!(new.is_empty(), "the layout of the code base (ARCHITECTURE.md) does not hold:\n\n{new}");
+        let marked = KNOWN.iter().filter(|name| name.contains(mark) && (mark != ": " || name.contains(": imports ")));
+        let mended: Vec<_> = marked.filter(|name| !self.0.contains_key(**name)).collect();
+        assert!(mended.is_empty(), "mended: remove these from KNOWN in tests/layout/tests/layout.rs: {mended:#?}");
+    }
+}
+
+fn pairs(edges: &Edges) -> impl Iterator<Item = (&str, &str)> + Clone {
+    edges.keys().map(|(from, to)| (from.as_str(), to.as_str()))
+}
+
+/// The edges of a cycle, that of the fewest imports first: it is likely the one to turn round.
+fn describe(cycle: &BTreeSet<&str>, edges: &Edges, source: &str) -> String {
+    let within = edges.iter().filter(|((from, to), _)| cycle.contains(from.as_str()) && cycle.contains(to.as_str()));
+    let mut within: Vec<_> = within.collect();
+    within.sort_by_key(|(_, imports)| imports.len());
+    let mut text = format!("{}\n", cycle.iter().copied().collect::<Vec<_>>().join(" "));
+    for ((from, to), imports) in within {
+        let _ = writeln!(text, "{from} -> {to}");
+        for import in imports {
+            let (file, target) = (import.from.display(), import.to.display());
+            let _ = writeln!(text, "    {source}/{file}:{} imports {} ({target})", import.line, import.path);
+        }
+    }
+    text
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the tests run in a checkout")
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
