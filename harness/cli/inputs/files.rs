@@ -7,7 +7,7 @@ use muster_core::{
     site_file,
     yaml::{self, Node},
 };
-use muster_session::staging;
+use muster_local::staging;
 use std::{
     collections::HashSet,
     fs,

@@ -9,7 +9,6 @@ use muster_core::{
     diagnostic::{self, Sources},
     yaml,
 };
-use muster_session::fake;
 use serde_json::json;
 use std::{fs, path::Path};
 
@@ -34,7 +33,7 @@ pub fn play(path: &Path) -> anyhow::Result<Value> {
     });
     if diagnostics.is_empty() {
         logs_from_files(&mut play, path)?;
-        diagnostics = fake::check(&play).err().unwrap_or_default();
+        diagnostics = muster_fake::check(&play).err().unwrap_or_default();
     }
     if diagnostics.is_empty() {
         return Ok(play);

@@ -19,7 +19,8 @@ use muster_core::{
     site_file,
     test_case::TestCase,
 };
-use muster_session::{judging, local::detect, trials};
+use muster_local::detect;
+use muster_session::{judging, trials};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 /// What one invocation is about.

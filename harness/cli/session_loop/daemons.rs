@@ -5,17 +5,17 @@
 
 use crate::{args::Cli, settings, terminal::Terminal};
 use muster_core::{case::SessionId, result::CaseResult};
-use muster_session::local::sweep::{self, Found};
+use muster_local::inventory::{self, Found};
 use std::sync::Arc;
 
 /// Ends them, and says whose they were.
 pub async fn end(cli: &Cli, session: &SessionId, cases: &[Arc<CaseResult>], terminal: Terminal) {
     let own = session.clone();
-    let Ok(found) = tokio::task::spawn_blocking(move || sweep::find([], |other| *other != own)).await else { return };
+    let Ok(found) = tokio::task::spawn_blocking(move || inventory::find([], |other| *other != own)).await else { return };
     if found.is_empty() {
         return;
     }
-    for swept in sweep::end(found).await {
+    for swept in inventory::end(found).await {
         let what = described(&swept.found, cases);
         let again = || format!("could not end it; try `{}`", settings::on_this_database(cli, "sweep"));
         let end = if swept.left.is_empty() { "ended it".to_owned() } else { again() };

@@ -31,12 +31,11 @@ use muster_core::{
     rounds::{self, Next, Policy, Round},
     test_case::TestCase,
 };
+use muster_host::{clock, owner};
 use muster_report::progress;
 use muster_session::{
-    clock,
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
     judging::JudgeIn,
-    local::owner,
     places,
     signals::Signals,
     trials::{self, Submitted},

@@ -12,12 +12,12 @@ use crate::{
     wiring::owners::{self, Lives},
 };
 use muster_core::{case::SessionId, result::CaseResult, scheduler::Job};
+use muster_host::owner;
 use muster_k8s::{
     Kubernetes,
     handle::{ClusterPlace, Handle},
     lease::LeaseSeen,
 };
-use muster_session::local::owner;
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -8,12 +8,14 @@ use muster_core::{
     site::SchedulerKind,
     test_case::TestCase,
 };
+use muster_fake::FakeScheduler;
 use muster_host::file_limit;
 use muster_k8s::{
     Kubernetes,
     contexts::{ContextError, Contexts},
 };
-use muster_session::{fake::FakeScheduler, heartbeat, judging::JudgeProgram, local::LocalScheduler};
+use muster_local::LocalScheduler;
+use muster_session::{heartbeat, judging::JudgeProgram};
 use muster_store::{JobRow, Store};
 use std::{
     collections::BTreeMap,

@@ -12,8 +12,9 @@ use muster_core::{
     time::format_duration,
 };
 use muster_host::file_limit;
+use muster_host::owner;
 use muster_k8s::{Kubernetes, contexts::Contexts, handle::ClusterPlace, lease::LeaseSeen};
-use muster_session::{heartbeat, local::owner, signals::Signals};
+use muster_session::{heartbeat, signals::Signals};
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use std::{
     collections::{BTreeMap, BTreeSet},

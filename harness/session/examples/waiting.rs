@@ -14,9 +14,9 @@ use muster_core::{
     time::Timestamp,
     workload::{Limits, Program, Workload},
 };
+use muster_fake::FakeScheduler;
 use muster_session::{
     engine::{Engine, EngineConfig, ExecPolicy},
-    fake::FakeScheduler,
     judging::JudgeIn,
     places::Places,
     runtime,

@@ -11,8 +11,11 @@
 //!
 //! All functions here block.
 
-use crate::places::{SECTIONS, UNFINISHED_SECTIONS};
-use muster_core::{script::LOG_FILE, stdout::Section};
+use muster_core::{
+    script::LOG_FILE,
+    stage_folder::{SECTIONS, UNFINISHED_LOG, UNFINISHED_SECTIONS},
+    stdout::Section,
+};
 use muster_host::files;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -22,8 +25,6 @@ use std::{
     path::Path,
 };
 
-/// The stdout while it is put together: what has the final name is whole.
-pub(crate) const UNFINISHED: &str = "rfm_job.out.part";
 /// What is to be done.
 const STEPS: &str = ".rfm_spool.steps";
 /// The least and the most that is moved at once.
@@ -58,7 +59,7 @@ impl Steps {
     /// Writes down what is to be done if it takes long, and does it. `moved` is called for each piece while it is on disk twice.
     pub(crate) fn run(&self, stage: &Path, moved: &mut dyn FnMut()) -> io::Result<()> {
         if self.base.is_none() {
-            files::create(&stage.join(UNFINISHED))?;
+            files::create(&stage.join(UNFINISHED_LOG))?;
         }
         if self.moves.is_empty() {
             return self.finish(stage, moved);
@@ -71,7 +72,7 @@ impl Steps {
 
     /// Does what is not done yet.
     fn finish(&self, stage: &Path, moved: &mut dyn FnMut()) -> io::Result<()> {
-        let (unfinished, stdout) = (stage.join(UNFINISHED), stage.join(LOG_FILE));
+        let (unfinished, stdout) = (stage.join(UNFINISHED_LOG), stage.join(LOG_FILE));
         if let Some(whole) = self.begun(stage, &unfinished, &stdout)? {
             whole.set_len(self.len)?;
             let piece = (self.len / SHARE).clamp(PIECE.0, PIECE.1);

@@ -1,7 +1,7 @@
 //! How long an attempt has waited and run. Tokio's clock, so that tests may pause it.
 
-use crate::clock;
 use muster_core::{pipeline::Elapsed, scheduler::JobStatus};
+use muster_host::clock;
 use std::time::Duration;
 use tokio::time::Instant;
 

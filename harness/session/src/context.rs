@@ -1,7 +1,6 @@
 //! What all cases of a session share: its folders, its store, its events, its end.
 
 use crate::{
-    clock,
     event::{Event, Limit},
     identifier::Identifiers,
     judging::{JudgeIn, Judges},
@@ -12,6 +11,7 @@ use muster_core::{
     result::{Phase, Session},
     scheduler::Job,
 };
+use muster_host::clock;
 use muster_store::Store;
 use std::{
     collections::BTreeMap,

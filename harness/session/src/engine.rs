@@ -12,7 +12,6 @@
 //! The last user of what a case has left tears it down before it gives its slot back.
 
 use crate::{
-    clock,
     context::Context,
     event::Event,
     journal,
@@ -32,6 +31,7 @@ use muster_core::{
     rounds,
     scheduler::Scheduler,
 };
+use muster_host::clock;
 use muster_store::{Owner, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

@@ -12,12 +12,12 @@
 use crate::{
     lines::{count_lines, count_newlines},
     map::text_of,
-    places::{self, SECTIONS, UNFINISHED_SECTIONS},
 };
 use ignore::WalkBuilder;
 use muster_core::{
     glob::Globs,
     script::LOG_FILE,
+    stage_folder::{self, SECTIONS, UNFINISHED_SECTIONS},
     stdout::{Files, Section, SectionOrigin, Stdout, header},
 };
 use muster_host::files;
@@ -73,7 +73,7 @@ impl Kept {
         let (mut bytes, mut beyond) = (0, 0);
         for entry in walk.build().flatten() {
             let Ok(path) = entry.path().strip_prefix(stage) else { continue };
-            let is_ours = path.components().count() == 1 && places::is_ours(entry.file_name());
+            let is_ours = path.components().count() == 1 && stage_folder::is_ours(entry.file_name());
             if is_ours || entry.file_type().is_none_or(|kind| kind.is_dir()) || !globs.cover(&path.to_string_lossy()) {
                 continue;
             }

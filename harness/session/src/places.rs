@@ -14,11 +14,11 @@
 //!
 //! All functions here block; the engine calls them on blocking threads.
 
-use crate::spool::{self, Spool};
+use crate::spool::Spool;
 use muster_core::{
     case::{CaseName, Identifier},
     scheduler::Ending,
-    script::{EXIT_FILE, FAULT_FILE, LOG_FILE, SCRIPT_FILE},
+    stage_folder::{KEPT, is_unfinished},
 };
 use muster_host::files;
 use rustix::{
@@ -26,22 +26,10 @@ use rustix::{
     io::Errno,
 };
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Component, Path, PathBuf},
 };
-
-/// The name of the list of sections beside the stdout.
-pub const SECTIONS: &str = "pods.json";
-/// What a pass keeps, beside what its check says.
-const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
-/// The list while it is written: what has the final name is whole.
-pub(crate) const UNFINISHED_SECTIONS: &str = "pods.json.part";
-/// Whether Muster writes a file of this name into a stage folder.
-pub(crate) fn is_ours(name: &OsStr) -> bool {
-    spool::is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
-}
 
 /// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
 const LOCK: &str = ".lock";
@@ -223,7 +211,7 @@ impl Places {
         let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if spool::is_unfinished(&entry.file_name()) {
+            if is_unfinished(&entry.file_name()) {
                 fs::remove_file(entry.path()).map_err(failed)?;
             }
         }

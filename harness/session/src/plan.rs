@@ -9,7 +9,6 @@
 //! the new one, and of neither has anything been created that is still there.
 
 use crate::{
-    clock,
     context::Context,
     event::Event,
     journal::{self, Step},
@@ -29,6 +28,7 @@ use muster_core::{
     test_case::{LaunchFacts, Rendered},
     workload::Limits,
 };
+use muster_host::clock;
 use muster_store::Intent;
 use std::{path::PathBuf, sync::Arc};
 use tokio::task::spawn_blocking;

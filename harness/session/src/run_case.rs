@@ -11,7 +11,6 @@
 //! sentence; a panic anywhere becomes `error{infra}` of this case and of no other.
 
 use crate::{
-    clock,
     context::{Context, InFlight},
     event::Event,
     flight::{Flight, Over},
@@ -32,6 +31,7 @@ use muster_core::{
     script::LOG_FILE,
     shell,
 };
+use muster_host::clock;
 use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc};
 use tokio::task::spawn_blocking;
 

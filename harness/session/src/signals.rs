@@ -55,7 +55,7 @@ impl Signals {
 }
 
 /// Whether a signal is ignored by this process, as its parent wanted it. Known on Linux only; elsewhere it is taken over.
-pub(crate) fn is_ignored(kind: SignalKind) -> bool {
+fn is_ignored(kind: SignalKind) -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| in_ignored_mask(&status, kind.as_raw_value()))
 }
 

@@ -11,34 +11,22 @@
 mod assemble;
 mod limit;
 
-use crate::{
-    assembly::{self, UNFINISHED},
-    lines::count_newlines,
-    places::{SECTIONS, UNFINISHED_SECTIONS},
-};
+use crate::{assembly, lines::count_newlines};
 use muster_core::{
     case::Identifier,
     rules::LogLimit,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
     script::LOG_FILE,
+    stage_folder::{SECTIONS, SPOOL},
     stdout::{Section, SectionOrigin, first_line, header},
     time::Timestamp,
 };
 use muster_host::files;
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
-
-/// The spool of the section with this number.
-const SPOOL: &str = ".rfm_spool.";
-
-/// Whether a file is part of a log that was not put together.
-pub(crate) fn is_unfinished(name: &OsStr) -> bool {
-    name == UNFINISHED || name == UNFINISHED_SECTIONS || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
-}
 
 /// The log of one attempt.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod read;
 mod write;
 
 pub use error::{SqlError, StoreError};
-pub use owner::{Held, Owner};
+pub use muster_core::owner::Owner;
+pub use owner::Held;
 pub use read::{Alive, JobRow, JobState, OpenJob, Reader, SessionRow, SessionState};
 pub use write::{Intent, Store};

@@ -10,12 +10,12 @@ use crate::{
 };
 use anyhow::Context;
 use muster_core::scheduler::Job;
+use muster_host::{clock, owner};
 use muster_report::{
     Results, json,
     results::{self, ListedSession, State},
     statistics,
 };
-use muster_session::{clock, local::owner};
 use muster_store::{Reader, SessionRow, SessionState};
 
 /// Lists sessions.

@@ -36,8 +36,8 @@ use muster_core::{
     test_case::TestCase,
     workload::Limits,
 };
+use muster_host::owner;
 use muster_session::{
-    local::owner,
     runtime,
     turn::{self, Begun, Turn, Work},
 };

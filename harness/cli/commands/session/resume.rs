@@ -12,7 +12,7 @@ use muster_core::{
     result::Session,
     rounds,
 };
-use muster_session::{clock, local::owner};
+use muster_host::{clock, owner};
 use muster_store::{Reader, SessionRow, SessionState, StoreError};
 use std::{collections::BTreeSet, env};
 use tokio::runtime::Runtime;

@@ -35,8 +35,9 @@ use muster_core::{
     site::SchedulerKind,
     test_case::TestCase,
 };
+use muster_host::clock;
 use muster_report::secret::{masked_setting, masked_words, secret_of};
-use muster_session::{clock, identifier, runtime};
+use muster_session::{identifier, runtime};
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
 

@@ -14,12 +14,12 @@ use muster_core::{
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
     time::Timestamp,
 };
+use muster_host::clock;
 use muster_k8s::{
     Kubernetes,
     census::{Census, Found},
     handle::{ClusterPlace, Handle},
 };
-use muster_session::clock;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 

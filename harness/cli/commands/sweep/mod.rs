@@ -11,11 +11,9 @@ use crate::{
 };
 use clusters::{Clusters, Ended};
 use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
+use muster_host::owner;
 use muster_k8s::{census::Found, handle::Handle};
-use muster_session::local::{
-    owner,
-    sweep::{self, Swept},
-};
+use muster_local::inventory::{self, Swept};
 use muster_store::{OpenJob, Reader, SessionState, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,7 +44,7 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
         None => Vec::new(),
     };
     let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
-    let mut found = sweep::find(jobs.iter().copied(), |_| false);
+    let mut found = inventory::find(jobs.iter().copied(), |_| false);
     let clusters = clusters::look(cli, &jobs).await?;
     let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
     let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
@@ -64,7 +62,7 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     if let Some(store) = &store {
         announce(store, &open, &found, &doomed).await?;
     }
-    let swept = sweep::end(found).await;
+    let swept = inventory::end(found).await;
     let ended = match &clusters {
         Some(clusters) => clusters.end(doomed, &lives).await,
         None => Vec::new(),
@@ -124,9 +122,9 @@ async fn lives(
 }
 
 /// Writes down what is about to be removed before it has ended: how it ends then is not the job's doing.
-async fn announce(store: &Store, open: &[OpenJob], found: &[sweep::Found], doomed: &[Found]) -> anyhow::Result<()> {
+async fn announce(store: &Store, open: &[OpenJob], found: &[inventory::Found], doomed: &[Found]) -> anyhow::Result<()> {
     for OpenJob { job, .. } in open {
-        let is_found = found.iter().any(|found| is_of(found, job)) && !sweep::has_ended(job);
+        let is_found = found.iter().any(|found| is_of(found, job)) && !inventory::has_ended(job);
         if is_found || doomed.iter().any(|found| found.job.is_same(job)) {
             store.swept(job).await?;
         }
@@ -155,7 +153,7 @@ fn told_of_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut Strin
     !census.blind.is_empty()
 }
 
-fn would_end(found: &[sweep::Found], doomed: &[Found], text: &mut String) {
+fn would_end(found: &[inventory::Found], doomed: &[Found], text: &mut String) {
     for found in found {
         let _ = writeln!(text, "would end {}", described(found));
     }
@@ -184,7 +182,7 @@ fn told_of_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
     left
 }
 
-fn described(found: &sweep::Found) -> String {
+fn described(found: &inventory::Found) -> String {
     let case = found.case.as_deref().unwrap_or("a job that no database knows");
     let pids: Vec<String> = found.processes.iter().map(|process| process.pid.to_string()).collect();
     format!(
@@ -196,7 +194,7 @@ fn described(found: &sweep::Found) -> String {
     )
 }
 
-fn is_of(found: &sweep::Found, job: &Job) -> bool {
+fn is_of(found: &inventory::Found, job: &Job) -> bool {
     found.identifier == job.identifier && found.session == job.session
 }
 
@@ -214,7 +212,7 @@ fn forget(
     let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
     let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {
-        SchedulerKind::Local => is_dead(job) && !is_left(job) && sweep::is_seen(job),
+        SchedulerKind::Local => is_dead(job) && !is_left(job) && inventory::is_seen(job),
         SchedulerKind::Fake => is_dead(job),
         kind if kind.is_kubernetes() => was_deleted(job) || is_absent(job),
         _ => false,

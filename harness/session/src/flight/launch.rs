@@ -2,7 +2,7 @@
 
 use super::{Flight, cleaned};
 use crate::{
-    clock, journal,
+    journal,
     plan::Plan,
     record::{End, Record},
     retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
@@ -15,6 +15,7 @@ use muster_core::{
     scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
     time::format_duration,
 };
+use muster_host::clock;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     task::JoinError,

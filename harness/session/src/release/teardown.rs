@@ -9,7 +9,6 @@
 
 use super::{Remains, deadline::Deadline, folder_of_teardown, removed};
 use crate::{
-    clock,
     context::Context,
     flight::{Lost, Redraws, cleaned, launch_once, vacate},
     places::Places,
@@ -28,6 +27,7 @@ use muster_core::{
     shell,
     workload::Workload,
 };
+use muster_host::clock;
 use muster_store::Intent;
 use std::{panic::AssertUnwindSafe, sync::Arc};
 use tokio::{task::spawn_blocking, time::sleep};

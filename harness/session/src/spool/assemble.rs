@@ -1,17 +1,17 @@
 //! A spool's end: all sections in one file.
 
-use super::{SPOOL, Source, Spool, Spooled};
+use super::{Source, Spool, Spooled};
 use crate::{
     assembly::{Move, Steps},
     journal,
     lines::{count_lines, count_newlines, ends_in_newline},
     map::text_of,
-    places::SECTIONS,
 };
 use muster_core::{
     rules::LogAction,
     scheduler::{Ending, JobPod, SectionExit},
     script::LOG_FILE,
+    stage_folder::{SECTIONS, SPOOL},
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
 };
 use muster_host::files;

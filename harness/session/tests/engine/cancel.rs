@@ -2,8 +2,9 @@
 
 use crate::support::{Bench, Case, all, case, tally};
 use muster_core::result::Outcome;
+use muster_fake::Call;
+use muster_session::signals::Signals;
 use muster_session::turn::Work;
-use muster_session::{fake::Call, signals::Signals};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};

@@ -2,7 +2,8 @@
 
 use crate::support::{Bench, Case, Options, all, case, tally};
 use muster_core::{result::Outcome, scheduler::Scheduler, scheduler::Scope};
-use muster_session::{engine::ExecPolicy, fake::Call};
+use muster_fake::Call;
+use muster_session::engine::ExecPolicy;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

@@ -7,7 +7,7 @@ use muster_core::{
     scheduler::{Exit, Scheduler, Scope},
     workload::{Limits, Program},
 };
-use muster_session::local::LocalScheduler;
+use muster_local::LocalScheduler;
 use std::{fs, sync::Arc, time::Duration};
 
 async fn session() -> (Bench, Arc<LocalScheduler>) {

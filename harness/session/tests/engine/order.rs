@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, case};
 use muster_core::Value;
-use muster_session::fake::Call;
+use muster_fake::Call;
 use serde_json::json;
 
 fn calls(bench: &Bench) -> Vec<Call> {

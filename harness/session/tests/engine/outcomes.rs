@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case, found};
 use muster_core::{Value, result::Outcome, rules::Rules, workload::Limits};
-use muster_session::fake::FakeScheduler;
+use muster_fake::FakeScheduler;
 use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration};
 

@@ -2,10 +2,8 @@
 
 use crate::support::{Bench, Case, Options, case, found, session};
 use muster_core::{Value, result::Outcome};
-use muster_session::{
-    engine::Lease,
-    fake::{Call, FakeScheduler},
-};
+use muster_fake::{Call, FakeScheduler};
+use muster_session::engine::Lease;
 use muster_store::{Owner, Reader, Store};
 use serde_json::json;
 use std::fs;

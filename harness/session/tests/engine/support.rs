@@ -14,10 +14,10 @@ use muster_core::{
     time::Timestamp,
     workload::{Limits, Program, Workload},
 };
+use muster_fake::FakeScheduler;
 use muster_session::{
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
     event::Event,
-    fake::FakeScheduler,
     judging::JudgeIn,
     places::Places,
     turn::{Turn, Work},

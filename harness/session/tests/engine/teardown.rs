@@ -7,7 +7,7 @@ use muster_core::{
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     workload::Workload,
 };
-use muster_session::fake::FakeScheduler;
+use muster_fake::FakeScheduler;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};

@@ -1,0 +1,25 @@
+//! The names of the files that Muster writes into a stage folder, beside those of the script.
+
+use crate::script::{EXIT_FILE, FAULT_FILE, LOG_FILE, SCRIPT_FILE};
+use std::ffi::OsStr;
+
+/// The list of sections beside the stdout.
+pub const SECTIONS: &str = "pods.json";
+/// The list while it is written: what has the final name is whole.
+pub const UNFINISHED_SECTIONS: &str = "pods.json.part";
+/// The stdout while it is put together: what has the final name is whole.
+pub const UNFINISHED_LOG: &str = "rfm_job.out.part";
+/// The log of one section while it arrives; its number follows.
+pub const SPOOL: &str = ".rfm_spool.";
+/// What a pass keeps, beside what its check says.
+pub const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
+
+/// Whether a file is part of a log that was not put together.
+pub fn is_unfinished(name: &OsStr) -> bool {
+    name == UNFINISHED_LOG || name == UNFINISHED_SECTIONS || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
+}
+
+/// Whether Muster writes a file of this name into a stage folder.
+pub fn is_ours(name: &OsStr) -> bool {
+    is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
+}

@@ -1,0 +1,10 @@
+//! What time it is: this machine is asked here.
+
+use muster_core::time::Timestamp;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// This machine's wall clock.
+pub fn now() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,46 @@
+//! Which process owns a session, and whether it runs, where that can be seen from this one.
+
+use crate::process::{Machine, Process};
+use muster_core::owner::Owner;
+
+/// This process, as the owner of a session.
+pub fn this_owner() -> Owner {
+    let (here, this) = (Machine::here(), Process::this());
+    Owner {
+        host: here.host,
+        pid: this.pid.unsigned_abs(),
+        start_time: this.start_time,
+        boot_id: here.boot_id,
+        pid_namespace: here.pid_namespace,
+    }
+}
+
+/// Whether the owner of a session runs; `None` if that cannot be seen from here. A process id is proof within one PID namespace
+/// of one boot only; a host's name is none, for two containers may have the same.
+pub fn is_alive(owner: &Owner) -> Option<bool> {
+    let here = Machine::here();
+    let is_here = owner.boot_id == here.boot_id && owner.pid_namespace == here.pid_namespace;
+    let process = Process { pid: i32::try_from(owner.pid).ok()?, start_time: owner.start_time };
+    if is_here { process.runs() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_session_is_known_within_its_boot_and_namespace_and_nowhere_else() {
+        let owner = this_owner();
+        let rows = [
+            (owner.clone(), Some(true)),
+            (Owner { start_time: 1, ..owner.clone() }, Some(false)),
+            (Owner { host: "renamed".into(), ..owner.clone() }, Some(true)),
+            (Owner { boot_id: "another".into(), ..owner.clone() }, None),
+            (Owner { pid_namespace: "pid:[1]".into(), ..owner.clone() }, None),
+            (Owner { host: "another".into(), boot_id: "another".into(), ..owner }, None),
+        ];
+        for (owner, alive) in rows {
+            assert_eq!(is_alive(&owner), alive, "{owner:?}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The `fake` scheduler: plays a script of statuses, logs, delays and errors. For rehearsals, and for every test of
+//! the form "what if".
+//!
+//! Behind it stands a server that does what real ones do: it finishes a request whose client has gone, and forgets
+//! nothing that was not deleted. Time is tokio's, so a test with a paused clock plays hours at once. Every call is
+//! noted, in order.
+
+mod scenario;
+mod server;
+
+use self::server::{Server, Thing};
+use futures_util::{StreamExt, stream};
+use muster_core::{
+    Value,
+    case::Identifier,
+    diagnostic::Diagnostic,
+    error::{Class, SchedulerError},
+    scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    site::SchedulerKind,
+    workload::{Program, Workload},
+};
+use muster_host::files;
+use std::{collections::BTreeMap, io, path::Path, sync::Arc, time::Duration};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// One call of the trait's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// `plan`
+    Plan,
+    /// `launch`
+    Launch,
+    /// `wait`
+    Wait,
+    /// `collect_logs`
+    Collect,
+    /// `cleanup` with `Stop`
+    Stop,
+    /// `cleanup` with `Delete`
+    Delete,
+}
+
+/// Plays what its jobs say.
+#[derive(Debug, Clone, Default)]
+pub struct FakeScheduler {
+    server: Arc<Server>,
+}
+
+impl FakeScheduler {
+    /// One with nothing on its server.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every call so far, in order.
+    pub fn calls(&self) -> Vec<(Call, Identifier)> {
+        self.server.calls()
+    }
+
+    /// How many launches have made something, deleted or not.
+    pub fn created(&self) -> usize {
+        self.server.created()
+    }
+
+    fn thing(&self, job: &Job) -> Option<Arc<Thing>> {
+        self.server.find(&job.identifier)
+    }
+}
+
+/// Writes what a job leaves: a few texts, of a play that was read as a whole.
+fn leave(stage: &Path, left: &BTreeMap<String, String>) -> io::Result<()> {
+    for (path, text) in left {
+        let path = stage.join(path);
+        files::create_dir_all(path.parent().unwrap_or(stage))?;
+        files::write(&path, text)?;
+    }
+    Ok(())
+}
+
+impl Scheduler for FakeScheduler {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+        self.server.note(Call::Plan, &workload.identifier);
+        let Program::Play(play) = &workload.program else {
+            let mistake = Diagnostic::general(format!("`{}` has nothing for the scheduler `fake` to play", workload.case));
+            return Err(vec![mistake]);
+        };
+        scenario::read(play)?;
+        Ok(Job {
+            identifier: workload.identifier.clone(),
+            session: workload.session.clone(),
+            case: workload.case.to_string(),
+            scheduler: SchedulerKind::Fake,
+            stage: workload.stage.clone(),
+            // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
+            handle: play.to_string().into(),
+        })
+    }
+
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            self.server.note(Call::Launch, &job.identifier);
+            let play = stored(&job.handle).ok_or_else(|| unreadable(&job.handle))?;
+            leave(&job.stage, &play.files)
+                .map_err(|error| SchedulerError::new(Class::Infra, "leave the files of the play", error))?;
+            let delay = Duration::from_millis(play.launch.delay_ms);
+            let (server, job) = (Arc::clone(&self.server), job.clone());
+            let (reply, answer) = oneshot::channel();
+            tokio::spawn(async move {
+                sleep(delay).await;
+                let _ = reply.send(server.create(job, play));
+            });
+            answer.await.unwrap_or_else(|_| Err(SchedulerError::plain(Class::Infra, "reach the server")))
+        })
+    }
+
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        Box::pin(async move {
+            self.server.note(Call::Wait, &job.identifier);
+            loop {
+                let Some(thing) = self.thing(job) else { return missing(seen).await };
+                let changed = thing.changed();
+                let now = Instant::now();
+                let status = thing.status(now)?;
+                if Some(&status) != seen {
+                    return Ok(status);
+                }
+                tokio::select! {
+                    () = changed => {}
+                    () = until(thing.next_change(now)) => {}
+                }
+            }
+        })
+    }
+
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.server.note(Call::Collect, &job.identifier);
+        let Some(thing) = self.thing(job) else { return stream::empty().boxed() };
+        let sent = thing.log(&from).into_iter();
+        stream::unfold((thing, Some(sent)), |(thing, sent)| async move {
+            let mut sent = sent?;
+            let batch: Vec<Result<Chunk, SchedulerError>> = match sent.next() {
+                Some((at, chunk)) if thing.reaches(at).await => vec![chunk],
+                _ => {
+                    let ends = thing.log_ends().await.into_iter().map(Ok).collect();
+                    return Some((ends, (thing, None)));
+                }
+            };
+            Some((batch, (thing, Some(sent))))
+        })
+        .flat_map(stream::iter)
+        .boxed()
+    }
+
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(async move {
+            let call = if how == Disposition::Stop { Call::Stop } else { Call::Delete };
+            self.server.note(call, &job.identifier);
+            let Some(thing) = self.thing(job) else { return Ok(Leftovers::default()) };
+            sleep(thing.cleanup_delay()).await;
+            let items = thing.clean()?;
+            match how {
+                Disposition::Stop => thing.stop(),
+                Disposition::Delete if items.is_empty() => self.server.delete(&job.identifier),
+                Disposition::Delete => {}
+            }
+            Ok(Leftovers { items, ..Leftovers::default() })
+        })
+    }
+
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        Box::pin(async move {
+            let mut jobs = self.server.all();
+            jobs.retain(|job| scope.session.as_ref().is_none_or(|session| *session == job.session));
+            Ok(jobs)
+        })
+    }
+}
+
+/// Looks for mistakes in a play.
+///
+/// # Errors
+/// Every mistake in it; only the first if its shape is wrong.
+pub fn check(play: &Value) -> Result<(), Vec<Diagnostic>> {
+    scenario::read(play).map(drop)
+}
+
+/// The play that a plan holds.
+fn stored(handle: &Value) -> Option<scenario::Play> {
+    let play: Value = serde_json::from_str(handle.as_str()?).ok()?;
+    scenario::read(&play).ok()
+}
+
+fn unreadable(handle: &Value) -> SchedulerError {
+    SchedulerError::plain(Class::Config, format!("read the play {handle}"))
+}
+
+/// What was there is gone; what was never there may still come.
+async fn missing(seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+    match seen {
+        None => Ok(JobStatus::NotSeen),
+        Some(JobStatus::NotSeen | JobStatus::Gone { .. }) => std::future::pending().await,
+        Some(_) => Ok(JobStatus::Gone { why: Disruption::Deleted, cause: "somebody deleted it".to_owned() }),
+    }
+}
+
+async fn until(when: Option<Instant>) {
+    match when {
+        Some(when) => sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

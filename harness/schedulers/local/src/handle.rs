@@ -1,0 +1,58 @@
+//! What the store keeps of a local job beside the trait's own fields.
+
+use muster_core::{
+    Value,
+    error::{Class, SchedulerError},
+    scheduler::Job,
+    staging::Staging,
+    time::Timestamp,
+};
+use muster_host::process::{Machine, Process};
+use serde::{Deserialize, Serialize};
+
+/// [`Job::handle`] of a local job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalHandle {
+    /// The text of `rfm_job.sh`.
+    pub script: String,
+    /// What is put beside it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
+    /// Variables taken over from the harness' own environment.
+    pub pass_env: Vec<String>,
+    /// Where the pids below mean something.
+    pub machine: Machine,
+    /// The shell that runs the script, leader of its process group; `None` before the launch.
+    pub leader: Option<Process>,
+    /// When it started; `None` before the launch.
+    pub started: Option<Timestamp>,
+    /// What a listing found alive, by mark; empty in a planned and in a launched job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<Process>,
+}
+
+impl LocalHandle {
+    /// Reads the handle of a job.
+    ///
+    /// # Errors
+    /// It is not the handle of a local job.
+    pub fn of(job: &Job) -> Result<Self, SchedulerError> {
+        Self::deserialize(&job.handle)
+            .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
+    }
+
+    /// The handle as the trait carries it.
+    pub(super) fn into_value(self) -> Value {
+        // A struct of texts, numbers and lists of them has a JSON form.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// `job` with what its launch found out.
+pub(super) fn launched(job: &Job, leader: Process, started: Timestamp) -> Job {
+    let mut job = job.clone();
+    for (key, value) in [("leader", serde_json::to_value(leader)), ("started", serde_json::to_value(started))] {
+        job.handle[key] = value.unwrap_or_default();
+    }
+    job
+}

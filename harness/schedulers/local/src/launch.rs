@@ -1,0 +1,105 @@
+//! Writing the stage folder of a job and starting its shell. Blocking; runs on a thread for such work.
+//!
+//! The log is opened for appending and handed to the child itself, with no pipe between: a harness that dies takes
+//! nothing away from its jobs. It begins with the framing of the stdout contract, so that the file is the assembled
+//! stdout and its first bytes are the canary that shows a truncation.
+
+use crate::{
+    handle::LocalHandle,
+    processes::{
+        live::Spawned,
+        mark::{RFM_ID, RFM_SESSION},
+    },
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    scheduler::Job,
+    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
+    stdout::{first_line, header},
+};
+use muster_host::{clock, file_limit, files, process::Process};
+use rustix::io::Errno;
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// Names the harness itself for its jobs: its kernels measure a machine that has nothing else installed.
+pub(super) const HARNESS: &str = "MUSTER";
+
+/// What every local job takes over from the environment of the harness.
+const ALWAYS_PASSED: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", HARNESS];
+
+/// The environment of the harness, read once.
+pub(super) type Environment = HashMap<OsString, OsString>;
+
+/// Why none runs. Nothing was left behind that a second attempt would trip over.
+pub(super) enum Refusal {
+    /// No process or file descriptor is free now.
+    NoRoom(String),
+    /// It cannot be done.
+    Failed(SchedulerError),
+}
+
+/// The bytes that a whole log begins with.
+pub(super) fn framing(job: &Job, host: &str) -> String {
+    first_line(&job.identifier) + &header(host)
+}
+
+/// Writes script and log into the stage folder, and an empty exit file, which has its mode before the job writes it; starts the shell.
+pub(super) fn spawn(job: &Job, handle: &LocalHandle, environment: &Environment) -> Result<Spawned, Refusal> {
+    let [script, log, exit] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE].map(|name| job.stage.join(name));
+    files::write_script(&script, &handle.script).map_err(|error| refusal("write", &script, error))?;
+    files::create(&exit).map_err(|error| refusal("create", &exit, error))?;
+    let out = open_log(&log, &framing(job, &handle.machine.host)).map_err(|error| refusal("create", &log, error))?;
+    start(job, handle, environment, out).map_err(|error| {
+        let _ = fs::remove_file(&log);
+        refusal("start /bin/sh for", &script, error)
+    })
+}
+
+/// A log that is already there belongs to a job that was launched before, perhaps by a harness that was killed then.
+fn open_log(path: &Path, framing: &str) -> io::Result<File> {
+    let mut file = files::create_new(path)?;
+    file.write_all(framing.as_bytes())?;
+    Ok(file)
+}
+
+/// Nothing here asks for code between fork and exec, so that the standard library uses `posix_spawn`, which is several
+/// times cheaper. It resets an ignored SIGPIPE; the signal mask is inherited, and nothing in Muster blocks a signal.
+fn start(job: &Job, handle: &LocalHandle, environment: &Environment, out: File) -> io::Result<Spawned> {
+    let mut shell = Command::new("/bin/sh");
+    match file_limit::started_with() {
+        // The raised limit of the harness is not the job's.
+        Some(limit) => shell.args(["-c", r#"ulimit -S -n "$0"; exec /bin/sh "$1""#, &limit.to_string(), SCRIPT_FILE]),
+        None => shell.arg(SCRIPT_FILE),
+    };
+    let passed = ALWAYS_PASSED.into_iter().chain(handle.pass_env.iter().map(String::as_str));
+    let child = shell
+        .current_dir(&job.stage)
+        .env_clear()
+        .envs(passed.filter_map(|name| Some((name, environment.get(name.as_ref() as &std::ffi::OsStr)?))))
+        .env(RFM_ID, job.identifier.as_str())
+        .env(RFM_SESSION, &job.session.0)
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(out)
+        .process_group(0)
+        .spawn()?;
+    let started = clock::now();
+    let leader = Process::of(i32::try_from(child.id()).unwrap_or_default());
+    Ok(Spawned { child, leader, started })
+}
+
+fn refusal(operation: &str, path: &Path, error: io::Error) -> Refusal {
+    match Errno::from_io_error(&error) {
+        Some(Errno::AGAIN | Errno::NOMEM) => Refusal::NoRoom(format!("no process can be started now: {error}")),
+        Some(Errno::MFILE | Errno::NFILE) => Refusal::NoRoom(format!("no file can be opened now: {error}")),
+        _ => Refusal::Failed(SchedulerError::new(Class::Infra, format!("{operation} {}", path.display()), error)),
+    }
+}

@@ -1,0 +1,92 @@
+//! How a process ended, in the trait's terms and in a sentence.
+
+use muster_core::{
+    scheduler::{Ending, Exit, SectionExit},
+    time::Timestamp,
+};
+use muster_host::process::Process;
+use rustix::process::Signal;
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
+/// The end of a job that is one section on one host.
+pub(crate) fn ending(host: &str, started: Timestamp, ended: Timestamp, exit: Exit, cause: Option<String>) -> Ending {
+    let exits = vec![SectionExit { section: host.to_owned(), section_id: None, node: Some(host.to_owned()), exit }];
+    Ending { started, ended: ended.max(started), exits, cause: cause.or_else(|| explain(exit)), ..Ending::default() }
+}
+
+/// The exit of the job's shell.
+pub(crate) fn of_status(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// What a status usually means, where a number alone says too little. A shell reports a command that a signal ended as
+/// 128 + the signal, and nobody can tell that from a command that exited with this number: hence "usually".
+fn explain(exit: Exit) -> Option<String> {
+    match exit {
+        Exit::Code(126) => Some("usually a command that may not be executed".to_owned()),
+        Exit::Code(127) => Some("usually a command that was not found".to_owned()),
+        Exit::Code(code) => signal_name(code - 128).map(|name| format!("usually signal {} ({name})", code - 128)),
+        Exit::Signal(signal) => Some(match signal_name(signal) {
+            Some(name) => format!("signal {signal} ({name}) ended the shell of the job"),
+            None => format!("signal {signal} ended the shell of the job"),
+        }),
+        Exit::Unknown => None,
+    }
+}
+
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match Signal::from_named_raw(number)? {
+        Signal::HUP => "HUP",
+        Signal::INT => "INT",
+        Signal::QUIT => "QUIT",
+        Signal::ILL => "ILL",
+        Signal::TRAP => "TRAP",
+        Signal::ABORT => "ABRT",
+        Signal::BUS => "BUS",
+        Signal::FPE => "FPE",
+        Signal::KILL => "KILL",
+        Signal::SEGV => "SEGV",
+        Signal::USR1 => "USR1",
+        Signal::USR2 => "USR2",
+        Signal::PIPE => "PIPE",
+        Signal::ALARM => "ALRM",
+        Signal::TERM => "TERM",
+        Signal::XCPU => "XCPU",
+        Signal::XFSZ => "XFSZ",
+        Signal::SYS => "SYS",
+        _ => return None,
+    })
+}
+
+/// The line that names processes which could not be ended, and the command that tries again.
+pub(crate) fn leftover(identifier: &impl std::fmt::Display, host: &str, processes: &[Process]) -> String {
+    let pids = processes.iter().map(|process| process.pid.to_string()).collect::<Vec<_>>().join(" ");
+    format!("processes of job {identifier} on {host} that do not end: kill -KILL {pids}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_needs_a_sentence_has_one() {
+        let rows = [
+            (Exit::Code(0), None),
+            (Exit::Code(1), None),
+            (Exit::Code(127), Some("usually a command that was not found")),
+            (Exit::Code(137), Some("usually signal 9 (KILL)")),
+            (Exit::Code(139), Some("usually signal 11 (SEGV)")),
+            (Exit::Code(255), None),
+            (Exit::Signal(9), Some("signal 9 (KILL) ended the shell of the job")),
+            (Exit::Signal(64), Some("signal 64 ended the shell of the job")),
+            (Exit::Unknown, None),
+        ];
+        for (exit, sentence) in rows {
+            assert_eq!(explain(exit).as_deref(), sentence, "{exit:?}");
+        }
+    }
+}

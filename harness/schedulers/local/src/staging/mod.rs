@@ -1,0 +1,265 @@
+//! Putting `sourcesdir` into a stage folder: a copy of what its `.gitignore` files do not name, links in the place of what is
+//! read only.
+//!
+//! A link within the folder is copied as what it leads to, as ReFrame does: the job may change its files, and none of the
+//! source's. Times of change are kept, for `make` compares them. What was staged before is replaced, so that staging can be
+//! tried again. Who does it, how many at once and for how long, is in `threads`.
+
+use ignore::WalkBuilder;
+use muster_core::{
+    glob::{GlobError, Globs},
+    stage_folder,
+    staging::Staging,
+    time::format_duration,
+};
+use muster_host::files;
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::FileTypeExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+mod threads;
+
+pub(crate) use threads::Stager;
+
+/// How much of a file is copied between two looks at whether to stop: at 1 MB/s these are four seconds.
+const CHUNK: u64 = 4 << 20;
+
+/// Why a folder was not staged.
+#[derive(Debug, thiserror::Error)]
+pub enum StagingError {
+    /// It was there when the files were loaded, or its path was computed for this case.
+    #[error("the folder {} is not there, which `sourcesdir` names", .0.display())]
+    Missing(PathBuf),
+    /// A file in it would be mistaken for one of Muster's.
+    #[error("the folder {} cannot be staged: {why}", folder.display())]
+    Unusable {
+        /// The folder.
+        folder: PathBuf,
+        /// A fragment.
+        why: String,
+    },
+    /// One of its globs is none.
+    #[error("`readonly_files`")]
+    Glob(#[from] GlobError),
+    /// What nothing fits is misspelt, or was forgotten.
+    #[error("`readonly_files`: nothing in {} fits `{glob}`", folder.display())]
+    Unused {
+        /// The folder.
+        folder: PathBuf,
+        /// The glob.
+        glob: String,
+    },
+    /// A link that leads nowhere or round in circles, a folder that may not be read.
+    #[error("read what is in {}", folder.display())]
+    Walk {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        #[source]
+        source: ignore::Error,
+    },
+    /// One entry.
+    #[error("stage {} as {}", from.display(), to.display())]
+    Copy {
+        /// From here.
+        from: PathBuf,
+        /// To here.
+        to: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A pipe, a socket or a device, which may never end.
+    #[error("{} is {what}, and only files and folders can be staged: remove it, or name it under `readonly_files`, which are linked", path.display())]
+    Special {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// There is too much of it, or the disk is too slow.
+    #[error(
+        "staging {} took more than {} (stage_limit): name its large files under `readonly_files`, which are linked instead of copied, or raise the limit",
+        folder.display(),
+        format_duration(*limit)
+    )]
+    Slow {
+        /// The folder.
+        folder: PathBuf,
+        /// The limit.
+        limit: Duration,
+    },
+    /// Nobody waits for it any more.
+    #[error("staging {} was stopped", .0.display())]
+    Stopped(PathBuf),
+    /// No thread for it, or that thread panicked.
+    #[error("stage {} on a thread of its own", folder.display())]
+    Thread {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Tells a thread that stages to stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl StagingError {
+    /// Whether the check is wrong: another attempt would end alike.
+    fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Copy { .. } | Self::Thread { .. } | Self::Slow { .. } | Self::Stopped(_))
+    }
+}
+
+/// Whether there is a folder to be staged, or what is wrong with it, as a fragment.
+///
+/// # Errors
+/// What is there cannot be staged.
+pub fn look(folder: &Path) -> Result<bool, String> {
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error.to_string()),
+        Ok(there) if !there.is_dir() => return Err("it is no folder".to_owned()),
+        Ok(_) => {}
+    }
+    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let mut ours = entries.flatten().map(|entry| entry.file_name()).filter(|name| stage_folder::is_ours(name));
+    match ours.next() {
+        Some(name) => Err(format!("it holds {}, which Muster itself writes into a stage folder", name.display())),
+        None => Ok(true),
+    }
+}
+
+/// Puts a copy of the folder into a stage folder. Blocks.
+fn stage(staging: &Staging, stage: &Path, stop: &Stop) -> Result<(), StagingError> {
+    let Staging { folder, readonly_files, .. } = staging;
+    match look(folder) {
+        Ok(true) => {}
+        Ok(false) => return Err(StagingError::Missing(folder.clone())),
+        Err(why) => return Err(StagingError::Unusable { folder: folder.clone(), why }),
+    }
+    let copying = Copying { folder, stage, stop, linked: Globs::compile(readonly_files)? };
+    let linked = copying.run()?;
+    for glob in readonly_files {
+        let fits = Globs::compile(&[glob])?;
+        if !linked.iter().any(|path| fits.cover(path)) {
+            return Err(StagingError::Unused { folder: folder.clone(), glob: glob.clone() });
+        }
+    }
+    Ok(())
+}
+
+struct Copying<'a> {
+    folder: &'a Path,
+    stage: &'a Path,
+    stop: &'a Stop,
+    linked: Globs,
+}
+
+impl Copying<'_> {
+    /// Says what was linked.
+    fn run(&self) -> Result<Vec<String>, StagingError> {
+        let mut walk = WalkBuilder::new(self.folder);
+        walk.standard_filters(false).git_ignore(true).require_git(false).follow_links(true);
+        let (folder, globs) = (self.folder.to_owned(), self.linked.clone());
+        // What is linked is linked as a whole.
+        walk.filter_entry(move |entry| {
+            let parent = entry.path().parent().and_then(|parent| parent.strip_prefix(&folder).ok());
+            parent.is_none_or(|parent| !globs.cover(&parent.to_string_lossy()))
+        });
+        let mut linked = Vec::new();
+        for entry in walk.build() {
+            let entry = entry.map_err(|source| StagingError::Walk { folder: self.folder.to_owned(), source })?;
+            let Ok(path) = entry.path().strip_prefix(self.folder) else { continue };
+            if path.as_os_str().is_empty() {
+                continue;
+            }
+            self.go_on()?;
+            let to = self.stage.join(path);
+            let shown = path.to_string_lossy();
+            let done = if self.linked.cover(&shown) {
+                linked.push(shown.into_owned());
+                link(entry.path(), &to)
+            } else if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                make_folder(&to)
+            } else if let Some(what) = entry.file_type().and_then(special) {
+                return Err(StagingError::Special { path: entry.path().to_owned(), what });
+            } else {
+                self.copy(entry.path(), &to)
+            };
+            // What is stopped half-way is no mistake of the disk.
+            self.go_on()?;
+            done.map_err(|source| StagingError::Copy { from: entry.path().to_owned(), to, source })?;
+        }
+        Ok(linked)
+    }
+
+    fn go_on(&self) -> Result<(), StagingError> {
+        if self.stop.is_set() { Err(StagingError::Stopped(self.folder.to_owned())) } else { Ok(()) }
+    }
+
+    /// Copies a file with its permissions and its time of change; half of it, if it is told to stop.
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        make_way(to)?;
+        let source = File::open(from)?;
+        let about = source.metadata()?;
+        let copy = files::create(to)?;
+        while !self.stop.is_set() && io::copy(&mut (&source).take(CHUNK), &mut &copy)? > 0 {}
+        copy.set_permissions(about.permissions())?;
+        copy.set_times(fs::FileTimes::new().set_modified(about.modified()?))
+    }
+}
+
+/// What neither is a file nor a folder.
+fn special(kind: fs::FileType) -> Option<&'static str> {
+    let kinds = [
+        (kind.is_fifo(), "a pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device() || kind.is_block_device(), "a device"),
+    ];
+    kinds.into_iter().find_map(|(is, what)| is.then_some(what))
+}
+
+fn make_folder(to: &Path) -> io::Result<()> {
+    match files::create_dir(to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    make_way(to)?;
+    std::os::unix::fs::symlink(std::path::absolute(from)?, to)
+}
+
+/// Removes what an earlier attempt has put there.
+fn make_way(to: &Path) -> io::Result<()> {
+    match fs::remove_file(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

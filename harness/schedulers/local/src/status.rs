@@ -1,0 +1,111 @@
+//! A job found again: from the store, launched by a harness that is gone (or by another that still runs).
+//!
+//! It is nobody's child here. What is known comes from its handle, from `/proc` and from the stage folder, where its
+//! shell leaves the exit status.
+
+use crate::{
+    handle::LocalHandle,
+    processes::{
+        blocking, exit,
+        live::{self, POLL},
+        mark,
+    },
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    scheduler::{Disruption, Exit, Job, JobStatus},
+    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+    time::Timestamp,
+};
+use muster_host::process::{Machine, Process, Reach};
+use std::{fs, path::Path, time::UNIX_EPOCH};
+use tokio::time::sleep;
+
+/// What is known of it now, and who leads it if it runs.
+struct Sight {
+    status: JobStatus,
+    leader: Option<Process>,
+}
+
+/// Returns as soon as the status differs from `seen`.
+pub(super) async fn wait(job: &Job, here: &Machine, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+    let handle = LocalHandle::of(job)?;
+    loop {
+        let (job, handle, here) = (job.clone(), handle.clone(), here.clone());
+        match blocking(move || look(&job, &handle, &here)).await? {
+            Sight { status, .. } if Some(&status) != seen => return Ok(status),
+            Sight { leader: Some(leader), .. } => ended(leader).await,
+            Sight { leader: None, .. } => std::future::pending().await,
+        }
+    }
+}
+
+/// What is known of it now.
+fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, SchedulerError> {
+    let reach = handle.machine.seen_from(here);
+    let leader = if reach == Reach::Here { living_leader(job, handle) } else { None };
+    let since = || handle.started.or_else(|| modified(&job.stage.join(SCRIPT_FILE))).unwrap_or_default();
+    let host = &handle.machine.host;
+    if leader.is_some() {
+        return Ok(Sight {
+            status: JobStatus::Running { since: since(), nodes: vec![host.clone()], partly_ended: None },
+            leader,
+        });
+    }
+    let exit_file = job.stage.join(EXIT_FILE);
+    let status = fs::read_to_string(&exit_file).ok().and_then(|content| read_status(&content));
+    let log_written = modified(&job.stage.join(LOG_FILE));
+    // The exit file is there from the start, and empty.
+    let exit_written = || status.and_then(|_| modified(&exit_file));
+    let ended_at = || exit_written().or(log_written).unwrap_or_default();
+    let ended = |exit, cause: Option<String>| JobStatus::Ended(exit::ending(host, since(), ended_at(), exit, cause));
+    let gone = |why, cause: String| JobStatus::Gone { why, cause };
+    let status = match (status, reach) {
+        (Some(code), _) => ended(Exit::Code(code), None),
+        (None, Reach::RebootedSince) => gone(Disruption::Node, format!("{host} was rebooted while the job ran")),
+        (None, Reach::OtherHost | Reach::OtherNamespace) => {
+            let place = format!("see the processes of job {} on {host} from {}", job.identifier, here.host);
+            return Err(SchedulerError::plain(Class::Infra, place));
+        }
+        (None, Reach::Here) if handle.leader.is_none() && log_written.is_none() => {
+            gone(Disruption::Deleted, "the job was never started".to_owned())
+        }
+        (None, Reach::Here) => {
+            let cause = "the job is gone and left no exit status: it was killed together with its shell";
+            ended(Exit::Unknown, Some(cause.to_owned()))
+        }
+    };
+    Ok(Sight { status, leader: None })
+}
+
+/// The leader that the store knows, or the marked one if the harness died before it could tell the store.
+fn living_leader(job: &Job, handle: &LocalHandle) -> Option<Process> {
+    if let Some(leader) = handle.leader {
+        return leader.lives().then_some(leader);
+    }
+    let living = mark::scan();
+    let is_leader = |one: &&mark::Living| {
+        one.process.pid == one.group && one.mark.as_ref().is_some_and(|mark| mark.identifier == job.identifier)
+    };
+    // The shell is the oldest: what it starts in groups of its own starts later.
+    living.iter().filter(is_leader).map(|one| one.process).min_by_key(|process| (process.start_time, process.pid))
+}
+
+/// Until it has exited.
+async fn ended(leader: Process) {
+    #[cfg(target_os = "linux")]
+    if let Some(pid) = rustix::process::Pid::from_raw(leader.pid)
+        && leader.lives()
+        && live::wait_pidfd(pid).await
+    {
+        return;
+    }
+    while leader.lives() {
+        sleep(POLL * 8).await;
+    }
+}
+
+fn modified(path: &Path) -> Option<Timestamp> {
+    let since_epoch = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(since_epoch.as_micros()).ok()?))
+}
