@@ -8,112 +8,138 @@ use std::{fmt::Write, fs};
 const HEAD: &str = "name: bad\nvalid_systems: ['*']\nexecutable: echo hello\n";
 const SANITY: &str = "sanity: [{ found: hello }]\n";
 
-/// A title and what stands in `check.yaml`, behind [`HEAD`] where it has no name of its own.
-fn texts() -> Vec<(&'static str, String)> {
-    let rows: &[(&str, &str)] = &[
-        ("an empty file", ""),
-        ("only comments", "# nothing\n---\n# here\n"),
-        ("a list", "- name: a\n"),
-        ("one word", "name\n"),
-        ("windows line ends", "time_limit: 5 minutes\r\nsanity: []\r\n"),
-        ("a tab", "sanity:\n\t- found: a\n"),
-        ("a key twice", "sanity: []\ntags: [a]\nsanity: []\n"),
-        ("an unknown key", "sanity: []\nexecutible: b\n"),
-        ("a key of another system", "sanity: []\nsourcepath: a.c\n"),
-        ("text for a list", "sanity: hello\n"),
-        ("a list for text", "descr: [a]\nsanity: []\n"),
-        ("a number for a mapping", "parameters: 5\nsanity: []\n"),
-        ("yes for a boolean", "strict_check: yes\nsanity: []\n"),
-        ("a duration that is none", "time_limit: soon\nsanity: []\n"),
-        ("a number that would be printed otherwise", "parameters: { version: [1.20] }\nsanity: []\n"),
-        ("a parameter without values", "parameters: { n: [] }\nsanity: []\n"),
-        ("a value twice", "parameters: { n: [1, 1] }\nsanity: []\n"),
-        ("a parameter and a variable of one name", "parameters: { n: [1] }\nvariables: { n: 2 }\nsanity: []\n"),
-        ("an alias without an anchor", "tags: *tags\nsanity: []\n"),
-        ("an anchor that holds itself", "tags: &a [*a]\nsanity: []\n"),
-        ("a merge of text", "k8s_patch: { <<: text }\nsanity: []\n"),
-        ("a key that is a list", "? [a]\n: b\nsanity: []\n"),
-        ("a tag", "descr: !!binary aGVsbG8=\nsanity: []\n"),
-        ("an open bracket", "tags: [a, b\nsanity: []\n"),
-        ("an open quote", "descr: \"a\nsanity: []\n"),
-        ("an open placeholder", "descr: ${{ 1 + 2\nsanity: []\n"),
-        ("a placeholder in brackets", "tags: [${{ 1 }}]\nsanity: []\n"),
-        ("an expression with a slip", "descr: ${{ 1 + }}\nsanity: []\n"),
-        ("an unknown function", "descr: ${{ lenght('a') }}\nsanity: []\n"),
-        ("an unknown name", "variables: { blocks: 1 }\ndescr: ${{ block }}\nsanity: []\n"),
-        ("text and number", "descr: ${{ 1 + 'a' }}\nsanity: []\n"),
-        ("a division by nothing", "descr: ${{ 1 / 0 }}\nsanity: []\n"),
-        ("variables in a circle", "variables: { a: '${{ b }}', b: '${{ a }}' }\ndescr: ${{ a }}\nsanity: []\n"),
-        ("an extra that is missing", "descr: ${{ partition.extras.gpu }}\nsanity: []\n"),
-        ("an open group", "sanity: [{ found: '(a' }]\n"),
-        ("a look-ahead", "sanity: [{ found: 'a(?=b)' }]\n"),
-        ("a back-reference", "sanity: [{ found: '(a)\\1' }]\n"),
-        ("a group that is not there", "sanity: []\nperf_variables: { p: { pattern: '(\\d+)', tag: 2 } }\n"),
-        ("an expression for a regex", "sanity: [{ assert: 'count(found' }]\n"),
-        ("no sanity", "descr: a\n"),
-        ("an item that claims nothing", "sanity: [{ msg: hello }]\n"),
-        ("an exit status of nobody", "sanity: [{ exit: 300 }]\n"),
-        ("a figure without a source", "sanity: []\nperf_variables: { p: { unit: s } }\n"),
-        (
-            "a unit clash",
-            "sanity: []\nperf_variables: { p: { pattern: a, unit: GB/s } }\nreference: { '*': { p: [1, 0, 0, s] } }\n",
-        ),
-        ("a reference of nothing", "sanity: []\nreference: { '*': { p: [1, 0, 0] } }\n"),
-        (
-            "a bound on the wrong side",
-            "sanity: []\nperf_variables: { p: { pattern: a } }\nreference: { '*': { p: [1, 0.1, 0.1] } }\n",
-        ),
-        (
-            "two references that tie",
-            "sanity: []\nparameters: { n: [1] }\nexecutable_opts: ['${{ n }}']\nperf_variables: { p: { pattern: a } }\nreference:\n  - { with: { n: 1 }, values: { p: [1, 0, 0] } }\n  - { system: '*', with: { n: 1 }, values: { p: [2, 0, 0] } }\n",
-        ),
-        ("a module without a name", "sanity: []\nmodules: ['']\n"),
-        (
-            "a module of a version apart",
-            "name: bad\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: []\nmodules: [{ name: gcc, version: '12' }]\n",
-        ),
-        ("a container beside an executable", "sanity: []\ncontainer_platform: { type: podman, image: box }\n"),
-        ("a container of an unknown kind", "sanity: []\ncontainer_platform: { type: pdoman, image: box }\n"),
-        ("a mount point of one path", "sanity: []\ncontainer_platform: { mount_points: [/data] }\n"),
-        ("a file of references that is not there", "sanity: []\nreference: refs.yaml#stream\n"),
-        ("a key of references without a file", "sanity: []\nreference: '#stream'\n"),
-        ("a parameter nobody declares", "sanity: []\nwhen: [{ with: { n: 1 }, skip: no }]\n"),
-        ("a selector that is none", "name: bad\nvalid_systems: ['a b:']\nexecutable: a\nsanity: []\n"),
-        ("no systems", "name: bad\nexecutable: a\nsanity: []\n"),
-        ("no program", "name: bad\nvalid_systems: ['*']\nsanity: []\n"),
-        ("no name", "valid_systems: ['*']\nexecutable: a\nsanity: []\n# name:\n"),
-        ("a name with a blank", "name: my check\nvalid_systems: ['*']\nexecutable: a\nsanity: []\n"),
-        (
-            "two checks of one name",
-            "name: a\nvalid_systems: ['*']\nexecutable: a\nsanity: []\n---\nname: a\nvalid_systems: ['*']\nexecutable: b\nsanity: []\n",
-        ),
-        ("a circle of bases", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n"),
-        ("a base that is not there", "extends: '#bse'\nsanity: []\n---\nname: base\nabstract: true\n"),
-        ("a base file that is not there", "extends: base.yaml#base\nsanity: []\n"),
-        ("a fixture's file that is not there", "fixtures: { b: { check: build.yaml#build } }\nsanity: []\n"),
-        ("a fixture that is not in its file", "fixtures: { b: { check: '#build' } }\nsanity: []\n"),
-        ("a manifest that is not there", "k8s_config: pod.yaml\nsanity: []\n"),
-        ("a base file that is a folder", "extends: stateless#base\nsanity: []\n"),
-        ("sources that are not there", "sourcesdir: nowhere\nsanity: []\n"),
-        ("sources that are a file", "sourcesdir: check.yaml\nsanity: []\n"),
-        ("sources that are a repository", "sourcesdir: https://example.org/app.git\nsanity: []\n"),
-        ("read-only files of no sources", "readonly_files: ['*.bin']\nsanity: []\n"),
-        ("a glob that leads out of its folder", "sourcesdir: stateless\nreadonly_files: [../data]\nsanity: []\n"),
-        ("a glob that is open", "sourcesdir: stateless\nreadonly_files: ['[a']\nsanity: []\n"),
-        ("a search in files that nobody keeps", "sanity: [{ found: a, file: out.txt }]\n"),
-        (
-            "a search in a file that is not kept",
-            "keep_files: ['*.csv']\nsanity: []\nperf_variables: { p: { pattern: a, file: out.txt } }\n",
-        ),
-        ("an exit status in a file", "keep_files: out.txt\nsanity: [{ exit: 0, file: out.txt }]\n"),
-        ("a kept file of another folder", "keep_files: /etc/passwd\nsanity: []\n"),
-        ("something that cannot be printed", "descr: \"a\u{7}\"\nsanitty: []\n"),
-    ];
-    let has_name =
-        |text: &str| text.contains("name: ") || text.contains("name:\n") || !text.contains("sanity") || text.starts_with('-');
-    let whole =
-        |text: &str| if has_name(text) && !text.starts_with("descr: a\n") { text.to_owned() } else { format!("{HEAD}{text}") };
-    rows.iter().map(|(title, text)| (*title, whole(text))).collect()
+/// A title, and the content of `check.yaml`. [`whole`] puts [`HEAD`] before content without a name.
+type Inputs = &'static [(&'static str, &'static str)];
+
+/// Text that YAML or Muster cannot read as a check.
+const YAML: Inputs = &[
+    ("an empty file", ""),
+    ("only comments", "# nothing\n---\n# here\n"),
+    ("a list", "- name: a\n"),
+    ("one word", "name\n"),
+    ("windows line ends", "time_limit: 5 minutes\r\nsanity: []\r\n"),
+    ("a tab", "sanity:\n\t- found: a\n"),
+    ("a key twice", "sanity: []\ntags: [a]\nsanity: []\n"),
+    ("an alias without an anchor", "tags: *tags\nsanity: []\n"),
+    ("an anchor that holds itself", "tags: &a [*a]\nsanity: []\n"),
+    ("a merge of text", "k8s_patch: { <<: text }\nsanity: []\n"),
+    ("a key that is a list", "? [a]\n: b\nsanity: []\n"),
+    ("a tag", "descr: !!binary aGVsbG8=\nsanity: []\n"),
+    ("an open bracket", "tags: [a, b\nsanity: []\n"),
+    ("an open quote", "descr: \"a\nsanity: []\n"),
+];
+
+/// Keys, and the types of their values.
+const KEYS: Inputs = &[
+    ("an unknown key", "sanity: []\nexecutible: b\n"),
+    ("a key of another system", "sanity: []\nsourcepath: a.c\n"),
+    ("text for a list", "sanity: hello\n"),
+    ("a list for text", "descr: [a]\nsanity: []\n"),
+    ("a number for a mapping", "parameters: 5\nsanity: []\n"),
+    ("yes for a boolean", "strict_check: yes\nsanity: []\n"),
+    ("a duration that is none", "time_limit: soon\nsanity: []\n"),
+    ("a number that would be printed otherwise", "parameters: { version: [1.20] }\nsanity: []\n"),
+    ("a parameter without values", "parameters: { n: [] }\nsanity: []\n"),
+    ("a value twice", "parameters: { n: [1, 1] }\nsanity: []\n"),
+    ("a parameter and a variable of one name", "parameters: { n: [1] }\nvariables: { n: 2 }\nsanity: []\n"),
+    ("something that cannot be printed", "descr: \"a\u{7}\"\nsanitty: []\n"),
+];
+
+/// Placeholders and the expressions in them.
+const EXPRESSIONS: Inputs = &[
+    ("an open placeholder", "descr: ${{ 1 + 2\nsanity: []\n"),
+    ("a placeholder in brackets", "tags: [${{ 1 }}]\nsanity: []\n"),
+    ("an expression with a slip", "descr: ${{ 1 + }}\nsanity: []\n"),
+    ("an unknown function", "descr: ${{ lenght('a') }}\nsanity: []\n"),
+    ("an unknown name", "variables: { blocks: 1 }\ndescr: ${{ block }}\nsanity: []\n"),
+    ("text and number", "descr: ${{ 1 + 'a' }}\nsanity: []\n"),
+    ("a division by nothing", "descr: ${{ 1 / 0 }}\nsanity: []\n"),
+    ("variables in a circle", "variables: { a: '${{ b }}', b: '${{ a }}' }\ndescr: ${{ a }}\nsanity: []\n"),
+    ("an extra that is missing", "descr: ${{ partition.extras.gpu }}\nsanity: []\n"),
+];
+
+/// Rules that judge the output.
+const RULES: Inputs = &[
+    ("an open group", "sanity: [{ found: '(a' }]\n"),
+    ("a look-ahead", "sanity: [{ found: 'a(?=b)' }]\n"),
+    ("a back-reference", "sanity: [{ found: '(a)\\1' }]\n"),
+    ("a group that is not there", "sanity: []\nperf_variables: { p: { pattern: '(\\d+)', tag: 2 } }\n"),
+    ("an expression for a regex", "sanity: [{ assert: 'count(found' }]\n"),
+    ("no sanity", "descr: a\n"),
+    ("an item that claims nothing", "sanity: [{ msg: hello }]\n"),
+    ("an exit status of nobody", "sanity: [{ exit: 300 }]\n"),
+    ("a figure without a source", "sanity: []\nperf_variables: { p: { unit: s } }\n"),
+];
+
+/// References of figures.
+const REFERENCES: Inputs = &[
+    ("a unit clash", "sanity: []\nperf_variables: { p: { pattern: a, unit: GB/s } }\nreference: { '*': { p: [1, 0, 0, s] } }\n"),
+    ("a reference of nothing", "sanity: []\nreference: { '*': { p: [1, 0, 0] } }\n"),
+    (
+        "a bound on the wrong side",
+        "sanity: []\nperf_variables: { p: { pattern: a } }\nreference: { '*': { p: [1, 0.1, 0.1] } }\n",
+    ),
+    (
+        "two references that tie",
+        "sanity: []\nparameters: { n: [1] }\nexecutable_opts: ['${{ n }}']\nperf_variables: { p: { pattern: a } }\nreference:\n  - { with: { n: 1 }, values: { p: [1, 0, 0] } }\n  - { system: '*', with: { n: 1 }, values: { p: [2, 0, 0] } }\n",
+    ),
+    ("a file of references that is not there", "sanity: []\nreference: refs.yaml#stream\n"),
+    ("a key of references without a file", "sanity: []\nreference: '#stream'\n"),
+];
+
+/// Modules, containers, names, systems and programs.
+const PROGRAMS: Inputs = &[
+    ("a module without a name", "sanity: []\nmodules: ['']\n"),
+    (
+        "a module of a version apart",
+        "name: bad\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: []\nmodules: [{ name: gcc, version: '12' }]\n",
+    ),
+    ("a container beside an executable", "sanity: []\ncontainer_platform: { type: podman, image: box }\n"),
+    ("a container of an unknown kind", "sanity: []\ncontainer_platform: { type: pdoman, image: box }\n"),
+    ("a mount point of one path", "sanity: []\ncontainer_platform: { mount_points: [/data] }\n"),
+    ("a parameter nobody declares", "sanity: []\nwhen: [{ with: { n: 1 }, skip: no }]\n"),
+    ("a selector that is none", "name: bad\nvalid_systems: ['a b:']\nexecutable: a\nsanity: []\n"),
+    ("no systems", "name: bad\nexecutable: a\nsanity: []\n"),
+    ("no program", "name: bad\nvalid_systems: ['*']\nsanity: []\n"),
+    ("no name", "valid_systems: ['*']\nexecutable: a\nsanity: []\n# name:\n"),
+    ("a name with a blank", "name: my check\nvalid_systems: ['*']\nexecutable: a\nsanity: []\n"),
+    (
+        "two checks of one name",
+        "name: a\nvalid_systems: ['*']\nexecutable: a\nsanity: []\n---\nname: a\nvalid_systems: ['*']\nexecutable: b\nsanity: []\n",
+    ),
+];
+
+/// Other files and checks that a check names.
+const BASES: Inputs = &[
+    ("a circle of bases", "name: a\nextends: '#b'\n---\nname: b\nextends: '#a'\n"),
+    ("a base that is not there", "extends: '#bse'\nsanity: []\n---\nname: base\nabstract: true\n"),
+    ("a base file that is not there", "extends: base.yaml#base\nsanity: []\n"),
+    ("a fixture's file that is not there", "fixtures: { b: { check: build.yaml#build } }\nsanity: []\n"),
+    ("a fixture that is not in its file", "fixtures: { b: { check: '#build' } }\nsanity: []\n"),
+    ("a manifest that is not there", "k8s_config: pod.yaml\nsanity: []\n"),
+    ("a base file that is a folder", "extends: stateless#base\nsanity: []\n"),
+];
+
+/// Sources and the files that a case keeps.
+const SOURCES: Inputs = &[
+    ("sources that are not there", "sourcesdir: nowhere\nsanity: []\n"),
+    ("sources that are a file", "sourcesdir: check.yaml\nsanity: []\n"),
+    ("sources that are a repository", "sourcesdir: https://example.org/app.git\nsanity: []\n"),
+    ("read-only files of no sources", "readonly_files: ['*.bin']\nsanity: []\n"),
+    ("a glob that leads out of its folder", "sourcesdir: stateless\nreadonly_files: [../data]\nsanity: []\n"),
+    ("a glob that is open", "sourcesdir: stateless\nreadonly_files: ['[a']\nsanity: []\n"),
+    ("a search in files that nobody keeps", "sanity: [{ found: a, file: out.txt }]\n"),
+    (
+        "a search in a file that is not kept",
+        "keep_files: ['*.csv']\nsanity: []\nperf_variables: { p: { pattern: a, file: out.txt } }\n",
+    ),
+    ("an exit status in a file", "keep_files: out.txt\nsanity: [{ exit: 0, file: out.txt }]\n"),
+    ("a kept file of another folder", "keep_files: /etc/passwd\nsanity: []\n"),
+];
+
+fn whole(text: &str) -> String {
+    let has_name = text.contains("name: ") || text.contains("name:\n") || !text.contains("sanity") || text.starts_with('-');
+    if has_name && !text.starts_with("descr: a\n") { text.to_owned() } else { format!("{HEAD}{text}") }
 }
 
 /// What goes beyond a limit: the message names it.
@@ -121,7 +147,7 @@ fn beyond() -> Vec<(&'static str, String, &'static str)> {
     let nested = |depth: usize| format!("{HEAD}{SANITY}k8s_patch: {}{}\n", "{a: ".repeat(depth), "}".repeat(depth));
     let lines = |count: usize, line: &dyn Fn(usize) -> String| (1..count).map(line).collect::<Vec<_>>().concat();
     let bomb = lines(9, &|n| format!("  a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", ")));
-    let heirs = lines(400, &|n| format!("---\nname: n{n}\nabstract: true\nextends: '#n{}'\n", n - 1));
+    let chain = lines(400, &|n| format!("---\nname: n{n}\nabstract: true\nextends: '#n{}'\n", n - 1));
     let twice = lines(40, &|n| format!("---\nname: n{n}\nabstract: true\nextends: ['#n{0}', '#n{0}']\n", n - 1));
     let twice = format!("name: n0\nabstract: true\n{twice}---\n{HEAD}{SANITY}extends: '#n39'\n");
     vec![
@@ -149,13 +175,13 @@ fn beyond() -> Vec<(&'static str, String, &'static str)> {
             ),
             "100000 variants",
         ),
-        ("bases of bases", format!("name: n0\nabstract: true\n{heirs}---\n{HEAD}{SANITY}extends: '#n399'\n"), "longer than 64"),
+        ("bases of bases", format!("name: n0\nabstract: true\n{chain}---\n{HEAD}{SANITY}extends: '#n399'\n"), "longer than 64"),
         ("bases that are reached again and again", twice, "more than 1000 bases"),
     ]
 }
 
-/// Runs one text and gives what was said; nothing may have been launched.
-fn told(title: &str, bytes: &[u8]) -> String {
+/// Runs Muster on one text and returns its messages. Nothing may have been launched.
+fn reported(title: &str, bytes: &[u8]) -> String {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("check.yaml"), bytes).expect("a file");
     fs::create_dir(sandbox.path("stateless")).expect("a folder");
@@ -165,22 +191,62 @@ fn told(title: &str, bytes: &[u8]) -> String {
     for word in ["panicked", "backtrace", "RUST_", "src/", "called `Result", "called `Option"] {
         assert!(!ended.stderr.contains(word), "{title}: {}", ended.stderr);
     }
-    assert!(!sandbox.path("stage").exists() && !sandbox.path("state").exists(), "{title}: a session was begun");
+    assert!(!sandbox.path("stage").exists() && !sandbox.path("state").exists(), "{title}: a session was started");
     assert!(!ended.stderr.contains(|c: char| c.is_control() && c != '\n'), "{title}: {:?}", ended.stderr);
     ended.stderr
 }
 
-#[test]
-fn every_kind_of_bad_input_is_told_with_place_line_and_hint_and_nothing_is_launched() {
+/// What Muster reports of each input, under its title.
+fn all_reported(inputs: Inputs) -> String {
     let mut all = String::new();
-    for (title, text) in texts() {
-        let _ = writeln!(all, "## {title}\n\n{}", told(title, text.as_bytes()));
+    for (title, text) in inputs {
+        let _ = writeln!(all, "## {title}\n\n{}", reported(title, whole(text).as_bytes()));
     }
-    insta::assert_snapshot!(all);
+    all
 }
 
 #[test]
-fn what_is_no_text_is_told_beside_all_other_mistakes() {
+fn yaml_that_is_no_check() {
+    insta::assert_snapshot!(all_reported(YAML));
+}
+
+#[test]
+fn wrong_keys_and_values() {
+    insta::assert_snapshot!(all_reported(KEYS));
+}
+
+#[test]
+fn wrong_placeholders() {
+    insta::assert_snapshot!(all_reported(EXPRESSIONS));
+}
+
+#[test]
+fn wrong_sanity_and_figures() {
+    insta::assert_snapshot!(all_reported(RULES));
+}
+
+#[test]
+fn wrong_references() {
+    insta::assert_snapshot!(all_reported(REFERENCES));
+}
+
+#[test]
+fn wrong_programs_names_and_systems() {
+    insta::assert_snapshot!(all_reported(PROGRAMS));
+}
+
+#[test]
+fn wrong_bases_fixtures_and_manifests() {
+    insta::assert_snapshot!(all_reported(BASES));
+}
+
+#[test]
+fn wrong_sources_and_kept_files() {
+    insta::assert_snapshot!(all_reported(SOURCES));
+}
+
+#[test]
+fn files_that_are_not_text_are_reported_beside_all_other_mistakes() {
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(HEAD.encode_utf16().flat_map(u16::to_le_bytes)).collect();
     let files: [(&str, &[u8]); 5] = [
         ("utf16.check.yaml", &utf16),
@@ -214,7 +280,7 @@ fn a_file_without_end_is_left_at_the_limit() {
 fn every_limit_is_named_with_its_number() {
     let mut all = String::new();
     for (title, text, limit) in beyond() {
-        let stderr = told(title, text.as_bytes());
+        let stderr = reported(title, text.as_bytes());
         assert!(stderr.contains(limit), "{title}: {}", &stderr[..stderr.len().min(2_000)]);
         assert!(stderr.len() < 20_000, "{title}: {} bytes of message", stderr.len());
         let first = stderr.lines().next().unwrap_or_default();
@@ -225,7 +291,7 @@ fn every_limit_is_named_with_its_number() {
 }
 
 #[test]
-fn the_same_mistakes_in_a_site_file_are_told_alike() {
+fn the_same_mistakes_in_a_site_file_are_reported_alike() {
     let mut all = String::new();
     for (title, text) in [
         ("an unknown key", "name: s\npartitoins: []\n"),

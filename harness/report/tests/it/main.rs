@@ -3,20 +3,9 @@
 // The helpers of a test may stop at the first surprise as well as the test.
 #![allow(clippy::unwrap_used)]
 
-mod annotations;
-mod failure;
-mod gitlab;
-mod json;
-mod junit;
-mod listing;
-mod live;
+mod files;
 mod page;
-mod perflog;
-mod performance;
-mod progress;
-mod results;
-mod retries;
 mod sample;
 mod sanitize;
-mod summary;
+mod terminal;
 mod tools;

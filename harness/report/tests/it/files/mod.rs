@@ -1,0 +1,7 @@
+//! What other programs read.
+
+mod annotations;
+mod gitlab;
+mod json;
+mod junit;
+mod perflog;
