@@ -10,12 +10,7 @@ use crate::{
 use muster_core::{
     Value, diagnostic::Diagnostic, pipeline::EXIT_USAGE, site::Partition, test_case::TestCase, workload::Workload, yaml,
 };
-use muster_k8s::{
-    contexts::{ContextError, Contexts},
-    handle::Handle,
-    plan::{self, Plan},
-    role::{self, Extent},
-};
+use muster_k8s::{ContextError, Contexts, Extent, Handle, Plan, binding, roles};
 use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
 
 /// Mistakes that are told at once.
@@ -56,9 +51,9 @@ fn text(handles: &[Handle], args: &RoleArgs) -> String {
                  # workloads, jobs), ask beforehand whether its pods would be let in (create pods, where a Job or the like makes\n\
                  # them), and show `muster sweep` what a killed session left (list).\n";
     }
-    let roles = role::roles(handles, extent);
+    let roles = roles(handles, extent);
     let namespaces: BTreeSet<&str> = handles.iter().map(|handle| handle.place.namespace.as_str()).collect();
-    let bindings = namespaces.into_iter().map(|namespace| role::binding(namespace, &args.service_account));
+    let bindings = namespaces.into_iter().map(|namespace| binding(namespace, &args.service_account));
     text.extend(roles.into_iter().chain(bindings).map(|object| format!("---\n{}", yaml::to_text(&object))));
     text
 }
@@ -155,7 +150,7 @@ pub fn contexts() -> Result<Contexts, ContextError> {
 /// Every reason why it cannot run there.
 pub fn planned(case: &TestCase, workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagnostic>> {
     let place = |mistake: Diagnostic| Diagnostic { span: mistake.span.or(Some(case.check.span)), ..mistake };
-    plan::explained(workload, contexts).map_err(|mistakes| mistakes.into_iter().map(place).collect())
+    muster_k8s::plan(workload, contexts).map_err(|mistakes| mistakes.into_iter().map(place).collect())
 }
 
 /// Adds what was not told before: the cases of one check make the same mistakes.

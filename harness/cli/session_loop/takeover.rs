@@ -13,11 +13,7 @@ use crate::{
 };
 use muster_core::{case::SessionId, result::CaseResult, scheduler::Job};
 use muster_host::owner;
-use muster_k8s::{
-    Kubernetes,
-    handle::{ClusterPlace, Handle},
-    lease::LeaseSeen,
-};
+use muster_k8s::{ClusterPlace, Handle, Kubernetes, LeaseSeen};
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -10,10 +10,7 @@ use muster_core::{
 };
 use muster_fake::FakeScheduler;
 use muster_host::file_limit;
-use muster_k8s::{
-    Kubernetes,
-    contexts::{ContextError, Contexts},
-};
+use muster_k8s::{ContextError, Contexts, Kubernetes};
 use muster_local::LocalScheduler;
 use muster_session::{heartbeat, judging::JudgeProgram};
 use muster_store::{JobRow, Store};

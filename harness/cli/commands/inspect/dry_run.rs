@@ -16,7 +16,7 @@ use muster_core::{
     workload::Program,
     yaml,
 };
-use muster_k8s::{Kubernetes, contexts::Contexts, plan::Plan};
+use muster_k8s::{Contexts, Kubernetes, Plan};
 use std::fmt::Write;
 
 /// Prints every selected case's script or objects.
@@ -45,7 +45,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
             };
             text += &shown;
             if let (Some((runtime, kubernetes)), Some(plan)) = (&server, plan) {
-                match runtime.block_on(kubernetes.rehearse(&plan.handle)) {
+                match runtime.block_on(kubernetes.dry_run(&plan.handle)) {
                     Ok(warnings) => text += &accepted(&warnings),
                     Err(error) => {
                         refused += 1;

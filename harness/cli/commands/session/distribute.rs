@@ -8,11 +8,7 @@ use muster_core::{
     site::SchedulerKind,
     test_case::TestCase,
 };
-use muster_k8s::{
-    contexts::Contexts,
-    handle::ClusterPlace,
-    nodes::{self, Node},
-};
+use muster_k8s::{ClusterPlace, Contexts, Node, NodesError, list_nodes};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -99,9 +95,9 @@ impl Known<'_> {
         }
     }
 
-    fn of_cluster(&mut self, place: &ClusterPlace) -> Result<&[Node], nodes::NodesError> {
+    fn of_cluster(&mut self, place: &ClusterPlace) -> Result<&[Node], NodesError> {
         if !self.of_clusters.contains_key(&place.context) {
-            let nodes = self.runtime.block_on(nodes::nodes(place))?;
+            let nodes = self.runtime.block_on(list_nodes(place))?;
             self.of_clusters.insert(place.context.clone(), nodes);
         }
         Ok(self.of_clusters.get(&place.context).map(Vec::as_slice).unwrap_or_default())

@@ -15,11 +15,7 @@ use muster_core::{
     time::Timestamp,
 };
 use muster_host::clock;
-use muster_k8s::{
-    Kubernetes,
-    census::{Census, Found},
-    handle::{ClusterPlace, Handle},
-};
+use muster_k8s::{Census, ClusterPlace, Found, Handle, Kubernetes};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -137,7 +133,7 @@ fn left(answer: Result<Leftovers, SchedulerError>) -> Vec<String> {
 mod tests {
     use super::*;
     use muster_core::{Value, case::Identifier, site::SchedulerKind};
-    use muster_k8s::census::Kept;
+    use muster_k8s::Kept;
 
     fn found(kept: Option<Kept>) -> Found {
         let job = Job {

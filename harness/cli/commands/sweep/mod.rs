@@ -12,7 +12,7 @@ use crate::{
 use clusters::{Clusters, Ended};
 use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, site::SchedulerKind};
 use muster_host::owner;
-use muster_k8s::{census::Found, handle::Handle};
+use muster_k8s::{Found, Handle};
 use muster_local::inventory::{self, Swept};
 use muster_store::{OpenJob, Reader, SessionState, Store, StoreError};
 use std::{

@@ -1,43 +1,53 @@
 //! Muster's Kubernetes scheduler: Pods, Jobs and any custom resource of a cluster.
 //!
 //! ```text
-//! plan (pure)   manifest + kind   Workload -> Handle: the objects as they will be sent
-//! launch        create            preflight against quotas -> objects created in order, found again after a lost answer
-//! wait          watch -> status   one watch per (context, namespace, session) -> Observed -> Assessment
-//! collect_logs  logs              one follow per container, resumed without a lost or doubled line
-//! cleanup       end               stop or delete, by uid, verified absent; by label where no uid is known
-//! list          census            what carries our label, whose session that is and whether it lives
+//! api         names, times, amounts and selectors of the Kubernetes API
+//! kind        what is known of each kind of workload: the embedded table, and what sites and checks add to it
+//! client      the only code that speaks HTTP: connections, requests, streams, errors
+//! job         the stored job (Handle), and the job as last seen (Observed)
+//! manifest    objects of a manifest: read, named, labelled, searched for pods
+//! quota       what quotas refuse, and which case may try next
+//! plan        Workload -> Handle: the objects as they will be sent
+//! status      Observed -> JobStatus, or why the job can never run
+//! watch       one watch for each (context, namespace, session), kept as Observed
+//! session     what the jobs of a session share in one place: watches, quotas, the Lease
+//! launch      preflight against quotas, then objects are created in order
+//! logs        one followed log for each container, without a lost or doubled line
+//! cleanup     stop or delete, by uid, verified absent
+//! inventory   what carries Muster's label, whose session that is, whether it lives; nodes
+//! scheduler   the Scheduler trait, put together from the directories above
 //! ```
-//! `plan` and everything in `status`, `quota` and `kind` are pure. Only `client` speaks HTTP. Nothing here decides about limits,
-//! retries or what to keep: that is `muster_core::pipeline`.
+//! `api`, `kind`, `job`, `manifest`, `quota`, `plan` and `status` are pure. Nothing here decides about limits, retries or what to
+//! keep: that is `muster_core::pipeline`.
 
-pub mod census;
-pub mod client;
-mod clock;
-pub mod contexts;
-pub mod diagnosis;
-mod end;
-mod gate;
-pub mod handle;
-pub mod kind;
+mod api;
+mod cleanup;
+mod client;
+mod inventory;
+mod job;
+mod kind;
 mod launch;
-pub mod lease;
-mod lives;
-pub mod logs;
-pub mod manifest;
-pub mod nodes;
-pub mod observed;
-pub mod plan;
-pub mod policy;
-pub mod quantity;
-pub mod quota;
-mod rehearsal;
-pub mod role;
+mod logs;
+mod manifest;
+mod plan;
+mod quota;
 mod scheduler;
-pub mod sections;
-pub mod selector;
-pub mod status;
-mod tenancy;
-pub mod watch;
+mod session;
+mod status;
+mod watch;
 
+pub use client::{
+    Cluster, Limits, Selection,
+    contexts::{ContextError, Contexts},
+};
+pub use inventory::{
+    Census, Found, Kept,
+    nodes::{Node, NodesError, list_nodes},
+};
+pub use job::handle::{ClusterPlace, Handle, Resource};
+pub use plan::{
+    Plan, plan,
+    role::{Extent, binding, roles},
+};
 pub use scheduler::Kubernetes;
+pub use session::lease::LeaseSeen;

@@ -63,7 +63,7 @@ impl RequestKind {
 
 /// One counter a kind. Retries count: the server answers them too.
 #[derive(Debug, Default)]
-pub struct Counters([AtomicU64; RequestKind::ALL.len()]);
+pub(crate) struct Counters([AtomicU64; RequestKind::ALL.len()]);
 
 /// What the counters said at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Counters {
     }
 
     /// What was sent so far.
-    pub fn read(&self) -> Requests {
+    pub(crate) fn read(&self) -> Requests {
         Requests(std::array::from_fn(|place| self.0[place].load(Ordering::Relaxed)))
     }
 }

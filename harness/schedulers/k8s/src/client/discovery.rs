@@ -7,7 +7,7 @@ use super::{
     path,
     send::Call,
 };
-use crate::handle::Resource;
+use crate::job::handle::Resource;
 use http::Method;
 use muster_core::{Value, diagnostic::nearest};
 use std::{

@@ -9,43 +9,38 @@
 //! Longer than other files: the vocabulary of requests and answers stands beside the connection that uses it.
 //! Not done here: deciding. What a refusal means for a case is `launch`'s and `end`'s business, what objects mean is `status`'.
 
-pub mod budget;
-mod classify;
-mod connect;
-pub mod count;
+pub(crate) mod budget;
+mod connection;
+pub(crate) mod count;
 mod discovery;
-pub mod error;
-mod login;
+pub(crate) mod error;
 mod path;
-mod plugin;
-mod proxy;
-mod rights;
 mod send;
 mod server_clock;
 mod slim;
 mod streams;
 #[cfg(test)]
 pub(crate) mod testing;
-mod transport;
 
-pub(crate) use rights::REFUSAL_LIMIT;
-pub use send::jittered;
-pub use server_clock::ServerClock;
+pub(crate) use connection::contexts;
+pub(crate) use error::rights::REFUSAL_LIMIT;
+pub(crate) use send::jittered;
+pub(crate) use server_clock::ServerClock;
 
-pub use streams::{LogQuery, WatchEvent, Watched};
+pub(crate) use streams::{LogQuery, WatchEvent, Watched};
 
 use crate::{
-    clock,
-    handle::{ClusterPlace, Resource},
+    api::clock,
+    job::handle::{ClusterPlace, Resource},
 };
 use budget::Budget;
+use connection::login::Login;
 use count::{Counters, RequestKind};
 use discovery::Served;
+use error::rights::Rights;
 use error::{ApiError, Asked};
 use http::Method;
-use login::Login;
 use muster_core::{Value, time::Timestamp};
-use rights::Rights;
 use send::{Answer, Call};
 use serde_json::json;
 use std::{
@@ -190,7 +185,7 @@ impl Cluster {
     /// # Errors
     /// As `connect`.
     pub async fn connect_within(place: &ClusterPlace, budget: Arc<Budget>) -> Result<Arc<Self>, error::ConnectError> {
-        connect::config(place).await?;
+        connection::config(place).await?;
         Ok(Self::by(Login::new(place.clone()), place.clone(), budget))
     }
 

@@ -1,6 +1,6 @@
 //! Addresses: which path of the API serves what.
 
-use crate::handle::Resource;
+use crate::job::handle::Resource;
 use std::fmt::Write;
 
 /// Kinds that every server has: no need to ask for their plural.

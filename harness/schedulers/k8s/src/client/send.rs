@@ -9,12 +9,11 @@
 
 use super::{
     Cluster,
-    connect::root_cause,
     count::RequestKind,
-    error::{ApiError, Asked, Refused, Why},
+    error::{ApiError, Asked, Refused, Why, root_cause},
     slim,
 };
-use crate::clock;
+use crate::api::clock;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::fmt::rfc2822;
@@ -164,7 +163,7 @@ impl Cluster {
 }
 
 /// Between three and five quarters, so that cases that failed together do not come back together.
-pub fn jittered(pause: Duration) -> Duration {
+pub(crate) fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(0_u8) % 512;
     pause * 3 / 4 + pause * u32::try_from(random).unwrap_or(0) / 1024
 }

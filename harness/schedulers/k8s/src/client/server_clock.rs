@@ -3,7 +3,7 @@
 //! The times of pods are the cluster's. Held against a clock that is ten minutes ahead, a pod that has just started would have run for
 //! ten minutes, and every patience with it would be over. Each answer carries the server's date, in whole seconds.
 
-use crate::clock;
+use crate::api::clock;
 use muster_core::time::Timestamp;
 use std::sync::{
     Arc,

@@ -2,14 +2,13 @@
 
 use super::{
     Cluster,
-    connect::root_cause,
     count::RequestKind,
-    error::{ApiError, Refused, Status},
+    error::{ApiError, Refused, Status, root_cause},
     path,
     send::Call,
     slim,
 };
-use crate::{clock, handle::Resource};
+use crate::{api::clock, job::handle::Resource};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http::Method;
@@ -241,7 +240,7 @@ mod tests {
             Limits,
             error::{Asked, Why},
         },
-        handle::ClusterPlace,
+        job::handle::ClusterPlace,
     };
 
     fn call() -> Call {

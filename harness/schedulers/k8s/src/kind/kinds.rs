@@ -1,7 +1,7 @@
 //! The table of kinds, and what a site and a check lay over it.
 
 use super::WorkloadRules;
-use crate::{handle::Resource, manifest::merge};
+use crate::{api::merge::merge, job::handle::Resource};
 use muster_core::{
     Value,
     diagnostic::Diagnostic,
@@ -17,13 +17,13 @@ static KNOWN: LazyLock<Kinds> = LazyLock::new(|| Kinds { kinds: read_table(TABLE
 
 /// All that is known of kinds.
 #[derive(Debug, Clone, Default)]
-pub struct Kinds {
+pub(crate) struct Kinds {
     kinds: Vec<(Value, Kind)>,
 }
 
 /// What is known of one kind before anything of it exists.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Kind {
+pub(crate) struct Kind {
     #[serde(rename = "match")]
     matches: Match,
     /// `ipujobs`
@@ -62,7 +62,7 @@ struct Match {
 
 impl Kinds {
     /// The shipped table.
-    pub fn known() -> &'static Self {
+    pub(crate) fn known() -> &'static Self {
         &KNOWN
     }
 
@@ -71,7 +71,7 @@ impl Kinds {
     ///
     /// # Errors
     /// Every mistake in `entries`, by its place in `k8s_workloads`.
-    pub fn with(&self, entries: &[Value]) -> Result<Cow<'_, Self>, Vec<Diagnostic>> {
+    pub(crate) fn with(&self, entries: &[Value]) -> Result<Cow<'_, Self>, Vec<Diagnostic>> {
         if entries.is_empty() {
             return Ok(Cow::Borrowed(self));
         }
@@ -112,18 +112,18 @@ impl Kinds {
     }
 
     /// What is known of a resource.
-    pub fn find(&self, resource: &Resource) -> Option<&Kind> {
+    pub(crate) fn find(&self, resource: &Resource) -> Option<&Kind> {
         self.kinds.iter().map(|(_, kind)| kind).find(|kind| kind.is(&resource.group, &resource.kind))
     }
 
     /// Group and kind of everything in the table that a namespace can hold.
-    pub fn namespaced(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn namespaced(&self) -> impl Iterator<Item = (&str, &str)> {
         let kinds = self.kinds.iter().map(|(_, kind)| kind).filter(|kind| !kind.cluster_scoped);
         kinds.map(|kind| (kind.matches.group.as_str(), kind.matches.kind.as_str()))
     }
 
     /// The rules of a resource; the generic ones if nothing is known of it.
-    pub fn rules(&self, resource: &Resource) -> WorkloadRules {
+    pub(crate) fn rules(&self, resource: &Resource) -> WorkloadRules {
         // What was laid over the table was read once already, when it was.
         self.find(resource).and_then(|kind| kind.rules().ok()).unwrap_or_default()
     }

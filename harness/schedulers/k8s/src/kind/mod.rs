@@ -9,8 +9,8 @@
 mod kinds;
 mod names;
 
-pub use kinds::{Kind, Kinds};
-pub use names::ResourceName;
+pub(crate) use kinds::Kinds;
+pub(crate) use names::ResourceName;
 pub(crate) use names::plural;
 
 use serde::{Deserialize, Serialize};

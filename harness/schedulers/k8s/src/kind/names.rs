@@ -1,11 +1,11 @@
 //! Names of resources as kubectl takes them: `ipujob`, `ipujobs`, `IPUJob`, `po`, `jobs.batch`, `jobs.v1.batch`, `pod/client`.
 
 use super::Kinds;
-use crate::handle::Resource;
+use crate::job::handle::Resource;
 
 /// What `k8s_resource` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceName {
+pub(crate) struct ResourceName {
     /// `jobs`, in small letters.
     word: String,
     /// `batch` or `v1.batch`, if it says so.
@@ -16,7 +16,7 @@ pub struct ResourceName {
 
 impl ResourceName {
     /// Reads a name.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let (resource, object) = match text.split_once('/') {
             Some((resource, object)) => (resource, Some(object.to_owned())),
             None => (text, None),
@@ -29,7 +29,7 @@ impl ResourceName {
     }
 
     /// Whether it means this resource.
-    pub fn means(&self, resource: &Resource, kinds: &Kinds) -> bool {
+    pub(crate) fn means(&self, resource: &Resource, kinds: &Kinds) -> bool {
         let singular = resource.kind.to_lowercase();
         let known = kinds.find(resource);
         let short = known.into_iter().flat_map(|kind| kind.short_names.iter());
@@ -45,7 +45,7 @@ impl ResourceName {
     }
 
     /// Whether it means an object of this name.
-    pub fn means_object(&self, name: &str) -> bool {
+    pub(crate) fn means_object(&self, name: &str) -> bool {
         self.object.as_deref().is_none_or(|object| object == name)
     }
 }

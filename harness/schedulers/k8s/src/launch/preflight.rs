@@ -3,11 +3,11 @@
 use super::{Attempt, Refused, never, refused};
 use crate::{
     client::error::Why,
-    handle::{Object, Resource},
+    job::handle::{Object, Resource},
     manifest::{pod_templates, preflight_pod, runs_at_once},
     plan::QUEUE_LABEL,
     quota::{self, Demand},
-    tenancy::{Age, Quotas},
+    session::{Age, Quotas},
 };
 use muster_core::Value;
 use std::sync::Arc;

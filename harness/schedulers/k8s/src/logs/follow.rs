@@ -7,17 +7,19 @@
 //! Everything runs within the stream that is returned: dropping it ends every request.
 
 use super::{
-    life::{self, Identity, Life},
+    container::{self, Identity, Life},
     pace::Pace,
     reader::Reader,
     section::{Section, Shared},
 };
 use crate::{
     client::Cluster,
-    handle::Handle,
-    lives,
-    observed::{Assessment, Observed, SeenPod, Verdict},
-    sections::{ContainerLog, containers, origin},
+    job::{
+        handle::Handle,
+        observed::{Assessment, Observed, SeenPod, Verdict},
+        replaced_pods,
+        sections::{ContainerLog, containers, origin},
+    },
     status::{Patience, assess},
 };
 use futures_util::{StreamExt, stream, stream::FuturesUnordered};
@@ -32,7 +34,7 @@ use tokio::{
 const WAITING: usize = 16;
 
 /// The log of every container, from `from` on. Ends when the job is over and every log has ended.
-pub fn collect(
+pub(crate) fn collect(
     cluster: Arc<Cluster>,
     handle: Arc<Handle>,
     observed: watch::Receiver<Arc<Observed>>,
@@ -104,8 +106,8 @@ impl Drive {
             }
             let (over, recheck_in) = self.is_over(&seen, told);
             // A watch that has just begun shows the owner before its pods.
-            let complete = lives::names(&seen.pods) >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
-            if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(life::over)) {
+            let complete = replaced_pods::names(&seen.pods) >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
+            if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(container::over)) {
                 return;
             }
             // A pod's end may be seen after its owner's, and what never ends is not waited for.
@@ -132,7 +134,7 @@ impl Drive {
             let mut all = true;
             for container in containers(&pod.pod, &self.handle).into_iter().filter(ContainerLog::logged) {
                 let identity = Identity { uid: uid.clone(), container: container.name };
-                if life::of(pod, &identity.container).life == Life::NotYet {
+                if container::of(pod, &identity.container).life == Life::NotYet {
                     all = false;
                 } else if self.begun.insert(identity.clone()) {
                     new.push(self.section(pod, place, identity, container.primary));
@@ -189,7 +191,7 @@ impl Drive {
                 true
             }
             // Somebody is about to end it; what runs still has something to say.
-            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(|seen| !life::over(seen) && self.runs(seen)),
+            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(|seen| !container::over(seen) && self.runs(seen)),
             Verdict::Status(_) => false,
         };
         (over || seen.unreachable || !told, recheck_in)
@@ -197,6 +199,6 @@ impl Drive {
 
     fn runs(&self, seen: &SeenPod) -> bool {
         let all = containers(&seen.pod, &self.handle);
-        all.iter().any(|container| matches!(life::of(seen, &container.name).life, Life::Running(_)))
+        all.iter().any(|container| matches!(container::of(seen, &container.name).life, Life::Running(_)))
     }
 }

@@ -10,16 +10,14 @@
 //! serves. A container that writes more than the node keeps in one file (10 MiB by default) can lose lines at a rotation
 //! that no client can see; a rotation that is seen is a gap, and a gap makes the case `invalid{logs}`.
 
+mod container;
 mod follow;
-mod known;
-mod life;
-mod line;
 mod pace;
-pub mod reader;
+pub(crate) mod reader;
 mod section;
 
-pub use follow::collect;
-pub(crate) use life::has_started;
+pub(crate) use container::has_started;
+pub(crate) use follow::collect;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! The documents of a manifest: what each is, and what it is called in messages.
 
-use super::{merge, place};
+use super::place;
 use crate::{
-    handle::{Object, Resource},
+    api::merge::merge,
+    job::handle::{Object, Resource},
     kind::Kinds,
 };
 use muster_core::{Value, diagnostic::Diagnostic};

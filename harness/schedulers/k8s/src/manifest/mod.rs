@@ -7,15 +7,13 @@
 
 mod document;
 mod names;
-mod patch;
 mod pods;
 mod references;
 
 pub(crate) use document::{Document, read};
 pub(crate) use names::{Mark, shortened};
-pub(crate) use patch::{merge, merge_pod};
 pub(crate) use pods::{each_pod, each_pod_of, pod_count, runs_at_once};
-pub use pods::{pod_templates, preflight_pod};
+pub(crate) use pods::{pod_templates, preflight_pod};
 pub(crate) use references::Renames;
 
 use muster_core::Value;

@@ -21,7 +21,7 @@ enum Count {
 }
 
 /// The pod templates of an object (`metadata` and `spec`), and how many pods of each there may be at once.
-pub fn pod_templates(object: &Value) -> Vec<(Value, u32)> {
+pub(crate) fn pod_templates(object: &Value) -> Vec<(Value, u32)> {
     let mut found = Vec::new();
     find(object, 1, Count::AtOnce, &mut |pod, times| found.push((template(pod), times)));
     found
@@ -42,7 +42,7 @@ fn template(pod: &Value) -> Value {
 /// A Pod of a template for a creation with `dryRun=All`: it shows what quotas, limits and policies say before there is anything.
 ///
 /// It is not queued and not gated, for it asks whether it would be let in if it were its turn.
-pub fn preflight_pod(template: &Value) -> Value {
+pub(crate) fn preflight_pod(template: &Value) -> Value {
     let mut metadata = serde_json::Map::from_iter([("generateName".to_owned(), "rfm-preflight-".into())]);
     for key in ["labels", "annotations"] {
         if let Some(entries) = template.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_object) {
@@ -138,7 +138,7 @@ fn find(value: &Value, times: u32, count: Count, found: &mut dyn FnMut(&Value, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{handle::Resource, kind::Kinds};
+    use crate::{job::handle::Resource, kind::Kinds};
     use serde_json::json;
 
     fn template() -> Value {

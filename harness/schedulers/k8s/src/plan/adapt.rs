@@ -2,10 +2,9 @@
 
 use super::{QUEUE_LABEL, options::Options};
 use crate::{
-    handle::CASE_ANNOTATION,
+    job::{handle::CASE_ANNOTATION, sections::DEFAULT_CONTAINER},
     kind::{Kinds, Stop, WorkloadRules},
     manifest::{Document, at, each_pod, place, set},
-    sections::DEFAULT_CONTAINER,
 };
 use muster_core::{
     Value,

@@ -1,7 +1,7 @@
 //! Whole plans: the acceptance of the original system, and what it got wrong. Longer than other files, so that its rows stand together.
 
 use super::*;
-use crate::contexts::Contexts;
+use crate::client::contexts::Contexts;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     workload::Limits,
@@ -62,7 +62,7 @@ fn job(name: &str) -> Value {
 }
 
 fn planned(workload: &Workload) -> Handle {
-    plan(workload, &Contexts::unknown()).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+    plan(workload, &Contexts::unknown()).unwrap_or_else(|mistakes| panic!("{mistakes:?}")).handle
 }
 
 fn main_of(handle: &Handle) -> &Value {
@@ -137,7 +137,7 @@ fn a5_namespace_context_and_k8s_resource_reach_the_plan() {
         (json!({ "context": "two", "namespace": "mine" }), "two", "mine"),
     ];
     for (options, context, namespace) in rows {
-        let handle = plan(&with(vec![pod("p")], options.clone()), &contexts).expect("a plan");
+        let handle = plan(&with(vec![pod("p")], options.clone()), &contexts).expect("a plan").handle;
         assert_eq!((handle.place.context.as_deref(), handle.place.namespace.as_str()), (Some(context), namespace), "{options}");
         assert_eq!(main_of(&handle)["metadata"]["namespace"], namespace);
     }
@@ -400,7 +400,7 @@ fn a_ttl_never_races_the_logs() {
         let mut manifest = job("j");
         manifest["spec"]["ttlSecondsAfterFinished"] = seconds.into();
         let workload = Workload { keep_failed: keep, ..workload(vec![manifest]) };
-        let plan = explained(&workload, &Contexts::unknown()).expect("a plan");
+        let plan = plan(&workload, &Contexts::unknown()).expect("a plan");
         (main_of(&plan.handle)["spec"]["ttlSecondsAfterFinished"].as_u64(), plan.notes.len())
     };
     assert_eq!(ttl(0, Some(Duration::from_mins(1))), (Some(3600), 1));
@@ -412,7 +412,7 @@ fn a_ttl_never_races_the_logs() {
 fn a_pod_without_a_restart_policy_ends_and_says_so() {
     let mut manifest = pod("p");
     manifest["spec"].as_object_mut().expect("a map").remove("restartPolicy");
-    let plan = explained(&workload(vec![manifest]), &Contexts::unknown()).expect("a plan");
+    let plan = plan(&workload(vec![manifest]), &Contexts::unknown()).expect("a plan");
     assert_eq!(main_of(&plan.handle)["spec"]["restartPolicy"], "Never");
     assert_eq!(plan.notes, ["spec.restartPolicy of Pod is Never, for the manifest does not say"]);
     let mut always = pod("p");

@@ -1,16 +1,16 @@
 //! What pods will take of a quota, from their template.
 
 use super::{Refusal, Shortage, too_much};
-use crate::quantity::Quantity;
+use crate::api::quantity::Quantity;
 use muster_core::Value;
 use std::collections::BTreeMap;
 
 /// Amounts by the names that quotas use: `requests.cpu`, `limits.memory`, `pods`.
-pub type Demand = BTreeMap<String, Quantity>;
+pub(crate) type Demand = BTreeMap<String, Quantity>;
 
 /// What a `ResourceQuota` allows and has given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     /// Its name.
     pub name: &'a str,
     /// What there is at all.
@@ -21,7 +21,7 @@ pub struct Limits<'a> {
 
 impl<'a> Limits<'a> {
     /// Of a `ResourceQuota`; `None` if it may not count these pods at all, for it has scopes.
-    pub fn of(quota: &'a Value) -> Option<Self> {
+    pub(crate) fn of(quota: &'a Value) -> Option<Self> {
         if quota["spec"].get("scopes").is_some() || quota["spec"].get("scopeSelector").is_some() {
             return None;
         }
@@ -33,7 +33,7 @@ impl<'a> Limits<'a> {
 
 /// What one pod of this spec takes, as the quota evaluator counts it: the sum of the containers and native sidecars, or
 /// the largest init container if that is more; a limit without a request is the request too. `overhead` comes on top.
-pub fn demand(pod_spec: &Value) -> Demand {
+pub(crate) fn demand(pod_spec: &Value) -> Demand {
     let containers = |field: &str| pod_spec.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_sidecar = |container: &&Value| container.get("restartPolicy").and_then(Value::as_str) == Some("Always");
     let init = || containers("initContainers").iter();
@@ -70,7 +70,7 @@ pub fn demand(pod_spec: &Value) -> Demand {
 
 /// What is short, if `pods` pods of `one` each do not fit now beside what is `used` of a quota and what is `promised` to others
 /// whose pods are not counted yet.
-pub fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
+pub(crate) fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
     let amount = |of: &Demand, resource: &str| of.get(resource).copied().unwrap_or(Quantity::ZERO);
     let short = one.iter().filter_map(|(resource, amount_of_one)| {
         let (requested, limited) = (amount_of_one.times(pods), *quota.hard.get(resource)?);
@@ -82,7 +82,7 @@ pub fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &Demand) 
 }
 
 /// The sentence, if `pods` pods of `one` each can never stand together within the hard limits of `quota`.
-pub fn never_fits(quota: &Limits<'_>, one: &Demand, pods: u32) -> Option<String> {
+pub(crate) fn never_fits(quota: &Limits<'_>, one: &Demand, pods: u32) -> Option<String> {
     one.iter().find_map(|(resource, amount)| {
         let (all, limited) = (amount.times(pods), *quota.hard.get(resource)?);
         let sentence = || match pods {

@@ -14,11 +14,11 @@ use muster_core::{case::Identifier, time::Timestamp};
 use std::{collections::BTreeSet, time::Duration};
 
 /// Whoever has not tried for so long has left: twice the longest time between two tries.
-pub const SILENT: Duration = Duration::from_secs(30);
+pub(super) const SILENT: Duration = Duration::from_secs(30);
 
 /// Who waits in one namespace, first come first.
 #[derive(Debug, Clone, Default)]
-pub struct Line {
+pub(crate) struct Line {
     waiting: Vec<Waiting>,
 }
 
@@ -32,7 +32,7 @@ struct Waiting {
 
 /// Whether somebody may try now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// Nobody stands before it.
     Try,
     /// This one does, and waits for this resource.
@@ -41,7 +41,7 @@ pub enum Turn {
 
 impl Line {
     /// Asks whether `who` may try to get what it `wants` now. Asking keeps its place.
-    pub fn may_try(&mut self, who: &Identifier, wants: &Demand, now: Timestamp) -> Turn {
+    pub(crate) fn may_try(&mut self, who: &Identifier, wants: &Demand, now: Timestamp) -> Turn {
         self.hear(who, now);
         let before = self.waiting.iter().take_while(|waiting| waiting.who != *who);
         let blocking = before.filter_map(|waiting| {
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// `who` has tried and was refused: it stands in line, where it stood if it did.
-    pub fn refused(&mut self, who: &Identifier, refusal: &Refusal, now: Timestamp) {
+    pub(crate) fn refused(&mut self, who: &Identifier, refusal: &Refusal, now: Timestamp) {
         let short = refusal.resources().map(str::to_owned).collect();
         match self.waiting.iter_mut().find(|waiting| waiting.who == *who) {
             Some(waiting) => {
@@ -65,13 +65,8 @@ impl Line {
     }
 
     /// `who` was launched, or is given up.
-    pub fn leave(&mut self, who: &Identifier) {
+    pub(crate) fn leave(&mut self, who: &Identifier) {
         self.waiting.retain(|waiting| waiting.who != *who);
-    }
-
-    /// Nobody waits: whoever keeps lines may forget this one.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 
     fn hear(&mut self, who: &Identifier, now: Timestamp) {
@@ -85,7 +80,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{quantity::Quantity, quota::Shortage};
+    use crate::{api::quantity::Quantity, quota::Shortage};
 
     const GPU: &str = "requests.nvidia.com/gpu";
 
@@ -118,7 +113,7 @@ mod tests {
         assert_eq!(line.may_try(&big, &wants(&[GPU]), at(2)), Turn::Try, "nobody is before it");
         line.leave(&big);
         assert_eq!(line.may_try(&small, &wants(&[GPU]), at(3)), Turn::Try);
-        assert!(line.is_empty());
+        assert!(line.waiting.is_empty());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The API's sentences about quotas, read.
 
 use super::{Refusal, Shortage};
-use crate::quantity::Quantity;
+use crate::api::quantity::Quantity;
 use std::collections::BTreeMap;
 
 /// What a quota said, if `message` is such a refusal, by itself or inside another sentence.
-pub fn read(message: &str) -> Option<Refusal> {
+pub(crate) fn read(message: &str) -> Option<Refusal> {
     let after = |words: &str| message.split_once(words).map(|(_, rest)| rest.trim());
     let name = |rest: &str, end: char| rest.split_once(end).map_or(rest, |(name, _)| name).trim().to_owned();
     if let Some(rest) = after("exceeded quota: ") {

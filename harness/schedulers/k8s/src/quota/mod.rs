@@ -14,17 +14,17 @@ mod line;
 mod message;
 mod promised;
 
-pub use demand::{Demand, Limits, demand, never_fits, shortage};
-pub use line::{Line, SILENT, Turn};
-pub use message::read;
-pub use promised::Promised;
+pub(crate) use demand::{Demand, Limits, demand, never_fits, shortage};
+pub(crate) use line::{Line, Turn};
+pub(crate) use message::read;
+pub(crate) use promised::Promised;
 
-use crate::quantity::Quantity;
+use crate::api::quantity::Quantity;
 use std::fmt;
 
 /// What a quota said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// `exceeded quota`: these resources of it do not fit now.
     Exceeded {
         /// The quota.
@@ -55,7 +55,7 @@ pub enum Refusal {
 
 /// One resource that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shortage {
+pub(crate) struct Shortage {
     /// As quotas name it: `requests.nvidia.com/gpu`.
     pub resource: String,
     /// What was asked for.
@@ -68,7 +68,7 @@ pub struct Shortage {
 
 /// What to do about a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// More than there is at all: an error at once.
     NeverFits(String),
     /// The manifest or the cluster's rules: an error at once.
@@ -79,7 +79,7 @@ pub enum Decision {
 
 impl Refusal {
     /// Whether waiting helps, with the sentence that says so.
-    pub fn decide(&self) -> Decision {
+    pub(crate) fn decide(&self) -> Decision {
         match self {
             Self::Exceeded { quota, shortages } => {
                 match shortages.iter().find(|shortage| shortage.requested > shortage.limited) {
@@ -95,7 +95,7 @@ impl Refusal {
     }
 
     /// The resources that are waited for, as quotas name them.
-    pub fn resources(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &str> {
         let shortages = match self {
             Self::Exceeded { shortages, .. } => shortages.as_slice(),
             _ => &[],

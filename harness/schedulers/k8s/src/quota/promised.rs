@@ -1,7 +1,7 @@
 //! Room that was promised to workloads whose pods are not there yet: the quota does not count them, and must not give it twice.
 
 use super::Demand;
-use crate::quantity::Quantity;
+use crate::api::quantity::Quantity;
 use muster_core::{case::Identifier, time::Timestamp};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// What is promised in one namespace.
 #[derive(Debug, Clone, Default)]
-pub struct Promised {
+pub(crate) struct Promised {
     to: BTreeMap<Identifier, Promise>,
 }
 
@@ -23,17 +23,17 @@ struct Promise {
 
 impl Promised {
     /// `who` is let in with so many pods of `one` each.
-    pub fn promise(&mut self, who: &Identifier, one: &Demand, pods: u32, now: Timestamp) {
+    pub(crate) fn promise(&mut self, who: &Identifier, one: &Demand, pods: u32, now: Timestamp) {
         self.to.insert(who.clone(), Promise { one: one.clone(), pods, since: now });
     }
 
     /// `who` was not created after all.
-    pub fn take_back(&mut self, who: &Identifier) {
+    pub(crate) fn take_back(&mut self, who: &Identifier) {
         self.to.remove(who);
     }
 
     /// What all but `who` still wait for. `there`: how many pods of a workload have been seen.
-    pub fn to_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
+    pub(crate) fn to_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
         self.to.retain(|other, promise| now.since(promise.since) <= LONGEST && there(other) < promise.pods);
         let mut sum = Demand::new();
         for (other, promise) in self.to.iter().filter(|(other, _)| *other != who) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     client::testing::{self, Reply, Requests},
-    handle::Resource,
+    job::handle::Resource,
 };
 use futures_util::{StreamExt, future::join_all};
 use muster_core::case::Identifier;

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::{
+    api::clock,
     client::testing::{self, Reply},
-    clock,
-    handle::Resource,
+    job::handle::Resource,
 };
 use jiff::{Timestamp as Instant, fmt::rfc2822::DateTimePrinter};
 use muster_core::case::Identifier;

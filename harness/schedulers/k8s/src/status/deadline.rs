@@ -3,7 +3,7 @@
 //! One that the manifest has itself is the check's own: reaching it is a failure of the workload.
 
 use super::{Look, condition};
-use crate::handle::Deadline;
+use crate::job::handle::Deadline;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::{Value, result::Clock, time::format_duration};
 use std::time::Duration;

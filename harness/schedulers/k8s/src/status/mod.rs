@@ -10,50 +10,45 @@
 //! one ahead of ours only delays.
 
 mod cause;
-mod custom;
 mod deadline;
-mod ends;
-mod job;
 mod kueue;
 mod owner;
 mod patience;
-mod placement;
 mod pod;
-mod taken;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trouble;
-mod waiting;
 
-pub use patience::Patience;
-pub(crate) use placement::is_hopeless;
-pub(crate) use taken::node_is_silent;
+pub(crate) use patience::Patience;
+pub(crate) use pod::{placement::is_hopeless, taken::node_is_silent};
 
 use crate::{
-    clock,
-    handle::{Handle, Resource},
-    lives,
+    api::clock,
+    job::{
+        handle::{Handle, Resource},
+        observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
+        replaced_pods,
+    },
     manifest::runs_at_once,
-    observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
 };
 use muster_core::{
     Value,
     scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
     time::Timestamp,
 };
-use owner::{Owner, Pods};
+use owner::{Owner, Pods, custom, job};
 use pod::{PodState, PodVerdict, Restarts};
 use std::{sync::Arc, time::Duration};
 
 /// What a job is now.
-pub fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &Patience) -> Assessment {
+pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &Patience) -> Assessment {
     let look = Look { handle, observed, now, patience };
     let mut recheck_in = None;
     let verdict = look.verdict(&mut recheck_in);
     let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
-    let ever = u32::try_from(lives::names(&observed.pods)).unwrap_or(u32::MAX);
+    let ever = u32::try_from(replaced_pods::names(&observed.pods)).unwrap_or(u32::MAX);
     let is_gang = !look.is(Resource::is_pod) && look.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
     // An incomplete gang may look as if it ran: nothing else would make anybody look again.
@@ -158,7 +153,7 @@ impl<'a> Look<'a> {
         let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = pod.started.unwrap_or(ended);
         let (notes, ended) = (pod.notes, ended.max(started));
-        let pods = lives::of_one_pod(&self.observed.pods, seen, self.handle);
+        let pods = replaced_pods::of_one_pod(&self.observed.pods, seen, self.handle);
         Verdict::Status(JobStatus::Ended(Ending {
             started,
             ended,

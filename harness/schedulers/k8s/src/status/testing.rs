@@ -2,9 +2,11 @@
 
 use super::Patience;
 use crate::{
-    handle::{ClusterPlace, Handle, Object, Resource},
+    job::{
+        handle::{ClusterPlace, Handle, Object, Resource},
+        observed::{Assessment, Observed, Seen, SeenPod, Verdict},
+    },
     kind::WorkloadRules,
-    observed::{Assessment, Observed, Seen, SeenPod, Verdict},
 };
 use k8s_openapi::{api::core::v1::Pod, jiff};
 use muster_core::{Value, scheduler::JobStatus, time::Timestamp};

@@ -16,7 +16,7 @@ use crate::{
         error::{ApiError, Why},
         jittered,
     },
-    handle::Resource,
+    job::handle::Resource,
 };
 use futures_util::StreamExt;
 use muster_core::{Value, case::Identifier};

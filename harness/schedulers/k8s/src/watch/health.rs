@@ -77,7 +77,7 @@ fn passes(why: Why) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{client::testing, handle::Resource};
+    use crate::{client::testing, job::handle::Resource};
 
     fn source(kind: &str, job: Option<&str>) -> Source {
         let job = job.map(|job| Identifier::parse(job).unwrap());

@@ -2,8 +2,10 @@
 
 use crate::{
     client::{ServerClock, Watched},
-    handle::Handle,
-    observed::{Object, Observed, Seen, SeenPod, Trouble},
+    job::{
+        handle::Handle,
+        observed::{Object, Observed, Seen, SeenPod, Trouble},
+    },
     status::is_hopeless,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -177,7 +179,7 @@ fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handle::{ClusterPlace, Object, Resource};
+    use crate::job::handle::{ClusterPlace, Object, Resource};
     use serde_json::json;
 
     fn handle(api_version: &str, kind: &str) -> Handle {

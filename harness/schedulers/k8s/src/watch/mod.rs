@@ -20,8 +20,10 @@ pub(crate) use health::blindness;
 
 use crate::{
     client::{Cluster, Watched},
-    handle::{Handle, LABEL, Resource, SESSION_LABEL},
-    observed::Observed,
+    job::{
+        handle::{Handle, LABEL, Resource, SESSION_LABEL},
+        observed::Observed,
+    },
 };
 use follow::{Change, Pace, Sink, Source, follow};
 use health::{Downs, Health};
@@ -43,7 +45,7 @@ use tokio::{
 };
 
 /// The watches of one session in one place.
-pub struct Watch {
+pub(crate) struct Watch {
     cluster: Arc<Cluster>,
     session: SessionId,
     jobs: Jobs,
@@ -94,19 +96,19 @@ impl Drop for Running {
 
 impl Watch {
     /// Nothing is asked before the first job is registered.
-    pub fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
         let (jobs, health, pace) = (Jobs::default(), Health::new(), Pace::default());
         let ration = Mutex::new(Instant::now());
         Self { cluster, session, jobs, health, pace, shared: Mutex::default(), extra: Mutex::default(), ration }
     }
 
     /// Watches a job that is about to be created: nothing of it can have been missed.
-    pub fn register(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
+    pub(crate) fn register(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
         self.tracked(identifier, handle, false)
     }
 
     /// Watches a job that may exist since long ago, unless it is watched already.
-    pub fn observe(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
+    pub(crate) fn observe(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
         let was_launched = handle.workload().is_some_and(|object| object.uid.is_some());
         self.tracked(identifier, handle, was_launched)
     }

@@ -1,6 +1,6 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
-use crate::{client::Cluster, handle::Resource};
+use crate::{client::Cluster, job::handle::Resource};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use serde::Deserialize;
 use std::{

@@ -5,8 +5,10 @@ use crate::{
         Cluster, Selection,
         error::{ApiError, Why},
     },
-    handle::{LABEL, Resource},
-    observed::{Observed, SeenPod, Trouble},
+    job::{
+        handle::{LABEL, Resource},
+        observed::{Observed, SeenPod, Trouble},
+    },
 };
 use k8s_openapi::api::core::v1::Event;
 use muster_core::{Value, case::Identifier};
@@ -22,7 +24,7 @@ const KUEUE_LABEL: &str = "kueue.x-k8s.io/job-uid";
 
 /// Asks. What may not be asked is written down in `denied`; what fails otherwise is asked again the next time.
 pub(super) async fn ask(cluster: &Cluster, identifier: &Identifier, observed: &Observed, is_composed: bool) -> Trouble {
-    let mut asking = Asking { cluster, trouble: Trouble { at: Some(cluster.clock().now()), ..Trouble::default() } };
+    let mut asking = Asking { cluster, trouble: Trouble::default() };
     let workload = observed.workload.object().and_then(|object| uid(object)).map(str::to_owned);
     let mut uids: Vec<String> = workload.iter().cloned().collect();
     if is_composed {

@@ -5,7 +5,7 @@ use muster_core::{
     case::SessionId,
     scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
 };
-use muster_k8s::handle::Handle;
+use muster_k8s::Handle;
 use serde_json::json;
 
 pub(crate) async fn a_pod_lives_and_leaves_nothing(ground: Ground) {

@@ -9,7 +9,7 @@
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
     client::{LogQuery, error::ApiError, jittered},
-    logs::{life::Node, reader::Reader},
+    logs::{container::Node, reader::Reader},
 };
 use futures_util::StreamExt;
 use muster_core::time::Timestamp;

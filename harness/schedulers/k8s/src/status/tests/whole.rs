@@ -1,8 +1,10 @@
 //! What holds for every observation.
 
 use crate::{
-    observed::{Assessment, Verdict},
-    sections,
+    job::{
+        observed::{Assessment, Verdict},
+        sections,
+    },
     status::testing::{Scene, at},
 };
 use muster_core::scheduler::{Exit, JobStatus};

@@ -1,0 +1,158 @@
+//! Ends the compute of a job and keeps its objects.
+
+use crate::cleanup::{End, reach, words};
+use crate::{
+    api::clock,
+    cleanup::diagnosis,
+    client::error::{ApiError, Why},
+    job::{
+        handle::{EXPIRES_ANNOTATION, KEPT_LABEL, Object},
+        observed::{Observed, SeenPod, Verdict},
+    },
+    kind::Stop,
+    status::assess,
+};
+use k8s_openapi::api::core::v1::Pod;
+use muster_core::{
+    Value,
+    scheduler::{JobStatus, Leftovers},
+};
+use muster_host::files;
+use serde_json::json;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::{task::spawn_blocking, time::timeout_at};
+
+impl End<'_> {
+    pub(super) async fn stop(mut self) -> Result<Leftovers, ApiError> {
+        let Some(workload) = self.handle.workload().filter(|workload| workload.uid.is_some()).cloned() else {
+            return self.delete().await;
+        };
+        // Events are gone in an hour, and with them the reason.
+        self.tenancy.watch.trouble(&self.job.identifier).await;
+        let is_over = self.is_over();
+        if !is_over && self.must_go() {
+            let files = self.diagnosis();
+            self.keep_files(files).await;
+            return self.delete().await;
+        }
+        let stop = match &self.handle.rules.stop {
+            Stop::Patch(patch) if !is_over => patch.clone(),
+            _ => json!({}),
+        };
+        let was_there = self.mark(&workload, stop).await?;
+        let mut leftovers = Leftovers::default();
+        if was_there && !is_over && !self.stopped().await {
+            let silent = silent_nodes(&self.observed.borrow());
+            if silent.is_some() {
+                self.tenancy.watch.unreachable(&self.job.identifier);
+            }
+            leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
+        }
+        self.keep_files(self.diagnosis()).await;
+        if !was_there {
+            // What stands beside a workload that is gone helps nobody to look further.
+            return self.delete().await;
+        }
+        leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());
+        leftovers.delete = diagnosis::delete(&self.handle);
+        Ok(leftovers)
+    }
+
+    /// It ended by itself, or is gone. The work of a pod may have ended while another container keeps it running; what other
+    /// kinds leave running their controllers end.
+    fn is_over(&mut self) -> bool {
+        let observed = Arc::clone(&self.observed.borrow_and_update());
+        let verdict = assess(&self.handle, &observed, self.tenancy.cluster.clock().now(), self.patience).verdict;
+        let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
+        match verdict {
+            Verdict::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
+            Verdict::Status(JobStatus::Gone { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Nothing but its deletion ends it: its kind knows no other way, or it is a pod that no kubelet has taken, whose deadline
+    /// nobody would enforce while it holds its quota.
+    fn must_go(&self) -> bool {
+        if self.handle.rules.stop == Stop::Delete {
+            return true;
+        }
+        let is_pod = self.handle.workload().is_some_and(|workload| workload.resource.is_pod());
+        let has_begun = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
+        is_pod && !self.observed.borrow().pods.iter().any(|seen| has_begun(&seen.pod))
+    }
+
+    /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
+    async fn mark(&self, object: &Object, mut patch: Value) -> Result<bool, ApiError> {
+        let expires = self.tenancy.cluster.clock().now().plus(Duration::from_secs(self.handle.keep_seconds));
+        let mut metadata = json!({
+            "labels": {KEPT_LABEL: "true"},
+            "annotations": {EXPIRES_ANNOTATION: clock::rfc3339(expires).unwrap_or_default()},
+        });
+        if let Some(uid) = &object.uid {
+            // Another object of this name is refused with a conflict.
+            metadata["uid"] = json!(uid);
+        }
+        patch["metadata"] = metadata;
+        match self.tenancy.cluster.patch(&object.resource, &object.name, &patch).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_gone() || error.why() == Why::Conflict => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until no pod of it runs.
+    async fn stopped(&mut self) -> bool {
+        loop {
+            if self.is_over() || (!self.observed.borrow().pods.is_empty() && nothing_runs(&self.observed.borrow())) {
+                return true;
+            }
+            if silent_nodes(&self.observed.borrow()).is_some() {
+                return false;
+            }
+            match timeout_at(self.by, self.observed.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return false,
+            }
+        }
+    }
+
+    fn diagnosis(&self) -> Vec<(String, String)> {
+        diagnosis::files(&self.handle, &self.observed.borrow().clone())
+    }
+
+    /// What cannot be written is not worth an error: the objects are still there.
+    async fn keep_files(&self, files: Vec<(String, String)>) {
+        let folder = self.job.stage.join("diag");
+        let written = spawn_blocking(move || write(&folder, &files).map_err(|error| (folder, error)));
+        if let Ok(Err((folder, error))) = written.await {
+            tracing::warn!(%error, folder = %folder.display(), "the diagnosis cannot be written");
+        }
+    }
+}
+
+/// No pod takes anything any more.
+fn nothing_runs(observed: &Observed) -> bool {
+    running(observed).next().is_none()
+}
+
+/// The nodes of what runs, if none of them answers.
+fn silent_nodes(observed: &Observed) -> Option<String> {
+    reach::silent_nodes(running(observed))
+}
+
+fn running(observed: &Observed) -> impl Iterator<Item = &SeenPod> {
+    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+    observed.pods.iter().filter(move |seen| !seen.gone && !matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
+}
+
+fn write(folder: &Path, diagnosis: &[(String, String)]) -> std::io::Result<()> {
+    if diagnosis.is_empty() {
+        return Ok(());
+    }
+    files::create_dir_all(folder)?;
+    for (name, text) in diagnosis {
+        files::write(&folder.join(name), text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! What is said of things that do not go.
+
+use crate::cleanup::{LIMIT, Target};
+use crate::{
+    cleanup::diagnosis,
+    job::handle::{ClusterPlace, Object, Resource},
+};
+use muster_core::Value;
+
+/// It was told to stop and has not. `silent`: nodes that do not answer, if they are why.
+pub(super) fn still_runs(place: &ClusterPlace, workload: &Object, silent: Option<&str>) -> String {
+    let (what, command) = (title(&workload.resource, &workload.name), delete_command(place, &workload.resource, &workload.name));
+    match silent {
+        Some(nodes) => format!("{what} in {place} may still run, for its node {nodes} does not answer; {command}"),
+        None => format!("{what} in {place} still runs {} s after it was told to stop; {command}", LIMIT.as_secs()),
+    }
+}
+
+/// What holds it, and what removes it. `silent` as above.
+pub(super) fn left(place: &ClusterPlace, target: &Target, object: &Value, silent: Option<&str>) -> String {
+    let (what, command) = (title(&target.resource, &target.name), delete_command(place, &target.resource, &target.name));
+    if let Some(nodes) = silent {
+        return format!(
+            "{what} in {place} is deleted, but goes only when its node {nodes} answers again or is removed from the cluster; {command}"
+        );
+    }
+    let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    let finalizers: Vec<&str> = finalizers.filter_map(Value::as_str).collect();
+    let node = object["spec"]["nodeName"].as_str();
+    let held = match (finalizers.as_slice(), node) {
+        ([], Some(node)) => format!(", its node {node} has not let go of it"),
+        ([], None) => String::new(),
+        (names, _) => format!(", held by its finalizers {}", names.join(", ")),
+    };
+    format!("{what} in {place} is still there {} s after its deletion{held}; {command}", LIMIT.as_secs())
+}
+
+fn title(resource: &Resource, name: &str) -> String {
+    format!("{} {name}", resource.for_kubectl())
+}
+
+fn delete_command(place: &ClusterPlace, resource: &Resource, name: &str) -> String {
+    format!("`{}`", diagnosis::kubectl(place, &["delete", &resource.for_kubectl(), name]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn target() -> Target {
+        let resource = Resource { plural: Some("jobs".into()), ..Resource::of("batch/v1", "Job") };
+        Target { resource, name: "rfm-x".into(), uid: Some("1".into()), is_workload: true }
+    }
+
+    #[test]
+    fn what_is_left_is_named_with_what_holds_it() {
+        let place = ClusterPlace { context: Some("eidf".into()), namespace: "n".into() };
+        let held = json!({"metadata": {"finalizers": ["foregroundDeletion", "x/y"]}});
+        insta::assert_snapshot!(left(&place, &target(), &held, None), @"jobs.batch rfm-x in namespace n (context eidf) is still there 50 s after its deletion, held by its finalizers foregroundDeletion, x/y; `kubectl --context eidf -n n delete jobs.batch rfm-x`");
+        let on_node = json!({"metadata": {}, "spec": {"nodeName": "n1"}});
+        insta::assert_snapshot!(left(&ClusterPlace { context: None, ..place }, &target(), &on_node, None), @"jobs.batch rfm-x in namespace n is still there 50 s after its deletion, its node n1 has not let go of it; `kubectl -n n delete jobs.batch rfm-x`");
+    }
+}

@@ -1,0 +1,94 @@
+//! From a place to a connection: kubeconfig or ServiceAccount. Tokens and their rotation are kube's.
+
+pub(crate) mod contexts;
+pub(super) mod login;
+mod plugin;
+mod proxy;
+mod transport;
+
+use super::error::{ConnectError, root_cause};
+use crate::job::handle::ClusterPlace;
+use kube::{
+    Client, Config,
+    client::AuthError,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use muster_core::time::Timestamp;
+use proxy::proxy;
+use std::env;
+use tokio::task::spawn_blocking;
+
+const IN_CLUSTER: &str = "in-cluster";
+
+/// The context, or `in-cluster`.
+pub(in crate::client) fn name(place: &ClusterPlace) -> &str {
+    place.context.as_deref().unwrap_or(IN_CLUSTER)
+}
+
+/// A new connection: the kubeconfig is read again, a credential plugin is run again. `Some`: its credentials end then.
+pub(in crate::client) async fn client(place: &ClusterPlace) -> Result<(Client, Option<Timestamp>), ConnectError> {
+    let mut config = config(place).await?;
+    let expires = plugin::log_in(name(place), &mut config.auth_info).await?;
+    // An old kind of provider (`auth-provider`) runs a program within this call.
+    let connected =
+        spawn_blocking(move || transport::client(&config).map_err(|error| (error_passes(&error), root_cause(&error)))).await;
+    let context = name(place).to_owned();
+    match connected.map_err(|lost| (true, lost.to_string())).flatten() {
+        Ok(client) => Ok((client, expires)),
+        Err((true, why)) => Err(ConnectError::Credentials { context, why }),
+        Err((false, why)) => Err(ConnectError::Unusable { context, why }),
+    }
+}
+
+/// What the kubeconfig, or the pod that Muster runs in, says of the place.
+pub(in crate::client) async fn config(place: &ClusterPlace) -> Result<Config, ConnectError> {
+    let (mut config, proxy_url) = match &place.context {
+        Some(context) => from_kubeconfig(context).await?,
+        None => (Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?, None),
+    };
+    let unusable = |why| ConnectError::Unusable { context: name(place).to_owned(), why };
+    config.proxy_url = proxy(&config.cluster_url, proxy_url.as_deref(), |name| env::var(name).ok()).map_err(unusable)?;
+    Ok(config)
+}
+
+/// A program that failed may succeed the next time.
+fn error_passes(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Auth(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_)))
+}
+
+/// The connection of a context, and the `proxy-url` of its cluster.
+async fn from_kubeconfig(context: &str) -> Result<(Config, Option<String>), ConnectError> {
+    let mut kubeconfig = contexts::kubeconfig().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?.unwrap_or_default();
+    let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
+    if !known.iter().any(|name| name == context) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(ConnectError::NoContext { context: context.to_owned(), known });
+    }
+    let proxy_url = take_proxy_url(&mut kubeconfig, context);
+    let options = KubeConfigOptions { context: Some(context.to_owned()), cluster: None, user: None };
+    let unusable =
+        |error: kube::config::KubeconfigError| ConnectError::Unusable { context: context.to_owned(), why: error.to_string() };
+    Ok((Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?, proxy_url))
+}
+
+/// Taken, for kube would compare `NO_PROXY` with the proxy instead of the server.
+fn take_proxy_url(kubeconfig: &mut Kubeconfig, context: &str) -> Option<String> {
+    let of_context = kubeconfig.contexts.iter().find(|named| named.name == context)?;
+    let cluster = of_context.context.as_ref()?.cluster.clone();
+    let named = kubeconfig.clusters.iter_mut().find(|named| named.name == cluster)?;
+    named.cluster.as_mut()?.proxy_url.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{os::unix::process::ExitStatusExt, process::Output};
+
+    #[test]
+    fn what_a_credential_plugin_printed_is_not_repeated() {
+        let out =
+            Output { status: ExitStatusExt::from_raw(256), stdout: b"token: secret".to_vec(), stderr: b"also secret".to_vec() };
+        let error = AuthError::AuthExecRun { cmd: "\"aws\" \"--token\" \"secret\"".into(), out: Box::new(out) };
+        insta::assert_snapshot!(root_cause(&error), @"the credential plugin `aws` failed: exit status: 1");
+    }
+}

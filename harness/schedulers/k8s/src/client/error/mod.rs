@@ -1,0 +1,394 @@
+//! What an API server refused, or why it did not answer; which of the reasons in [`Why`] that is.
+
+mod classify;
+pub(super) mod rights;
+
+use crate::job::handle::{ClusterPlace, Resource};
+use kube::client::AuthError;
+use serde::Deserialize;
+use std::{error::Error as StdError, fmt, time::Duration};
+
+/// What was asked of the API server: enough for a sentence about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// As RBAC calls it: `create`, `get`, `list`, `watch`, `patch`, `update`, `delete`.
+    pub verb: &'static str,
+    /// The kind of object.
+    pub resource: Resource,
+    /// `log`
+    pub subresource: Option<&'static str>,
+    /// Which object; `None`: all of them.
+    pub name: Option<String>,
+    /// Where.
+    pub place: ClusterPlace,
+}
+
+impl Asked {
+    /// `pods/log`, as in a Role.
+    pub fn right(&self) -> String {
+        let plural = self.resource.plural.clone().unwrap_or_else(|| self.resource.kind.to_lowercase());
+        match self.subresource {
+            Some(part) => format!("{plural}/{part}"),
+            None => plural,
+        }
+    }
+
+    /// The rule of a Role that allows it, in one line of YAML.
+    pub fn rule(&self) -> String {
+        let group = if self.resource.group.is_empty() { "\"\"" } else { &self.resource.group };
+        format!("{{apiGroups: [{group}], resources: [{}], verbs: [{}]}}", self.right(), self.verb)
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, subresource, name, place } = self;
+        write!(f, "{verb} {}", resource.for_kubectl())?;
+        if let Some(part) = subresource {
+            write!(f, "/{part}")?;
+        }
+        if let Some(name) = name {
+            write!(f, " {name}")?;
+        }
+        write!(f, " in {place}")
+    }
+}
+
+impl fmt::Display for ClusterPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.context {
+            Some(context) => write!(f, "namespace {} (context {context})", self.namespace),
+            None => write!(f, "namespace {}", self.namespace),
+        }
+    }
+}
+
+/// An operation on the API server that failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ApiError {
+    /// It answered, and the answer is no.
+    #[error("{0}")]
+    Refused(Box<Refused>),
+    /// It did not answer, or the answer broke off.
+    #[error("{asked}: {why}")]
+    NoAnswer {
+        /// What was asked.
+        asked: Box<Asked>,
+        /// `Connection refused (os error 111)`
+        why: String,
+    },
+    /// It does not serve such a kind.
+    #[error("the API server of {place} does not know {kind} ({api_version}): {hint}")]
+    UnknownKind {
+        /// `Job`
+        kind: String,
+        /// `batch/v1`
+        api_version: String,
+        /// Where.
+        place: ClusterPlace,
+        /// What it does know, or what to install.
+        hint: String,
+    },
+    /// It has no namespace: not ours to create.
+    #[error(
+        "{kind} ({api_version}) belongs to the whole cluster, not to a namespace: Muster creates only what a namespace can hold"
+    )]
+    ClusterScoped {
+        /// `Node`
+        kind: String,
+        /// `v1`
+        api_version: String,
+    },
+    /// There is no connection to be had with what the kubeconfig says.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig cannot be read.
+    #[error("{0}")]
+    Kubeconfig(String),
+    /// It has no such context.
+    #[error("context {context} is not in the kubeconfig; known: {known}")]
+    NoContext {
+        /// The one that was wanted.
+        context: String,
+        /// Those that are there.
+        known: String,
+    },
+    /// Neither a context, nor a pod to run in.
+    #[error("no context is named, and Muster does not run in a pod: {0}")]
+    NotInCluster(String),
+    /// The credentials are not to be had now.
+    #[error("context {context}: {why}")]
+    Credentials {
+        /// The context, or `in-cluster`.
+        context: String,
+        /// One sentence, with the program's name if it is a plugin's doing.
+        why: String,
+    },
+    /// What the context says cannot be used.
+    #[error("context {context} cannot be used: {why}")]
+    Unusable {
+        /// The context, or `in-cluster`.
+        context: String,
+        /// One sentence.
+        why: String,
+    },
+}
+
+/// An answer that is no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What was asked.
+    pub asked: Asked,
+    /// The HTTP status.
+    pub code: u16,
+    /// `AlreadyExists`
+    pub reason: String,
+    /// The server's words.
+    pub message: String,
+    /// `details.causes`: which field, and what of it.
+    pub causes: Vec<Cause>,
+    /// `details.kind`: what was not found, what is there already.
+    pub about: Option<String>,
+    /// When to come back, from the header `Retry-After` or the details.
+    pub retry_after: Option<Duration>,
+    /// It may pass by itself: such a request was granted before, or the server has just failed.
+    pub passes: bool,
+}
+
+/// One of the mistakes in an object.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[serde(default)]
+pub struct Cause {
+    /// `FieldValueInvalid`
+    pub reason: String,
+    /// One sentence.
+    pub message: String,
+    /// `spec.template.spec.containers[0].image`
+    pub field: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.message.as_str(), self.reason.as_str()) {
+            ("", "") => write!(f, "{}: HTTP {}", self.asked, self.code),
+            ("", reason) => write!(f, "{}: {reason} (HTTP {})", self.asked, self.code),
+            (message, _) => f.write_str(message),
+        }
+    }
+}
+
+/// `metav1.Status`, as far as it is read.
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Status {
+    pub(super) code: u16,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) details: Option<StatusDetails>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct StatusDetails {
+    kind: Option<String>,
+    causes: Option<Vec<Cause>>,
+    retry_after_seconds: Option<u64>,
+}
+
+impl Refused {
+    /// From the body of an answer, which is text where a proxy has answered.
+    pub(super) fn new(asked: Asked, code: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+        let status = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| {
+            let text = String::from_utf8_lossy(body);
+            let line: String = text.lines().next().unwrap_or_default().chars().take(300).collect();
+            Status { message: Some(line.trim().to_owned()), ..Status::default() }
+        });
+        Self::of(asked, code, status, retry_after)
+    }
+
+    pub(super) fn of(asked: Asked, code: u16, status: Status, retry_after: Option<Duration>) -> Self {
+        let details = status.details.unwrap_or_default();
+        let asked_back = details.retry_after_seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        Self {
+            asked,
+            code,
+            reason: status.reason.unwrap_or_default(),
+            message: status.message.unwrap_or_default(),
+            causes: details.causes.unwrap_or_default(),
+            about: details.kind,
+            retry_after: retry_after.or(asked_back),
+            passes: false,
+        }
+    }
+}
+
+/// Why a request failed, as far as it decides what happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The credentials are not accepted.
+    Unauthorized,
+    /// RBAC: a rule is missing.
+    NotAllowed,
+    /// There is no such namespace.
+    NoNamespace,
+    /// The namespace is being deleted.
+    NamespaceEnds,
+    /// There is no room now, or ever: `quota` reads which.
+    Quota,
+    /// Pod Security forbids such a pod.
+    PodSecurity,
+    /// Another admission rule forbids it: a `LimitRange`, a webhook, a policy.
+    Admission,
+    /// There is no such object.
+    NotFound,
+    /// The server has no such kind of object, or does not know it yet.
+    NotServed,
+    /// There is an object of this name already.
+    Exists,
+    /// It was changed by somebody, or has another uid.
+    Conflict,
+    /// The object is wrong.
+    Invalid,
+    /// What we know is too old: list again.
+    Expired,
+    /// Refused as `Unauthorized`, `NotAllowed`, `NoNamespace` or `NotServed`, which may pass within a minute.
+    Withdrawn,
+    /// It will pass: the server is busy, restarting, or not to be reached.
+    Transient,
+    /// Anything else.
+    Other,
+}
+
+impl Why {
+    /// Whether the same request may be granted later, though nobody changes anything. Exhaustive: whoever adds a reason decides here.
+    pub fn passes(self) -> bool {
+        match self {
+            Self::Transient | Self::Withdrawn => true,
+            Self::Unauthorized
+            | Self::NotAllowed
+            | Self::NoNamespace
+            | Self::NamespaceEnds
+            | Self::Quota
+            | Self::PodSecurity
+            | Self::Admission
+            | Self::NotFound
+            | Self::NotServed
+            | Self::Exists
+            | Self::Conflict
+            | Self::Invalid
+            | Self::Expired
+            | Self::Other => false,
+        }
+    }
+}
+
+impl ApiError {
+    /// The reason.
+    pub fn why(&self) -> Why {
+        match self {
+            Self::Refused(refused) if refused.passes => Why::Withdrawn,
+            Self::Refused(refused) => refused.why(),
+            Self::NoAnswer { .. } | Self::Connect(ConnectError::Credentials { .. }) => Why::Transient,
+            Self::UnknownKind { .. } | Self::ClusterScoped { .. } | Self::Connect(_) => Why::Other,
+        }
+    }
+
+    /// There is no such object.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.why(), Why::NotFound | Why::NotServed | Why::NoNamespace)
+    }
+
+    /// When the server wants to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refused) => refused.retry_after,
+            _ => None,
+        }
+    }
+
+    /// The same, taken to be final.
+    #[must_use]
+    pub fn for_good(self) -> Self {
+        match self {
+            Self::Refused(refused) => Refused { passes: false, ..*refused }.into(),
+            other => other,
+        }
+    }
+
+    /// The server's own words.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Refused(refused) => refused.message.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
+
+impl Refused {
+    /// The reason: by status first, then by the words that the API server has used for years.
+    pub fn why(&self) -> Why {
+        let says = |words: &str| self.message.contains(words);
+        match self.code {
+            401 => Why::Unauthorized,
+            403 if says("exceeded quota: ") => Why::Quota,
+            // A quota, or a namespace's default account, that its controller has not seen yet.
+            403 if says("status unknown for quota") || says("serviceaccount \"default\" not found") => Why::Transient,
+            // An admission rule of a server that has just started.
+            403 if says("not yet ready to handle request") => Why::Transient,
+            403 if self.causes.iter().any(|cause| cause.reason == "NamespaceTerminating") || says("is being terminated") => {
+                Why::NamespaceEnds
+            }
+            403 if says(" cannot ") && (says(" resource \"") || says(" path \"")) => Why::NotAllowed,
+            403 if says("violates PodSecurity") => Why::PodSecurity,
+            403 => Why::Admission,
+            404 if self.about.as_deref() == Some("namespaces") || says("namespaces \"") => Why::NoNamespace,
+            404 if self.asked.name.is_none() || says("could not find the requested resource") || says("page not found") => {
+                Why::NotServed
+            }
+            404 => Why::NotFound,
+            409 if self.reason == "AlreadyExists" => Why::Exists,
+            // Two creations that count against one quota at the same moment.
+            409 if says("resourcequotas") => Why::Transient,
+            409 => Why::Conflict,
+            410 => Why::Expired,
+            400 if says("admission webhook") => Why::Admission,
+            400 | 413 | 422 => Why::Invalid,
+            408 | 429 | 500 | 502..=504 => match self.reason.as_str() {
+                "Expired" | "Gone" => Why::Expired,
+                _ => Why::Transient,
+            },
+            _ if says("admission webhook") => Why::Admission,
+            _ => Why::Other,
+        }
+    }
+}
+
+/// The innermost cause, for kube's texts repeat what they wrap; and nothing that a credential plugin has printed.
+pub(super) fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    let mut innermost = error;
+    loop {
+        if let Some(AuthError::AuthExecRun { cmd, out }) = innermost.downcast_ref::<AuthError>() {
+            return format!("the credential plugin `{}` failed: {}", program(cmd), out.status);
+        }
+        match innermost.source() {
+            Some(source) => innermost = source,
+            None => return innermost.to_string(),
+        }
+    }
+}
+
+/// Arguments may hold secrets.
+fn program(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or(command).trim_matches('"')
+}

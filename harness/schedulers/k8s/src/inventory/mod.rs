@@ -1,0 +1,311 @@
+//! Everything that carries our label, whose session it is, and whether that session lives.
+//!
+//! ```text
+//! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
+//!     without those that others have made of ours -by labels rfm, rfm-session-> Found: a Job that `cleanup` understands
+//! Leases of the place -> when the sessions last showed that they live
+//! ```
+//! What may not be listed is asked for by name where its name is known, with a note. Not decided here: what is swept. A session without a Lease may be one that was
+//! not allowed to have any.
+
+pub(crate) mod nodes;
+
+use crate::{
+    api::clock,
+    client::{
+        Cluster, Selection,
+        error::{ApiError, Why},
+    },
+    job::handle::{
+        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Object, Resource,
+        SESSION_LABEL, parse_named,
+    },
+    kind::Kinds,
+    session::lease::{self, LeaseSeen},
+};
+use muster_core::{
+    Value,
+    case::{Identifier, SessionId},
+    error::SchedulerError,
+    scheduler::{Job, Scope},
+    site::SchedulerKind,
+    time::Timestamp,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+/// What is known before anybody looks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Kinds beside those of the table.
+    pub(crate) kinds: BTreeSet<Resource>,
+    /// Objects of known jobs: asked for by name where their kind may not be listed.
+    pub(crate) objects: BTreeSet<(ClusterPlace, Resource, String)>,
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Census {
+    /// One for each attempt of a case, in no order.
+    pub found: Vec<Found>,
+    /// What may not be listed, one sentence a place.
+    pub notes: Vec<String>,
+    /// Places of contexts that the kubeconfig does not have: only jobs of the past are there.
+    pub unknown: Vec<ClusterPlace>,
+    /// Places that could not be looked at, and why.
+    pub blind: Vec<(ClusterPlace, SchedulerError)>,
+    /// Sessions with a Lease, by place.
+    pub sessions: BTreeMap<(ClusterPlace, SessionId), LeaseSeen>,
+    /// What time it is in the places that say so.
+    pub now: BTreeMap<ClusterPlace, Timestamp>,
+}
+
+/// What is left of one attempt of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Enough to delete it: its objects with their uids.
+    pub job: Job,
+    /// Where.
+    pub place: ClusterPlace,
+    /// Stopped and kept to be looked at, until then.
+    pub kept: Option<Kept>,
+}
+
+/// Until when something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Until this time.
+    Until(Timestamp),
+    /// Nobody wrote down until when.
+    Unknown,
+}
+
+impl Kept {
+    /// It may go.
+    pub fn is_over(self, now: Timestamp) -> bool {
+        matches!(self, Self::Until(expires) if expires <= now)
+    }
+}
+
+impl Census {
+    /// Looks at one place.
+    pub(crate) async fn take(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
+        let place = cluster.place();
+        let (sessions, now) = lease::sessions(cluster).await?;
+        let selector = match &scope.session {
+            Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
+            None => LABEL.to_owned(),
+        };
+        let (mut jobs, mut hidden): (BTreeMap<Mark, Vec<Object>>, Vec<Resource>) = Default::default();
+        for resource in kinds(cluster, &known.kinds).await? {
+            match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
+                Ok(listed) => {
+                    for (mark, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
+                        jobs.entry(mark).or_default().push(object);
+                    }
+                }
+                Err(error) if error.why() == Why::NotAllowed => hidden.push(resource),
+                // Its group is there, and it is not: another version of the operator.
+                Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
+                Err(error) if error.is_gone() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for (mark, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
+            if scope.session.as_ref().is_none_or(|session| *session == mark.0) {
+                jobs.entry(mark).or_default().push(object);
+            }
+        }
+        self.notes.extend(note(place, &hidden));
+        for (mark, objects) in jobs {
+            self.found.push(found(place, mark, objects));
+        }
+        self.sessions.extend(sessions.into_iter().map(|(session, lease)| ((place.clone(), session), lease)));
+        self.now.extend(now.map(|now| (place.clone(), now)));
+        Ok(())
+    }
+
+    /// Asks for each of what may not be listed by its name.
+    async fn hidden(&mut self, cluster: &Cluster, names: BTreeSet<(Resource, String)>) -> Result<Vec<(Mark, Object)>, ApiError> {
+        let mut found = Vec::new();
+        for (resource, name) in names {
+            match cluster.get(&resource, &name).await {
+                Ok(item) => found.extend(ours(&resource, item)),
+                Err(error) if error.is_gone() => {}
+                Err(error) if error.why() == Why::NotAllowed => self.blind.push((cluster.place().clone(), error.classify())),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The objects of hidden kinds whose names are known: from the database, and from the workloads that they stand beside.
+fn names(
+    hidden: &[Resource],
+    known: &Known,
+    place: &ClusterPlace,
+    jobs: &BTreeMap<Mark, Vec<Object>>,
+) -> BTreeSet<(Resource, String)> {
+    let stored = known.objects.iter().filter(|(there, ..)| there == place).map(|(_, kind, name)| (kind.clone(), name.clone()));
+    let annotated = jobs.values().flatten().filter_map(|object| {
+        let names = object.manifest["metadata"]["annotations"][OBJECTS_ANNOTATION].as_str()?;
+        Some(names.split(',').filter_map(parse_named).collect::<Vec<_>>())
+    });
+    let as_hidden = |(kind, name): (Resource, String)| {
+        let hidden = hidden.iter().find(|hidden| hidden.is_same_kind(&kind))?;
+        Some((hidden.clone(), name))
+    };
+    stored.chain(annotated.flatten()).filter_map(as_hidden).collect()
+}
+
+/// One sentence for all kinds that may not be listed.
+fn note(place: &ClusterPlace, hidden: &[Resource]) -> Option<String> {
+    let kinds: Vec<String> = hidden.iter().map(Resource::for_kubectl).collect();
+    let why = "the right to list them is missing, so only those with a known name were looked at";
+    (!kinds.is_empty()).then(|| format!("in {place}: {why}: {}", kinds.join(", ")))
+}
+
+/// The kinds to look for: those of the table whose group the server has, and those that known jobs are made of.
+async fn kinds(cluster: &Cluster, more: &BTreeSet<Resource>) -> Result<BTreeSet<Resource>, ApiError> {
+    let groups = cluster.groups().await?;
+    let mut kinds = BTreeSet::new();
+    let known = Kinds::known().namespaced().filter_map(|(group, kind)| {
+        let version = if group.is_empty() { "v1" } else { groups.get(group)? };
+        Some(Resource { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None })
+    });
+    for resource in known.chain(more.iter().cloned()) {
+        match cluster.resolve(&resource).await {
+            Ok(resource) => {
+                kinds.insert(resource);
+            }
+            Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kinds)
+}
+
+/// Whose an object is. Two sessions may have drawn the same identifier.
+type Mark = (SessionId, Identifier);
+
+/// An object that we have created: not one that a controller has made of it, which goes with it.
+fn ours(resource: &Resource, item: Value) -> Option<(Mark, Object)> {
+    let metadata = &item["metadata"];
+    let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    if owners.any(|owner| owner["controller"] == true) {
+        return None;
+    }
+    let identifier = Identifier::parse(metadata["labels"][LABEL].as_str()?)?;
+    let session = SessionId(metadata["labels"][SESSION_LABEL].as_str().unwrap_or_default().to_owned());
+    let (name, uid) = (metadata["name"].as_str()?.to_owned(), metadata["uid"].as_str().map(str::to_owned));
+    Some(((session, identifier), Object { resource: resource.clone(), name, manifest: item, uid }))
+}
+
+/// A job as `cleanup` understands it.
+fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>) -> Found {
+    let (session, identifier) = mark;
+    let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
+    objects.sort_by_key(|object| !is_helper(object));
+    let workload = objects.len().saturating_sub(1);
+    let of_any = |kind: &str, key: &str| {
+        let mut texts = objects.iter().rev().filter_map(|object| object.manifest["metadata"][kind][key].as_str());
+        texts.next().map(str::to_owned)
+    };
+    let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| clock::parse(&text));
+    let kept = of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, Kept::Until));
+    let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
+    let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
+    let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
+    let handle =
+        Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
+    let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
+    Found { job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() }, place: place.clone(), kept }
+}
+
+impl Found {
+    /// One line for people: the case, what of it is there, whose it is, until when it is kept.
+    pub fn line(&self) -> String {
+        let handle = Handle::of(&self.job).ok();
+        let objects = handle.iter().flat_map(|handle| &handle.objects);
+        let objects: Vec<String> = objects.map(|object| format!("{} {}", object.resource.for_kubectl(), object.name)).collect();
+        let kept = match self.kept {
+            None => String::new(),
+            Some(Kept::Unknown) => ", kept".to_owned(),
+            Some(Kept::Until(time)) => format!(", kept until {}", clock::rfc3339(time).unwrap_or_default()),
+        };
+        let Job { case, identifier, session, .. } = &self.job;
+        format!("{case} ({identifier}, session {session}): {} in {}{kept}", objects.join(", "), self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{self, Reply};
+    use serde_json::json;
+
+    fn resource(api_version: &str, kind: &str, plural: &str) -> Resource {
+        Resource { plural: Some(plural.into()), ..Resource::of(api_version, kind) }
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_listed_is_found_by_the_names_that_are_known() {
+        let labels = |id: &str| json!({"rfm": id, "rfm-session": "s"});
+        let pod = json!({"metadata": {"name": "rfm-p", "uid": "p", "labels": labels("abcdefgh"),
+            "annotations": {"rfm/objects": "v1/Secret/rfm-a,v1/ConfigMap/rfm-c"}}});
+        let (cluster, requests) = testing::cluster(move |line, _| match line {
+            "GET /apis" => Reply::json(&json!({"groups": []})),
+            line if line.contains("secrets?") => {
+                let cannot = "secrets is forbidden: User \"u\" cannot list resource \"secrets\" in API group \"\"";
+                Reply::refusal(403, "Forbidden", cannot)
+            }
+            line if line.contains("/secrets/") => {
+                let (name, id) = if line.ends_with("rfm-a") { ("rfm-a", "abcdefgh") } else { ("rfm-b", "zzzzzzzz") };
+                Reply::json(&json!({"metadata": {"name": name, "uid": name, "labels": labels(id)}}))
+            }
+            line if line.contains("/pods?") => Reply::list("1", std::slice::from_ref(&pod)),
+            _ => Reply::list("1", &[]),
+        });
+        let stored = (testing::place(), Resource::of("v1", "Secret"), "rfm-b".to_owned());
+        let known = Known { objects: BTreeSet::from([stored]), ..Known::default() };
+        let mut census = Census::default();
+        census.take(&cluster, &known, &Scope::default()).await.unwrap();
+        let lines: Vec<String> = census.found.iter().map(Found::line).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        rfm-p (abcdefgh, session s): secrets rfm-a, pods rfm-p in namespace n
+        rfm-b (zzzzzzzz, session s): secrets rfm-b in namespace n
+        ");
+        insta::assert_snapshot!(census.notes.join("\n"), @"in namespace n: the right to list them is missing, so only those with a known name were looked at: secrets");
+        let asked = requests.paths().into_iter().filter(|path| path.contains("/secrets/")).count();
+        assert_eq!((asked, census.blind.len()), (2, 0), "a ConfigMap is listed: nobody asks for it by name");
+    }
+
+    #[test]
+    fn what_is_found_is_a_job_with_its_session_and_its_time() {
+        let place = ClusterPlace { context: Some("eidf".into()), namespace: "n".into() };
+        let labels = json!({"rfm": "abcdefgh", "rfm-session": "s1", "rfm-kept": "true"});
+        let job = json!({"metadata": {"name": "rfm-x-abcdefgh", "uid": "1", "labels": labels,
+            "annotations": {"rfm/case": "nbody @eidf:gpu+default", "rfm/expires": "2026-01-02T00:00:00Z"}}});
+        let config = json!({"metadata": {"name": "rfm-c-abcdefgh", "uid": "2", "labels": labels}});
+        let child = json!({"metadata": {"name": "p", "labels": labels, "ownerReferences": [{"controller": true}]}});
+        let (jobs, configs) = (resource("batch/v1", "Job", "jobs"), resource("v1", "ConfigMap", "configmaps"));
+        assert_eq!(ours(&resource("v1", "Pod", "pods"), child), None);
+        let (mark, job) = ours(&jobs, job).unwrap();
+        let (same, config) = ours(&configs, config).unwrap();
+        assert_eq!((&mark, mark.1.as_str()), (&same, "abcdefgh"));
+        let mut anothers = json!({"metadata": {"name": "rfm-y-abcdefgh", "uid": "3", "labels": labels}});
+        anothers["metadata"]["labels"]["rfm-session"] = json!("s2");
+        assert_ne!(ours(&configs, anothers).unwrap().0, mark, "another session drew the same letters");
+        let found = found(&place, mark, vec![job, config]);
+        let handle = Handle::of(&found.job).unwrap();
+        assert_eq!(handle.workload().map(|object| object.name.as_str()), Some("rfm-x-abcdefgh"));
+        insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");
+        let day = |text: &str| clock::parse(text).unwrap();
+        let kept = found.kept.unwrap();
+        assert!(kept.is_over(day("2026-01-02T00:00:00Z")) && !kept.is_over(day("2026-01-01T23:59:59Z")));
+        assert!(!Kept::Unknown.is_over(day("2126-01-01T00:00:00Z")));
+    }
+}

@@ -1,0 +1,90 @@
+//! The nodes of a cluster, for a copy of a case on each. To list them is a right over the whole cluster, which few have.
+
+use crate::{
+    client::{
+        Cluster, Selection,
+        error::{ApiError, ConnectError},
+    },
+    job::handle::{ClusterPlace, Resource},
+    plan::HOSTNAME_LABEL,
+};
+use muster_core::Value;
+
+/// A node as the cluster has it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// What pods that are to run there select it by.
+    pub name: String,
+    /// It is ready and not cordoned. Taints are a matter of what a pod tolerates.
+    pub is_available: bool,
+}
+
+/// Why the nodes are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum NodesError {
+    /// There is no way to the cluster.
+    #[error("connect to the cluster")]
+    Connect(#[source] ConnectError),
+    /// Most of the time: no right to.
+    #[error("list the nodes of the cluster; without the right to, name them: --distribute node-1,node-2")]
+    List(#[source] ApiError),
+}
+
+/// All nodes, by name.
+///
+/// # Errors
+/// When the cluster does not say.
+pub async fn list_nodes(place: &ClusterPlace) -> Result<Vec<Node>, NodesError> {
+    listed(&*Cluster::connect(place).await.map_err(NodesError::Connect)?).await
+}
+
+async fn listed(cluster: &Cluster) -> Result<Vec<Node>, NodesError> {
+    let all = cluster.list(&Resource::of("v1", "Node"), Selection::default()).await.map_err(NodesError::List)?;
+    let mut nodes: Vec<Node> = all.items.iter().filter_map(node).collect();
+    nodes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(nodes)
+}
+
+fn node(object: &Value) -> Option<Node> {
+    let label = object["metadata"]["labels"].get(HOSTNAME_LABEL).unwrap_or(&object["metadata"]["name"]);
+    let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_ready = conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+    Some(Node { name: label.as_str()?.to_owned(), is_available: is_ready && object["spec"]["unschedulable"] != true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{Reply, cluster};
+    use muster_core::error::chain;
+    use serde_json::json;
+
+    fn object(name: &str, ready: &str, cordoned: bool) -> Value {
+        json!({
+            "metadata": { "name": name, "labels": { HOSTNAME_LABEL: format!("host-{name}") } },
+            "spec": { "unschedulable": cordoned },
+            "status": { "conditions": [{ "type": "MemoryPressure", "status": "False" }, { "type": "Ready", "status": ready }] },
+        })
+    }
+
+    #[tokio::test]
+    async fn a_node_is_available_if_it_is_ready_and_not_cordoned() {
+        let bare = json!({ "metadata": { "name": "bare" } });
+        let items = [object("b", "True", false), object("c", "True", true), object("a", "Unknown", false), bare];
+        let (cluster, requests) = cluster(move |_, _| Reply::list("1", &items));
+        let nodes = listed(&cluster).await.unwrap();
+        let told: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.name, node.is_available)).collect();
+        assert_eq!(told, ["bare false", "host-a false", "host-b true", "host-c false"]);
+        assert_eq!(requests.paths(), ["GET /api/v1/nodes"]);
+    }
+
+    #[tokio::test]
+    async fn who_may_not_list_nodes_is_told_to_name_them() {
+        let (cluster, _) = cluster(|_, _| Reply::refusal(403, "Forbidden", "nodes is forbidden"));
+        let error = chain(&listed(&cluster).await.unwrap_err());
+        assert!(
+            error.starts_with("list the nodes of the cluster; without the right to, name them: --distribute node-1"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! What is known of one job in the cluster at one moment: input of `status` and `logs`, kept up to date by the watch.
+//!
+//! ```text
+//! API server -watch-> Observed (a level, replaced as a whole) -assess(now)-> Assessment          status
+//!                                        '-> which containers have a log to read, and which are over   logs
+//! ```
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    ops::Deref,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+/// One job, as last seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observed {
+    /// The workload object: a Pod is its own.
+    pub workload: Seen,
+    /// Every pod that was ever seen, oldest first, without `managedFields`.
+    pub pods: Vec<SeenPod>,
+    /// It was told to stop, and no node of what still runs answers: nobody waits for its logs.
+    pub unreachable: bool,
+    /// Uids of pods that no node could ever take, and since when the scheduler says so, by this machine's clock.
+    pub hopeless: BTreeMap<String, Timestamp>,
+    /// What was fetched beyond the watch because nothing moves.
+    pub trouble: Trouble,
+    /// When the first object of it was created, by this machine's clock; the start of all patience.
+    pub since: Timestamp,
+}
+
+/// The workload object.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Seen {
+    /// Not yet: the watch may be behind the creation.
+    #[default]
+    NotYet,
+    /// As it is now.
+    Present(Object),
+    /// It was there and is not any more; as it was last.
+    Gone(Object),
+}
+
+/// An object as the API writes it. That of a pod is written when somebody asks for it, which is seldom.
+#[derive(Clone)]
+pub(crate) struct Object(Arc<LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>>);
+
+impl Object {
+    /// Of a pod.
+    pub(crate) fn of(pod: Arc<Pod>) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || serde_json::to_value(&*pod).unwrap_or_default()))))
+    }
+}
+
+impl From<Value> for Object {
+    fn from(object: Value) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(|| object))))
+    }
+}
+
+impl Deref for Object {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Seen {
+    /// The object, as it is or was.
+    pub(crate) fn object(&self) -> Option<&Value> {
+        match self {
+            Self::NotYet => None,
+            Self::Present(object) | Self::Gone(object) => Some(object),
+        }
+    }
+}
+
+/// A pod of the job.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenPod {
+    /// As it is, or was last.
+    pub pod: Arc<Pod>,
+    /// It has vanished from the API.
+    pub gone: bool,
+    /// We asked for its deletion ourselves.
+    pub deleted_by_us: bool,
+}
+
+/// What is asked for only while a job does not move, at most every ten seconds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trouble {
+    /// Events of the workload, the objects between it and its pods, and the pods, oldest first.
+    pub events: Vec<Arc<Event>>,
+    /// Kueue's Workload object of it.
+    pub kueue: Option<Arc<Value>>,
+    /// Rights that were missing to find out more: `list events`.
+    pub denied: Vec<String>,
+}
+
+/// What an `Observed` means.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assessment {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Look again after this time even if nothing changes: some patience will be over.
+    pub recheck_in: Option<Duration>,
+    /// It does not move: fetch `Trouble`.
+    pub stuck: bool,
+}
+
+/// What a job is, or why it will never be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// A status for the runner.
+    Status(JobStatus),
+    /// It can never run as it stands (`error{config}`): one sentence with what, where and what to do.
+    Hopeless(String),
+    /// The cluster cannot run it for reasons that are not the check's (`error{infra}`): one sentence.
+    Broken(String),
+}

@@ -1,0 +1,370 @@
+//! Creation: what the workload refers to first, the workload last; found again when an answer was lost.
+//!
+//! ```text
+//! line: somebody waits before us for the same -------------------------------------------> NotNow
+//! preflight (only where quotas are, and for what a controller or helpers stand before the pods):
+//!     pod templates with dryRun=All -- no room --> NotNow     never fits, forbidden --> Config
+//! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's --> Taken
+//!                    '- no room --> what was created goes again --> NotNow
+//! ```
+//! One attempt; the runner repeats it. If an object fails, those before it stay for `cleanup`.
+
+mod dry_run;
+mod preflight;
+
+pub(crate) use dry_run::dry_run;
+
+use crate::{
+    api::quantity::Quantity,
+    client::{
+        Deletion, Propagation,
+        error::{ApiError, Why},
+    },
+    job::handle::{Handle, Object, Resource, is_of},
+    manifest::pod_templates,
+    quota::{self, Decision, Demand, Refusal},
+    session::{
+        Tenancy,
+        gate::{self, Verdict},
+    },
+};
+use muster_core::{
+    Value,
+    error::{Class, SchedulerError},
+    scheduler::{Job, Launch},
+};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The runner gives up after a minute: who answers before that can say why.
+const LAUNCH_LIMIT: Duration = Duration::from_secs(55);
+
+/// One attempt.
+pub(crate) async fn launch(tenancy: &Tenancy, job: &Job, handle: Handle) -> Result<Launch, SchedulerError> {
+    let attempt = Attempt { tenancy, job, handle };
+    let silent = || SchedulerError::plain(Class::Outage, format!("launch: no answer within {} s", LAUNCH_LIMIT.as_secs()));
+    let answer = timeout(LAUNCH_LIMIT, attempt.run()).await.unwrap_or_else(|_| Err(silent()));
+    if !matches!(answer, Ok(Launch::NotNow { .. })) {
+        tenancy.leave_line(&job.identifier);
+    }
+    if !matches!(answer, Ok(Launch::Launched(_))) {
+        tenancy.take_back(&job.identifier);
+    }
+    answer
+}
+
+struct Attempt<'a> {
+    tenancy: &'a Tenancy,
+    job: &'a Job,
+    handle: Handle,
+}
+
+/// Why there is no object.
+enum Refused {
+    /// There is no room now.
+    NoRoom(Refusal, String),
+    /// What was granted before is not granted now.
+    Withdrawn(Resource, Box<ApiError>),
+    /// Something else has its name.
+    Taken(String),
+    Failed(SchedulerError),
+}
+
+impl Attempt<'_> {
+    async fn run(mut self) -> Result<Launch, SchedulerError> {
+        for object in &self.handle.objects {
+            // Before anything exists, and before anybody watches for what the server does not know.
+            self.tenancy.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
+        }
+        if let Some(why) = self.tenancy.held_up(self.job, &self.handle) {
+            return Ok(Launch::NotNow { why, retry_after: gate::LOOK });
+        }
+        if let Some((before, resource)) = self.tenancy.behind(self.job, &self.demand()) {
+            return Ok(self.not_now(format!("{before} is before it in the line for {resource}")));
+        }
+        if let Err(refused) = self.preflight().await {
+            return self.answer(refused);
+        }
+        self.tenancy.watch.register(&self.job.identifier, &self.handle);
+        self.tenancy.lease.hold();
+        for place in 0..self.handle.objects.len() {
+            match self.create(&self.handle.objects[place]).await {
+                Ok(uid) => self.handle.objects[place].uid = Some(uid),
+                Err(refused) => {
+                    let answer = self.answer(refused);
+                    if matches!(answer, Ok(Launch::NotNow { .. })) {
+                        self.take_back(&self.handle.objects[..place]).await?;
+                    }
+                    return answer.map_err(|error| SchedulerError { made_nothing: error.made_nothing && place == 0, ..error });
+                }
+            }
+        }
+        self.tenancy.launched(&self.handle);
+        Ok(Launch::Launched(Job { handle: self.handle.to_value(), ..self.job.clone() }))
+    }
+
+    /// What it wants of the namespace's quotas.
+    fn demand(&self) -> Demand {
+        let Some(workload) = self.handle.workload() else { return Demand::new() };
+        let mut demand = Demand::new();
+        for (template, _) in pod_templates(&workload.manifest) {
+            demand.extend(quota::demand(&template["spec"]));
+        }
+        demand.insert(format!("count/{}", workload.resource.for_kubectl()), Quantity::whole(1));
+        demand
+    }
+
+    async fn create(&self, object: &Object) -> Result<String, Refused> {
+        match self.tenancy.cluster.create(&object.resource, &object.manifest, false).await {
+            Ok(created) => Ok(uid(&created.object)),
+            Err(error) if error.why() == Why::Exists => self.found(object).await,
+            Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
+            Err(error) if error.why() == Why::NotAllowed => match refused(object, error) {
+                Refused::Failed(error) => Err(Refused::Failed(error.before_anything())),
+                refused => Err(refused),
+            },
+            Err(error) => Err(refused(object, error)),
+        }
+    }
+
+    /// Something has its name: what we created, and never heard of, or something else.
+    async fn found(&self, object: &Object) -> Result<String, Refused> {
+        let there = match self.tenancy.cluster.get(&object.resource, &object.name).await {
+            Ok(there) => there,
+            Err(error) => return Err(Refused::Failed(error.classify())),
+        };
+        if !is_of(self.job, &there) {
+            let place = &self.handle.place;
+            return Err(Refused::Taken(format!("{} {} in {place}", object.resource.for_kubectl(), object.name)));
+        }
+        if there["metadata"].get("deletionTimestamp").is_some() {
+            let what =
+                format!("create {} {}: its predecessor is still being deleted", object.resource.for_kubectl(), object.name);
+            return Err(Refused::Failed(SchedulerError::plain(Class::Infra, what)));
+        }
+        Ok(uid(&there))
+    }
+
+    /// Objects that were created before there was no room: whoever waits holds nothing.
+    async fn take_back(&self, created: &[Object]) -> Result<(), SchedulerError> {
+        for object in created.iter().rev() {
+            let how = Deletion { propagation: Propagation::Background, uid: object.uid.clone() };
+            self.tenancy.cluster.delete(&object.resource, &object.name, &how).await.map_err(ApiError::classify)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, refused: Refused) -> Result<Launch, SchedulerError> {
+        match refused {
+            Refused::NoRoom(refusal, why) => {
+                self.tenancy.watch.forget(&self.job.identifier);
+                self.tenancy.refused(self.job, &refusal);
+                Ok(self.not_now(why))
+            }
+            Refused::Withdrawn(kind, error) => {
+                self.tenancy.watch.forget(&self.job.identifier);
+                let why = format!("launches wait, for {error}");
+                match self.tenancy.withdrawn(self.job, &kind, &why) {
+                    Verdict::Wait => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
+                    Verdict::Final => Err(error.for_good().classify().before_anything()),
+                }
+            }
+            Refused::Taken(by) => Ok(Launch::Taken { by }),
+            Refused::Failed(error) => Err(error),
+        }
+    }
+
+    fn not_now(&self, why: String) -> Launch {
+        Launch::NotNow { why, retry_after: self.tenancy.retry_after(&self.job.identifier) }
+    }
+}
+
+/// No room now, no room ever, or something else.
+fn refused(object: &Object, error: ApiError) -> Refused {
+    let Some(refusal) = quota::read(&error.message()) else { return Refused::Failed(error.classify()) };
+    match refusal.decide() {
+        Decision::Wait(why) => Refused::NoRoom(refusal, why),
+        Decision::NeverFits(why) | Decision::Misconfigured(why) => never(object, &why),
+    }
+}
+
+fn never(object: &Object, why: &str) -> Refused {
+    let what = format!("create {} {}: {why}", object.resource.for_kubectl(), object.name);
+    Refused::Failed(SchedulerError::plain(Class::Config, what))
+}
+
+fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        client::testing::{self, Reply, Requests},
+        kind::WorkloadRules,
+    };
+    use muster_core::{
+        case::{Identifier, SessionId},
+        error::chain,
+        site::SchedulerKind,
+    };
+    use serde_json::json;
+
+    const FULL: &str = "pods \"x\" is forbidden: exceeded quota: compute, requested: requests.cpu=2, used: requests.cpu=3, limited: requests.cpu=4";
+
+    fn object(api_version: &str, kind: &str, name: &str, spec: &Value) -> Object {
+        let labels = json!({"rfm": "abcdefgh"});
+        let manifest = json!({"kind": kind, "metadata": {"name": name, "labels": labels}, "spec": spec});
+        Object { resource: Resource::of(api_version, kind), name: name.into(), manifest, uid: None }
+    }
+
+    fn pod() -> Object {
+        object("v1", "Pod", "rfm-x", &containers())
+    }
+
+    fn containers() -> Value {
+        json!({"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]})
+    }
+
+    fn config() -> Object {
+        object("v1", "ConfigMap", "rfm-c", &json!({}))
+    }
+
+    fn gang(replicas: u32) -> Object {
+        let template = json!({"metadata": {"labels": {"rfm": "abcdefgh"}}, "spec": containers()});
+        object("kubeflow.org/v2beta1", "MPIJob", "rfm-x", &json!({"replicas": replicas, "template": template}))
+    }
+
+    fn job(letter: char) -> Job {
+        Job {
+            identifier: Identifier::parse(&letter.to_string().repeat(8)).unwrap(),
+            session: SessionId("s".into()),
+            case: format!("case {letter}"),
+            scheduler: SchedulerKind::K8s,
+            stage: "stage".into(),
+            handle: Value::Null,
+        }
+    }
+
+    fn ours() -> Job {
+        Job { identifier: Identifier::parse("abcdefgh").unwrap(), ..job('a') }
+    }
+
+    fn handle(objects: Vec<Object>) -> Handle {
+        let (workload, rules) = (objects.len() - 1, WorkloadRules::default());
+        Handle { place: testing::place(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() }
+    }
+
+    /// A tenancy whose server answers the watches, the Lease and the kinds itself, and everything else with `answer`.
+    fn tenancy(mut answer: impl FnMut(&str) -> Reply + Send + 'static) -> (Tenancy, Requests) {
+        let (cluster, requests) = testing::cluster(move |line, _| match line {
+            line if line.contains("watch=true") => Reply::events(&[], true),
+            line if line.contains("leases") => Reply::json(&json!({})),
+            "GET /apis/kubeflow.org/v2beta1" => {
+                Reply::json(&json!({"resources": [{"name": "mpijobs", "kind": "MPIJob", "namespaced": true}]}))
+            }
+            line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
+            line => answer(line),
+        });
+        (Tenancy::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), requests)
+    }
+
+    fn there(label: &str, session: &str) -> Reply {
+        let labels = json!({"rfm": label, "rfm-session": session});
+        Reply::json(&json!({"metadata": {"name": "rfm-x", "uid": "u-1", "labels": labels}}))
+    }
+
+    /// What was asked beside watches and Leases.
+    fn asked(requests: &Requests) -> Vec<String> {
+        let lines = requests.full();
+        let shared = |line: &String| {
+            line.contains("leases") || line.contains("rfm-session") || line.contains("/apis/kubeflow.org/v2beta1")
+        };
+        lines
+            .into_iter()
+            .filter(|line| !shared(line) || line.starts_with("POST /api/v1"))
+            .map(|line| line.replace("/api/v1/namespaces/n/", ""))
+            .collect()
+    }
+
+    fn uids(launched: &Launch) -> Vec<Option<String>> {
+        let Launch::Launched(job) = launched else { return Vec::new() };
+        Handle::of(job).unwrap().objects.into_iter().map(|object| object.uid).collect()
+    }
+
+    #[tokio::test]
+    async fn helpers_come_first_and_every_uid_is_kept() {
+        let (tenancy, requests) = tenancy(|line| match line {
+            line if line.starts_with("GET") => Reply::list("1", &[]),
+            line if line.contains("configmaps") => Reply::json(&json!({"metadata": {"uid": "u-c"}})),
+            _ => Reply::json(&json!({"metadata": {"uid": "u-p"}})),
+        });
+        let launched = launch(&tenancy, &ours(), handle(vec![config(), pod()])).await.unwrap();
+        assert_eq!(uids(&launched), [Some("u-c".into()), Some("u-p".into())]);
+        let expected = ["GET resourcequotas?limit=500", "POST configmaps?fieldValidation=Warn", "POST pods?fieldValidation=Warn"];
+        assert_eq!(asked(&requests), expected);
+    }
+
+    #[tokio::test]
+    async fn what_a_lost_answer_created_is_found_again_and_what_is_anothers_is_not_taken() {
+        let exists = || Reply::refusal(409, "AlreadyExists", "pods \"rfm-x\" already exists");
+        let answer = |label: &'static str, session: &'static str| {
+            move |line: &str| if line.starts_with("POST") { exists() } else { there(label, session) }
+        };
+        let (mine, _) = tenancy(answer("abcdefgh", "s"));
+        assert_eq!(uids(&launch(&mine, &ours(), handle(vec![pod()])).await.unwrap()), [Some("u-1".into())]);
+        // One whose identifier is ours by chance, and one that only has the name.
+        let mut said = Vec::new();
+        for (label, session) in [("abcdefgh", "another"), ("zzzzzzzz", "s")] {
+            let (anothers, requests) = tenancy(answer(label, session));
+            let answer = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap();
+            let Launch::Taken { by } = answer else { panic!("{answer:?}") };
+            said.push(by);
+            assert_eq!(asked(&requests), ["POST pods?fieldValidation=Warn", "GET pods/rfm-x"], "it is left alone");
+        }
+        assert_eq!(said[0], said[1]);
+        insta::assert_snapshot!(said[0], @"pod rfm-x in namespace n");
+    }
+
+    #[tokio::test]
+    async fn who_has_no_room_waits_in_line_and_those_behind_do_not_ask() {
+        let (tenancy, requests) = tenancy(|_| Reply::refusal(403, "Forbidden", FULL));
+        let Launch::NotNow { why, retry_after } = launch(&tenancy, &job('a'), handle(vec![pod()])).await.unwrap() else {
+            panic!()
+        };
+        insta::assert_snapshot!(why, @"quota compute: requests.cpu requested 2, used 3, limited 4");
+        assert_eq!(retry_after, Duration::from_secs(1));
+        let Launch::NotNow { why, .. } = launch(&tenancy, &job('b'), handle(vec![pod()])).await.unwrap() else { panic!() };
+        insta::assert_snapshot!(why, @"case a is before it in the line for requests.cpu");
+        assert_eq!(asked(&requests), ["POST pods?fieldValidation=Warn"]);
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_room_holds_nothing() {
+        let (tenancy, requests) = tenancy(|line| match line {
+            line if line.starts_with("GET") => Reply::list("1", &[]),
+            line if line.contains("pods") => Reply::refusal(403, "Forbidden", FULL),
+            _ => Reply::json(&json!({"metadata": {"uid": "u-c"}})),
+        });
+        let launched = launch(&tenancy, &ours(), handle(vec![config(), pod()])).await.unwrap();
+        assert!(matches!(launched, Launch::NotNow { .. }), "{launched:?}");
+        assert_eq!(asked(&requests).last().map(String::as_str), Some("DELETE configmaps/rfm-c"));
+    }
+
+    #[tokio::test]
+    async fn a_gang_that_can_never_stand_together_is_refused_before_it_exists() {
+        let quota = json!({"metadata": {"name": "compute"}, "status": {"hard": {"requests.cpu": "4"}}});
+        let (tenancy, requests) = tenancy(move |line| match line {
+            line if line.starts_with("GET") => Reply::list("1", std::slice::from_ref(&quota)),
+            _ => Reply::json(&json!({"metadata": {"uid": "u"}})),
+        });
+        let error = launch(&tenancy, &ours(), handle(vec![gang(3)])).await.unwrap_err();
+        assert_eq!(error.class, Class::Config);
+        insta::assert_snapshot!(chain(&error), @"create mpijob.kubeflow.org rfm-x: 3 pods of 2 each: requests.cpu requested 6, but quota compute has 4 at all: ask for less, or have the quota raised");
+        assert_eq!(asked(&requests), ["GET resourcequotas?limit=500"]);
+        let launched = launch(&tenancy, &ours(), handle(vec![gang(2)])).await.unwrap();
+        assert!(matches!(launched, Launch::Launched(_)));
+        assert!(asked(&requests).contains(&"POST pods?fieldValidation=Warn&dryRun=All".to_owned()), "{:?}", asked(&requests));
+    }
+}

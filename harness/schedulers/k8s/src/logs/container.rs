@@ -1,0 +1,168 @@
+//! What an observation says of one container: whether there is a log, and whether it can still grow.
+
+use crate::{
+    api::clock,
+    job::{
+        handle::Handle,
+        observed::{Observed, SeenPod},
+        sections::containers,
+    },
+    status::node_is_silent,
+};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use muster_core::time::Timestamp;
+
+/// The lives of a container are numbered by its restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It has not run yet.
+    NotYet,
+    /// This life goes on.
+    Running(i32),
+    /// This life is over; there may be another.
+    Ended(i32),
+}
+
+/// A container, as last seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub life: Life,
+    /// When this life began.
+    pub started: Option<Timestamp>,
+    /// The container was seen to end; not only its pod to vanish or fail.
+    pub terminated: bool,
+    /// No container of the pod runs again.
+    pub pod_over: bool,
+    pub node: Node,
+}
+
+/// Whether there is anybody to ask for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    Answers,
+    /// It does not answer, and the container was not seen to end: nobody can read on.
+    Silent,
+    /// The pod is not there any more, and its logs with it.
+    Gone,
+}
+
+const UNSEEN: Look = Look { life: Life::NotYet, started: None, terminated: false, pod_over: true, node: Node::Gone };
+
+impl Life {
+    pub(super) fn number(self) -> Option<i32> {
+        match self {
+            Self::NotYet => None,
+            Self::Running(number) | Self::Ended(number) => Some(number),
+        }
+    }
+}
+
+/// Which container of which pod.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    pub uid: String,
+    pub container: String,
+}
+
+/// The container as it is now. `place`: where its pod stood; pods stay where they are, and there may be thousands.
+pub(super) fn look(observed: &Observed, place: usize, identity: &Identity) -> Look {
+    let is_it = |seen: &&SeenPod| seen.pod.metadata.uid.as_ref() == Some(&identity.uid);
+    let seen = observed.pods.get(place).filter(is_it).or_else(|| observed.pods.iter().find(is_it));
+    seen.map_or(UNSEEN, |seen| of(seen, &identity.container))
+}
+
+pub(super) fn of(seen: &SeenPod, container: &str) -> Look {
+    let pod_over = over(seen);
+    let (life, started) = status(&seen.pod, container).map_or((Life::NotYet, None), life);
+    let terminated = matches!(life, Life::Ended(_));
+    // Nobody updates the containers of a pod that was evicted, or whose node is lost.
+    let life = match life {
+        Life::Running(number) if pod_over => Life::Ended(number),
+        life => life,
+    };
+    let node = match seen.gone {
+        true => Node::Gone,
+        false if !terminated && node_is_silent(&seen.pod) => Node::Silent,
+        false => Node::Answers,
+    };
+    Look { life, started, terminated, pod_over, node }
+}
+
+/// A container of it has run that has a section.
+pub(crate) fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
+    let all = containers(&seen.pod, handle);
+    all.iter().any(|container| container.logged() && of(seen, &container.name).life != Life::NotYet)
+}
+
+/// Gone, or in its last phase.
+pub(super) fn over(seen: &SeenPod) -> bool {
+    let phase = seen.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    seen.gone || matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
+    let status = pod.status.as_ref()?;
+    let all = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    all.into_iter().find(|status| status.name == container)
+}
+
+fn life(status: &ContainerStatus) -> (Life, Option<Timestamp>) {
+    let number = status.restart_count;
+    let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
+    let state = status.state.as_ref();
+    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    if let Some(running) = state.and_then(|state| state.running.as_ref()) {
+        return (Life::Running(number), began(&running.started_at));
+    }
+    if let Some(terminated) = state.and_then(|state| state.terminated.as_ref()) {
+        return (Life::Ended(number), began(&terminated.started_at));
+    }
+    // It waits to be started again: until then its last life's log is the current one.
+    match last {
+        Some(last) => (Life::Ended(number), began(&last.started_at)),
+        None => (Life::NotYet, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::testing::pod;
+    use std::sync::Arc;
+
+    fn seen(status: &str, gone: bool) -> SeenPod {
+        let pod = pod(&format!("{{metadata: {{name: p, uid: u}}, spec: {{containers: [{{name: main}}]}}, status: {status}}}"));
+        SeenPod { pod: Arc::new(pod), gone, deleted_by_us: false }
+    }
+
+    #[test]
+    fn a_containers_life_is_read_from_its_status() {
+        let main = |rest: &str| {
+            format!("{{phase: Running, containerStatuses: [{{name: main, image: i, imageID: i, ready: true, {rest}}}]}}")
+        };
+        let rows = [
+            ("{phase: Pending}".to_owned(), Life::NotYet),
+            (main("restartCount: 0, state: {waiting: {reason: ContainerCreating}}"), Life::NotYet),
+            (main("restartCount: 0, state: {running: {}}"), Life::Running(0)),
+            (main("restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Running(2)),
+            (main("restartCount: 0, state: {terminated: {exitCode: 0}}"), Life::Ended(0)),
+            (main("restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Ended(1)),
+        ];
+        for (status, life) in rows {
+            let look = of(&seen(&status, false), "main");
+            assert_eq!((look.life, look.pod_over), (life, false), "{status}");
+            assert_eq!(of(&seen(&status, false), "other").life, Life::NotYet);
+        }
+    }
+
+    #[test]
+    fn a_container_of_a_pod_that_is_over_has_ended_whatever_its_status_says() {
+        let running =
+            "containerStatuses: [{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {running: {}}}]";
+        for (status, gone) in [(format!("{{phase: Failed, {running}}}"), false), (format!("{{phase: Running, {running}}}"), true)]
+        {
+            let look = of(&seen(&status, gone), "main");
+            assert_eq!((look.life, look.terminated, look.pod_over), (Life::Ended(0), false, true), "{status}");
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! One container's log, through all its lives, to the proven end.
+//!
+//! ```text
+//!            running                      ended                       the pod is over, or the job is
+//! begin ---> follow, or poll in turns ---> last (one read to the end) --------------------------> End
+//!   |          ^  | EOF, cut, silence        | another life
+//!   |          '--'                          v
+//!   '--- previous life first <----------- previous, and the new one
+//! ```
+//! An EOF alone proves nothing: a load balancer and a restarted kubelet end streams as politely as a container does. The end
+//! is an EOF of a container that was seen to have ended, and one more read to catch what came between the two.
+
+mod last;
+mod say;
+
+use super::{
+    container::{Identity, Life, Look, look},
+    pace::Pace,
+    reader::Reader,
+};
+use crate::{
+    client::{
+        Cluster, LogQuery,
+        error::{ApiError, Why},
+        jittered,
+    },
+    job::{handle::LogRotation, observed::Observed},
+};
+use futures_util::StreamExt;
+use muster_core::{
+    error::SchedulerError,
+    scheduler::{Chunk, LogMark},
+    stdout::SectionOrigin,
+    time::Timestamp,
+};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant as Clock, timeout},
+};
+
+/// The node may have rotated the log: it does so at 10 MiB unless told otherwise.
+const ROTATION_IS_NEAR: u64 = 9 << 20;
+
+/// A log of fewer bytes is not suspected of a rotation.
+const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
+
+/// What all sections of a job share.
+pub(super) struct Shared {
+    pub cluster: Arc<Cluster>,
+    pub observed: watch::Receiver<Arc<Observed>>,
+    /// The job is over: whoever still runs will not be waited for.
+    pub over: watch::Receiver<bool>,
+    pub out: mpsc::Sender<Result<Chunk, SchedulerError>>,
+    pub pace: Pace,
+}
+
+/// One container.
+pub(super) struct Section {
+    pub shared: Arc<Shared>,
+    pub origin: SectionOrigin,
+    /// What chunks call it.
+    pub id: String,
+    pub title: String,
+    pub pod: String,
+    pub identity: Identity,
+    /// Where its pod stands in the observation.
+    pub place: usize,
+    /// It is the first of its job, which is shown while it runs.
+    pub first: bool,
+    pub mark: Option<LogMark>,
+    pub reader: Reader,
+    /// Bytes of earlier lives.
+    pub base: u64,
+    /// When the log of this life was asked for that gave its first line.
+    pub opened: Option<Timestamp>,
+    /// When the log of this life was last seen empty.
+    pub seen_empty: Option<Timestamp>,
+    pub warned: bool,
+    pub log_rotation: LogRotation,
+    /// When something of it was passed on.
+    pub spoke: Clock,
+}
+
+/// Nobody listens any more, or has been told an error.
+pub(super) struct Closed;
+
+/// What can be read of a life now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Running,
+    /// This life is over, or will not be waited for.
+    Ended,
+    /// The next one has begun.
+    Previous,
+    /// More than one has begun since: the node keeps only one.
+    Lost,
+}
+
+/// How a reading ended.
+enum How {
+    /// As the log of a container does that has ended.
+    Eof,
+    Silent,
+    /// Come back when it has passed, not before this time.
+    Broke(Option<Duration>),
+    Polled,
+}
+
+impl Section {
+    /// Reads everything. Ends early when nobody listens.
+    pub(super) async fn run(mut self) {
+        if self.whole().await.is_err() {
+            tracing::debug!(section = self.title, "the log is not read on");
+        }
+    }
+
+    async fn whole(&mut self) -> Result<(), Closed> {
+        self.say(Chunk::Open(self.origin.clone())).await?;
+        let mut life = self.begin().await?;
+        loop {
+            self.read(life).await?;
+            let Some(next) = self.next_life(life).await else { break };
+            self.begin_life();
+            if next > life + 1 {
+                self.lost_lives().await?;
+                self.previous(next).await?;
+                self.begin_life();
+            }
+            life = next;
+        }
+        self.say(Chunk::End { section: self.id.clone() }).await
+    }
+
+    /// Which life is to be read, after what is left of the one before it.
+    async fn begin(&mut self) -> Result<i32, Closed> {
+        let look = self.look();
+        let life = look.life.number().unwrap_or(0);
+        let mark = self.mark.take().filter(|mark| mark.offset > 0);
+        let (bytes, last) = mark.map_or((0, None), |mark| (mark.offset, mark.time));
+        match last {
+            _ if life == 0 => self.reader = Reader::resume(bytes, last),
+            Some(last) if look.started.is_none_or(|started| whole_second(started) <= last) => {
+                self.reader = Reader::after(bytes, last);
+            }
+            Some(last) => {
+                self.reader = Reader::after(bytes, last);
+                self.previous(life).await?;
+                self.begin_life();
+            }
+            None => {
+                self.base = bytes;
+                if life > 1 {
+                    self.lost_lives().await?;
+                }
+                self.previous(life).await?;
+                self.begin_life();
+            }
+        }
+        Ok(life)
+    }
+
+    fn begin_life(&mut self) {
+        (self.opened, self.seen_empty) = (None, None);
+        self.base += self.reader.bytes();
+        self.reader = Reader::default();
+    }
+
+    async fn lost_lives(&mut self) -> Result<(), Closed> {
+        let why = format!(
+            "container {} was restarted more than once: the node keeps the log of its last start only",
+            self.identity.container
+        );
+        self.gap(why).await
+    }
+
+    /// The life before this one, from where the reader stands.
+    async fn previous(&mut self, life: i32) -> Result<(), Closed> {
+        if self.look().life.number() == Some(life) { self.last(Now::Previous, None).await } else { self.lost_lives().await }
+    }
+
+    /// One life to its end.
+    async fn read(&mut self, life: i32) -> Result<(), Closed> {
+        let pace = self.shared.pace.clone();
+        let (mut pause, mut silence) = (pace.pause, pace.silence);
+        let mut at_eof = None;
+        loop {
+            match self.now(life) {
+                Now::Running => {}
+                now => return self.last(now, at_eof).await,
+            }
+            at_eof = None;
+            let before = self.reader.bytes();
+            let shared = Arc::clone(&self.shared);
+            let how = match shared.cluster.budget().follow(self.first) {
+                Some(_stream) => self.follow(life, silence).await?,
+                None => self.poll(life).await?,
+            };
+            if self.reader.bytes() > before {
+                (pause, silence) = (pace.pause, pace.silence);
+            }
+            match how {
+                How::Eof => {
+                    at_eof = Some(self.reader.clone());
+                    self.not_running(life, pace.lag).await;
+                }
+                How::Broke(at_least) => {
+                    self.not_running(life, jittered(pause).max(at_least.unwrap_or_default())).await;
+                    pause = (pause * 2).min(pace.longest_pause);
+                }
+                How::Silent => silence = (silence * 2).min(pace.longest_silence),
+                How::Polled => {}
+            }
+        }
+    }
+
+    /// Until the stream ends, or says nothing for so long.
+    async fn follow(&mut self, life: i32, silence: Duration) -> Result<How, Closed> {
+        let query = self.query(true, false);
+        let mut stream = match self.shared.goes_on(self.shared.cluster.log(&self.pod, &query)).await {
+            Ok(stream) => stream,
+            Err(error) => return self.refused(error).await,
+        };
+        let lag = self.shared.pace.lag;
+        let mut ended = pin!(self.ended(life));
+        let mut is_over = false;
+        let mut leave_at = None;
+        let mut since = Clock::now();
+        while leave_at.is_none_or(|at| Clock::now() < at) {
+            let quiet = match is_over {
+                true => lag,
+                false if self.reader.received() < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
+                false => silence,
+            };
+            let piece = tokio::select! {
+                biased;
+                piece = timeout(quiet, stream.next()) => piece,
+                () = &mut ended, if !is_over => {
+                    is_over = true;
+                    // What still runs is not waited for, however much it goes on to say.
+                    leave_at = matches!(self.look().life, Life::Running(_)).then(|| Clock::now() + lag);
+                    continue;
+                }
+            };
+            match piece {
+                Ok(Some(Ok(bytes))) => {
+                    self.feed(&bytes, Some(since.elapsed())).await?;
+                    since = Clock::now();
+                }
+                Ok(Some(Err(error))) => {
+                    tracing::debug!(section = self.title, %error, "the log broke off");
+                    return Ok(How::Broke(None));
+                }
+                Ok(None) => return Ok(How::Eof),
+                Err(_) => return Ok(How::Silent),
+            }
+        }
+        Ok(How::Silent)
+    }
+
+    /// What is there now, when it is our turn; the end does not wait for its turn.
+    async fn poll(&mut self, life: i32) -> Result<How, Closed> {
+        let shared = Arc::clone(&self.shared);
+        let polled = shared.cluster.budget().polled();
+        let turn = tokio::select! {
+            biased;
+            () = self.ended(life) => return Ok(How::Polled),
+            turn = shared.cluster.budget().read() => turn,
+        };
+        let query = self.query(false, false);
+        let whole = match self.shared.cluster.log(&self.pod, &query).await {
+            Ok(stream) => self.read_to_the_end(stream).await?,
+            Err(error) => return self.refused(error).await,
+        };
+        if whole && self.reader.bytes() == 0 {
+            self.seen_empty = self.opened;
+        }
+        drop(turn);
+        self.not_running(life, polled.pause(shared.pace.poll)).await;
+        Ok(if whole { How::Polled } else { How::Broke(None) })
+    }
+
+    /// `false`: it broke off.
+    async fn read_to_the_end<S>(&mut self, mut stream: S) -> Result<bool, Closed>
+    where
+        S: futures_core::Stream<Item = std::io::Result<bytes::Bytes>> + Unpin,
+    {
+        loop {
+            match timeout(self.shared.pace.silence, stream.next()).await {
+                Ok(Some(Ok(bytes))) => self.feed(&bytes, None).await?,
+                Ok(None) => return Ok(true),
+                Ok(Some(Err(_))) | Err(_) => return Ok(false),
+            }
+        }
+    }
+
+    fn query(&mut self, follow: bool, previous: bool) -> LogQuery {
+        self.reader.disconnect();
+        if self.reader.bytes() == 0 {
+            let now = self.shared.cluster.clock().now();
+            self.opened = Some(now);
+            self.reader.opened(now);
+        }
+        let since = self.reader.resume_since().map(|second| Timestamp(second.saturating_mul(1_000_000)));
+        LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }
+    }
+
+    async fn refused(&mut self, error: ApiError) -> Result<How, Closed> {
+        if never(&error) {
+            return self.give_up(error).await.map(|()| How::Polled);
+        }
+        tracing::debug!(section = self.title, %error, "no log yet");
+        // The pod is gone: the watch will say so.
+        let lag = error.is_gone().then_some(self.shared.pace.lag);
+        Ok(How::Broke(error.retry_after().or(lag)))
+    }
+
+    /// The log cannot be read, now or ever. Whoever listens decides.
+    async fn give_up(&mut self, error: ApiError) -> Result<(), Closed> {
+        let _ = self.shared.out.send(Err(error.classify())).await;
+        Err(Closed)
+    }
+
+    fn look(&self) -> Look {
+        look(&self.shared.observed.borrow(), self.place, &self.identity)
+    }
+
+    fn now(&self, life: i32) -> Now {
+        now(self.look(), life, *self.shared.over.borrow())
+    }
+
+    /// Until this life does not run any more, but no longer than this.
+    async fn not_running(&self, life: i32, limit: Duration) {
+        // Either is a reason to look again.
+        let _ = timeout(limit, self.ended(life)).await;
+    }
+
+    /// Until this life does not run any more, or is not waited for.
+    fn ended(&self, life: i32) -> impl Future<Output = ()> + Send + use<> {
+        let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
+        let (identity, place) = (self.identity.clone(), self.place);
+        async move {
+            tokio::select! {
+                _ = observed.wait_for(|observed| now(look(observed, place, &identity), life, false) != Now::Running) => {}
+                _ = over.wait_for(|over| *over) => {}
+            }
+        }
+    }
+
+    /// The life after this one; `None`: there will be none.
+    async fn next_life(&self, life: i32) -> Option<i32> {
+        let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
+        let next = |observed: &Observed| look(observed, self.place, &self.identity).life.number().filter(|next| *next > life);
+        let decided = |observed: &Arc<Observed>| look(observed, self.place, &self.identity).pod_over || next(observed).is_some();
+        tokio::select! {
+            biased;
+            seen = observed.wait_for(decided) => seen.ok().and_then(|seen| next(&seen)),
+            _ = over.wait_for(|over| *over) => None,
+        }
+    }
+}
+
+fn now(look: Look, life: i32, over: bool) -> Now {
+    match look.life {
+        Life::Running(number) | Life::Ended(number) if number == life + 1 => Now::Previous,
+        Life::Running(number) | Life::Ended(number) if number > life => Now::Lost,
+        Life::Running(_) if !over => Now::Running,
+        _ => Now::Ended,
+    }
+}
+
+/// A refusal that no waiting helps.
+fn never(error: &ApiError) -> bool {
+    matches!(error.why(), Why::NotAllowed | Why::NoNamespace)
+}
+
+/// A status knows whole seconds, a log's lines nanoseconds.
+fn whole_second(time: Timestamp) -> Timestamp {
+    Timestamp(time.0.div_euclid(1_000_000) * 1_000_000)
+}

@@ -1,0 +1,265 @@
+//! From a rendered case to the objects as they will be sent. Pure: what it must know of clusters is in [`Contexts`].
+//!
+//! ```text
+//! Workload -read-> documents -k8s_patch-> -pod_patch-> -adapted-> -named, labelled-> -policy-> Handle
+//!                  Pod made of image       the site's   deadlines,  one attempt's own
+//!                                                       env_vars, restartPolicy
+//! ```
+//! The workload is a value of its own for each attempt: nothing here writes into the check's manifest.
+
+mod adapt;
+mod choose;
+mod container;
+mod lifetime;
+mod options;
+pub(crate) mod policy;
+pub(crate) mod role;
+
+use crate::{
+    api::merge::merge_pod,
+    client::contexts::Contexts,
+    job::handle::{ClusterPlace, Handle, LABEL, OBJECTS_ANNOTATION, Object},
+    kind::{Kinds, WorkloadRules},
+    manifest::{self, Document, Mark, Renames},
+    plan::policy::Subject,
+};
+pub(crate) use adapt::HOSTNAME_LABEL;
+use muster_core::{
+    Value,
+    diagnostic::Diagnostic,
+    error::chain,
+    workload::{Program, Workload},
+};
+use options::Options;
+use std::{collections::BTreeSet, time::Duration};
+
+/// Kueue's label of what waits in a queue.
+pub(crate) const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
+/// How long stopped objects stay when nobody says more.
+const KEEP: Duration = Duration::from_hours(24);
+/// What labels, DNS and hosts take.
+const NAME_MAX: usize = 63;
+
+/// A plan, and what was done to the manifest that its author may not expect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What is sent.
+    pub handle: Handle,
+    /// One sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What a case creates.
+///
+/// # Errors
+/// Every reason why this workload cannot run here.
+pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagnostic>> {
+    let options = Options::read(&workload.sched_options)?;
+    let kinds = Kinds::known().with(&options.k8s_workloads)?;
+    let (mut documents, patch) = documents(workload, &options, &kinds)?;
+    let main = choose::workload(&documents, options.k8s_resource.as_deref(), &kinds)?;
+    if let Some(patch) = patch {
+        let target = choose::patched(&documents, main, patch)?;
+        documents[target].lay_over(patch);
+    }
+    lay_over_pods(&mut documents, &options);
+    let place = place(&documents, &options, contexts)?;
+    let keep = workload.keep_failed.unwrap_or(KEEP);
+    let mut rules = rules(&documents[main], &options, &kinds);
+    let notes = adapt::adapt(workload, &options, &kinds, &mut documents, main, &mut rules, keep)?;
+    let deadline = lifetime::deadline(&workload.limits, options.max_lifetime)
+        .filter(|deadline| lifetime::give(deadline, &mut documents, main, &kinds));
+    mark(workload, &mut documents, &kinds, &place)?;
+    if let Some(selector) = &mut rules.pods.selector {
+        let name = documents[main].metadata("name").unwrap_or_default();
+        *selector = selector.replace("{name}", name).replace("{id}", workload.identifier.as_str());
+    }
+    let expected_pods = manifest::pod_count(&documents[main].value, &rules).map_err(|mistake| vec![mistake])?;
+
+    let (mut objects, main) = in_order_of_creation(documents, main, &kinds);
+    name_what_stands_beside(&mut objects, main);
+    let pods = all_pods(&objects, main, expected_pods);
+    let violations = options.policy.violations(Subject { place: &place, objects: &objects, pods });
+    if !violations.is_empty() {
+        return Err(violations);
+    }
+    let Options { log_rotation, .. } = options;
+    let own_containers = own_containers(&objects[main].manifest);
+    let handle = Handle {
+        place,
+        objects,
+        workload: main,
+        expected_pods,
+        rules,
+        keep_seconds: keep.as_secs(),
+        deadline,
+        hopeless_after: options.hopeless_after.map(|after| after.as_secs()),
+        own_containers,
+        log_rotation,
+    };
+    Ok(Plan { handle, notes })
+}
+
+/// What the site lays over every pod.
+fn lay_over_pods(documents: &mut [Document], options: &Options) {
+    let Some(patch) = &options.pod_patch else { return };
+    for document in documents {
+        manifest::each_pod(&mut document.value, &mut |pod| merge_pod(pod, patch));
+    }
+}
+
+/// The rules of the workload's kind; where they do not name the containers that decide, the options may.
+fn rules(workload: &Document, options: &Options, kinds: &Kinds) -> WorkloadRules {
+    let mut rules = kinds.rules(&workload.resource);
+    if rules.primary_containers.is_empty() {
+        rules.primary_containers.clone_from(&options.primary_containers);
+    }
+    rules
+}
+
+/// The documents of a program, and what is laid over them.
+fn documents<'w>(
+    workload: &'w Workload,
+    options: &Options,
+    kinds: &Kinds,
+) -> Result<(Vec<Document>, Option<&'w Value>), Vec<Diagnostic>> {
+    match &workload.program {
+        Program::Objects { manifest, patch, .. } => Ok((manifest::read(manifest, kinds)?, patch.as_ref())),
+        Program::Container { image, command, script, env_vars, patch } => {
+            let parts =
+                container::Parts { image, command: command.as_deref(), script, env_vars, resources: options.resources.as_ref() };
+            let pod = container::pod(&workload.case.check, &parts);
+            Ok((manifest::read(&[pod], kinds)?, patch.as_ref()))
+        }
+        Program::Script { .. } | Program::Instances { .. } | Program::Play(_) => {
+            let message = format!("`{}` has nothing that runs on Kubernetes", workload.case.check);
+            Err(vec![Diagnostic::general(message).hint("give it a `k8s_config`, or an `image`")])
+        }
+    }
+}
+
+/// Where it runs. A manifest may say its namespace where neither check nor site does; it may not say another.
+fn place(documents: &[Document], options: &Options, contexts: &Contexts) -> Result<ClusterPlace, Vec<Diagnostic>> {
+    let written = documents.iter().find_map(|document| document.metadata("namespace"));
+    let namespace = options.namespace.as_deref().or(written);
+    let place = contexts.place(options.context.as_deref(), namespace);
+    let place = place.map_err(|error| vec![Diagnostic::general(chain(&error))])?;
+    let elsewhere = documents.iter().filter_map(|document| {
+        let written = document.metadata("namespace").filter(|written| *written != place.namespace)?;
+        let message = format!("{document} is for the namespace `{written}`, and this case runs in `{}`", place.namespace);
+        Some(
+            Diagnostic::general(message)
+                .hint("leave `metadata.namespace` out of the manifest, or write `namespace` in the check"),
+        )
+    });
+    let elsewhere: Vec<Diagnostic> = elsewhere.collect();
+    if elsewhere.is_empty() { Ok(place) } else { Err(elsewhere) }
+}
+
+/// Makes every document this attempt's own: its name, its labels, its references to the others.
+fn mark(workload: &Workload, documents: &mut [Document], kinds: &Kinds, place: &ClusterPlace) -> Result<(), Vec<Diagnostic>> {
+    let rules: Vec<WorkloadRules> = documents.iter().map(|document| kinds.rules(&document.resource)).collect();
+    let mark = Mark { id: workload.identifier.as_str(), session: &workload.session.0 };
+    let (mut renames, mut mistakes, mut names) = (Renames::default(), Vec::new(), Vec::new());
+    for (document, rules) in documents.iter().zip(&rules) {
+        match new_name(document, mark, rules.name_max.unwrap_or(NAME_MAX), &mut renames) {
+            Ok(name) => names.push(name),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    for ((document, rules), name) in documents.iter_mut().zip(&rules).zip(names) {
+        mark.label_all(&mut document.value, &rules.metadata_paths, rules.name_max.unwrap_or(NAME_MAX));
+        document.call(&name, &place.namespace);
+        renames.apply(&mut document.value);
+    }
+    narrow_services(documents, mark.id);
+    Ok(())
+}
+
+fn new_name(document: &Document, mark: Mark<'_>, max: usize, renames: &mut Renames) -> Result<String, Diagnostic> {
+    let kind = &document.resource.kind;
+    let (name, generate_name) = (document.metadata("name"), document.metadata("generateName"));
+    let Some(mut new) = mark.renamed(name, generate_name, max) else {
+        let message = format!("{document} has neither a `name` nor a `generateName`");
+        return Err(Diagnostic::general(message).hint("write `metadata: { generateName: NAME- }`"));
+    };
+    if let Some(name) = name
+        && renames.is_known(kind, name)
+    {
+        return Err(Diagnostic::general(format!("the manifest has {document} twice")).hint("give one of them another name"));
+    }
+    // Long names may differ only in the letters that were left out, and generated ones not at all.
+    let stem = document.written_name().unwrap_or_default().trim_end_matches('-');
+    let mut number = 2;
+    while renames.is_taken(kind, &new) {
+        new = manifest::shortened(stem, &format!("-{number}-{}", mark.id), max);
+        number += 1;
+    }
+    renames.add(kind, name.unwrap_or_default(), &new);
+    Ok(new)
+}
+
+/// A Service that selects pods of this manifest selects those of this attempt only: another attempt's look alike.
+fn narrow_services(documents: &mut [Document], id: &str) {
+    let mut labels = Vec::new();
+    for document in documents.iter() {
+        for (pod, _) in manifest::pod_templates(&document.value) {
+            labels.extend(manifest::at(&pod, "metadata.labels").and_then(Value::as_object).cloned());
+        }
+    }
+    for service in
+        documents.iter_mut().filter(|document| document.resource.group.is_empty() && document.resource.kind == "Service")
+    {
+        let Some(selector) = manifest::at(&service.value, "spec.selector").and_then(Value::as_object) else { continue };
+        let selects =
+            |labels: &serde_json::Map<String, Value>| selector.iter().all(|(key, value)| labels.get(key) == Some(value));
+        if !selector.is_empty() && labels.iter().any(selects) {
+            manifest::set(&mut service.value, &format!("spec.selector.{LABEL}"), id.into());
+        }
+    }
+}
+
+/// The names of the main containers in the workload's pods.
+fn own_containers(workload: &Value) -> Vec<String> {
+    let templates = manifest::pod_templates(workload);
+    let containers = templates.iter().filter_map(|(pod, _)| pod["spec"]["containers"].as_array()).flatten();
+    let names: BTreeSet<&str> = containers.filter_map(|container| container["name"].as_str()).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// The pods of the workload and of what stands beside it.
+fn all_pods(objects: &[Object], main: usize, of_workload: Option<u32>) -> u32 {
+    let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
+    let counts = beside.flat_map(|(_, object)| manifest::pod_templates(&object.manifest)).map(|(_, count)| count);
+    counts.fold(of_workload.unwrap_or(0), u32::saturating_add)
+}
+
+/// Helpers first, the workload last: what it refers to is there when it starts.
+fn in_order_of_creation(documents: Vec<Document>, main: usize, kinds: &Kinds) -> (Vec<Object>, usize) {
+    let rank = |index: usize, document: &Document| match kinds.find(&document.resource) {
+        _ if index == main => 2,
+        Some(kind) if kind.helper => 0,
+        _ => 1,
+    };
+    let mut ranked: Vec<_> =
+        documents.into_iter().enumerate().map(|(index, document)| (rank(index, &document), document)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let objects: Vec<Object> = ranked.into_iter().map(|(_, document)| document.into_object()).collect();
+    let workload = objects.len().saturating_sub(1);
+    (objects, workload)
+}
+
+/// The workload says what was created beside it: who may not list Secrets finds them by name.
+fn name_what_stands_beside(objects: &mut [Object], main: usize) {
+    let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
+    let names = beside.map(|(_, object)| object.named()).collect::<Vec<_>>().join(",");
+    if let (false, Some(workload)) = (names.is_empty(), objects.get_mut(main)) {
+        workload.manifest["metadata"]["annotations"][OBJECTS_ANNOTATION] = names.into();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! The least rights that some plans need, as the Roles that an administrator may give.
+//!
+//! ```text
+//! workload        create, get (its name is taken: is it ours?), list, watch, patch (stop, mark as kept), delete
+//! what it needs   create, get, delete: found by name, so that no right over all Secrets is asked for
+//! pods of others  list, watch; delete where an operator may leave them behind
+//! owners          get, where pods are found by whom they belong to
+//! leases          say that a session lives
+//! ```
+//! The optional rights explain: why a case waits (events, quotas, a queue), whether its pods would be let in (a creation with
+//! `dryRun`), and to `muster sweep`, what a killed session left. Not here: rights over the whole cluster (`--distribute` lists nodes).
+
+use crate::{
+    job::handle::{Handle, Object, Resource},
+    kind::Kinds,
+    manifest::pod_templates,
+    plan::QUEUE_LABEL,
+};
+use muster_core::Value;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// The name of the Roles.
+const NAME: &str = "muster";
+const BATCH: &str = "batch";
+
+/// What may be done, in the order in which a rule lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verb {
+    Create,
+    Get,
+    List,
+    Watch,
+    Patch,
+    Update,
+    Delete,
+}
+
+use Verb::{Create, Delete, Get, List, Patch, Update, Watch};
+
+/// Controllers of Kubernetes that may stand between a custom resource and its pods.
+const OWNERS: [(&str, &str); 5] =
+    [("", "pods"), ("apps", "deployments"), ("apps", "replicasets"), ("apps", "statefulsets"), (BATCH, "jobs")];
+
+/// Which rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Without any of them some case does not run, or something is left behind.
+    Required,
+    /// Those that explain, too.
+    Full,
+}
+
+/// One Role for each namespace of some plans, whatever the context.
+pub fn roles(handles: &[Handle], extent: Extent) -> Vec<Value> {
+    let mut places: BTreeMap<&str, Vec<&Handle>> = BTreeMap::new();
+    for handle in handles {
+        places.entry(&handle.place.namespace).or_default().push(handle);
+    }
+    places.into_iter().map(|(namespace, handles)| object("Role", namespace, "rules", rules(&handles, extent))).collect()
+}
+
+/// Gives a Role of [`roles`] to a ServiceAccount of its namespace.
+pub fn binding(namespace: &str, service_account: &str) -> Value {
+    let subject = json!([{ "kind": "ServiceAccount", "name": service_account, "namespace": namespace }]);
+    let mut binding = object("RoleBinding", namespace, "subjects", subject);
+    binding["roleRef"] = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME });
+    binding
+}
+
+fn object(kind: &str, namespace: &str, key: &str, value: Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": { "name": NAME, "namespace": namespace },
+    });
+    object[key] = value;
+    object
+}
+
+fn rules(handles: &[&Handle], extent: Extent) -> Value {
+    let mut rights = Rights::default();
+    rights.allow("", "pods", &[List, Watch]);
+    rights.allow("", "pods/log", &[Get]);
+    rights.allow("coordination.k8s.io", "leases", &[Create, Get, List, Update, Delete]);
+    for handle in handles {
+        rights.run(handle);
+        if extent == Extent::Full {
+            rights.explain(handle);
+        }
+    }
+    rights.rules()
+}
+
+/// What may be done with each resource, by group and plural.
+#[derive(Default)]
+struct Rights(BTreeMap<(String, String), Vec<Verb>>);
+
+impl Rights {
+    fn allow(&mut self, group: &str, plural: &str, verbs: &[Verb]) {
+        let known = self.0.entry((group.to_owned(), plural.to_owned())).or_default();
+        known.extend(verbs);
+        known.sort();
+        known.dedup();
+    }
+
+    fn allow_kind(&mut self, resource: &Resource, verbs: &[Verb]) {
+        self.allow(&resource.group, &plural(resource), verbs);
+    }
+
+    /// What a case needs from its launch to its cleanup.
+    fn run(&mut self, handle: &Handle) {
+        let Some(workload) = handle.workload() else { return };
+        self.allow_kind(&workload.resource, &[Create, Get, List, Watch, Patch, Delete]);
+        for object in beside(handle) {
+            self.allow_kind(&object.resource, &[Create, Get, Delete]);
+        }
+        if is_composed(&workload.resource) {
+            // An operator that does not own its pods leaves them behind.
+            self.allow("", "pods", &[Delete]);
+        }
+        if asks_owners(handle, workload) {
+            for (group, plural) in OWNERS {
+                self.allow(group, plural, &[Get]);
+            }
+        }
+    }
+
+    /// What tells why it waits, and finds what is left of it.
+    fn explain(&mut self, handle: &Handle) {
+        let Some(workload) = handle.workload() else { return };
+        self.allow("", "events", &[List]);
+        self.allow("", "resourcequotas", &[List]);
+        if !workload.resource.is_pod() {
+            self.allow("", "pods", &[Create]);
+        }
+        if is_composed(&workload.resource) {
+            self.allow(BATCH, "jobs", &[List]);
+        }
+        if is_queued(workload) {
+            self.allow("kueue.x-k8s.io", "workloads", &[List]);
+        }
+        // To list Secrets is to read them.
+        for object in beside(handle).filter(|object| object.resource.kind != "Secret") {
+            self.allow_kind(&object.resource, &[List]);
+        }
+    }
+
+    /// One rule for all resources of a group with the same verbs.
+    fn rules(self) -> Value {
+        let mut rules: BTreeMap<(String, Vec<Verb>), Vec<String>> = BTreeMap::new();
+        for ((group, plural), verbs) in self.0 {
+            rules.entry((group, verbs)).or_default().push(plural);
+        }
+        let words = |verbs: &[Verb]| verbs.iter().map(|verb| format!("{verb:?}").to_lowercase()).collect::<Vec<_>>();
+        let rule = |((group, verbs), plurals): ((String, Vec<Verb>), Vec<String>)| json!({ "apiGroups": [group], "resources": plurals, "verbs": words(&verbs) });
+        rules.into_iter().map(rule).collect()
+    }
+}
+
+/// The objects that a manifest has beside its workload.
+fn beside(handle: &Handle) -> impl Iterator<Item = &Object> {
+    handle.objects.iter().enumerate().filter(|(place, _)| *place != handle.workload).map(|(_, object)| object)
+}
+
+/// An operator makes its pods, or what makes them.
+fn is_composed(resource: &Resource) -> bool {
+    !resource.is_pod() && !resource.is_job()
+}
+
+/// Our label does not reach its pods, for it has no templates for them, and no selector finds them.
+fn asks_owners(handle: &Handle, workload: &Object) -> bool {
+    handle.rules.pods.selector.is_none() && pod_templates(&workload.manifest).is_empty()
+}
+
+fn is_queued(workload: &Object) -> bool {
+    workload.manifest.pointer("/metadata/labels").is_some_and(|labels| labels.get(QUEUE_LABEL).is_some())
+}
+
+/// As the API serves it; for a kind that nobody knows what it is most probably called.
+fn plural(resource: &Resource) -> String {
+    let known = || Kinds::known().find(resource).and_then(|kind| kind.plural.clone());
+    resource.plural.clone().or_else(known).unwrap_or_else(|| crate::kind::plural(&resource.kind.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        job::handle::ClusterPlace,
+        kind::{PodRules, WorkloadRules},
+    };
+
+    /// The last object is the workload.
+    fn handle(namespace: &str, objects: &[(&str, &str)], manifest: &Value) -> Handle {
+        let object = |(api_version, kind): &(&str, &str)| Object {
+            resource: Resource::of(api_version, kind),
+            name: "n".to_owned(),
+            manifest: manifest.clone(),
+            uid: None,
+        };
+        Handle {
+            place: ClusterPlace { context: None, namespace: namespace.to_owned() },
+            objects: objects.iter().map(object).collect(),
+            workload: objects.len() - 1,
+            expected_pods: None,
+            rules: WorkloadRules::default(),
+            keep_seconds: 0,
+            ..Handle::default()
+        }
+    }
+
+    fn template() -> Value {
+        json!({ "spec": { "template": { "spec": { "containers": [] } } } })
+    }
+
+    fn queued() -> Value {
+        let mut queued = template();
+        queued["metadata"]["labels"] = json!({ QUEUE_LABEL: "q" });
+        queued
+    }
+
+    /// `GROUP/RESOURCES: VERBS`, one a line.
+    fn lines(role: &Value) -> Vec<String> {
+        let words =
+            |list: &Value| list.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(",");
+        let line =
+            |rule: &Value| format!("{}/{}: {}", words(&rule["apiGroups"]), words(&rule["resources"]), words(&rule["verbs"]));
+        role["rules"].as_array().unwrap().iter().map(line).collect()
+    }
+
+    const LEASES: &str = "coordination.k8s.io/leases: create,get,list,update,delete";
+
+    /// The rules of one plan, but for the Lease's.
+    fn of(handle: Handle, extent: Extent) -> String {
+        let lines = lines(&roles(&[handle], extent)[0]);
+        assert!(lines.iter().any(|line| line == LEASES), "{lines:?}");
+        lines.into_iter().filter(|line| line != LEASES).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn each_kind_gets_the_verbs_that_are_used() {
+        let helpers = [("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "Service"), ("v1", "Pod")];
+        let pod = handle("n", &helpers, &json!({ "spec": { "containers": [] } }));
+        let job = handle("n", &[("batch/v1", "Job")], &queued());
+        let jobset = handle("n", &[("jobset.x-k8s.io/v1alpha2", "JobSet")], &template());
+        let custom = handle("n", &[("v1", "Secret"), ("example.org/v1", "Policy")], &json!({ "spec": {} }));
+        let rows = [
+            (
+                pod.clone(),
+                Extent::Required,
+                "/pods: create,get,list,watch,patch,delete\n/configmaps,secrets,services: create,get,delete\n/pods/log: get",
+            ),
+            (
+                pod,
+                Extent::Full,
+                "/pods: create,get,list,watch,patch,delete\n/configmaps,services: create,get,list,delete\n/secrets: create,get,delete\n/pods/log: get\n/events,resourcequotas: list",
+            ),
+            (job.clone(), Extent::Required, "/pods/log: get\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete"),
+            (
+                job,
+                Extent::Full,
+                "/pods: create,list,watch\n/pods/log: get\n/events,resourcequotas: list\nbatch/jobs: create,get,list,watch,patch,delete\nkueue.x-k8s.io/workloads: list",
+            ),
+            (
+                jobset,
+                Extent::Required,
+                "/pods/log: get\n/pods: list,watch,delete\njobset.x-k8s.io/jobsets: create,get,list,watch,patch,delete",
+            ),
+            (
+                custom,
+                Extent::Required,
+                "/secrets: create,get,delete\n/pods/log: get\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
+            ),
+        ];
+        for (handle, extent, expected) in rows {
+            assert_eq!(of(handle, extent), expected);
+        }
+    }
+
+    #[test]
+    fn owners_are_read_only_where_neither_label_nor_selector_finds_the_pods() {
+        let custom = |manifest: &Value| handle("n", &[("example.org/v1", "Policy")], manifest);
+        let mut selected = custom(&json!({}));
+        selected.rules.pods = PodRules { selector: Some("of=n".into()), expect: None };
+        for (handle, asks) in [(custom(&json!({})), true), (custom(&template()), false), (selected, false)] {
+            assert_eq!(of(handle, Extent::Required).contains("batch/jobs: get"), asks);
+        }
+    }
+
+    #[test]
+    fn each_namespace_has_a_role_for_all_that_runs_in_it() {
+        let pod = handle("b", &[("v1", "Pod")], &json!({ "spec": { "containers": [] } }));
+        let job = handle("b", &[("batch/v1", "Job")], &template());
+        let elsewhere = handle("a", &[("batch/v1", "Job")], &template());
+        let roles = roles(&[pod, job, elsewhere], Extent::Required);
+        let names: Vec<&Value> = roles.iter().map(|role| &role["metadata"]["namespace"]).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(!lines(&roles[0]).iter().any(|line| line.starts_with("/pods: create")));
+        assert!(lines(&roles[1]).contains(&"/pods: create,get,list,watch,patch,delete".to_owned()));
+    }
+}

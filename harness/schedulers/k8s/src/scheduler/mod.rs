@@ -1,0 +1,367 @@
+//! The scheduler of Kubernetes partitions: what the runner asks for, put together from the other rooms.
+
+use crate::{
+    cleanup,
+    client::{
+        Cluster, Limits, ServerClock,
+        budget::{Budget, Shares},
+        contexts::Contexts,
+        count::Requests,
+        error::ApiError,
+    },
+    inventory::{Census, Known},
+    job::{
+        handle::{ClusterPlace, Handle, Object},
+        observed::{Observed, Seen, Verdict},
+    },
+    launch, logs,
+    manifest::pod_templates,
+    plan,
+    session::{
+        Tenancy,
+        lease::{self, LeaseSeen},
+    },
+    status::{Patience, assess},
+    watch::blindness,
+};
+use futures_util::TryFutureExt;
+use muster_core::{
+    Value,
+    case::SessionId,
+    diagnostic::Diagnostic,
+    error::{Class, SchedulerError},
+    liveness::Pulse,
+    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+    site::SchedulerKind,
+    workload::Workload,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, sleep, sleep_until},
+};
+
+type Cell<T> = Arc<OnceCell<Arc<T>>>;
+
+/// Pods, Jobs and custom resources on the clusters of a kubeconfig, or on the one that Muster runs in.
+///
+/// One instance serves all Kubernetes partitions of a session, and as many sessions as are attached.
+pub struct Kubernetes {
+    contexts: Contexts,
+    patience: Patience,
+    pulse: Pulse,
+    budget: Arc<Budget>,
+    limits: Limits,
+    /// Where to look for what carries our label, and for kinds that are not in the table.
+    scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
+    clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
+    tenancies: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<Tenancy>>>,
+}
+
+impl Kubernetes {
+    /// Nothing is asked of any cluster before the first launch.
+    pub fn new(contexts: Contexts) -> Self {
+        Self {
+            contexts,
+            patience: Patience::default(),
+            pulse: Pulse::default(),
+            budget: Arc::default(),
+            limits: Limits::default(),
+            scope: Mutex::default(),
+            clusters: Mutex::default(),
+            tenancies: Mutex::default(),
+        }
+    }
+
+    /// `list` looks in these places too, though no job was planned there.
+    #[must_use]
+    pub fn in_places(self, places: impl IntoIterator<Item = ClusterPlace>) -> Self {
+        self.scope().0.extend(places);
+        self
+    }
+
+    /// `list` looks where these jobs are, and for the kinds that they are made of.
+    #[must_use]
+    pub fn around<'a>(self, jobs: impl IntoIterator<Item = &'a Job>) -> Self {
+        for handle in jobs.into_iter().filter_map(|job| Handle::of(job).ok()) {
+            self.remember(&handle);
+            let named = |object: Object| (handle.place.clone(), object.resource, object.name);
+            self.scope().1.objects.extend(handle.objects.into_iter().map(named));
+        }
+        self
+    }
+
+    /// In a process that may have so many files open: what it opens at once follows from it.
+    #[must_use]
+    pub fn within_open_files(self, limit: u64) -> Self {
+        Self { budget: Arc::new(Budget::new(Shares::of_open_files(limit))), ..self }
+    }
+
+    /// With other limits of patience: for tests.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// With another rhythm of the signs of life.
+    #[must_use]
+    pub fn with_pulse(self, pulse: Pulse) -> Self {
+        Self { pulse, ..self }
+    }
+
+    /// With other limits of what a silent connection may last: for tests.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// What was sent to all clusters so far.
+    pub fn requests(&self) -> Requests {
+        let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = clusters.values().filter_map(|cell| Some(cell.get()?.requests()));
+        sent.fold(Requests::default(), |sum, one| sum.plus(&one))
+    }
+
+    /// The session is over: its Leases go.
+    pub async fn close(&self) {
+        let tenancies: Vec<Cell<Tenancy>> = {
+            let mut tenancies = self.tenancies.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tenancies).into_values().collect()
+        };
+        for tenancy in tenancies.iter().filter_map(|cell| cell.get()) {
+            tenancy.lease.release().await;
+        }
+    }
+
+    fn scope(&self) -> MutexGuard<'_, (BTreeSet<ClusterPlace>, Known)> {
+        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, handle: &Handle) {
+        let mut scope = self.scope();
+        scope.0.insert(handle.place.clone());
+        scope.1.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
+    }
+
+    /// Everything that carries our label, and whose it is. A place that cannot be looked at is named in it.
+    pub async fn census(&self, scope: &Scope) -> Census {
+        let (places, known) = self.scope().clone();
+        let mut census = Census::default();
+        for place in places {
+            if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
+                census.unknown.push(place);
+                continue;
+            }
+            let taken = async {
+                let cluster = self.cluster(&place).await?;
+                census.take(&cluster, &known, scope).await.map_err(ApiError::classify)
+            };
+            if let Err(error) = taken.await {
+                census.blind.push((place, error));
+            }
+        }
+        census
+    }
+
+    /// The places that `list` and `census` look at.
+    pub fn places(&self) -> BTreeSet<ClusterPlace> {
+        self.scope().0.clone()
+    }
+
+    /// The Lease of a session; `None`: there is none, or it may not be read.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub async fn lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<Option<LeaseSeen>, SchedulerError> {
+        lease::look(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
+    }
+
+    /// Takes the Lease of a session over, as it was seen when its holder was found dead, and holds it until `close`; `None`: there was
+    /// none. `false`: somebody else was faster, or the holder lives.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub async fn take_over(
+        &self,
+        place: &ClusterPlace,
+        session: &SessionId,
+        seen: Option<&LeaseSeen>,
+    ) -> Result<bool, SchedulerError> {
+        self.tenancy(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
+    }
+
+    /// Removes the Lease of a session that is dead and of which nothing is left.
+    pub async fn bury(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
+        lease::bury(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
+    }
+
+    /// Has the API server check every object of a plan, and the pods that it will make, without creating any. Returns its warnings.
+    ///
+    /// # Errors
+    /// The first object that the server refuses, or to which it does not answer.
+    pub async fn dry_run(&self, handle: &Handle) -> Result<Vec<String>, SchedulerError> {
+        launch::dry_run(&*self.cluster(&handle.place).await?, handle).await.map_err(ApiError::classify)
+    }
+
+    /// The connection to a place.
+    pub(crate) async fn cluster(&self, place: &ClusterPlace) -> Result<Arc<Cluster>, SchedulerError> {
+        let cell = Arc::clone(self.clusters.lock().unwrap_or_else(PoisonError::into_inner).entry(place.clone()).or_default());
+        let connect = || async {
+            let cluster = Cluster::connect_within(place, Arc::clone(&self.budget)).await;
+            Ok(cluster.map_err(|error| ApiError::from(error).classify())?.with_limits(self.limits))
+        };
+        cell.get_or_try_init(connect).await.map(Arc::clone)
+    }
+
+    async fn tenancy(&self, place: &ClusterPlace, session: &SessionId) -> Result<Arc<Tenancy>, SchedulerError> {
+        let cell = {
+            let mut tenancies = self.tenancies.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(tenancies.entry((place.clone(), session.clone())).or_default())
+        };
+        let open = || async { Ok(Arc::new(Tenancy::new(self.cluster(place).await?, session, self.pulse))) };
+        cell.get_or_try_init(open).await.map(Arc::clone)
+    }
+
+    async fn of(&self, job: &Job) -> Result<(Arc<Tenancy>, Handle), SchedulerError> {
+        let handle = Handle::of(job).map_err(|error| {
+            SchedulerError::new(Class::Config, format!("the stored job {} cannot be read", job.identifier), error)
+        })?;
+        Ok((self.tenancy(&handle.place, &job.session).await?, handle))
+    }
+
+    async fn status(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+        let (tenancy, handle) = self.of(job).await?;
+        let mut observed = tenancy.observe(job, &handle);
+        let mut health = tenancy.watch.health();
+        loop {
+            let now = Arc::clone(&observed.borrow_and_update());
+            let clock = tenancy.cluster.clock();
+            let assessment = assess(&handle, &now, clock.now(), &self.patience);
+            match assessment.verdict {
+                Verdict::Status(status) => {
+                    let status = by_our_clock(status, clock);
+                    if Some(&status) != seen {
+                        return Ok(status);
+                    }
+                }
+                Verdict::Hopeless(why) => return Err(SchedulerError::plain(Class::Config, why)),
+                Verdict::Broken(why) => return Err(SchedulerError::plain(Class::Infra, why)),
+            }
+            if has_unlabelled_pods(&now) {
+                tenancy.watch.find_unlabelled(&job.identifier, &handle);
+            }
+            let workload = handle.workload().map(|object| &object.resource);
+            blindness(&health.borrow_and_update(), &job.identifier, |source| {
+                source.resource.is_pod() || Some(&source.resource) == workload
+            })?;
+            tokio::select! {
+                changed = observed.changed() => if changed.is_err() {
+                    observed = tenancy.observe(job, &handle);
+                },
+                _ = health.changed() => {}
+                () = after(assessment.recheck_in) => {}
+                () = look_for_trouble(&tenancy, job), if assessment.stuck => {}
+            }
+        }
+    }
+}
+
+impl Scheduler for Kubernetes {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+        let handle = plan::plan(workload, &self.contexts)?.handle;
+        self.remember(&handle);
+        Ok(Job {
+            identifier: workload.identifier.clone(),
+            session: workload.session.clone(),
+            case: workload.case.to_string(),
+            scheduler: SchedulerKind::K8s,
+            stage: workload.stage.clone(),
+            handle: handle.to_value(),
+        })
+    }
+
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            let (tenancy, handle) = self.of(job).await?;
+            launch::launch(&tenancy, job, handle).await
+        })
+    }
+
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        Box::pin(self.status(job, seen))
+    }
+
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        let following = async move {
+            let (tenancy, handle) = self.of(job).await?;
+            let observed = tenancy.observe(job, &handle);
+            Ok(logs::collect(Arc::clone(&tenancy.cluster), Arc::new(handle), observed, from))
+        };
+        Box::pin(following.try_flatten_stream())
+    }
+
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(async move {
+            let (tenancy, handle) = self.of(job).await?;
+            cleanup::cleanup(&tenancy, job, handle, how, &self.patience).await
+        })
+    }
+
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
+        Box::pin(async move {
+            let Census { found, mut blind, .. } = self.census(scope).await;
+            match blind.pop() {
+                Some((_, error)) => Err(error),
+                None => Ok(found.into_iter().map(|found| found.job).collect()),
+            }
+        })
+    }
+}
+
+/// The runner counts on from a start by this machine's clock.
+fn by_our_clock(status: JobStatus, clock: &ServerClock) -> JobStatus {
+    match status {
+        JobStatus::Running { since, nodes, partly_ended } => JobStatus::Running { since: clock.here(since), nodes, partly_ended },
+        status => status,
+    }
+}
+
+/// The workload is there, no pod of it is, and its pods cannot or do not carry our label.
+fn has_unlabelled_pods(observed: &Observed) -> bool {
+    let Seen::Present(object) = &observed.workload else { return false };
+    observed.pods.is_empty() && is_label_lost(object)
+}
+
+/// A kind without pod templates (they are elsewhere), or one whose schema dropped the label.
+fn is_label_lost(workload: &Value) -> bool {
+    let templates = pod_templates(workload);
+    let labelled = |template: &Value| template["metadata"]["labels"].get(crate::job::handle::LABEL).is_some();
+    !templates.iter().all(|(template, _)| labelled(template)) || templates.is_empty()
+}
+
+async fn after(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => sleep(pause).await,
+        None => pending().await,
+    }
+}
+
+/// Returns when there is something new to assess.
+async fn look_for_trouble(tenancy: &Tenancy, job: &Job) {
+    loop {
+        match tenancy.watch.trouble(&job.identifier).await {
+            Some(due) => sleep_until(due.max(Instant::now())).await,
+            None => pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod skewed;

@@ -1,0 +1,332 @@
+//! Says to everybody that a session lives: a Lease in each place that it uses, renewed while it lives.
+//!
+//! ```text
+//! hold (first launch) -> create -> renew again and again ... -> release: deleted
+//!                          |- no right to it: a note, once; tried again
+//!                          '- somebody else's: only if it has expired, by compare-and-swap on its version
+//! take_over (attach): the same compare-and-swap, at once, on the version in which the owner was found dead
+//! ```
+//! A killed session leaves its Lease, which expires. How old it is only the server says that keeps it: when it was last changed
+//! (`managedFields[].time`) against the date of the same answer. What its spec says is by the clock of whoever renewed it, and is
+//! for people.
+
+use crate::{
+    api::clock,
+    client::{
+        Cluster, Dated, Deletion, Propagation, Selection,
+        error::{ApiError, Why},
+    },
+    job::handle::{Resource, SESSION_LABEL},
+};
+use muster_core::{
+    Value,
+    case::SessionId,
+    liveness::{Pulse, Sign},
+    time::Timestamp,
+};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
+    process,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{task::JoinHandle, time::sleep};
+
+/// A renewal that failed is tried again after this, if not sooner.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// This process, among all that may hold a Lease.
+static HOLDER: LazyLock<String> =
+    LazyLock::new(|| format!("muster-{}-{:016x}", process::id(), RandomState::new().hash_one(process::id())));
+
+/// The Lease of one session in one place.
+pub(crate) struct Lease {
+    keeper: Keeper,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A Lease as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseSeen {
+    /// The version of the object: another one is a sign of life.
+    version: String,
+    holder: String,
+    /// How long it lasts without being renewed.
+    limit: Duration,
+    /// How long ago it was changed, by the server's clock.
+    age: Option<Duration>,
+}
+
+impl LeaseSeen {
+    fn of(Dated { object, age }: &Dated) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let limit = object["spec"]["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
+        Self {
+            version: text(&object["metadata"]["resourceVersion"]),
+            holder: text(&object["spec"]["holderIdentity"]),
+            limit: limit.unwrap_or(Pulse::default().limit),
+            age: *age,
+        }
+    }
+
+    /// What it says of its holder, to one who saw it as `first` so long ago.
+    pub fn sign(&self, first: &Self, watched: Duration) -> Sign {
+        Sign { limit: self.limit, age: self.age, watched, changed: self.version != first.version }
+    }
+
+    /// By the server's clock; one without dates is not known to have expired.
+    fn has_expired(&self) -> bool {
+        self.age.is_some_and(|age| age > self.limit)
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
+        Self { keeper: Keeper { cluster, session: session.clone(), pulse }, task: Mutex::default() }
+    }
+
+    /// From now on, until [`Lease::release`].
+    pub(crate) fn hold(&self) {
+        self.start(None);
+    }
+
+    /// Takes it from a holder that is dead, as it was seen then, or creates it; from now on it is held. `false`: somebody was
+    /// faster, or the holder lives.
+    pub(crate) async fn take_over(&self, seen: Option<&LeaseSeen>) -> Result<bool, ApiError> {
+        match self.keeper.write(seen.map(|seen| seen.version.as_str())).await {
+            Ok(version) => self.start(Some(version)),
+            Err(error) if matches!(error.why(), Why::Exists | Why::Conflict) || error.is_gone() => return Ok(false),
+            // Without the right to Leases the database alone says who owns a session.
+            Err(error) if error.why() == Why::NotAllowed => self.start(None),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    fn start(&self, version: Option<String>) {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if task.is_none() {
+            *task = Some(tokio::spawn(self.keeper.clone().keep(version)));
+        }
+    }
+
+    /// The session is over. That its Lease goes too is a courtesy: it would expire.
+    pub(crate) async fn release(&self) {
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // One that has ended has lost the Lease: it is somebody else's.
+        let Some(task) = task.filter(|task| !task.is_finished()) else { return };
+        task.abort();
+        if let Err(error) = bury(&self.keeper.cluster, &self.keeper.session).await
+            && error.why() != Why::NotAllowed
+        {
+            tracing::debug!(%error, "the session's Lease stays until it expires");
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Keeper {
+    cluster: Arc<Cluster>,
+    session: SessionId,
+    pulse: Pulse,
+}
+
+impl Keeper {
+    /// Holds the Lease as long as nobody else does. `version`: that of the object, if it is ours already.
+    async fn keep(self, mut version: Option<String>) {
+        let (mut was_held, mut was_told) = (version.is_some(), false);
+        if was_held {
+            sleep(self.pulse.every).await;
+        }
+        loop {
+            let pause = match self.write(version.as_deref()).await {
+                Ok(renewed) => {
+                    (version, was_held) = (Some(renewed), true);
+                    self.pulse.every
+                }
+                Err(error) if matches!(error.why(), Why::Exists | Why::Conflict) => {
+                    match look(&self.cluster, &self.session).await {
+                        Ok(Some(seen)) if seen.holder == *HOLDER || seen.has_expired() => {
+                            version = Some(seen.version);
+                            Duration::ZERO
+                        }
+                        Ok(Some(seen)) if was_held => {
+                            tracing::warn!(holder = seen.holder, "the session's Lease was taken over by another process");
+                            return;
+                        }
+                        _ => RETRY.min(self.pulse.every),
+                    }
+                }
+                // A server that has just started refuses everything for a moment.
+                Err(error) if error.why() == Why::NotAllowed && !was_held => {
+                    if !std::mem::replace(&mut was_told, true) {
+                        tracing::info!(%error, "no Lease: `muster sweep` on other machines cannot tell whether this session lives");
+                    }
+                    self.pulse.every
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the session's Lease was not renewed");
+                    version = version.filter(|_| !error.is_gone());
+                    RETRY.min(self.pulse.every)
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Creates it, or renews it if it still is of this version. Returns the new version.
+    async fn write(&self, version: Option<&str>) -> Result<String, ApiError> {
+        let mut metadata = json!({"name": name(&self.session), "labels": {SESSION_LABEL: self.session.0}});
+        let now = clock::micro_time(clock::now());
+        let spec = json!({
+            "holderIdentity": *HOLDER,
+            "leaseDurationSeconds": self.pulse.limit.as_secs().max(1),
+            "acquireTime": now,
+            "renewTime": now,
+        });
+        let lease =
+            |metadata| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
+        let written = match version {
+            None => self.cluster.create(&resource(), &lease(metadata), false).await?.object,
+            Some(version) => {
+                metadata["resourceVersion"] = json!(version);
+                self.cluster.replace(&resource(), &name(&self.session), &lease(metadata)).await?
+            }
+        };
+        Ok(written["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// The Lease of a session as it is now; `None`: there is none, or we may not ask.
+pub(crate) async fn look(cluster: &Cluster, session: &SessionId) -> Result<Option<LeaseSeen>, ApiError> {
+    match cluster.get_dated(&resource(), &name(session)).await {
+        Ok(lease) => Ok(Some(LeaseSeen::of(&lease))),
+        Err(error) if error.is_gone() || error.why() == Why::NotAllowed => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// All Leases of sessions in this place, and what time it is there; empty where we may not ask.
+pub(crate) async fn sessions(cluster: &Cluster) -> Result<(BTreeMap<SessionId, LeaseSeen>, Option<Timestamp>), ApiError> {
+    let which = Selection { labels: Some(SESSION_LABEL), fields: None };
+    let (leases, now) = match cluster.list_dated(&resource(), which).await {
+        Ok(listed) => listed,
+        Err(error) if error.why() == Why::NotAllowed => (Vec::new(), None),
+        Err(error) => return Err(error),
+    };
+    let session = |lease: &Dated| {
+        let session = lease.object["metadata"]["labels"][SESSION_LABEL].as_str()?;
+        Some((SessionId(session.to_owned()), LeaseSeen::of(lease)))
+    };
+    Ok((leases.iter().filter_map(session).collect(), now))
+}
+
+/// Deletes the Lease of a session that is dead or over.
+pub(crate) async fn bury(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
+    let how = Deletion { propagation: Propagation::Background, uid: None };
+    cluster.delete(&resource(), &name(session), &how).await.map(|_| ())
+}
+
+fn name(session: &SessionId) -> String {
+    format!("rfm-session-{}", session.0.to_lowercase())
+}
+
+fn resource() -> Resource {
+    Resource { plural: Some("leases".into()), ..Resource::of("coordination.k8s.io/v1", "Lease") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{Reply, cluster};
+    use muster_core::liveness::{LastSign, Life, Signs, life};
+
+    fn session() -> SessionId {
+        SessionId("s1".into())
+    }
+
+    /// A Lease that was last changed at a time of the server's, and renewed at one of its holder's.
+    fn lease(changed: Option<&str>, renewed: &str) -> Value {
+        let fields =
+            changed.map(|time| json!([{"manager": "muster", "time": "2026-01-01T00:00:00Z"}, {"manager": "x", "time": time}]));
+        json!({
+            "metadata": {"name": "rfm-session-s1", "resourceVersion": "7", "labels": {"rfm-session": "s1"}, "managedFields": fields},
+            "spec": {"holderIdentity": "another", "renewTime": renewed, "leaseDurationSeconds": 150},
+        })
+    }
+
+    async fn seen(lease: Value, date: Option<&'static str>) -> LeaseSeen {
+        let reply = Reply::list("9", &[lease]);
+        let reply = date.into_iter().fold(reply, |reply, date| reply.header("Date", date));
+        let (cluster, _) = cluster(move |_, _| reply.clone());
+        let (mut sessions, _) = sessions(&cluster).await.unwrap();
+        sessions.remove(&session()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_as_old_as_the_server_that_keeps_it_says() {
+        let (early, late) = (Some("Thu, 01 Jan 2026 00:04:30 GMT"), Some("Thu, 01 Jan 2026 00:04:31 GMT"));
+        let changed = Some("2026-01-01T00:02:00Z");
+        let silent = |left, last| Life::Silent { left: Duration::from_secs(left), last };
+        // Whoever renewed it has a clock that is ten minutes slow, or fast.
+        let (slow, fast) = ("2025-12-31T23:52:00.000000Z", "2026-01-01T00:12:00.000000Z");
+        let rows = [
+            (changed, slow, early, silent(0, LastSign::Recent)),
+            (changed, fast, late, Life::Dead),
+            (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, LastSign::Recent)),
+            // Without dates it is watched.
+            (None, slow, late, silent(150, LastSign::Undated)),
+            (changed, slow, None, silent(150, LastSign::Undated)),
+        ];
+        for (changed, renewed, date, expected) in rows {
+            let seen = seen(lease(changed, renewed), date).await;
+            let signs = Signs { leases: vec![seen.sign(&seen, Duration::ZERO)], ..Signs::default() };
+            assert_eq!(life(&signs), expected, "{changed:?} {renewed} {date:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_taken_over_in_the_version_in_which_its_holder_was_found_dead_or_not_at_all() {
+        let seen = seen(lease(None, "2026-01-01T00:00:00.000000Z"), None).await;
+        for (reply, taken) in [
+            (Reply::json(&json!({"metadata": {"resourceVersion": "8"}})), true),
+            (Reply::refusal(409, "Conflict", "the object has been modified"), false),
+            (Reply::refusal(404, "NotFound", "leases not found"), false),
+        ] {
+            let (cluster, requests) = cluster(move |line, sent| {
+                assert_eq!((line.starts_with("PUT"), &sent["metadata"]["resourceVersion"]), (true, &json!("7")));
+                assert_eq!(sent["spec"]["holderIdentity"], **HOLDER);
+                reply.clone()
+            });
+            let lease = Lease::new(cluster, &session(), Pulse::default());
+            assert_eq!(lease.take_over(Some(&seen)).await.unwrap(), taken);
+            assert_eq!(requests.full().len(), 1);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_somebody_else_has_taken_is_left_alone() {
+        let (cluster, requests) = cluster(|line, _| match line {
+            line if line.starts_with("POST") => Reply::json(&json!({"metadata": {"resourceVersion": "6"}})),
+            line if line.starts_with("PUT") => Reply::refusal(409, "Conflict", "the object has been modified"),
+            _ => Reply::json(&lease(None, "2026-01-01T00:00:00.000000Z")),
+        });
+        let lease = Lease::new(cluster, &session(), Pulse::default());
+        lease.hold();
+        tokio::time::sleep(Duration::from_mins(30)).await;
+        let methods: Vec<String> = requests.full().iter().map(|line| line[..4].trim().to_owned()).collect();
+        assert_eq!(methods, ["POST", "PUT", "GET"]);
+        lease.release().await;
+        assert_eq!(requests.full().len(), 3, "it is not deleted");
+    }
+}

@@ -1,0 +1,189 @@
+//! One session's use of one place: its connection, its watches, its line in front of the quotas, its Lease.
+
+pub(crate) mod gate;
+pub(crate) mod lease;
+
+use crate::{
+    api::clock,
+    client::{
+        Cluster, Selection,
+        error::{ApiError, Why},
+    },
+    job::handle::{Handle, Resource},
+    quota::{self, Demand, Line, Promised, Refusal, Turn},
+    watch::Watch,
+};
+use gate::{Gates, Verdict};
+use lease::Lease;
+use muster_core::{
+    Value,
+    case::{Identifier, SessionId},
+    liveness::Pulse,
+    scheduler::Job,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// Quotas change seldom: their list is good for so long.
+const QUOTAS_LIVE: Duration = Duration::from_secs(10);
+/// Who waits for room asks again after a tenth of the time that it has waited, within these bounds.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+
+/// What the jobs of a session in a place have in common.
+pub(crate) struct Tenancy {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) watch: Watch,
+    pub(crate) lease: Lease,
+    queue: Mutex<Queue>,
+    gates: Mutex<Gates>,
+    quotas: Mutex<Option<(Instant, Quotas)>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    line: Line,
+    promised: Promised,
+    /// Since when who waits, and as what people know it.
+    waiting: BTreeMap<Identifier, (Instant, String)>,
+}
+
+/// The quotas of the namespace.
+#[derive(Debug, Clone)]
+pub(crate) enum Quotas {
+    /// These.
+    Known(Arc<Vec<Value>>),
+    /// We may not ask.
+    Hidden,
+}
+
+/// How old an answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// What a quota allows seldom changes.
+    Any,
+    /// What is used of it always does.
+    Now,
+}
+
+impl Tenancy {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
+        Self {
+            watch: Watch::new(Arc::clone(&cluster), session.clone()),
+            lease: Lease::new(Arc::clone(&cluster), session, pulse),
+            cluster,
+            queue: Mutex::default(),
+            gates: Mutex::default(),
+            quotas: Mutex::default(),
+        }
+    }
+
+    /// Its jobs are watched from here on, by whoever has launched them.
+    pub(crate) fn observe(
+        &self,
+        job: &Job,
+        handle: &Handle,
+    ) -> tokio::sync::watch::Receiver<Arc<crate::job::observed::Observed>> {
+        self.watch.observe(&job.identifier, handle)
+    }
+
+    /// Who stands before a job in the line for what it wants, and for which resource.
+    pub(crate) fn behind(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match queue.line.may_try(&job.identifier, wants, clock::now()) {
+            Turn::Try => None,
+            Turn::Behind(who, resource) => {
+                let name = queue.waiting.get(&who).map_or_else(|| who.to_string(), |(_, case)| case.clone());
+                Some((name, resource))
+            }
+        }
+    }
+
+    /// Why a job may not be launched now, for such objects were refused that were granted before.
+    pub(crate) fn held_up(&self, job: &Job, handle: &Handle) -> Option<String> {
+        let kinds = kinds(handle);
+        self.gates().closed(&job.identifier, kinds.iter().map(String::as_str), Instant::now())
+    }
+
+    /// A job was refused an object of this kind, as none was before.
+    pub(crate) fn withdrawn(&self, job: &Job, kind: &Resource, why: &str) -> Verdict {
+        self.gates().refused(&job.identifier, &kind.for_kubectl(), why, Instant::now())
+    }
+
+    /// All its objects are created.
+    pub(crate) fn launched(&self, handle: &Handle) {
+        let kinds = kinds(handle);
+        self.gates().launched(kinds.iter().map(String::as_str));
+    }
+
+    fn gates(&self) -> MutexGuard<'_, Gates> {
+        self.gates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a job in with so many pods of `one` each, if all of them fit at once beside what was promised to others.
+    ///
+    /// # Errors
+    /// What is short.
+    pub(crate) fn let_in(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let promised = queue.promised.to_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
+        let limits = quotas.iter().filter_map(quota::Limits::of);
+        if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &promised)) {
+            return Err(refusal);
+        }
+        queue.promised.promise(&job.identifier, one, pods, clock::now());
+        Ok(())
+    }
+
+    /// A job that was let in was not created.
+    pub(crate) fn take_back(&self, identifier: &Identifier) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).promised.take_back(identifier);
+    }
+
+    /// A job was refused for want of room.
+    pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.line.refused(&job.identifier, refusal, clock::now());
+        queue.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
+    }
+
+    /// It has its room, or does not want it any more.
+    pub(crate) fn leave_line(&self, identifier: &Identifier) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.line.leave(identifier);
+        queue.waiting.remove(identifier);
+        self.gates().leave(identifier);
+    }
+
+    /// When a job that waits for room asks again.
+    pub(crate) fn retry_after(&self, identifier: &Identifier) -> Duration {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = queue.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());
+        (waited / 10).clamp(SHORTEST_WAIT, LONGEST_WAIT)
+    }
+
+    /// The quotas, asked for once in a while, or now.
+    pub(crate) async fn quotas(&self, age: Age) -> Result<Quotas, ApiError> {
+        if let Some((at, quotas)) = &*self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+            && age == Age::Any
+            && at.elapsed() < QUOTAS_LIVE
+        {
+            return Ok(quotas.clone());
+        }
+        let quotas = match self.cluster.list(&Resource::of("v1", "ResourceQuota"), Selection::default()).await {
+            Ok(listed) => Quotas::Known(Arc::new(listed.items)),
+            Err(error) if error.why() == Why::NotAllowed => Quotas::Hidden,
+            Err(error) => return Err(error),
+        };
+        *self.quotas.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), quotas.clone()));
+        Ok(quotas)
+    }
+}
+
+fn kinds(handle: &Handle) -> Vec<String> {
+    handle.objects.iter().map(|object| object.resource.for_kubectl()).collect()
+}

@@ -1,0 +1,200 @@
+//! Any other kind: by its rules, by the conditions and phases that most controllers write, by its pods.
+//!
+//! ```text
+//! rules (check, site, table: CEL) > status.conditions > status.phase and its relatives > all pods ended and settled
+//! ```
+
+use crate::job::{observed::Verdict, replaced_pods};
+use crate::status::{
+    Look, cause, conditions,
+    owner::{Owner, Pods},
+    pod::PodState,
+    sooner,
+};
+use muster_core::{
+    Value,
+    expr::{Arithmetic, Effort, Expr, Scope},
+};
+use std::{sync::Arc, time::Duration};
+
+/// How many turns of loops a rule may take each time the object changes: a thousand pods beside a thousand others.
+const RULE_STEPS: u64 = 1_000_000;
+
+const GOOD_CONDITIONS: [&str; 4] = ["Complete", "Completed", "Succeeded", "JobSucceeded"];
+const BAD_CONDITIONS: [&str; 3] = ["Failed", "JobFailed", "Stalled"];
+const PHASES: [&str; 9] = [
+    "/status/phase",
+    "/status/state",
+    "/status/state/phase",
+    "/status/jobStatus",
+    "/status/jobDeploymentStatus",
+    "/status/appState/state",
+    "/status/applicationState/state",
+    "/status/workflowState",
+    "/status/terminalState",
+];
+const GOOD_PHASES: [&str; 4] = ["succeeded", "completed", "complete", "finished"];
+const BAD_PHASES: [&str; 6] = ["failed", "error", "aborted", "terminated", "submission_failed", "validationfailed"];
+
+/// What the object says, by its rules if it has any.
+pub(in crate::status) fn owner(look: Look<'_>, object: &Value) -> Owner {
+    match by_rules(look, object) {
+        Owner::Going if !has_rules(look) => by_status(object),
+        owner => owner,
+    }
+}
+
+pub(in crate::status) fn has_rules(look: Look<'_>) -> bool {
+    look.handle.rules.succeeded.is_some() || look.handle.rules.failed.is_some()
+}
+
+/// Rules are complete where both are given; a missing one is what the status generally means.
+pub(in crate::status) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
+    let holds = |which: &str, rule: &Option<String>| rule.as_deref().map(|rule| evaluate(look, object, which, rule)).transpose();
+    let rules = &look.handle.rules;
+    let (succeeded, failed) = match (holds("succeeded", &rules.succeeded), holds("failed", &rules.failed)) {
+        (Ok(succeeded), Ok(failed)) => (succeeded, failed),
+        (Err(why), _) | (_, Err(why)) => return Owner::Says(Verdict::Hopeless(why)),
+    };
+    let at = conditions(object).filter_map(|condition| condition.get("lastTransitionTime").and_then(crate::status::time)).max();
+    match (succeeded, failed) {
+        (Some(true), _) => Owner::Succeeded { at },
+        (_, Some(true)) => {
+            Owner::Failed { cause: format!("{} failed, by its rule `failed`", look.title()), at, disruptable: true }
+        }
+        (Some(false), None) => match by_status(object) {
+            failed @ Owner::Failed { .. } => failed,
+            _ => Owner::Going,
+        },
+        (None, Some(false)) => match by_status(object) {
+            succeeded @ Owner::Succeeded { .. } => succeeded,
+            _ => Owner::Going,
+        },
+        _ => Owner::Going,
+    }
+}
+
+fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
+    let wrong = |error: muster_core::expr::ExprError| {
+        let hint = error.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
+        format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}", look.title(), error.message)
+    };
+    let expr = Expr::compile(rule, Arithmetic::Exact).map_err(wrong)?;
+    let mut scope = Scope::new();
+    scope.set_effort(Arc::new(Effort::counted(RULE_STEPS)));
+    scope.set("self", object.clone());
+    if expr.names().iter().any(|name| name == "pods") {
+        scope.set("pods", pods(look));
+    }
+    scope.set("conditions", true_conditions(object));
+    expr.eval_bool(&scope).map_err(wrong)
+}
+
+/// The pods as last seen. One that vanished counts only if it had ended, and only until the one that an operator has put in its
+/// place has started.
+fn pods(look: Look<'_>) -> Value {
+    let later = replaced_pods::later(&look.observed.pods, look.handle);
+    let ended = |value: &Value| matches!(value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
+    let counting = look.observed.pods.iter().zip(later).filter(|(_, later)| replaced_pods::counts(*later, &look.handle.rules));
+    let all = counting.filter_map(|(seen, _)| {
+        let value = serde_json::to_value(seen.pod.as_ref()).ok()?;
+        (!seen.gone || ended(&value)).then_some(value)
+    });
+    Value::Array(all.collect())
+}
+
+fn true_conditions(object: &Value) -> Value {
+    let all = conditions(object).filter(|condition| crate::status::is_true(condition));
+    Value::Array(all.filter_map(|condition| condition.get("type").cloned()).collect())
+}
+
+/// What conditions and phases generally mean. A status that is older than the spec means nothing.
+fn by_status(object: &Value) -> Owner {
+    let generation = |place: &str| object.pointer(place).and_then(Value::as_i64);
+    if let (Some(observed), Some(now)) = (generation("/status/observedGeneration"), generation("/metadata/generation"))
+        && observed < now
+    {
+        return Owner::Going;
+    }
+    let at = |condition: &Value| condition.get("lastTransitionTime").and_then(crate::status::time);
+    let text = |condition: &Value, field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(good) = GOOD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
+        return Owner::Succeeded { at: at(good) };
+    }
+    let name = title(object);
+    if let Some(bad) = BAD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
+        let why = cause::reason_and(Some(&text(bad, "reason")), Some(&text(bad, "message")));
+        return Owner::Failed { cause: format!("{name} failed: {why}"), at: at(bad), disruptable: true };
+    }
+    if let Some(finished) = crate::status::condition(object, "Finished") {
+        return match text(finished, "reason") {
+            reason if reason.contains("Fail") || reason.contains("Error") => {
+                let why = cause::reason_and(Some(&reason), Some(&text(finished, "message")));
+                Owner::Failed { cause: format!("{name} failed: {why}"), at: at(finished), disruptable: true }
+            }
+            _ => Owner::Succeeded { at: at(finished) },
+        };
+    }
+    by_phase(object, &name)
+}
+
+fn by_phase(object: &Value, name: &str) -> Owner {
+    let phases: Vec<_> = PHASES.iter().filter_map(|place| object.pointer(place)?.as_str()).collect();
+    let is = |phase: &str, list: &[&str]| list.contains(&phase.to_lowercase().as_str());
+    // One of them may say that the deployment is over and another that the work in it failed.
+    if let Some(bad) = phases.iter().find(|phase| is(phase, &BAD_PHASES)) {
+        let message = object.pointer("/status/message").and_then(Value::as_str);
+        return Owner::Failed {
+            cause: format!("{name} failed: {}", cause::reason_and(Some(bad), message)),
+            at: None,
+            disruptable: true,
+        };
+    }
+    if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: None } } else { Owner::Going }
+}
+
+/// Nobody says how it ended: all pods have, and none has come or gone for a while.
+pub(in crate::status) fn settled(look: Look<'_>, pods: &Pods<'_>, recheck_in: &mut Option<Duration>) -> Option<Verdict> {
+    let expected = look.handle.expected_pods.unwrap_or(1).max(1);
+    let crashed = pods.all.iter().find(|pod| !pod.gone && pod.restarts >= look.patience.crash_restarts && pod.held_by.is_none());
+    let ended = |state: &PodState| matches!(state, PodState::Ended { .. });
+    let enough = u32::try_from(pods.all.iter().filter(|pod| ended(&pod.state)).count()).unwrap_or(u32::MAX) >= expected;
+    let all_ended = enough && pods.all.iter().all(|pod| ended(&pod.state) || pod.gone);
+    if !has_rules(look)
+        && !all_ended
+        && let Some(pod) = crashed
+    {
+        let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
+        let cause = format!(
+            "{place} was started again {} and {} says nothing of its end",
+            cause::count(pod.restarts as usize, "time"),
+            look.title()
+        );
+        let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+        return Some(pods.ended(None, pods.with_a_bad_one(exits), None, Some(cause), Vec::new()));
+    }
+    if !all_ended {
+        return None;
+    }
+    let last = pods.all.iter().filter_map(|pod| pod.ended).max().unwrap_or_default().max(look.observed.since);
+    let patience = if has_rules(look) { look.patience.rule_silent } else { look.patience.settle };
+    if let Some(left) = look.left(last, patience) {
+        sooner(recheck_in, left);
+        return None;
+    }
+    if !has_rules(look) {
+        return Some(pods.ended_by_pods());
+    }
+    let cause = format!(
+        "all pods of {} ended {} ago, and neither of its rules `succeeded` and `failed` holds",
+        look.title(),
+        cause::seconds(patience)
+    );
+    let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+    Some(pods.ended(None, pods.with_a_bad_one(exits), None, Some(cause), Vec::new()))
+}
+
+fn title(object: &Value) -> String {
+    let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}

@@ -1,0 +1,414 @@
+//! A workload of several pods: its own verdict first, what its pods say second.
+//!
+//! ```text
+//! Succeeded --> Ended: the pods that succeeded; failed attempts and vanished pods are notes
+//! Failed -----> Ended: every pod's exit; a disruption if every failed pod was disrupted; never without a bad exit
+//! Going ------> Running once a deciding container has started, else Pending by what blocks its pods
+//! ```
+
+pub(super) mod custom;
+pub(super) mod job;
+
+use super::{
+    Look, Patience, cause, deadline,
+    pod::{self, PodState, PodVerdict, Restarts},
+    sooner,
+    trouble::Blocked,
+};
+use crate::job::{
+    handle::Resource,
+    observed::{Seen, SeenPod, Verdict},
+    replaced_pods,
+};
+use muster_core::{
+    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+    time::Timestamp,
+};
+use std::time::Duration;
+
+/// What a workload says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::status) enum Owner {
+    Succeeded {
+        at: Option<Timestamp>,
+    },
+    Failed {
+        cause: String,
+        at: Option<Timestamp>,
+        disruptable: bool,
+    },
+    Going,
+    /// It needs a word first, and has none yet: pods alone do not tell.
+    Says(Verdict),
+}
+
+/// The pods of a workload, judged, in the order of their sections.
+pub(in crate::status) struct Pods<'a> {
+    pub(in crate::status) look: Look<'a>,
+    /// Those that count.
+    pub(in crate::status) all: Vec<PodVerdict>,
+    /// Those that another replaced under the same name.
+    superseded: Vec<PodVerdict>,
+}
+
+impl<'a> Pods<'a> {
+    pub(in crate::status) fn of(look: Look<'a>) -> Self {
+        let later = replaced_pods::later(&look.observed.pods, look.handle);
+        let mut seen: Vec<(&SeenPod, u32)> = look.observed.pods.iter().zip(later).collect();
+        seen.sort_by_cached_key(|(seen, _)| {
+            let origin = crate::job::sections::origin(&seen.pod, "", look.handle);
+            (origin.role, origin.index, origin.created, origin.name)
+        });
+        let judge = |(seen, later): (&SeenPod, u32)| pod::assess(look, seen, Restarts::Owners, later);
+        let counts = |(_, later): &(&SeenPod, u32)| replaced_pods::counts(*later, &look.handle.rules);
+        let (all, superseded): (Vec<_>, Vec<_>) = seen.into_iter().partition(counts);
+        let [all, superseded] = [all, superseded].map(|pods| pods.into_iter().map(judge).collect());
+        Self { look, all, superseded }
+    }
+
+    /// Superseded ones too.
+    fn ever(&self) -> impl Iterator<Item = &PodVerdict> {
+        self.superseded.iter().chain(&self.all)
+    }
+
+    /// Who succeeded does not ask which of its pods were needed for it.
+    pub(in crate::status) fn succeeded(
+        &self,
+        at: Option<Timestamp>,
+        expected: Option<u32>,
+        recheck_in: &mut Option<Duration>,
+    ) -> Verdict {
+        let good = |pod: &&PodVerdict| matches!(pod.state, PodState::Ended { failed: false, .. });
+        let ended = self.all.iter().filter(good).count();
+        let awaited = expected.map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX));
+        let lively = self.all.iter().any(|pod| !pod.gone && matches!(pod.state, PodState::Running | PodState::Waiting(_)));
+        if (ended < awaited || lively) && self.may_lag(at, recheck_in) {
+            return self.going_on();
+        }
+        let mut exits: Vec<_> = self.all.iter().filter(good).flat_map(|pod| pod.exits.clone()).collect();
+        let mut notes: Vec<_> = self.all.iter().filter(good).flat_map(|pod| pod.notes.clone()).collect();
+        notes.extend(self.attempts());
+        let vanished: Vec<_> =
+            self.all.iter().filter(|pod| pod.gone && !matches!(pod.state, PodState::Ended { .. } | PodState::Removed)).collect();
+        let mut missing = None;
+        if self.all.is_empty() {
+            if let Some(note) = self.no_pods() {
+                notes.push(note);
+            } else {
+                let name = self.look.title();
+                missing = Some(format!("{name} says that it has succeeded, but no pod of it was ever seen"));
+                exits.push(self.unknown());
+            }
+        } else if ended < awaited {
+            let missed = cause::count(awaited - ended, "pod");
+            notes.push(format!("{missed} of {} succeeded without being seen to", self.look.title()));
+        }
+        if !vanished.is_empty() && ended < awaited.max(1) {
+            let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));
+            notes.push(format!("{} vanished before the end was seen: {names}", cause::count(vanished.len(), "pod")));
+        }
+        self.ended(at, exits, None, missing, notes)
+    }
+
+    /// Whatever its pods say, it has failed.
+    pub(in crate::status) fn failed(
+        &self,
+        why: &str,
+        at: Option<Timestamp>,
+        disruptable: bool,
+        recheck_in: &mut Option<Duration>,
+    ) -> Verdict {
+        let over =
+            |pod: &PodVerdict| pod.gone || matches!(pod.state, PodState::Ended { .. } | PodState::Lost(_) | PodState::Removed);
+        if !self.all.iter().all(over) && self.may_lag(at, recheck_in) {
+            return self.going_on();
+        }
+        let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let mut failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        if failures.is_empty() && disruptable && self.look.is(Resource::is_job) {
+            // A Job that no pod of its own failed: its count of failures went up because pods were deleted.
+            failures.extend(self.all.iter().filter_map(deleted));
+        }
+        let disruption = failures.first().and_then(|(_, why)| *why).filter(|_| disruptable);
+        let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
+        let cause = match first_cause(&failures, disruption) {
+            Some(cause) => format!("{why}; {cause}"),
+            None => why.to_owned(),
+        };
+        let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
+        self.ended(at, self.with_a_bad_one(exits), disruption, Some(cause), notes)
+    }
+
+    /// It goes on, as far as it says.
+    pub(in crate::status) fn going(&self, expected: Option<u32>, gang: bool, recheck_in: &mut Option<Duration>) -> Verdict {
+        for pod in self.all.iter().filter(|pod| !pod.gone) {
+            if let Some(left) = pod.recheck_in {
+                sooner(recheck_in, left);
+            }
+        }
+        for pod in self.all.iter().filter(|pod| !pod.gone) {
+            match &pod.state {
+                PodState::Hopeless(why) => return Verdict::Hopeless(why.clone()),
+                PodState::Broken(why) => return Verdict::Broken(why.clone()),
+                _ => {}
+            }
+        }
+        let expected = expected.map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX));
+        let there = self.all.iter().filter(|pod| !pod.gone).count();
+        // A gang that was complete once has started; what vanishes later is its owner's to replace.
+        let is_empty = self.look.is(Resource::is_job) && there == 0;
+        let incomplete = is_empty || gang && self.all.len() < expected.max(1);
+        if incomplete && let Some(blocked) = self.look.events().refused_pods() {
+            return self.blocked(blocked, there, expected, recheck_in);
+        }
+        self.going_on()
+    }
+
+    /// Running or pending, by the pods alone.
+    pub(in crate::status) fn going_on(&self) -> Verdict {
+        let started = self.ever().filter_map(|pod| pod.started).min();
+        if let Some(since) = started {
+            let mut nodes: Vec<_> = self.all.iter().filter(|pod| !pod.gone).filter_map(|pod| pod.node.clone()).collect();
+            nodes.sort();
+            nodes.dedup();
+            let partly_ended = self.all.iter().filter(|pod| !pod.gone).find_map(|pod| pod.partly_ended.clone());
+            return Verdict::Status(JobStatus::Running { since, nodes, partly_ended });
+        }
+        let waiting: Vec<_> = self
+            .all
+            .iter()
+            .filter(|pod| !pod.gone)
+            .filter_map(|pod| match &pod.state {
+                PodState::Waiting(why) => Some(why),
+                _ => None,
+            })
+            .collect();
+        let why = match waiting.as_slice() {
+            [] => self.no_pod_waits(),
+            [one] => (*one).clone(),
+            [first, more @ ..] => format!("{first} (and {} wait)", cause::count(more.len(), "more pod")),
+        };
+        Verdict::Status(JobStatus::Pending { why })
+    }
+
+    /// It was there and is not any more, and nobody said how it ended.
+    pub(in crate::status) fn vanished(&self) -> Verdict {
+        let name = self.look.title();
+        if self.all.iter().any(|pod| matches!(pod.state, PodState::Removed))
+            || self.look.observed.pods.iter().any(|pod| pod.deleted_by_us)
+        {
+            let exits = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+            return self.ended(
+                None,
+                self.with_a_bad_one(exits),
+                None,
+                Some(format!("Muster deleted {name} before it ended")),
+                Vec::new(),
+            );
+        }
+        let taken = self.all.iter().find_map(|pod| match &pod.state {
+            PodState::Lost(taken) if taken.why.is_some_and(|why| why != Disruption::Deleted) => Some(taken),
+            _ => None,
+        });
+        let cause = match taken {
+            Some(taken) => format!("{name} was deleted before it ended; {}", taken.cause),
+            None => format!("{name} was deleted by somebody else before it ended"),
+        };
+        Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause })
+    }
+
+    /// An end that the pods tell, because nobody else does.
+    pub(in crate::status) fn ended_by_pods(&self) -> Verdict {
+        let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
+        let Some((_, disruption)) = failures.first() else {
+            // Others may have done the work of a pod that was deleted, but somebody must have.
+            return match self.all.iter().find_map(deleted).filter(|_| exits.is_empty()) {
+                Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
+                None => self.ended(None, exits, None, None, notes),
+            };
+        };
+        let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
+        let cause = first_cause(&failures, disruption).map(str::to_owned);
+        self.ended(None, self.with_a_bad_one(exits), disruption, cause, notes)
+    }
+
+    pub(in crate::status) fn ended(
+        &self,
+        at: Option<Timestamp>,
+        exits: Vec<SectionExit>,
+        disruption: Option<Disruption>,
+        cause: Option<String>,
+        mut notes: Vec<String>,
+    ) -> Verdict {
+        notes.extend(self.replacements());
+        let pods = replaced_pods::at_the_end(&self.look.observed.pods, self.look.handle);
+        let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
+        let started = self.ever().filter_map(|pod| pod.started).min();
+        let ended = last.or(started).unwrap_or(self.look.observed.since);
+        let failed = exits.iter().any(|exit| exit.exit.status() != Some(0));
+        let enforced = if failed { deadline::enforced(self.look, started.is_some()) } else { None };
+        let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
+        let started = started.unwrap_or(ended);
+        let ended = ended.max(started);
+        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, pods, superseded, disruption, limit, cause, notes }))
+    }
+
+    /// The workload failed, so one exit must say so.
+    pub(in crate::status) fn with_a_bad_one(&self, mut exits: Vec<SectionExit>) -> Vec<SectionExit> {
+        if exits.iter().all(|exit| exit.exit.status() == Some(0)) {
+            exits.push(self.unknown());
+        }
+        exits
+    }
+
+    fn unknown(&self) -> SectionExit {
+        let section = self.look.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
+        SectionExit { section, section_id: None, node: None, exit: Exit::Unknown }
+    }
+
+    /// The pods that were replaced under the same name.
+    fn replacements(&self) -> Option<String> {
+        let mut names: Vec<_> = self.superseded.iter().map(|pod| pod.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let replaced = cause::count(self.superseded.len(), "pod");
+        let verb = if self.superseded.len() == 1 { "was" } else { "were" };
+        let names = cause::names(names.into_iter());
+        (!self.superseded.is_empty())
+            .then(|| format!("{replaced} {verb} replaced under the same name, and only the last is judged: {names}"))
+    }
+
+    /// The attempts that failed before the one that succeeded.
+    fn attempts(&self) -> Option<String> {
+        let failed: Vec<_> = self.ever().filter(|pod| failure(pod).is_some()).collect();
+        let restarts: u32 = self.all.iter().filter(|pod| failure(pod).is_none()).map(|pod| pod.restarts).sum();
+        let attempts = failed.len() + usize::try_from(restarts).unwrap_or(0);
+        let how = |pod: &PodVerdict| {
+            let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
+            let exit = pod.exits.iter().map(|exit| exit.exit).find(|exit| exit.status() != Some(0));
+            match (exit, &pod.state) {
+                (Some(Exit::Code(code)), _) => format!("{place} exited with {code}"),
+                (Some(Exit::Signal(signal)), _) => format!("{place} was killed by signal {signal}"),
+                (_, PodState::Ended { cause: Some(cause), .. }) => cause.clone(),
+                _ => format!("{place} failed"),
+            }
+        };
+        let restarted = self.all.iter().filter(|pod| failure(pod).is_none() && pod.restarts > 0);
+        let restarted =
+            restarted.map(|pod| format!("pod {} was restarted {}", pod.name, cause::count(pod.restarts as usize, "time")));
+        let list: Vec<_> = failed.iter().map(|pod| how(pod)).chain(restarted).collect();
+        let shown = cause::names(list.iter().map(String::as_str));
+        (attempts > 0).then(|| format!("{} before: {shown}", cause::count(attempts, "failed attempt")))
+    }
+
+    /// Why there are none, if that is as it should be.
+    fn no_pods(&self) -> Option<String> {
+        let object = self.look.object()?;
+        let spec = object.get("spec")?;
+        let manager = spec.get("managedBy").and_then(muster_core::Value::as_str);
+        if let Some(manager) = manager.filter(|manager| *manager != job::CONTROLLER) {
+            return Some(format!(
+                "{} is managed by {manager}, which runs its pods elsewhere: their logs are not available",
+                self.look.title()
+            ));
+        }
+        let none = self.look.handle.expected_pods == Some(0) || spec.get("completions") == Some(&0.into());
+        none.then(|| format!("{} has no pods to run", self.look.title()))
+    }
+
+    /// No pod runs and none waits.
+    fn no_pod_waits(&self) -> String {
+        let name = self.look.title();
+        let there = || self.all.iter().filter(|pod| !pod.gone);
+        if let Some((cause, _)) = there().rev().find_map(failure) {
+            return format!("{name} has not started another pod yet{}", cause::said(cause));
+        }
+        if there().next().is_some() {
+            return format!("the pods of {name} have ended, and it does not say so yet");
+        }
+        match self.look.events().newest_warning_of_owners() {
+            Some(event) => {
+                let said = cause::reason_and(event.reason.as_deref(), event.message.as_deref());
+                format!("{name} has no pod yet ({said})")
+            }
+            None if !self.look.observed.trouble.denied.is_empty() => format!(
+                "{name} has no pod yet, and why cannot be seen without the right to {}",
+                self.look.observed.trouble.denied.join(", ")
+            ),
+            None => format!("{name} has no pod yet"),
+        }
+    }
+
+    fn blocked(&self, blocked: Blocked, there: usize, expected: usize, recheck_in: &mut Option<Duration>) -> Verdict {
+        let some = |why: String| match there {
+            0 => why,
+            there => format!("{there} of {expected} pods exist, {} blocked: {why}", expected.saturating_sub(there)),
+        };
+        match blocked {
+            Blocked::Hopeless(why) => Verdict::Hopeless(some(why)),
+            Blocked::Broken(why) => Verdict::Broken(some(why)),
+            Blocked::Waits(why) => Verdict::Status(JobStatus::Pending { why: some(why) }),
+            Blocked::Missing(why) => self.grace(self.look.observed.since, self.look.patience.config_grace, some(why), recheck_in),
+            Blocked::Denied { why, since } => {
+                let since = since.unwrap_or(self.look.observed.since);
+                self.grace(since, self.look.patience.webhook_grace, some(why), recheck_in)
+            }
+        }
+    }
+
+    /// It waits so long for what may change yet.
+    fn grace(&self, since: Timestamp, grace: Duration, why: String, recheck_in: &mut Option<Duration>) -> Verdict {
+        match self.look.left(since, grace) {
+            Some(left) => {
+                sooner(recheck_in, left);
+                Verdict::Status(JobStatus::Pending { why })
+            }
+            None => Verdict::Hopeless(why),
+        }
+    }
+
+    /// The pods' last states may come after the owner's: another watch. Only while the owner is still there, and for
+    /// clocks that differ by minutes not at all.
+    fn may_lag(&self, at: Option<Timestamp>, recheck_in: &mut Option<Duration>) -> bool {
+        let Patience { watch_lag, .. } = *self.look.patience;
+        let (Some(at), Seen::Present(_)) = (at, &self.look.observed.workload) else { return false };
+        let ahead = at.since(self.look.now) > watch_lag;
+        match self.look.left(at, watch_lag).filter(|_| !ahead) {
+            Some(left) => {
+                sooner(recheck_in, left);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The first failure that counts: where the workload was not disrupted, a pod that was is not why it failed.
+fn first_cause<'p>(failures: &[(Option<&'p str>, Option<Disruption>)], disruption: Option<Disruption>) -> Option<&'p str> {
+    let counts = failures.iter().filter(|(_, why)| disruption.is_some() || why.is_none());
+    counts.into_iter().find_map(|(cause, _)| *cause)
+}
+
+/// A pod that somebody deleted before it ended.
+fn deleted(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
+    let why = Some(Disruption::Deleted);
+    match &pod.state {
+        PodState::Ended { failed: true, cause, disruption } if *disruption == why => Some((cause.as_deref(), why)),
+        PodState::Lost(taken) if taken.why == why => Some((Some(&taken.cause), why)),
+        _ => None,
+    }
+}
+
+/// Why a pod failed and who took it, if it did either. Who deleted a pod is not known, and mostly it is its owner.
+pub(in crate::status) fn failure(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
+    match &pod.state {
+        PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,
+        PodState::Ended { failed: true, cause, disruption } => Some((cause.as_deref(), *disruption)),
+        PodState::Lost(taken) if taken.why.is_some_and(|why| why != Disruption::Deleted) => Some((Some(&taken.cause), taken.why)),
+        PodState::Hopeless(why) | PodState::Broken(why) => Some((Some(why), None)),
+        _ => None,
+    }
+}

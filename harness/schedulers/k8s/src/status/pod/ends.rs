@@ -1,0 +1,125 @@
+//! How and when the containers of a pod started and ended, and why, in words.
+
+use crate::api::clock;
+use crate::status::{
+    cause,
+    pod::{PodLook, Restarts},
+    trouble,
+};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
+use muster_core::{scheduler::Exit, time::Timestamp};
+
+impl PodLook<'_> {
+    /// Why a container ended as it did, where its status alone does not say it.
+    pub(in crate::status) fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
+        let container = format!("container {} of {}", status.name, self.place());
+        match end.reason.as_deref() {
+            Some("OOMKilled") if end.exit_code > 128 => Some(self.out_of_memory(&container, &status.name)),
+            Some("OOMKilled") => Some(self.out_of_memory(&format!("a process of {container}"), &status.name)),
+            Some("ContainerStatusUnknown") => {
+                Some(format!("{container} was lost with its node's state: nobody knows how it ended"))
+            }
+            _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
+            _ => match end.message.as_deref().map(cause::quote).filter(|said| !said.is_empty()) {
+                Some(said) => Some(format!("{container} says: {said}")),
+                None if status.restart_count > 0 => Some(match self.restarts {
+                    Restarts::Owners => format!("{container} crashed after {}", cause::count(restarted(status), "restart")),
+                    Restarts::Never => {
+                        format!("{container} crashed and is started again (restartPolicy {}); its end counts", self.policy())
+                    }
+                }),
+                None => None,
+            },
+        }
+    }
+
+    fn out_of_memory(&self, container: &str, name: &str) -> String {
+        let spec = self.pod.spec.as_ref();
+        let all = spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
+        let limits =
+            all.filter(|container| container.name == name).find_map(|container| container.resources.as_ref()?.limits.as_ref());
+        match limits.and_then(|limits| limits.get("memory")) {
+            Some(limit) => {
+                format!("{container} was killed for its memory (OOMKilled): it used more than its limit of {}", limit.0)
+            }
+            None => format!("{container} was killed for its memory (OOMKilled): it has no limit, so the node had no more"),
+        }
+    }
+
+    fn killed(&self, container: &str, code: i32) -> String {
+        let events = self.look.events();
+        // A failed readiness probe kills nobody.
+        let is_fatal = |event: &&Event| ["Liveness", "Startup"].iter().any(|probe| trouble::message(event).starts_with(probe));
+        let mut unhealthy = events.of_pod(self.name()).rev().filter(|event| trouble::reason(event) == "Unhealthy");
+        match unhealthy.find(is_fatal).or_else(|| events.newest_of_pod(self.name(), &["Killing"])) {
+            Some(event) => format!("{container} was killed (status {code}){}", cause::said(event.message.as_deref())),
+            None => format!("{container} was killed (status {code}), and not for its memory as far as the kubelet saw"),
+        }
+    }
+
+    pub(in crate::status) fn started(&self) -> Option<Timestamp> {
+        let state_starts = |state: Option<&ContainerState>| {
+            let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
+            let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
+            // A container that could not be started is said to have started in 1970.
+            running.or(ended).map(|time| clock::of(time.0)).filter(|time| time.0 > 0)
+        };
+        let starts =
+            self.primaries().flat_map(|status| [state_starts(status.state.as_ref()), state_starts(status.last_state.as_ref())]);
+        starts.flatten().min()
+    }
+
+    pub(in crate::status) fn ended(&self) -> Option<Timestamp> {
+        let ends =
+            self.statuses().chain(self.status.init_container_statuses.iter().flatten()).filter_map(|status| self.end_of(status));
+        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| clock::of(time.0)).filter(|time| time.0 > 0);
+        let last = if self.is_terminal() { ends.max() } else { self.last_deciding_end() };
+        let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
+        let changed = || {
+            let conditions = self.status.conditions.iter().flatten();
+            conditions.filter_map(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0)).max()
+        };
+        last.or_else(|| deleted().filter(|_| self.is_terminal() || self.seen.gone))
+            .or_else(|| changed().filter(|_| self.is_terminal()))
+    }
+
+    /// Which main containers have exited, and which still run; `None` unless there are both.
+    pub(in crate::status) fn partly_ended(&self) -> Option<String> {
+        let exited: Vec<_> = self.statuses().filter_map(|status| Some((&status.name, terminated(status)?.exit_code))).collect();
+        let running: Vec<_> = self.statuses().filter(|status| is_running(status)).map(|status| status.name.as_str()).collect();
+        if exited.is_empty() || running.is_empty() {
+            return None;
+        }
+        let exited: Vec<_> = exited.iter().map(|(name, code)| format!("{name} has exited with {code}")).collect();
+        let (exited, running) = (cause::names(exited.iter().map(String::as_str)), cause::names(running.into_iter()));
+        Some(format!("in {}, container {exited}, and {running} still runs", self.place()))
+    }
+
+    fn last_deciding_end(&self) -> Option<Timestamp> {
+        let deciding = self.primaries().filter_map(|status| self.end_of(status));
+        let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
+        ends.map(|time| clock::of(time.0)).filter(|time| time.0 > 0).max()
+    }
+}
+
+fn restarted(status: &ContainerStatus) -> usize {
+    usize::try_from(status.restart_count).unwrap_or(0)
+}
+
+pub(in crate::status) fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.terminated.as_ref()
+}
+
+pub(in crate::status) fn is_running(status: &ContainerStatus) -> bool {
+    status.state.as_ref().is_some_and(|state| state.running.is_some())
+}
+
+/// A status above 128 is a signal only where the kubelet says so: a program may exit with 137 by itself.
+pub(in crate::status) fn exit(end: &ContainerStateTerminated) -> Exit {
+    match (end.reason.as_deref(), end.signal) {
+        (Some("ContainerStatusUnknown"), _) => Exit::Unknown,
+        (_, Some(signal)) if signal > 0 => Exit::Signal(signal),
+        (Some("OOMKilled"), _) if end.exit_code > 128 => Exit::Signal(end.exit_code - 128),
+        _ => Exit::Code(end.exit_code),
+    }
+}

@@ -1,0 +1,321 @@
+//! One pod: waiting, running, ended, taken away, or unable ever to start.
+//!
+//! ```text
+//! phase Succeeded | Failed ----------------> Ended            exits of the deciding containers, cause, disruption
+//! vanished, or its deletion is over --------> Lost             unless the deciding containers had ended: Ended
+//! a container that can never start ---------> Hopeless, Broken (waiting)
+//! deciding containers ended, another runs --> Ended            after the sidecar grace: `held_by`
+//! a deciding container has started ---------> Running
+//! else -------------------------------------> Waiting          (waiting)
+//! ```
+//! Where an owner restarts containers (`Restarts::Owners`) only a container's present state counts; a Pod of its own is
+//! over with the first end of a deciding container.
+
+mod ends;
+pub(crate) mod placement;
+pub(crate) mod taken;
+mod waiting;
+
+use super::{Look, cause, cause::Place};
+use crate::job::{
+    observed::SeenPod,
+    sections::{self, ContainerLog},
+};
+use ends::{exit, is_running, terminated};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use muster_core::{
+    scheduler::{Disruption, Exit, SectionExit},
+    stdout::SectionOrigin,
+    time::Timestamp,
+};
+use std::time::Duration;
+use taken::Taken;
+
+/// What a pod is.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::status) struct PodVerdict {
+    pub(in crate::status) name: String,
+    pub(in crate::status) uid: Option<String>,
+    pub(in crate::status) node: Option<String>,
+    pub(in crate::status) state: PodState,
+    /// How its deciding containers ended, and the init containers that failed.
+    pub(in crate::status) exits: Vec<SectionExit>,
+    /// Its first deciding container's start.
+    pub(in crate::status) started: Option<Timestamp>,
+    /// The last end that is known.
+    pub(in crate::status) ended: Option<Timestamp>,
+    /// Which of its main containers have exited while others run.
+    pub(in crate::status) partly_ended: Option<String>,
+    /// The container that keeps the pod running although its deciding ones have ended.
+    pub(in crate::status) held_by: Option<String>,
+    /// Times that its containers were started again.
+    pub(in crate::status) restarts: u32,
+    /// It is not in the API any more.
+    pub(in crate::status) gone: bool,
+    /// Some patience with it will be over then.
+    pub(in crate::status) recheck_in: Option<Duration>,
+    /// What is worth knowing even if the case passes.
+    pub(in crate::status) notes: Vec<String>,
+}
+
+/// The states of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::status) enum PodState {
+    Waiting(String),
+    Running,
+    Ended {
+        failed: bool,
+        cause: Option<String>,
+        disruption: Option<Disruption>,
+    },
+    /// Taken away before it ended.
+    Lost(Taken),
+    /// We deleted it before it ended.
+    Removed,
+    Hopeless(String),
+    Broken(String),
+}
+
+/// Who decides whether a container that ended runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::status) enum Restarts {
+    /// Nobody: the first end counts.
+    Never,
+    /// The pod's owner.
+    Owners,
+}
+
+/// A pod with everything that is looked at.
+pub(in crate::status) struct PodLook<'a> {
+    pub(in crate::status) look: Look<'a>,
+    pub(in crate::status) seen: &'a SeenPod,
+    pub(in crate::status) pod: &'a Pod,
+    pub(in crate::status) status: &'a PodStatus,
+    pub(in crate::status) containers: Vec<ContainerLog>,
+    pub(in crate::status) restarts: Restarts,
+    /// How many pods had its name after it.
+    pub(in crate::status) later: u32,
+}
+
+pub(in crate::status) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts, later: u32) -> PodVerdict {
+    let pod = seen.pod.as_ref();
+    let empty = PodStatus::default();
+    let status = pod.status.as_ref().unwrap_or(&empty);
+    let containers = sections::containers(pod, look.handle);
+    let this = PodLook { look, seen, pod, status, containers, restarts, later };
+    let mut verdict = PodVerdict {
+        name: this.name().to_owned(),
+        uid: pod.metadata.uid.clone(),
+        node: this.node().map(str::to_owned),
+        state: PodState::Running,
+        exits: this.exits(),
+        started: this.started(),
+        ended: this.ended(),
+        partly_ended: this.partly_ended(),
+        held_by: None,
+        restarts: this.statuses().map(|status| u32::try_from(status.restart_count).unwrap_or(0)).sum(),
+        gone: seen.gone,
+        recheck_in: None,
+        notes: Vec::new(),
+    };
+    this.judge(&mut verdict);
+    verdict
+}
+
+impl PodLook<'_> {
+    fn judge(&self, verdict: &mut PodVerdict) {
+        let all_ended = self.primaries().all(|status| self.end_of(status).is_some()) && self.primaries().next().is_some();
+        let phase = self.status.phase.as_deref().unwrap_or_default();
+        if let Some(taken) = taken::not_finished(self).filter(|_| phase == "Succeeded") {
+            verdict.state = PodState::Lost(taken);
+        } else if phase == "Succeeded" {
+            verdict.state = PodState::Ended { failed: false, cause: None, disruption: None };
+        } else if phase == "Failed" {
+            self.failed(verdict);
+        } else if let Some(taken) = taken::lost(self, &mut verdict.recheck_in) {
+            verdict.state = match (all_ended && taken::ended_before(self), self.seen.deleted_by_us) {
+                (true, _) => self.by_exits(None),
+                (false, true) => PodState::Removed,
+                (false, false) => PodState::Lost(taken),
+            };
+        } else if let Some(state) = self.init_failed().or_else(|| self.never_starts(&mut verdict.recheck_in)) {
+            verdict.state = state;
+        } else if all_ended && self.is_over(verdict) {
+            verdict.state = self.by_exits(None);
+        } else if verdict.started.is_none() {
+            verdict.state = PodState::Waiting(waiting::reason(self, &mut verdict.recheck_in));
+        }
+    }
+
+    /// Of one that goes it is not said: whoever owns it may put another in its place.
+    fn never_starts(&self, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+        if self.goes() { None } else { waiting::never_starts(self, recheck_in) }
+    }
+
+    /// All deciding containers have ended and the pod's phase does not say so: at once where one was or would be
+    /// started again, else after the grace.
+    fn is_over(&self, verdict: &mut PodVerdict) -> bool {
+        let failed = verdict.exits.iter().any(|exit| exit.exit.status() != Some(0));
+        if self.restarts == Restarts::Never && (verdict.restarts > 0 || (failed && self.policy() != "Never")) {
+            if !failed {
+                verdict.notes.push(format!(
+                    "{} is started again after it has succeeded: its restartPolicy is {}",
+                    self.place(),
+                    self.policy()
+                ));
+            }
+            return true;
+        }
+        if self.restarts == Restarts::Owners && self.policy() != "Never" && failed {
+            return false;
+        }
+        let ended = verdict.ended.unwrap_or(self.look.observed.since);
+        if let Some(left) = self.look.left(ended, self.look.patience.sidecar_grace) {
+            super::sooner(&mut verdict.recheck_in, left);
+            return false;
+        }
+        verdict.held_by = self.statuses().find(|status| is_running(status)).map(|status| status.name.clone());
+        if let Some(container) = &verdict.held_by {
+            verdict.notes.push(format!("container {container} keeps {} running after its work has ended", self.place()));
+        }
+        true
+    }
+
+    /// Phase Failed: refused, taken away, or by itself.
+    fn failed(&self, verdict: &mut PodVerdict) {
+        if let Some(taken) = taken::failed(self) {
+            verdict.state = PodState::Ended { failed: true, cause: Some(taken.cause), disruption: taken.why };
+            return;
+        }
+        if let Some(state) = self.init_failed().or_else(|| waiting::never_started(self)) {
+            verdict.state = match state {
+                // The next attempt may get another node.
+                PodState::Broken(cause) if self.restarts == Restarts::Owners => {
+                    PodState::Ended { failed: true, cause: Some(cause), disruption: None }
+                }
+                state => state,
+            };
+            return;
+        }
+        if self.restarts == Restarts::Never && self.all_fine(verdict) {
+            let others = self.statuses().filter_map(|status| Some((status, terminated(status)?)));
+            for (status, end) in others.filter(|(_, end)| end.exit_code != 0) {
+                verdict.notes.push(format!(
+                    "container {} of {} exited with {}, which does not count",
+                    status.name,
+                    self.place(),
+                    end.exit_code
+                ));
+            }
+        }
+        verdict.state = self.by_exits(Some(self.status));
+        if let PodState::Ended { failed, .. } = &mut verdict.state
+            && self.restarts == Restarts::Owners
+        {
+            *failed = true;
+        }
+    }
+
+    fn all_fine(&self, verdict: &PodVerdict) -> bool {
+        self.primaries().next().is_some() && verdict.exits.iter().all(|exit| exit.exit == Exit::Code(0))
+    }
+
+    /// By what the deciding containers say, and the pod itself where it failed for a reason of its own.
+    fn by_exits(&self, pod: Option<&PodStatus>) -> PodState {
+        let mut failing = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
+        let failing = failing.find(|(_, end)| end.exit_code != 0 || end.reason.as_deref() == Some("ContainerStatusUnknown"));
+        let reason = pod.filter(|pod| pod.reason.is_some() || pod.message.is_some());
+        let none_ended = self.primaries().all(|status| self.end_of(status).is_none());
+        let cause = match (failing, reason) {
+            (Some((status, end)), _) => self.end_cause(status, end),
+            (None, Some(pod)) => Some(format!(
+                "{} failed{}",
+                self.place(),
+                cause::said(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
+            )),
+            (None, None) if pod.is_some() && none_ended => Some(format!("{} failed and does not say why", self.place())),
+            (None, None) => None,
+        };
+        let failed = failing.is_some() || (pod.is_some() && (reason.is_some() || none_ended));
+        let unknown = failing.is_some_and(|(_, end)| exit(end) == Exit::Unknown);
+        PodState::Ended { failed, cause, disruption: unknown.then_some(Disruption::Node) }
+    }
+
+    /// An init container failed for good.
+    fn init_failed(&self) -> Option<PodState> {
+        let (status, end) = self.failed_inits().next()?;
+        let why = self.end_cause(status, end).unwrap_or_else(|| format!("it exited with {}", end.exit_code));
+        let cause = format!("init container {} of {} failed, so nothing else was started: {why}", status.name, self.place());
+        Some(PodState::Ended { failed: true, cause: Some(cause), disruption: None })
+    }
+
+    /// Init containers that ended badly and are not started again.
+    pub(in crate::status) fn failed_inits(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
+        let for_good =
+            self.status.phase.as_deref() == Some("Failed") || self.restarts == Restarts::Never || self.policy() == "Never";
+        let inits = self.status.init_container_statuses.iter().flatten().filter(move |_| for_good);
+        let logged = inits.filter(|status| self.containers.iter().any(|known| known.name == status.name && known.logged()));
+        logged.filter_map(|status| Some((status, self.end_of(status)?))).filter(|(_, end)| end.exit_code != 0)
+    }
+
+    pub(in crate::status) fn exits(&self) -> Vec<SectionExit> {
+        let ends = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
+        let mut ends: Vec<_> = self.failed_inits().chain(ends).collect();
+        // As their sections stand in the stdout.
+        ends.sort_by_key(|(status, _)| &status.name);
+        let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
+            let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.look.handle) };
+            let (section_id, node) = (Some(origin.id()), self.node().map(str::to_owned));
+            SectionExit { section: origin.title(), section_id, node, exit: exit(end) }
+        };
+        ends.into_iter().map(exit).collect()
+    }
+
+    /// The end of a container that counts.
+    pub(in crate::status) fn end_of<'s>(&self, status: &'s ContainerStatus) -> Option<&'s ContainerStateTerminated> {
+        let earlier = || status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+        match self.restarts {
+            Restarts::Never if status.restart_count > 0 => earlier().or_else(|| terminated(status)),
+            // Nothing starts it again in a pod that goes: a Job deletes the pod whose container failed too often.
+            Restarts::Owners if status.restart_count > 0 && self.goes() => terminated(status).or_else(earlier),
+            Restarts::Never | Restarts::Owners => terminated(status),
+        }
+    }
+
+    fn goes(&self) -> bool {
+        self.seen.gone || self.pod.metadata.deletion_timestamp.is_some()
+    }
+
+    pub(in crate::status) fn is_terminal(&self) -> bool {
+        matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+    }
+
+    pub(in crate::status) fn name(&self) -> &str {
+        self.pod.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(in crate::status) fn node(&self) -> Option<&str> {
+        self.pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+    }
+
+    pub(in crate::status) fn place(&self) -> Place<'_> {
+        Place { pod: self.name(), node: self.node() }
+    }
+
+    pub(in crate::status) fn policy(&self) -> &str {
+        self.pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()).unwrap_or("Always")
+    }
+
+    /// Main containers, in the order of their status.
+    pub(in crate::status) fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.status.container_statuses.iter().flatten()
+    }
+
+    pub(in crate::status) fn primaries(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.statuses().filter(|status| self.containers.iter().any(|known| known.primary && known.name == status.name))
+    }
+
+    pub(in crate::status) fn condition(&self, kind: &str) -> Option<&k8s_openapi::api::core::v1::PodCondition> {
+        self.status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
+    }
+}

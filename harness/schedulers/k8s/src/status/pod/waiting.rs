@@ -1,0 +1,289 @@
+//! A pod whose deciding containers have not started: what it waits for, and whether that can ever come.
+
+use crate::api::clock;
+use crate::status::{
+    cause, kueue,
+    pod::{
+        PodLook, PodState, Restarts,
+        ends::{is_running, terminated},
+    },
+    sooner, trouble,
+};
+use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
+use muster_core::time::{Timestamp, format_duration};
+use std::time::Duration;
+
+/// Waiting reasons of a container whose image cannot be had.
+const PULL: [&str; 5] =
+    ["ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"];
+/// What a registry, or the runtime for it, says of an image that will not be there in a minute either.
+const NO_SUCH_IMAGE: [&str; 10] = [
+    "not found",
+    "manifest unknown",
+    "does not exist",
+    "unauthorized",
+    "denied",
+    "authorization failed",
+    "403 Forbidden",
+    "no match for platform",
+    "no such host",
+    "SignatureValidationFailed",
+];
+
+/// A container that can never start, if there is one; else the time to look again.
+pub(in crate::status) fn never_starts(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+    let inits = this.status.init_container_statuses.iter().flatten();
+    let all = inits.chain(this.statuses());
+    all.filter_map(|status| Some((status, status.state.as_ref()?.waiting.as_ref()?)))
+        .find_map(|(status, waiting)| stopped(this, status, waiting, recheck_in))
+        .or_else(|| never_started(this))
+        .or_else(|| missing_volume(this).and_then(|missing| after_grace(this, recheck_in, missing)))
+        .or_else(|| missing_claim(this).and_then(|missing| after_grace(this, recheck_in, missing)))
+        .or_else(|| no_node_ever(this, recheck_in))
+}
+
+fn stopped(
+    this: &PodLook<'_>,
+    status: &ContainerStatus,
+    waiting: &ContainerStateWaiting,
+    recheck_in: &mut Option<Duration>,
+) -> Option<PodState> {
+    let said = cause::said(waiting.message.as_deref());
+    let (container, image, patience) =
+        (format!("container {} of {}", status.name, this.place()), &status.image, this.look.patience);
+    let hopeless = |what: String| Some(PodState::Hopeless(what));
+    let mut after = |limit: Duration, state: PodState| match this.look.left(scheduled(this), limit) {
+        Some(left) => {
+            sooner(recheck_in, left);
+            None
+        }
+        None => Some(state),
+    };
+    match waiting.reason.as_deref().unwrap_or_default() {
+        "InvalidImageName" => hopeless(format!("{container} has no valid image name: `{image}`")),
+        "ErrImageNeverPull" => {
+            hopeless(format!("image {image} of {container} is not on the node, and its imagePullPolicy is Never"))
+        }
+        reason if PULL.contains(&reason) => {
+            let detail = pull_detail(this, waiting);
+            let sentence = |what: &str| format!("image {image} of {container} {what}: {detail}");
+            if !NO_SUCH_IMAGE.iter().any(|words| detail.contains(words)) && reason != "SignatureValidationFailed" {
+                let what = format!("could not be pulled for {}", cause::seconds(patience.registry_limit));
+                return after(patience.registry_limit, PodState::Broken(sentence(&what)));
+            }
+            let hopeless = PodState::Hopeless(sentence("cannot be pulled"));
+            if pull_failures(this) < patience.image_pull_failures {
+                let own = this.look.handle.hopeless_after.map(Duration::from_secs);
+                after(own.map_or(patience.image_pull_limit, |own| own.min(patience.image_pull_limit)), hopeless)
+            } else {
+                Some(hopeless)
+            }
+        }
+        "CreateContainerConfigError" => {
+            after(patience.config_grace, PodState::Hopeless(format!("{container} cannot be configured{said}")))
+        }
+        // The kubelet tries again whatever the restartPolicy: nothing was started that could have ended.
+        "CreateContainerError" => after(patience.config_grace, not_startable(&container, &said)),
+        "RunContainerError" | "PostStartHookError"
+            if this.policy() == "Never" || u32::try_from(status.restart_count).unwrap_or(0) >= patience.start_failures =>
+        {
+            Some(not_startable(&container, &said))
+        }
+        _ => None,
+    }
+}
+
+/// A container that the runtime could not start: it has an exit status, but none of a program of the check.
+pub(in crate::status) fn never_started(this: &PodLook<'_>) -> Option<PodState> {
+    let inits = this.status.init_container_statuses.iter().flatten();
+    let earlier = |status: &'_ ContainerStatus| status.last_state.as_ref()?.terminated.clone();
+    let last = |status: &'_ ContainerStatus| terminated(status).cloned().or_else(|| earlier(status));
+    // Where a container is started again, only after some failures.
+    let counts = |status: &&ContainerStatus| {
+        let is_tried_again = this.restarts == Restarts::Owners && this.policy() != "Never";
+        !is_tried_again || u32::try_from(status.restart_count).unwrap_or(0) >= this.look.patience.start_failures
+    };
+    inits
+        .chain(this.primaries())
+        .filter(counts)
+        .filter(|status| !is_running(status))
+        .filter_map(|status| Some((status, last(status)?)))
+        .find(|(_, end)| matches!(end.reason.as_deref(), Some("StartError" | "ContainerCannotRun")))
+        .map(|(status, end)| {
+            let container = format!("container {} of {}", status.name, this.place());
+            not_startable(&container, &cause::said(end.message.as_deref()))
+        })
+}
+
+/// The manifest's fault where the runtime names the file, otherwise the node's: a hook, a device, a full disk.
+fn not_startable(container: &str, said: &str) -> PodState {
+    const MANIFEST: [&str; 6] = [
+        "executable file not found",
+        "no such file or directory",
+        "permission denied",
+        "exec format error",
+        "not a directory",
+        "no command specified",
+    ];
+    // Before it stand the runtime's layers, each with its own "failed to".
+    let said = said.split_once("unable to start container process: ").map_or(said, |(_, why)| why).trim_start_matches(": ");
+    let said = if said.is_empty() { "the runtime does not say why" } else { said };
+    let sentence = format!("{container} cannot be started: {said}");
+    if MANIFEST.iter().any(|words| said.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
+}
+
+/// A volume of what does not exist. Only events say so.
+fn missing_volume(this: &PodLook<'_>) -> Option<String> {
+    let event = this.look.events().of_pod(this.name()).next_back()?;
+    let message = trouble::message(event);
+    let missing = ["configmap \"", "secret \""].iter().any(|what| message.contains(what)) && message.contains("not found");
+    let is_it = trouble::reason(event) == "FailedMount" && missing && this.started().is_none();
+    is_it.then(|| format!("{} cannot start, for it mounts what is not there: {}", this.place(), cause::quote(message)))
+}
+
+/// A claim that does not exist: the scheduler says so.
+fn missing_claim(this: &PodLook<'_>) -> Option<String> {
+    let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
+    let message = condition.message.as_deref()?;
+    let missing = message.contains("persistentvolumeclaim \"") && message.contains("not found");
+    missing.then(|| format!("{} cannot be scheduled, for it mounts what is not there: {}", this.place(), cause::quote(message)))
+}
+
+/// No node could ever take it, and nobody has added one for a while.
+fn no_node_ever(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+    let patience = Duration::from_secs(this.look.handle.hopeless_after?);
+    let since = *this.look.observed.hopeless.get(this.pod.metadata.uid.as_deref()?)?;
+    if let Some(left) = this.look.left(since, patience) {
+        sooner(recheck_in, left);
+        return None;
+    }
+    let cause = unplaced(this).unwrap_or_default();
+    let waited = format_duration(patience);
+    Some(PodState::Hopeless(format!(
+        "{cause}; that has not changed in {waited} and cannot by itself: change the manifest or the nodes, or set \
+         `sched_options.hopeless_after` to null where nodes are added on demand"
+    )))
+}
+
+/// What the scheduler says of a pod that it cannot place.
+fn unplaced(this: &PodLook<'_>) -> Option<String> {
+    let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
+    let name = this.name();
+    Some(match (condition.reason.as_deref(), condition.message.as_deref()) {
+        (Some("Unschedulable") | None, message) => {
+            // Behind it stands the same again for each way of making room.
+            let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
+            let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
+            format!("pod {name} fits on no node{}", cause::said(message.as_deref()))
+        }
+        (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),
+    })
+}
+
+/// Another object of the job, or somebody else, may be creating it.
+fn after_grace(this: &PodLook<'_>, recheck_in: &mut Option<Duration>, missing: String) -> Option<PodState> {
+    let Some(left) = this.look.left(scheduled(this), this.look.patience.config_grace) else {
+        return Some(PodState::Hopeless(missing));
+    };
+    sooner(recheck_in, left);
+    None
+}
+
+/// What the pod waits for.
+pub(in crate::status) fn reason(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String {
+    if this.node().is_none() {
+        return unscheduled(this, recheck_in);
+    }
+    let place = this.place();
+    let inits = this.status.init_container_statuses.iter().flatten();
+    let sidecar = |name: &str| this.containers.iter().any(|container| container.name == name && container.sidecar);
+    if let Some(init) =
+        inits.clone().find(|init| !sidecar(&init.name) && init.state.as_ref().is_some_and(|state| state.running.is_some()))
+    {
+        return format!("init container {} of {place} runs", init.name);
+    }
+    let waiting = inits.chain(this.statuses()).find_map(|status| Some((status, status.state.as_ref()?.waiting.as_ref()?)));
+    let Some((status, waiting)) = waiting else {
+        return format!("{place} has a node and waits for its kubelet");
+    };
+    let container = format!("container {} of {place}", status.name);
+    match waiting.reason.as_deref().unwrap_or_default() {
+        reason if PULL.contains(&reason) => {
+            format!("image {} of {container} cannot be pulled yet: {}", status.image, pull_detail(this, waiting))
+        }
+        "ContainerCreating" | "PodInitializing" | "" => creating(this),
+        "CrashLoopBackOff" => format!("{container} crashed and is started again later"),
+        reason => format!("{container} waits ({})", cause::reason_and(Some(reason), waiting.message.as_deref())),
+    }
+}
+
+fn creating(this: &PodLook<'_>) -> String {
+    const STEPS: [&str; 7] = [
+        "Pulling",
+        "Pulled",
+        "FailedMount",
+        "FailedAttachVolume",
+        "FailedCreatePodSandBox",
+        "FailedToRetrieveImagePullSecret",
+        "NetworkNotReady",
+    ];
+    let event = this.look.events().newest_of_pod(this.name(), &STEPS);
+    match event.map(|event| (trouble::reason(event), trouble::message(event))) {
+        Some(("Pulling", message)) => format!("{} pulls an image: {}", this.place(), cause::quote(message)),
+        None | Some(("Pulled", _)) => format!("{} is being created", this.place()),
+        Some((reason, message)) => {
+            format!("{} is being created, but {}", this.place(), cause::reason_and(Some(reason), Some(message)))
+        }
+    }
+}
+
+fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String {
+    let name = this.name();
+    let gates = this.pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
+    let gates: Vec<_> = gates.map(|gate| gate.name.as_str()).collect();
+    if gates.iter().any(|gate| gate.starts_with("kueue.x-k8s.io/")) {
+        return kueue::gated(this.look, name);
+    }
+    if !gates.is_empty() {
+        return format!("pod {name} is gated until whoever set it removes {}", cause::names(gates.into_iter()));
+    }
+    if let Some(why) = unplaced(this) {
+        return why;
+    }
+    let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default();
+    let silent = this.look.patience.scheduler_silent;
+    if let Some(left) = this.look.left(created.max(this.look.observed.since), silent) {
+        sooner(recheck_in, left);
+        return format!("pod {name} waits for the scheduler");
+    }
+    let scheduler = this.pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
+    format!("no scheduler has looked at pod {name} for {}: does {scheduler} run?", cause::seconds(silent))
+}
+
+/// When the kubelet took the pod over, but not before we began to watch: the clocks may differ.
+fn scheduled(this: &PodLook<'_>) -> Timestamp {
+    let started = this.status.start_time.as_ref().map(|time| clock::of(time.0));
+    started.unwrap_or_default().max(this.look.observed.since)
+}
+
+/// What the registry said: old kubelets say it only in events.
+fn pull_detail(this: &PodLook<'_>, waiting: &ContainerStateWaiting) -> String {
+    let own = waiting.message.as_deref().unwrap_or_default();
+    let backs_off = own.starts_with("Back-off pulling image");
+    let own = if backs_off { own.split_once(": ").map_or("", |(_, why)| why) } else { own };
+    let is_bare = own.is_empty();
+    let event = pull_events(this).next_back().map(trouble::message);
+    match event.filter(|_| is_bare) {
+        Some(event) => cause::quote(event),
+        None => cause::reason_and(waiting.reason.as_deref().filter(|_| own.is_empty()), Some(own)),
+    }
+}
+
+fn pull_failures(this: &PodLook<'_>) -> u32 {
+    pull_events(this).map(trouble::times).sum()
+}
+
+fn pull_events<'a>(this: &PodLook<'a>) -> impl DoubleEndedIterator<Item = &'a k8s_openapi::api::core::v1::Event> {
+    let events = this.look.events().of_pod(this.name());
+    events.filter(|event| trouble::reason(event) == "Failed" && trouble::message(event).contains("pull image"))
+}
