@@ -33,7 +33,7 @@ impl Promised {
     }
 
     /// What all but `who` still wait for. `there`: how many pods of a workload have been seen.
-    pub(crate) fn to_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
+    pub(crate) fn of_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
         self.to.retain(|other, promise| now.since(promise.since) <= LONGEST && there(other) < promise.pods);
         let mut sum = Demand::new();
         for (other, promise) in self.to.iter().filter(|(other, _)| *other != who) {
@@ -57,19 +57,19 @@ mod tests {
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
         let one = Demand::from([("pods".to_owned(), Quantity::whole(1))]);
         let mut promised = Promised::default();
-        let to_others = |promised: &mut Promised, who, seconds, there| {
-            promised.to_others(&id(who), at(seconds), |_| there).get("pods").map_or("0".to_owned(), ToString::to_string)
+        let of_others = |promised: &mut Promised, who, seconds, there| {
+            promised.of_others(&id(who), at(seconds), |_| there).get("pods").map_or("0".to_owned(), ToString::to_string)
         };
         promised.promise(&id('a'), &one, 4, at(0));
-        assert_eq!(to_others(&mut promised, 'a', 1, 0), "0", "its own");
-        assert_eq!(to_others(&mut promised, 'b', 1, 0), "4");
-        assert_eq!(to_others(&mut promised, 'b', 1, 3), "1");
-        assert_eq!(to_others(&mut promised, 'b', 1, 4), "0");
-        assert_eq!(to_others(&mut promised, 'b', 1, 0), "0", "it had them all");
+        assert_eq!(of_others(&mut promised, 'a', 1, 0), "0", "its own");
+        assert_eq!(of_others(&mut promised, 'b', 1, 0), "4");
+        assert_eq!(of_others(&mut promised, 'b', 1, 3), "1");
+        assert_eq!(of_others(&mut promised, 'b', 1, 4), "0");
+        assert_eq!(of_others(&mut promised, 'b', 1, 0), "0", "it had them all");
         promised.promise(&id('a'), &one, 4, at(0));
-        assert_eq!(to_others(&mut promised, 'b', 31, 0), "0");
+        assert_eq!(of_others(&mut promised, 'b', 31, 0), "0");
         promised.promise(&id('a'), &one, 4, at(40));
         promised.take_back(&id('a'));
-        assert_eq!(to_others(&mut promised, 'b', 41, 0), "0");
+        assert_eq!(of_others(&mut promised, 'b', 41, 0), "0");
     }
 }

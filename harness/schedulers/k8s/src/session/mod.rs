@@ -130,7 +130,7 @@ impl Tenancy {
     /// What is short.
     pub(crate) fn let_in(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let promised = queue.promised.to_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
+        let promised = queue.promised.of_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
         let limits = quotas.iter().filter_map(quota::Limits::of);
         if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &promised)) {
             return Err(refusal);
