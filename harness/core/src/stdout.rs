@@ -17,6 +17,7 @@
 
 use crate::{
     case::Identifier,
+    expr,
     glob::Globs,
     scheduler::{Exit, JobPod},
     time::Timestamp,
@@ -264,6 +265,16 @@ impl Stdout {
         let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
         let range: Range<usize> = clamp(section.offset)..clamp(section.offset.saturating_add(section.bytes));
         &whole[range]
+    }
+
+    /// The sections that are judged, as expressions see them.
+    pub fn searched(&self) -> expr::Text {
+        let range = |section: &Section| {
+            let at = |byte: u64| usize::try_from(byte).unwrap_or(usize::MAX);
+            at(section.offset)..at(section.offset.saturating_add(section.bytes))
+        };
+        let sections = self.sections.iter().map(|section| (section.origin.title(), range(section)));
+        expr::Text::new(Arc::clone(&self.text), sections)
     }
 
     /// Every gap of every section that is judged, with its title.

@@ -6,7 +6,7 @@ mod render;
 pub use nearest::nearest;
 pub use render::{render, render_short};
 
-use crate::expr::MissingKey;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A file that was read in this invocation.
@@ -39,6 +39,15 @@ pub enum Severity {
     Error,
     /// Printed, and the session goes on.
     Warning,
+}
+
+/// A key that an evaluation needed and that a map of the scope does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingKey {
+    /// The name of the scope, and the keys up to the missing one: `partition`, `devices`, `gpu`.
+    pub path: Vec<String>,
+    /// The keys that would have been read from its value: `num_devices`.
+    pub then: Vec<String>,
 }
 
 /// One mistake.

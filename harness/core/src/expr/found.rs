@@ -5,12 +5,10 @@
 
 use super::{
     functions::fail,
+    text::Text,
     value::{MAX_ITEMS, Number, text_val},
 };
-use crate::{
-    pattern::{Next, Pattern},
-    stdout::Stdout,
-};
+use crate::pattern::{Next, Pattern};
 use cel::{
     ExecutionError,
     common::{
@@ -30,7 +28,7 @@ type Step<T> = ControlFlow<Result<T, ExecutionError>>;
 /// A lazy list.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    pub(crate) stdout: Stdout,
+    pub(crate) text: Text,
     pub(crate) what: What,
 }
 
@@ -50,19 +48,16 @@ impl Found {
     fn search<T>(&self, mut visit: impl FnMut(&dyn Fn() -> Box<dyn Val>) -> Step<T>) -> Option<Result<T, ExecutionError>> {
         let end = match &self.what {
             What::Sections(chosen) => chosen.iter().try_for_each(|place| {
-                visit(&|| {
-                    let section = self.stdout.sections().get(*place).map(|section| self.stdout.section(section));
-                    shown(section.unwrap_or_default())
-                })
+                visit(&|| shown(self.text.section(*place)))
             }),
-            What::Group(pattern, group) => matches(&self.stdout, pattern, *group, |text, place| {
+            What::Group(pattern, group) => matches(&self.text, pattern, *group, |text, place| {
                 let Some((start, end)) = place(*group) else { return ControlFlow::Continue(()) };
                 visit(&|| {
                     let text = String::from_utf8_lossy(&text[start..end]);
                     Number::parse(&text).map_or_else(|| text_val(text.into_owned()), Number::into_val)
                 })
             }),
-            What::Groups(pattern) => matches(&self.stdout, pattern, usize::MAX, |text, place| {
+            What::Groups(pattern) => matches(&self.text, pattern, usize::MAX, |text, place| {
                 visit(&|| {
                     let groups = (0..pattern.regex().captures_len()).map(|group| match place(group) {
                         Some((start, end)) => shown(&text[start..end]),
@@ -80,8 +75,7 @@ impl Found {
             What::Sections(chosen) => chosen.len(),
             // A match is a match whatever its groups, and without them the search is twice as fast.
             What::Groups(pattern) | What::Group(pattern, 0) => {
-                let sections = self.stdout.sections().iter();
-                sections.map(|section| pattern.find_iter(self.stdout.section(section)).count()).sum()
+                self.text.sections().map(|section| pattern.find_iter(section).count()).sum()
             }
             What::Group(..) => {
                 let mut count = 0;
@@ -120,8 +114,7 @@ impl Found {
     /// All elements, for whoever needs them side by side.
     pub(crate) fn collect(&self) -> Result<CelList<'static>, ExecutionError> {
         if let What::Sections(chosen) = &self.what {
-            let chosen = chosen.iter().filter_map(|place| self.stdout.sections().get(*place));
-            if chosen.map(|section| self.stdout.section(section).len()).sum::<usize>() > MAX_TEXT {
+            if chosen.iter().map(|place| self.text.section(*place).len()).sum::<usize>() > MAX_TEXT {
                 return Err(fail("sections", "of more than 64 MiB of text: choose fewer, or search with a pattern"));
             }
         }
@@ -143,10 +136,9 @@ impl Found {
 type Place<'a> = dyn Fn(usize) -> Option<(usize, usize)> + 'a;
 
 /// Shows every match to `visit`, section by section, with the places of its groups up to the one that is needed.
-fn matches<T>(stdout: &Stdout, pattern: &Pattern, group: usize, mut visit: impl FnMut(&[u8], &Place<'_>) -> Step<T>) -> Step<T> {
+fn matches<T>(text: &Text, pattern: &Pattern, group: usize, mut visit: impl FnMut(&[u8], &Place<'_>) -> Step<T>) -> Step<T> {
     let mut groups = pattern.regex().capture_locations();
-    for section in stdout.sections() {
-        let text = stdout.section(section);
+    for text in text.sections() {
         if group == 0 {
             for found in pattern.find_iter(text) {
                 visit(text, &|group| (group == 0).then_some((found.start(), found.end())))?;
@@ -225,15 +217,17 @@ impl Indexer for Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn capturing_finds_what_finding_finds() {
-        let text = "ab  ba\n\nné x1 x22\n";
+        let text = "ab  ba\n\nné x1 x22\n".as_bytes();
+        let text = Text::new(Arc::new(text), [("stdout".to_owned(), 0..text.len())]);
         for pattern in ["", "a*", "^", "$", "^$", r"\b", "(a|b)?", r"x(\d+)", "(?:)|é", r"\B", "b(a?)"] {
             let pattern = Pattern::compile(pattern).unwrap();
             let places = |group: usize| {
                 let mut places = Vec::new();
-                let _: Step<()> = matches(&Stdout::of(text), &pattern, group, |_, place| {
+                let _: Step<()> = matches(&text, &pattern, group, |_, place| {
                     places.push(place(0));
                     ControlFlow::Continue(())
                 });

@@ -22,7 +22,8 @@ pub(crate) mod value;
 
 pub use effort::{Clock, Effort};
 pub use functions::{FUNCTIONS, Function};
-pub use scope::{MissingKey, Scope};
+pub use scope::Scope;
+pub use text::Text;
 
 use crate::Value;
 use cel::{
@@ -217,7 +218,7 @@ impl Expr {
     ) -> Result<T, ExprError> {
         // A level of the evaluator takes 3 KiB of stack, in a debug build 40.
         with_stack(self.depth <= 16, || {
-            let seen = Seen { scope, meter: OnceLock::new(), text: scope.text().cloned().map(text::Text) };
+            let seen = Seen { scope, meter: OnceLock::new(), text: scope.text() };
             let mut context = Context::with_env(functions::env());
             context.set_variable_resolver(&seen);
             let evaluate = |tree| (tree, CelValue::resolve_val(tree, &context));
@@ -310,7 +311,7 @@ struct Seen<'s> {
     scope: &'s Scope,
     /// Begins when it is first asked for.
     meter: OnceLock<Meter>,
-    text: Option<text::Text>,
+    text: Option<&'s Text>,
 }
 
 impl Seen<'_> {

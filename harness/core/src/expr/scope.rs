@@ -1,9 +1,8 @@
 //! What an expression sees: names and their values, in layers, and for `assert` and `value` the text.
 
-use super::{Effort, value};
-use crate::{Value, stdout::Stdout};
+use super::{Effort, text::Text, value};
+use crate::{Value, diagnostic::MissingKey};
 use cel::common::{types::CelDouble, value::Val};
-use serde::{Deserialize, Serialize};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
@@ -17,7 +16,7 @@ use std::{
 pub struct Scope {
     parent: Option<Arc<Scope>>,
     entries: Vec<(Box<str>, Entry)>,
-    text: Option<Stdout>,
+    text: Option<Text>,
     effort: Option<Arc<Effort>>,
 }
 
@@ -30,15 +29,6 @@ enum Entry {
     Figures(Box<dyn Val>),
     /// It would have a value if this key were there. Only what reads the name fails.
     Missing(MissingKey),
-}
-
-/// A key that an evaluation needed and that a map of the scope does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MissingKey {
-    /// The name of the scope, and the keys up to the missing one: `partition`, `devices`, `gpu`.
-    pub path: Vec<String>,
-    /// The keys that would have been read from its value: `num_devices`.
-    pub then: Vec<String>,
 }
 
 impl Scope {
@@ -77,7 +67,7 @@ impl Scope {
     }
 
     /// Lets `count`, `findall`, `extractall`, `extractsingle` and `sections` read a text.
-    pub fn set_text(&mut self, text: Stdout) {
+    pub fn set_text(&mut self, text: Text) {
         self.text = Some(text);
     }
 
@@ -134,7 +124,7 @@ impl Scope {
     }
 
     /// The text, if this is a scope for judging.
-    pub fn text(&self) -> Option<&Stdout> {
+    pub fn text(&self) -> Option<&Text> {
         self.layers().find_map(|scope| scope.text.as_ref())
     }
 

@@ -7,7 +7,6 @@ use crate::{
         text::Text,
     },
     pattern::{Pattern, PatternError},
-    stdout::Stdout,
 };
 use cel::{
     ExecutionError,
@@ -17,9 +16,8 @@ use cel::{
     },
 };
 
-fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Stdout> {
-    let text = args[0].downcast_ref::<Text>().map(|text| &text.0);
-    text.ok_or_else(|| fail(function, NO_TEXT))
+fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Text> {
+    args[0].downcast_ref::<Text>().ok_or_else(|| fail(function, NO_TEXT))
 }
 
 fn pattern(function: &str, args: &Args<'_, '_>) -> Result<Pattern> {
@@ -33,7 +31,7 @@ fn bad_pattern(error: &PatternError) -> ExecutionError {
 }
 
 fn found<'b, 'v>(args: &Args<'_, '_>, function: &str, what: What) -> Result<CowVal<'b, 'v>> {
-    Ok(CowVal::owned(Found { stdout: text(function, args)?.clone(), what }))
+    Ok(CowVal::owned(Found { text: text(function, args)?.clone(), what }))
 }
 
 /// The group that the argument after the pattern names, or the figure's by the rule of all patterns.
@@ -53,7 +51,7 @@ pub(super) fn count<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
         return list::len(args.split_off(1));
     }
     let what = What::Group(pattern("count", &args)?, 0);
-    let count = Found { stdout: text("count", &args)?.clone(), what }.count();
+    let count = Found { text: text("count", &args)?.clone(), what }.count();
     Ok(CowVal::owned(CelInt::from(i64::try_from(count).unwrap_or(i64::MAX))))
 }
 
@@ -73,7 +71,7 @@ pub(super) fn extractsingle<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>
     let pattern = pattern(NAME, &args)?;
     let group = group(NAME, &args, &pattern)?;
     let item = if args.len() > 3 { int_at(NAME, &args, 3)? } else { 0 };
-    let all = Found { stdout: text(NAME, &args)?.clone(), what: What::Group(pattern, group) };
+    let all = Found { text: text(NAME, &args)?.clone(), what: What::Group(pattern, group) };
     match all.nth(item) {
         Some(element) => Ok(CowVal::Owned(element)),
         None if item == 0 => Err(fail(NAME, "found nothing: the pattern does not match")),
@@ -83,9 +81,8 @@ pub(super) fn extractsingle<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>
 
 pub(super) fn sections<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     let glob = text_at("sections", &args, 1)?;
-    let sections = text("sections", &args)?.sections();
-    let chosen = sections.iter().enumerate().filter(|(_, section)| matches(glob, &section.origin.title()));
-    let chosen = chosen.map(|(place, _)| place).collect();
+    let titles = text("sections", &args)?.titles().enumerate();
+    let chosen = titles.filter(|(_, title)| matches(glob, title)).map(|(place, _)| place).collect();
     found(&args, "sections", What::Sections(chosen))
 }
 

@@ -1,7 +1,6 @@
 //! Expressions as tables: what they give, and what is said when they do not.
 
 use super::*;
-use crate::stdout::{Section, SectionOrigin, Stdout};
 use serde_json::json;
 
 mod effort;
@@ -11,7 +10,7 @@ mod mistakes;
 mod values;
 
 /// A text of two sections; each `err` of the second is larger.
-fn text() -> Stdout {
+fn text() -> Text {
     let sections = [
         ("launcher-0", "GPU 0 host=a\nerr = 1.5e-7\nerr = 2e-7\nstep 1 took 10 ms\nloss nan\n"),
         ("worker-0/main", "GPU 1\nerr = 3e-7\nstep 2 took 20 ms\nstep 3 took 007 ms\n"),
@@ -19,12 +18,10 @@ fn text() -> Stdout {
     let (mut whole, mut list) = (Vec::new(), Vec::new());
     for (title, text) in sections {
         whole.extend(format!("\n-------{title}-------\n").into_bytes());
-        let (name, container) = title.split_once('/').map_or((title, None), |(name, c)| (name, Some(c.to_owned())));
-        let origin = SectionOrigin { container, ..SectionOrigin::new(name) };
-        list.push(Section::new(origin, whole.len() as u64, text.len() as u64));
+        list.push((title.to_owned(), whole.len()..whole.len() + text.len()));
         whole.extend(text.as_bytes());
     }
-    Stdout::new(std::sync::Arc::new(whole), list)
+    Text::new(std::sync::Arc::new(whole), list)
 }
 
 fn scope() -> Scope {
