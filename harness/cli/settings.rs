@@ -4,9 +4,10 @@ use crate::{
     args::{Cli, Origin, Parsed},
     inputs::selection::Site,
 };
-use muster_core::{file_mode::FileMode, shell, site::System, time::format_duration};
+use muster_core::site::System;
 use muster_host::files;
 use muster_report::secret::masked_setting;
+use muster_text::{file_mode::FileMode, shell, time::format_duration};
 use std::path::{self, PathBuf};
 
 /// Where files go.

@@ -16,7 +16,7 @@ pub use reports::Reports;
 pub use rounds::Rounds;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use muster_core::file_mode::FileMode;
+use muster_text::file_mode::FileMode;
 use std::path::PathBuf;
 
 /// Proves that a cluster is healthy and as fast as it should be.

@@ -195,7 +195,7 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(variable).collect();
     let is_known = |name: &String| known.contains(name) || OTHERS.iter().any(|other| name.starts_with(other));
     let unknown = names.filter(|name| name.starts_with("MUSTER_") && !is_known(name));
-    let sentence = |name: String| match muster_core::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
+    let sentence = |name: String| match muster_text::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
         Some(near) => format!("the variable {name} means nothing to muster: did you mean {near}?"),
         None => format!("the variable {name} means nothing to muster"),
     };

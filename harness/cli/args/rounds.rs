@@ -6,8 +6,8 @@ use muster_core::{
     distribute::Distribute,
     order::{Order, Shard},
     rounds::{Policy, Threshold},
-    time::parse_duration,
 };
+use muster_text::time::parse_duration;
 use std::{path::PathBuf, time::Duration};
 
 /// Rounds.

@@ -7,10 +7,9 @@ use crate::{
     settings::Setting,
     terminal::Terminal,
 };
-use muster_core::{
-    Value, diagnostic::Diagnostic, pipeline::EXIT_USAGE, site::Partition, test_case::TestCase, workload::Workload, yaml,
-};
+use muster_core::{pipeline::EXIT_USAGE, site::Partition, test_case::TestCase, workload::Workload};
 use muster_k8s::{ContextError, Contexts, Extent, Handle, Plan, binding, roles};
+use muster_text::{Value, diagnostic::Diagnostic, yaml};
 use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
 
 /// Mistakes that are told at once.

@@ -4,11 +4,11 @@ use crate::inputs::selection::Depth;
 use muster_core::{
     check::Check,
     dependencies::{self, Library, Planned, Rehearsal},
-    diagnostic::{Diagnostic, Severity},
     needs,
     site_facts::SystemFacts,
     test_case::{LaunchFacts, TestCase},
 };
+use muster_text::diagnostic::{Diagnostic, Severity};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,

@@ -1,13 +1,15 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
 use muster_core::{
-    diagnostic::{Diagnostic, FileId, Sources},
     load::{Loaded, Loader},
     site::System,
     site_file,
-    yaml::{self, Node},
 };
 use muster_local::staging;
+use muster_text::{
+    diagnostic::{Diagnostic, FileId, Sources},
+    yaml::{self, Node},
+};
 use std::{
     collections::HashSet,
     fs,
@@ -208,7 +210,7 @@ impl Sites {
         let parsed = yaml::parse(id, text);
         self.diagnostics.extend(parsed.diagnostics);
         for document in &parsed.documents {
-            let mut context = muster_core::decode::Context::new(muster_core::decode::Placeholders::Refuse);
+            let mut context = muster_text::decode::Context::new(muster_text::decode::Placeholders::Refuse);
             let system = site_file::read(document, &mut context);
             self.diagnostics.append(&mut context.diagnostics);
             if let Some(system) = system {

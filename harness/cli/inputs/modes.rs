@@ -4,7 +4,7 @@ use crate::{
     args::{self, Mode, Parsed},
     inputs::selection,
 };
-use muster_core::diagnostic::nearest;
+use muster_text::diagnostic::nearest;
 use std::ffi::OsString;
 
 /// Why a command line is not understood.

@@ -2,10 +2,10 @@
 
 use crate::inputs::selection::Selection;
 use anyhow::{Context, bail};
-use muster_core::{
+use muster_core::quarantine::{self, Entry, List};
+use muster_text::{
     decode::{Context as Decoding, Placeholders},
     diagnostic::{self, Sources},
-    quarantine::{self, Entry, List},
     time::{Date, Timestamp},
     yaml,
 };

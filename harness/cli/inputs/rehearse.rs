@@ -4,7 +4,7 @@
 //! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
 
 use anyhow::{Context, bail};
-use muster_core::{
+use muster_text::{
     Value,
     diagnostic::{self, Sources},
     yaml,

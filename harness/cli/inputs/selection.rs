@@ -10,8 +10,6 @@ use crate::{
 use muster_core::{
     check::Check,
     dependencies::{self, Edge, Planned},
-    diagnostic::{Diagnostic, Severity, Sources},
-    expr::Effort,
     overrides::Overrides,
     select::{self, Filters, Matcher},
     site::{SchedulerKind, System},
@@ -21,6 +19,10 @@ use muster_core::{
 };
 use muster_local::detect;
 use muster_session::{judging, trials};
+use muster_text::{
+    diagnostic::{Diagnostic, Severity, Sources},
+    expr::Effort,
+};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 /// What one invocation is about.
@@ -122,7 +124,7 @@ pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color:
     match picked {
         Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
         Err(diagnostics) => {
-            Err(SelectionError::Site { rendered: muster_core::diagnostic::render(&diagnostics, &sites.sources, color) })
+            Err(SelectionError::Site { rendered: muster_text::diagnostic::render(&diagnostics, &sites.sources, color) })
         }
     }
 }

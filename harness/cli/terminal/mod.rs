@@ -5,11 +5,9 @@ pub mod unwritten;
 pub mod view;
 
 use crate::{args::Output, terminal::unwritten::EXIT_UNWRITTEN};
-use muster_core::{
-    diagnostic::{self, Diagnostic, Sources},
-    error::chain,
-};
+use muster_core::error::chain;
 use muster_report::{Paint, Screen};
+use muster_text::diagnostic::{self, Diagnostic, Sources};
 use rustix::{
     fs::FileType,
     io::Errno,

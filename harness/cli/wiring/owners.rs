@@ -9,13 +9,13 @@ use muster_core::{
     liveness::{LastSign, Life, Pulse, Sign, Signs, life},
     pipeline::EXIT_INTERRUPTED,
     scheduler::Job,
-    time::format_duration,
 };
 use muster_host::file_limit;
 use muster_host::owner;
 use muster_k8s::{ClusterPlace, Contexts, Kubernetes, LeaseSeen};
 use muster_session::{heartbeat, signals::Signals};
 use muster_store::{Held, Reader, SessionRow, SessionState};
+use muster_text::time::format_duration;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -60,7 +60,7 @@ fn partitions(cli: &Cli) -> BTreeSet<Options> {
     let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
     let Ok(site) = site else { return BTreeSet::new() };
     let on_kubernetes = site.system.partitions.iter().filter(|partition| partition.scheduler.is_kubernetes());
-    let text = |options: &muster_core::Value, key: &str| options[key].as_str().map(str::to_owned);
+    let text = |options: &muster_text::Value, key: &str| options[key].as_str().map(str::to_owned);
     on_kubernetes
         .map(|partition| (text(&partition.sched_options, "context"), text(&partition.sched_options, "namespace")))
         .collect()

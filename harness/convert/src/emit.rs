@@ -182,7 +182,7 @@ fn number(value: f64) -> String {
         if value > 0.0 { ".inf" } else { "-.inf" }.to_owned()
     } else {
         // The one spelling that Muster takes for a number.
-        muster_core::Value::from(value).to_string()
+        muster_text::Value::from(value).to_string()
     }
 }
 
@@ -251,7 +251,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::scalar_text;
-    use muster_core::{diagnostic::FileId, yaml::parse};
+    use muster_text::{diagnostic::FileId, yaml::parse};
 
     #[test]
     fn every_text_is_read_back_as_it_was() {

@@ -1,6 +1,6 @@
 //! Regular expressions: Python's made Muster's, or the reason why that cannot be.
 
-use muster_core::pattern::Pattern;
+use muster_text::pattern::Pattern;
 
 /// What does not fit, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]

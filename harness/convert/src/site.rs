@@ -10,7 +10,8 @@ use crate::{
     value::Value,
     world::File,
 };
-use muster_core::{site::SchedulerKind, yaml::Node};
+use muster_core::site::SchedulerKind;
+use muster_text::yaml::Node;
 
 /// A system's file.
 #[derive(Debug, Clone, PartialEq)]

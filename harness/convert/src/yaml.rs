@@ -1,7 +1,7 @@
 //! YAML in: manifests and configurations as values.
 
 use crate::value::Value;
-use muster_core::{
+use muster_text::{
     diagnostic::FileId,
     yaml::{Kind, Node, parse, to_value},
 };
@@ -23,12 +23,12 @@ pub(crate) fn of(node: &Node) -> Value {
         Kind::Map(entries) => Value::Dict(entries.iter().map(|(key, value)| (of(key), of(value))).collect()),
         Kind::Seq(items) => Value::List(items.iter().map(of).collect()),
         _ => match to_value(node) {
-            Ok(muster_core::Value::Null) => Value::None,
-            Ok(muster_core::Value::Bool(value)) => Value::Bool(value),
-            Ok(muster_core::Value::Number(number)) => {
+            Ok(muster_text::Value::Null) => Value::None,
+            Ok(muster_text::Value::Bool(value)) => Value::Bool(value),
+            Ok(muster_text::Value::Number(number)) => {
                 number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Int)
             }
-            Ok(muster_core::Value::String(text)) => Value::Str(text),
+            Ok(muster_text::Value::String(text)) => Value::Str(text),
             _ => Value::Unknown,
         },
     }

@@ -15,18 +15,20 @@ pub use cases::Early;
 
 use crate::{
     check_file::{self, CheckFile},
-    decode::{Context, Decode, Placeholders},
     dependencies,
-    diagnostic::{Diagnostic, Span},
     exclude::{self, Exclusion},
     load::{self, Document, Manifests},
     needs::Needs,
     parameter::{self, Parameter, Setting},
     references, settings,
     site_facts::KnownSystems,
-    template::{self, Cache},
     variables::{self, Variables},
     when::{self, Condition, Rule},
+};
+use muster_text::{
+    decode::{Context, Decode, Placeholders},
+    diagnostic::{Diagnostic, Span},
+    template::{self, Cache},
     yaml::{self, Node},
 };
 use std::{

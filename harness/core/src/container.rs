@@ -5,9 +5,9 @@
 //!
 //! Not done here: saying that a platform is not installed; the script does.
 
-use crate::{
+use crate::check_file::ContainerEntry;
+use muster_text::{
     Value,
-    check_file::ContainerEntry,
     decode::{Context, Decode, words_schema},
     yaml::Node,
 };
@@ -63,7 +63,7 @@ impl Decode for Platform {
         let known = Self::WORDS.iter().find(|(word, _)| Some(*word) == text.as_deref());
         match (context.kind(node)?, known) {
             (_, Some((_, platform))) => Some(*platform),
-            (_, None) => crate::decode::word(node, context, &Self::WORDS),
+            (_, None) => muster_text::decode::word(node, context, &Self::WORDS),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Container<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{decode::Placeholders, diagnostic::FileId, shell, yaml::parse};
+    use muster_text::{decode::Placeholders, diagnostic::FileId, shell, yaml::parse};
 
     /// The lines of every platform for a check that says this.
     fn lines(text: &str) -> String {

@@ -13,14 +13,16 @@ use crate::{
     case::CaseName,
     check::Check,
     check_file::{FixtureAction, FixtureScope, How},
-    diagnostic::{Diagnostic, nearest},
     fixture::{Binding, Need},
     needs::{Dependency, Fixture},
     parameter::{self, Setting, Variant},
     render,
     site_facts::SystemFacts,
-    template,
     test_case::TestCase,
+};
+use muster_text::{
+    diagnostic::{Diagnostic, nearest},
+    template,
     yaml::{self, Kind, Node, Style},
 };
 use std::{
@@ -234,7 +236,7 @@ struct Resolving<'a> {
     /// Where a case is planned; a fixture by its name and scope, wherever it runs.
     known: HashMap<String, usize>,
     /// Dependencies that were told to lead nowhere.
-    lonely: BTreeSet<crate::diagnostic::Span>,
+    lonely: BTreeSet<muster_text::diagnostic::Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -367,7 +369,7 @@ pub fn needed(all: &[Planned]) -> Vec<bool> {
 
 /// The settings as a mapping `variables: { name: value }`, to lay over a check.
 pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
-    let span = crate::diagnostic::Span::default();
+    let span = muster_text::diagnostic::Span::default();
     let key = |text: &str| Node::scalar(span, text, Style::Quoted);
     let entries = set.iter().map(|setting| (key(&setting.name), Node::from_value(&setting.value, span))).collect();
     Node::new(span, Kind::Map(vec![(key("variables"), Node::new(span, Kind::Map(entries)))]))

@@ -6,9 +6,9 @@
 //!   - { tile: 4, ranks: [1, 64] }
 //! ```
 
-use crate::{
+use crate::parameter::{Parameter, Variant};
+use muster_text::{
     diagnostic::{Diagnostic, nearest},
-    parameter::{Parameter, Variant},
     yaml::{Kind, Node},
 };
 

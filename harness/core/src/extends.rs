@@ -3,7 +3,7 @@
 //! Bases are merged in the order of the list, each over the one before, and the check over them all: maps merge, lists
 //! replace, `key+:` appends. `name`, `abstract` and `extends` are not inherited.
 
-use crate::{
+use muster_text::{
     diagnostic::{Diagnostic, FileId, Span, nearest},
     yaml::{self, Kind, Node},
 };

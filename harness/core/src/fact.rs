@@ -1,11 +1,11 @@
 //! Processor and device facts of a partition: the only things that a site may leave out without a mistake anywhere. A case
 //! whose evaluation needs one that is missing is skipped.
 
-use crate::{
+use crate::site_file::{DeviceFile, ProcessorFile};
+use muster_text::{
     decode::Keyed,
-    diagnostic::Diagnostic,
-    expr::{ExprError, MissingKey},
-    site_file::{DeviceFile, ProcessorFile},
+    diagnostic::{Diagnostic, MissingKey},
+    expr::ExprError,
 };
 use std::fmt;
 

@@ -5,12 +5,10 @@
 //! Rules.offer (planned) --passed--> CaseResult.provides --Given--> `fixtures.build.stagedir`, `deps.write.outputs.dir`
 //! ```
 
-use crate::{
+use crate::{case::CaseName, stdout::Stdout, workload::Workload};
+use muster_text::{
     Value,
-    case::CaseName,
     pattern::{Pattern, PatternError},
-    stdout::Stdout,
-    workload::Workload,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};

@@ -1,12 +1,10 @@
 //! `keep_files` and `file`: what is wrong with them before anything runs.
 
-use crate::{
-    check_file::CheckFile,
+use crate::{check_file::CheckFile, site::SchedulerKind, staging};
+use muster_text::{
     decode::Spanned,
     diagnostic::Diagnostic,
     glob::{self, Globs},
-    site::SchedulerKind,
-    staging,
 };
 
 /// The globs of items and variables that search files.

@@ -8,12 +8,14 @@ mod folders;
 mod lent;
 
 use crate::{
-    diagnostic::{Diagnostic, FileId, Sources, Span},
     extends::{self, Library},
     reference_file, staging,
-    yaml::{self, Node},
 };
 use folders::Folders;
+use muster_text::{
+    diagnostic::{Diagnostic, FileId, Sources, Span},
+    yaml::{self, Node},
+};
 use std::{
     collections::{BTreeMap, HashMap},
     path::{Component, Path, PathBuf},

@@ -7,7 +7,7 @@
 //!
 //! Not done here: unloading what is in the way. Lmod swaps by itself; Tmod refuses, and the case ends with that.
 
-use crate::{
+use muster_text::{
     Value,
     decode::{Context, Decode, OneOrMany, word, words_schema},
     diagnostic::Span,

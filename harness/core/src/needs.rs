@@ -2,8 +2,8 @@
 //!
 //! What they come to for cases is in `dependencies`.
 
-use crate::{
-    check_file::{CheckFile, FixtureAction, FixtureScope, How},
+use crate::check_file::{CheckFile, FixtureAction, FixtureScope, How};
+use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span, nearest},
     yaml::{self, Node},

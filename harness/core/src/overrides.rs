@@ -1,11 +1,10 @@
 //! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, laid over everything a file says.
 
-use crate::{
+use crate::{check_file::CheckFile, load::Document};
+use muster_text::{
     Value,
-    check_file::CheckFile,
     decode::Keyed,
     diagnostic::{Diagnostic, FileId, Sources, Span, nearest},
-    load::Document,
     yaml::{self, Kind, Node, Style},
 };
 

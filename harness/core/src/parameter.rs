@@ -3,9 +3,9 @@
 //! A parameter's values are a list, or a placeholder that becomes one; it sees the system and the parameters declared
 //! before it. A value may be a mapping with a scalar `name`, which is then how the value is displayed.
 
-use crate::{
+use crate::case::CaseHash;
+use muster_text::{
     Value,
-    case::CaseHash,
     diagnostic::{Diagnostic, Span, nearest},
     expr::Scope,
     template::{self, Cache},

@@ -1,7 +1,7 @@
 //! Performance variables: how figures are read from a stdout, and how numbers are read and written.
 //! Reading them is done in `judge`.
 
-use crate::pattern::{Pattern, PatternError};
+use muster_text::pattern::{Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 
 /// How many values a median, or an item counted from the end, may hold in memory.

@@ -110,8 +110,8 @@ mod tests {
     use crate::{
         result::{Failure, Fault},
         scheduler::Disruption,
-        time::Timestamp,
     };
+    use muster_text::time::Timestamp;
 
     const SECOND: Duration = Duration::from_secs(1);
 

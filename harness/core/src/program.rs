@@ -4,19 +4,20 @@
 //! local reads `executable` or `command`; fake plays `fake`.
 
 use crate::{
-    Value,
     check_file::CheckFile,
     container::{Container, Platform},
+    modules::{self, ModulesSystem},
+    script::{Preparation, Script},
+    site::{ContainerPlatform, Partition, SchedulerKind},
+    test_case::TestCase,
+    workload::Program,
+};
+use muster_text::{
+    Value,
     decode::OneOrMany,
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
-    modules::{self, ModulesSystem},
-    script::{Preparation, Script},
-    shell,
-    site::{ContainerPlatform, Partition, SchedulerKind},
-    template,
-    test_case::TestCase,
-    workload::Program,
+    shell, template,
     yaml::{self, Node},
 };
 use std::path::Path;

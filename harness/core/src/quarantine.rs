@@ -3,13 +3,11 @@
 //! Such a case runs and is reported like any other. When its time is over it counts again, and says so: nothing is
 //! forgotten in quarantine.
 
-use crate::{
-    case::CaseName,
+use crate::{case::CaseName, result::Quarantine, select::Matcher};
+use muster_text::{
     decode::{Context, Decode, Spanned},
     diagnostic::Diagnostic,
     keys,
-    result::Quarantine,
-    select::Matcher,
     time::{Date, Timestamp},
     yaml::Node,
 };
@@ -121,7 +119,7 @@ pub fn over_since(quarantine: &Quarantine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use muster_text::{
         decode::Placeholders,
         diagnostic::{Sources, render_short},
         yaml::parse,

@@ -4,10 +4,8 @@
 //! here if and only if it passes there. Which reference applies to a case is decided in `select`; how a miss becomes an
 //! outcome, in `judge`.
 
-use crate::{
-    perf::{Bounds, format_number},
-    unit,
-};
+use crate::perf::{Bounds, format_number};
+use muster_text::unit;
 use serde::{Deserialize, Serialize};
 
 /// A reference that applies to the case at hand.

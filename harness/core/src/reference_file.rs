@@ -1,7 +1,7 @@
 //! `reference: refs.yaml#name`: references in a file of their own, put in the place of the path before anything else is
 //! done. So `extends`, `when` and every mistake see them as if they had been written there, each value in its own file.
 
-use crate::{
+use muster_text::{
     diagnostic::{Diagnostic, FileId, Span, nearest},
     yaml::{Kind, Node},
 };

@@ -4,16 +4,18 @@
 //! `sys:part` > `sys` > features and extras > `*`. Two that are equally narrow are a mistake of the file.
 
 use crate::{
-    check_file::{CheckFile, PerfEntry, ReferenceBlock, ReferenceEntry},
-    decode::{Ordered, Spanned},
-    diagnostic::{Diagnostic, Span, nearest},
-    expr::Scope,
+    check_file::{Band, CheckFile, PerfEntry, ReferenceBlock, ReferenceEntry},
     reference::{Reference, ReferenceRow},
     selector::{Entry, Selector, Width},
     site_facts::KnownSystems,
-    template,
     test_case::TestCase,
     when::Condition,
+};
+use muster_text::{
+    decode::{Ordered, Spanned},
+    diagnostic::{Diagnostic, Span, nearest},
+    expr::Scope,
+    template,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,7 +191,7 @@ fn row(
         lower: entry.lower.as_ref().map(|lower| lower.value),
         upper: entry.upper.as_ref().map(|upper| upper.value),
         unit: entry.unit.as_ref().map(|unit| unit.value.clone()),
-        warn: entry.warn.as_ref().map(|warn| warn.value),
+        warn: entry.warn.as_ref().map(|Spanned { value: Band(lower, upper), .. }| (*lower, *upper)),
         xfail: entry.xfail.clone(),
     };
     // A unit that waits for a case is compared then.

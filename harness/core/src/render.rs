@@ -5,12 +5,8 @@
 //! ```
 
 use crate::{
-    Value,
     check::Layer,
     check_file::CheckFile,
-    decode::{Context, Decode, Limit, Placeholders},
-    diagnostic::Diagnostic,
-    expr::{Arithmetic, Expr, MissingKey, Scope},
     fact::Fact,
     fixture::Offer,
     kept,
@@ -19,10 +15,17 @@ use crate::{
     result::About,
     rules::{LogLimit, Rules},
     sanity::Claim,
-    settings, staging, template,
+    settings, staging,
     test_case::{LaunchFacts, Rendered, TestCase},
     when::Rule,
     workload::{Limits, Workload},
+};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Limit, Placeholders},
+    diagnostic::{Diagnostic, MissingKey},
+    expr::{Arithmetic, Expr, Scope},
+    template,
     yaml::Node,
 };
 use std::{sync::Arc, time::Duration};

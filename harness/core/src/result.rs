@@ -6,8 +6,8 @@ use crate::{
     perf::Measurement,
     scheduler::{Disruption, SectionExit},
     site::SchedulerKind,
-    time::{Date, Timestamp},
 };
+use muster_text::time::{Date, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, time::Duration};
 

@@ -14,8 +14,8 @@ use crate::{
     case::{CaseName, cases_of},
     pipeline,
     result::{CaseResult, Counting, Fault, OnDisruption, Outcome, Session},
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,

@@ -1,14 +1,11 @@
 //! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
 //! when a session is resumed.
 
-use crate::{
+use crate::{fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
+use muster_text::{
     Value,
     decode::{Context, Decode, word, words_schema},
-    expr::MissingKey,
-    fixture::Offer,
-    perf::PerfVariable,
-    reference::ReferenceRow,
-    sanity::Assertion,
+    diagnostic::MissingKey,
     size::Size,
     yaml::Node,
 };

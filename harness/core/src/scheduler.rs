@@ -9,17 +9,15 @@
 //! ```
 
 use crate::{
-    Value,
     case::{Identifier, SessionId},
-    diagnostic::Diagnostic,
     error::SchedulerError,
     result::Clock,
     secret::Secrets,
     site::SchedulerKind,
-    time::Timestamp,
     workload::Workload,
 };
 use futures_core::Stream;
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 

@@ -29,10 +29,8 @@
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
 //! makes the script invalid; the shell says so in the log.
 
-use crate::{
-    modules::{Module, ModulesSystem},
-    shell,
-};
+use crate::modules::{Module, ModulesSystem};
+use muster_text::shell;
 use std::fmt::Write;
 
 /// The script's name in the stage folder.

@@ -1,6 +1,6 @@
 //! Secrets whose values are known are left out of what is stored.
 
-use crate::Value;
+use muster_text::Value;
 
 /// What stands in a secret's place.
 pub const MASK: &str = "***";

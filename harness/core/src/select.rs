@@ -1,12 +1,10 @@
 //! Which cases run: the filters of the command line, with ReFrame's meanings.
 
-use crate::{
+use crate::{case::CaseName, fact::Fact, test_case::TestCase};
+use muster_text::{
     Value,
-    case::CaseName,
     diagnostic::nearest,
     expr::{Arithmetic, Expr, Scope},
-    fact::Fact,
-    test_case::TestCase,
 };
 use regex::Regex;
 use std::collections::BTreeSet;

@@ -3,10 +3,8 @@
 //! A list of entries is an OR; the blank-separated terms of one entry are an AND:
 //! `*`, `sys`, `sys:part`, `*:part`, `+feature`, `-feature`, `%key=value`.
 
-use crate::{
-    Value,
-    site::{Environment, Partition, System},
-};
+use crate::site::{Environment, Partition, System};
+use muster_text::Value;
 use std::collections::BTreeMap;
 
 /// A list of entries, any of which may hold.

@@ -2,16 +2,19 @@
 
 use crate::{
     check_file::{CheckFile, PerfEntry, SanityItem},
-    decode::Spanned,
-    diagnostic::{Diagnostic, Span},
-    expr::{Arithmetic, Expr, Scope},
     kept,
-    pattern::{self, Pattern, PatternError},
     perf::{PerfVariable, Pick, Source},
     reference::ReferenceRow,
     rules::Rules,
     sanity::{Assertion, Claim},
-    staging, template,
+    staging,
+};
+use muster_text::{
+    decode::Spanned,
+    diagnostic::{Diagnostic, Span},
+    expr::{Arithmetic, Expr, Scope},
+    pattern::{self, Pattern, PatternError},
+    template,
 };
 use std::collections::BTreeSet;
 

@@ -1,15 +1,13 @@
 //! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
 
 use crate::{
-    Value,
     container::Platform,
-    diagnostic::Span,
-    file_mode::FileMode,
     modules::{Module, ModulesSystem},
     quarantine,
     result::OnDisruption,
     rules::LogAction,
 };
+use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 

@@ -2,12 +2,14 @@
 //! files may mention.
 
 use crate::{
-    Value,
-    diagnostic::{Diagnostic, Severity, Span, nearest},
-    expr::{Effort, Scope},
     selector::Entry,
     site::{Partition, System},
     test_case::Place,
+};
+use muster_text::{
+    Value,
+    diagnostic::{Diagnostic, Severity, Span, nearest},
+    expr::{Effort, Scope},
     yaml::{self, Node},
 };
 use std::{collections::BTreeMap, sync::Arc};

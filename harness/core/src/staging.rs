@@ -3,13 +3,11 @@
 //! ReFrame's rules: relative to the file that mentions it, `src` beside the check if nothing is said and there is one, null
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
-use crate::{
-    check_file::CheckFile,
+use crate::{check_file::CheckFile, load::Manifests, site::SchedulerKind};
+use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
     glob::Globs,
-    load::Manifests,
-    site::SchedulerKind,
     yaml::Node,
 };
 use serde::{Deserialize, Serialize};

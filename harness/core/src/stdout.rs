@@ -17,11 +17,9 @@
 
 use crate::{
     case::Identifier,
-    expr,
-    glob::Globs,
     scheduler::{Exit, JobPod},
-    time::Timestamp,
 };
+use muster_text::{expr, glob::Globs, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,

@@ -2,12 +2,9 @@
 //! `render`.
 
 use crate::{
-    Value,
     case::{CaseHash, CaseName, Identifier, SessionId},
     check::{Check, Early},
     dependencies::Use,
-    diagnostic::Diagnostic,
-    expr::Scope,
     fixture::{Given, Need},
     parameter::{Setting, Variant},
     render,
@@ -16,6 +13,7 @@ use crate::{
     site::{Environment, Partition, System},
     workload::Workload,
 };
+use muster_text::{Value, diagnostic::Diagnostic, expr::Scope};
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,

@@ -1,10 +1,10 @@
 //! Variables: values that read parameters, facts and each other, in whatever order they are written.
 
-use crate::{
+use crate::fact::Fact;
+use muster_text::{
     Value,
     diagnostic::Diagnostic,
     expr::Scope,
-    fact::Fact,
     template::{self, Cache},
     yaml::{self, Node},
 };
@@ -106,7 +106,7 @@ impl<'a> Order<'a, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{diagnostic::FileId, yaml::parse};
+    use muster_text::{diagnostic::FileId, yaml::parse};
 
     fn evaluated(text: &str) -> Result<Vec<(String, Value)>, Vec<String>> {
         let tree = parse(FileId::default(), text).documents.swap_remove(0);

@@ -7,11 +7,13 @@
 //! ```
 
 use crate::{
-    diagnostic::Diagnostic,
-    expr::{Arithmetic, Expr},
     parameter::{self, Variant},
     selector::{Entry, Selector},
     site::{Environment, Partition, System},
+};
+use muster_text::{
+    diagnostic::Diagnostic,
+    expr::{Arithmetic, Expr},
     template,
     yaml::{self, Node},
 };
@@ -65,7 +67,7 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
     for (key, wanted) in entry.get("with").map(Node::entries).unwrap_or_default() {
         let Some(name) = key.text() else { continue };
         if !parameters.iter().any(|parameter| &*parameter.name == name) {
-            let known = crate::diagnostic::nearest(name, parameters.iter().map(|parameter| &*parameter.name));
+            let known = muster_text::diagnostic::nearest(name, parameters.iter().map(|parameter| &*parameter.name));
             let hint = known.map_or_else(
                 || "`with` compares parameters; use `if` for anything else".to_owned(),
                 |known| format!("did you mean `{known}`?"),

@@ -1,11 +1,11 @@
 //! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
 
 use crate::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     result::Clock,
     staging::Staging,
 };
+use muster_text::Value;
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
 

@@ -1,11 +1,10 @@
 //! docs/reference.md is what the tables of keys say; `MUSTER_UPDATE=1` writes it anew.
 
 use muster_core::{
-    Value,
     check_file::{self, CheckFile},
-    decode::Keyed,
     site_file,
 };
+use muster_text::{Value, decode::Keyed};
 use std::{fmt::Write, path::Path};
 
 const HEAD: &str = "# Every key

@@ -2,7 +2,7 @@
 //! they refuse what an editor should underline.
 
 use jsonschema::{Validator, meta};
-use muster_core::{
+use muster_text::{
     Value,
     diagnostic::FileId,
     yaml::{parse, to_parameter_value},

@@ -1,6 +1,6 @@
 //! What time it is: this machine is asked here.
 
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// This machine's wall clock.

@@ -11,7 +11,6 @@ use muster_core::{
     sanity::{Assertion, Claim},
     site::SchedulerKind,
     test_case::Rendered,
-    time::Timestamp,
     workload::{Limits, Program, Workload},
 };
 use muster_fake::FakeScheduler;
@@ -22,6 +21,7 @@ use muster_session::{
     runtime,
     turn::{Turn, Work},
 };
+use muster_text::time::Timestamp;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, error::Error, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{sync::mpsc::unbounded_channel, time::Instant};

@@ -65,7 +65,7 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::time::Timestamp;
+    use muster_text::time::Timestamp;
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]

@@ -3,8 +3,8 @@
 use muster_core::{
     case::{CaseName, Identifier},
     result::{CaseResult, Clock, Phase},
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// Which clock runs, and how long it may; `None`: for ever.

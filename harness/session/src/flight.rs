@@ -35,9 +35,9 @@ use muster_core::{
     result::{Clock, Outcome, Phase},
     rules::LogLimit,
     scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
-    time::format_duration,
     workload::Limits,
 };
+use muster_text::time::format_duration;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 

@@ -15,12 +15,12 @@ use crate::{
 };
 use ignore::WalkBuilder;
 use muster_core::{
-    glob::Globs,
     script::LOG_FILE,
     stage_folder::{self, SECTIONS, UNFINISHED_SECTIONS},
     stdout::{Files, Section, SectionOrigin, Stdout, header},
 };
 use muster_host::files;
+use muster_text::glob::Globs;
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},

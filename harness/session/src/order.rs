@@ -313,9 +313,9 @@ mod tests {
             num_tasks: 1,
             on_disruption: None,
         };
-        let mut record = crate::record::Record::of(Arc::new(name.clone()), about, 1, muster_core::time::Timestamp(0));
+        let mut record = crate::record::Record::of(Arc::new(name.clone()), about, 1, muster_text::time::Timestamp(0));
         record.provides = Some(Box::new(provides));
         let end = crate::record::End { outcome: Outcome::Pass, phase: muster_core::result::Phase::Sanity, cause: None };
-        record.close(end, muster_core::time::Timestamp(1))
+        record.close(end, muster_text::time::Timestamp(1))
     }
 }

@@ -19,7 +19,6 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, Identifier},
-    diagnostic::Diagnostic,
     error::chain,
     fixture::Given,
     result::{About, Outcome, Phase},
@@ -30,6 +29,7 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_store::Intent;
+use muster_text::diagnostic::Diagnostic;
 use std::{path::PathBuf, sync::Arc};
 use tokio::task::spawn_blocking;
 

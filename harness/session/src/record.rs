@@ -9,8 +9,8 @@ use muster_core::{
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
     rules::Rules,
     scheduler::{JobStatus, SectionExit},
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

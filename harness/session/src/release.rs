@@ -15,8 +15,8 @@ use muster_core::{
     graph::Verdict,
     result::CaseResult,
     scheduler::{Job, Leftovers, Scheduler},
-    shell,
 };
+use muster_text::shell;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

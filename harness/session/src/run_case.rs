@@ -29,9 +29,9 @@ use muster_core::{
     result::{CaseResult, Outcome, Phase},
     scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Scheduler},
     script::LOG_FILE,
-    shell,
 };
 use muster_host::clock;
+use muster_text::shell;
 use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc};
 use tokio::task::spawn_blocking;
 

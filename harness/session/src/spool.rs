@@ -19,9 +19,9 @@ use muster_core::{
     script::LOG_FILE,
     stage_folder::{SECTIONS, SPOOL},
     stdout::{Section, SectionOrigin, first_line, header},
-    time::Timestamp,
 };
 use muster_host::files;
+use muster_text::time::Timestamp;
 use std::{
     fs::{self, File},
     io::{self, Read, Write},

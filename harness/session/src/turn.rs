@@ -4,16 +4,15 @@
 use muster_core::{
     adjust::Adjustments,
     case::CaseName,
-    diagnostic::Diagnostic,
     fixture::Need,
     result::About,
     rules::Rules,
     scheduler::Job,
     site::SchedulerKind,
     test_case::{LaunchFacts, Rendered, TestCase},
-    time::Timestamp,
     workload::Limits,
 };
+use muster_text::{diagnostic::Diagnostic, time::Timestamp};
 use std::{fmt, sync::Arc};
 
 /// Says what can be said of a case without rendering it.

@@ -4,16 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_core::{
-    check::Check,
-    decode::{Context, Placeholders},
-    diagnostic::{Diagnostic, FileId, Severity, Sources, render},
-    load::Loader,
-    site_facts::{KnownSystems, SystemFacts},
-    site_file,
-    test_case::LaunchFacts,
-    yaml,
-};
+use muster_core::{site_file, check::Check, load::Loader, site_facts::{KnownSystems, SystemFacts}, test_case::LaunchFacts};
+use muster_text::{yaml, decode::{Context, Placeholders}, diagnostic::{Diagnostic, FileId, Severity, Sources, render}};
 use std::{
     collections::HashSet,
     sync::{Arc, LazyLock},

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use muster_convert::{Manifests, Source, convert};
-use muster_core::{diagnostic::FileId, yaml};
+use muster_text::{yaml, diagnostic::FileId};
 
 fuzz_target!(|text: &str| {
     let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), has_src: false }];

@@ -3,10 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_core::{
-    expr::{Arithmetic, Expr, Scope},
-    stdout::Stdout,
-};
+use muster_text::expr::{Arithmetic, Expr, Scope};
+use muster_core::stdout::Stdout;
 use serde_json::json;
 
 fuzz_target!(|text: &str| {

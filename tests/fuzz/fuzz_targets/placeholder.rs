@@ -3,12 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_core::{
-    diagnostic::FileId,
-    expr::Scope,
-    template::{Cache, render},
-    yaml,
-};
+use muster_text::{yaml, diagnostic::FileId, expr::Scope, template::{Cache, render}};
 use serde_json::json;
 
 fuzz_target!(|text: &str| {

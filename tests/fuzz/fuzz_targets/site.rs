@@ -3,11 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_core::{
-    decode::{Context, Placeholders},
-    diagnostic::FileId,
-    site_file, yaml,
-};
+use muster_text::{yaml, decode::{Context, Placeholders}, diagnostic::FileId};
+use muster_core::site_file;
 
 fuzz_target!(|text: &str| {
     let parsed = yaml::parse(FileId::default(), text);

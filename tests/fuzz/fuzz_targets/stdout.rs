@@ -4,18 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use muster_core::{
-    case::Identifier,
-    judge,
-    pattern::Pattern,
-    perf::{PerfVariable, Pick, Reduce, Source},
-    result::Outcome,
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler::Ending,
-    stdout::{SectionOrigin, Stdout},
-    time::Timestamp,
-};
+use muster_core::{judge, case::Identifier, perf::{PerfVariable, Pick, Reduce, Source}, result::Outcome, rules::Rules, sanity::{Assertion, Claim}, scheduler::Ending, stdout::{SectionOrigin, Stdout}};
+use muster_text::{pattern::Pattern, time::Timestamp};
 
 #[derive(Debug, arbitrary::Arbitrary)]
 struct Run<'a> {

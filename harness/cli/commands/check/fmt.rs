@@ -6,10 +6,10 @@ use crate::{
     terminal::{Terminal, unwritten::Written},
 };
 use anyhow::Context;
-use muster_core::{
+use muster_core::pipeline::EXIT_USAGE;
+use muster_text::{
     diagnostic::{FileId, Sources},
     format::{FormatError, format},
-    pipeline::EXIT_USAGE,
 };
 use std::{
     fs,
@@ -22,7 +22,7 @@ use std::{
 struct Tally {
     sources: Sources,
     changed: Vec<String>,
-    diagnostics: Vec<muster_core::diagnostic::Diagnostic>,
+    diagnostics: Vec<muster_text::diagnostic::Diagnostic>,
     not_understood: Vec<String>,
 }
 

@@ -8,7 +8,6 @@ use crate::{
 use anyhow::bail;
 use muster_core::{
     check::Check,
-    diagnostic::{self, Diagnostic, Severity, Sources},
     lint::{self, Finding, LINTS, Loaded, Silence},
     load, needs,
     pipeline::EXIT_USAGE,
@@ -16,6 +15,7 @@ use muster_core::{
     site_facts::{KnownSystems, SystemFacts},
     site_file,
 };
+use muster_text::diagnostic::{self, Diagnostic, Severity, Sources};
 use serde_json::json;
 use std::{collections::BTreeSet, sync::Arc};
 

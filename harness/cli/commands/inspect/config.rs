@@ -7,13 +7,8 @@ use crate::{
     settings::{self, Setting},
     terminal::Terminal,
 };
-use muster_core::{
-    file_mode::FileMode,
-    site::{Partition, SchedulerKind},
-    size::Size,
-    time::format_duration,
-    yaml::Node,
-};
+use muster_core::site::{Partition, SchedulerKind};
+use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
 
 /// Wider columns of values would move the sources out of sight.
 const WIDEST_VALUE: usize = 60;
@@ -51,7 +46,7 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         or_dash(&items.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
     };
     let environs: Vec<String> = partition.environs.iter().map(|environ| environ.name.clone()).collect();
-    let facts = |facts: &std::collections::BTreeMap<String, muster_core::Value>| {
+    let facts = |facts: &std::collections::BTreeMap<String, muster_text::Value>| {
         or_dash(&facts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
     };
     let devices: Vec<String> = partition
@@ -144,10 +139,8 @@ fn table(title: &str, rows: &[Setting]) -> String {
 mod tests {
     use super::*;
     use crate::inputs::files::Sites;
-    use muster_core::{
-        decode::Keyed,
-        site_file::{self, PartitionFile},
-    };
+    use muster_core::site_file::{self, PartitionFile};
+    use muster_text::decode::Keyed;
     use std::sync::Arc;
 
     #[test]

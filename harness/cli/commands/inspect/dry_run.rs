@@ -7,16 +7,13 @@ use crate::{
     terminal::Terminal,
 };
 use muster_core::{
-    Value,
-    diagnostic::Diagnostic,
     error::chain,
     pipeline::EXIT_USAGE,
     test_case::{Rendered, TestCase},
-    time::format_duration,
     workload::Program,
-    yaml,
 };
 use muster_k8s::{Contexts, Kubernetes, Plan};
+use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
 use std::fmt::Write;
 
 /// Prints every selected case's script or objects.

@@ -9,7 +9,7 @@ use crate::{
     terminal::Terminal,
 };
 use clap_complete::Shell;
-use muster_core::yaml::Node;
+use muster_text::yaml::Node;
 
 const BASH: &str = r#"
 _muster_named() {

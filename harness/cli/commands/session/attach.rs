@@ -31,7 +31,6 @@ use anyhow::{Context, bail};
 use muster_core::{
     adjust::Adjustments,
     case::{CaseName, SessionId},
-    diagnostic::Diagnostic,
     result::Session,
     test_case::TestCase,
     workload::Limits,
@@ -42,6 +41,7 @@ use muster_session::{
     turn::{self, Begun, Turn, Work},
 };
 use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
+use muster_text::diagnostic::Diagnostic;
 use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
 

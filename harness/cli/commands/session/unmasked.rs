@@ -1,8 +1,8 @@
 //! The words of a stored command line: secrets are masked in it, so whoever goes on with the session says them again.
 
 use anyhow::bail;
-use muster_core::shell;
 use muster_report::secret::{MASK, masked_setting, setting_at};
+use muster_text::shell;
 
 /// The words with each masked setting replaced by the one of its name that is `said` now. `attach`: the command that goes on with
 /// the session.

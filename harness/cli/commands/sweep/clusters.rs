@@ -12,10 +12,10 @@ use muster_core::{
     error::{SchedulerError, chain},
     liveness::{Life, Signs, life},
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
-    time::Timestamp,
 };
 use muster_host::clock;
 use muster_k8s::{Census, ClusterPlace, Found, Handle, Kubernetes};
+use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -132,8 +132,9 @@ fn left(answer: Result<Leftovers, SchedulerError>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{Value, case::Identifier, site::SchedulerKind};
+    use muster_core::{case::Identifier, site::SchedulerKind};
     use muster_k8s::Kept;
+    use muster_text::Value;
 
     fn found(kept: Option<Kept>) -> Found {
         let job = Job {

@@ -119,7 +119,7 @@ impl Making {
             None => vec![],
         };
         let globs: Vec<&str> = kept.iter().filter_map(Value::as_str).collect();
-        if let Ok(globs) = muster_core::glob::Globs::compile(&globs) {
+        if let Ok(globs) = muster_text::glob::Globs::compile(&globs) {
             searched.retain(|file| !file.as_str().is_some_and(|path| globs.cover(path)));
         }
         for file in searched {

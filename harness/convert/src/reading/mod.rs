@@ -257,7 +257,7 @@ fn is_shown_alike(value: &Value, shown: &str) -> bool {
         Value::Str(text) => text == shown,
         Value::Int(number) => number.to_string() == shown,
         Value::Float(number) => {
-            let plain = muster_core::Value::from(*number).to_string();
+            let plain = muster_text::Value::from(*number).to_string();
             plain == shown && !plain.contains('e')
         }
         _ => false,

@@ -3,15 +3,17 @@
 use super::Check;
 use crate::{
     check_file::CheckFile,
-    decode::{Context, Decode, Placeholders},
-    diagnostic::Diagnostic,
     parameter::{self, Variant},
     selector::Selector,
     site::System,
     site_facts::SystemFacts,
-    template,
     test_case::{Place, TestCase},
     when,
+};
+use muster_text::{
+    decode::{Context, Decode, Placeholders},
+    diagnostic::Diagnostic,
+    template,
     yaml::Node,
 };
 use std::sync::Arc;

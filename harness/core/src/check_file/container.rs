@@ -1,8 +1,8 @@
 //! `container_platform`: a container on `local`, in ReFrame's words.
 
-use crate::{
+use crate::container::Platform;
+use muster_text::{
     Value,
-    container::Platform,
     decode::{Context, Decode, OneOrMany, or_placeholder},
     keys,
     yaml::{Kind, Node},

@@ -1,7 +1,7 @@
 //! `fixtures`, `depends_on` and `exclude`: what comes before a check, and which of its variants there are.
 
 use super::judging::words;
-use crate::{
+use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, Ordered, Spanned, object, word, words_schema},
     keys,

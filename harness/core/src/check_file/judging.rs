@@ -1,11 +1,13 @@
 //! The entries of `sanity` and of `perf_variables`.
 
 use crate::{
+    perf::{Direction, Reduce},
+    sanity::ExitRule,
+};
+use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, Placeholders, Spanned, object, or_placeholder, word, words_schema},
     keys,
-    perf::{Direction, Reduce},
-    sanity::ExitRule,
     yaml::{Kind, Node},
 };
 use serde_json::json;

@@ -16,13 +16,11 @@ pub use judging::{PerFigure, PerfEntry, SanityItem};
 pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
 pub use when::{When, WhenRule};
 
-use crate::{
+use crate::{modules::Module, result::OnDisruption, rules::LogAction};
+use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, derived, object},
     keys,
-    modules::Module,
-    result::OnDisruption,
-    rules::LogAction,
     size::Size,
     yaml::{Kind, Node},
 };

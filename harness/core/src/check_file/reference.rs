@@ -1,6 +1,6 @@
 //! `reference`, in both forms: by scope as in ReFrame, or as a list with selectors.
 
-use crate::{
+use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, OneOrMany, Ordered, Spanned, object, or_placeholder},
     diagnostic::Span,
@@ -97,7 +97,8 @@ pub struct ReferenceEntry {
 }
 
 /// `[lower, upper]`; an open end is null.
-pub type Band = (Option<f64>, Option<f64>);
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band(pub Option<f64>, pub Option<f64>);
 
 keys! {
     /// The mapping form of a reference.
@@ -178,7 +179,7 @@ impl Decode for Band {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         match context.kind(node)? {
             Kind::Seq(items) if items.len() == 2 => {
-                Some((Decode::decode(&items[0], context)?, Decode::decode(&items[1], context)?))
+                Some(Self(Decode::decode(&items[0], context)?, Decode::decode(&items[1], context)?))
             }
             _ => context.expected(node, "`[lower, upper]`", Some("an open end is null: [-0.05, null]")),
         }

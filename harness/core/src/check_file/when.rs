@@ -1,7 +1,7 @@
 //! `when`: settings that are laid over a check where their selectors hold.
 
 use super::CheckFile;
-use crate::{
+use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, OneOrMany, Ordered, Overlay, Spanned, object, overlay, overlay_schema},
     keys,

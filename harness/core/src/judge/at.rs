@@ -6,13 +6,13 @@ use super::{
     words::{quote, quote_pattern_text},
 };
 use crate::{
-    expr::Effort,
     perf::Source,
     result::{Fault, Outcome, Phase},
     rules::Rules,
     sanity::Claim,
     stdout::Section,
 };
+use muster_text::expr::Effort;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -1,10 +1,7 @@
 //! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures read so far.
 
-use crate::{
-    expr::{Arithmetic, Effort, Expr, ExprError, Scope},
-    rules::Rules,
-    stdout::Stdout,
-};
+use crate::{rules::Rules, stdout::Stdout};
+use muster_text::expr::{Arithmetic, Effort, Expr, ExprError, Scope};
 use std::sync::Arc;
 
 /// What expressions see.

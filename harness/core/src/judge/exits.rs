@@ -81,7 +81,7 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Timestamp;
+    use muster_text::time::Timestamp;
 
     fn section(name: &str, node: Option<&str>, exit: Exit) -> SectionExit {
         SectionExit { section: name.into(), section_id: None, node: node.map(str::to_owned), exit }

@@ -1,7 +1,8 @@
 //! Whether, how often and where a pattern is found.
 
 use super::scan::Stretch;
-use crate::{pattern::Pattern, stdout::Stdout};
+use crate::stdout::Stdout;
+use muster_text::pattern::Pattern;
 
 /// What is asked of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

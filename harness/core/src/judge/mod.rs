@@ -25,7 +25,6 @@ mod words;
 mod tests;
 
 use crate::{
-    pattern::Pattern,
     perf::{Measurement, PerfVariable, Source},
     result::{Fault, Outcome, Phase},
     rules::Rules,
@@ -36,6 +35,7 @@ pub use at::{At, TOO_LONG, Watcher};
 use evaluate::Evaluator;
 use figures::Figures;
 use matches::Matches;
+use muster_text::pattern::Pattern;
 use scan::{Fold, Search};
 use serde::{Deserialize, Serialize};
 use views::Views;
@@ -142,7 +142,7 @@ fn compile(rules: &Rules, views: &Views, watcher: &Watcher<'_>) -> Result<(Vec<S
     Ok((searches, places))
 }
 
-fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, crate::pattern::PatternError> {
+fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, muster_text::pattern::PatternError> {
     let Source::Pattern { pattern, tag, pick } = &variable.source else { return Ok(None) };
     let pattern = Pattern::compile(pattern)?;
     let groups = pattern.groups(tag.as_deref())?;

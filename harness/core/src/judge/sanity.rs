@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     fact::Fact,
-    pattern::Pattern,
     sanity::{Assertion, Claim},
     stdout::Stdout,
 };
+use muster_text::pattern::Pattern;
 
 /// What has to be searched for a claim; `None` for one that is not a pattern.
 pub(super) fn question(claim: &Claim) -> Option<(&str, Question)> {

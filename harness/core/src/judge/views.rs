@@ -1,7 +1,8 @@
 //! What each rule looks at: the logs, or the kept files that its `file` fits.
 
 use super::words::list;
-use crate::{glob::Globs, result::Phase, rules::Rules, stdout::Stdout};
+use crate::{result::Phase, rules::Rules, stdout::Stdout};
+use muster_text::glob::Globs;
 
 /// How many kept files a sentence names.
 const NAMED: usize = 10;

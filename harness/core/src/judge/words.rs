@@ -1,6 +1,7 @@
 //! Pieces of the sentences that a judgement consists of.
 
-use crate::{pattern::Pattern, stdout::Stdout};
+use crate::stdout::Stdout;
+use muster_text::pattern::Pattern;
 use std::fmt::Write;
 
 /// How much of a log, a pattern or an expression a sentence quotes, in characters.

@@ -14,10 +14,12 @@ pub use silence::Silence;
 
 use crate::{
     check::Check,
-    diagnostic::{Diagnostic, Span},
     load::{Document, Manifests},
     needs,
     test_case::TestCase,
+};
+use muster_text::{
+    diagnostic::{Diagnostic, Span},
     yaml::Node,
 };
 use std::{

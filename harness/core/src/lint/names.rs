@@ -1,7 +1,8 @@
 //! Names that are declared and never read.
 
 use super::{Report, Subject};
-use crate::{load, template, yaml::Node};
+use crate::load;
+use muster_text::{template, yaml::Node};
 use std::collections::BTreeSet;
 
 /// Every name that the check or one of its manifests reads.

@@ -1,7 +1,7 @@
 //! Patterns that fit more than was meant.
 
 use super::{Report, Subject};
-use crate::{
+use muster_text::{
     pattern::{self, Pattern},
     yaml::Node,
 };

@@ -1,10 +1,8 @@
 //! References that judge nothing.
 
 use super::{Report, Subject};
-use crate::{
-    selector::{Entry, Selector},
-    yaml::{Kind, Node},
-};
+use crate::selector::{Entry, Selector};
+use muster_text::yaml::{Kind, Node};
 
 pub(super) fn unused_reference(subject: &Subject<'_>, report: &mut Report) {
     const NAME: &str = "unused-reference";

@@ -11,8 +11,8 @@
 //! indented under it. `allow-file`: for the whole file.
 
 use super::{Finding, LINTS};
-use crate::diagnostic::{Diagnostic, FileId, Source, Sources, Span, nearest};
 use granit_parser::{Event, Parser, options};
+use muster_text::diagnostic::{Diagnostic, FileId, Source, Sources, Span, nearest};
 use std::{collections::HashMap, ops::Range};
 
 /// What the comments of all files silence.

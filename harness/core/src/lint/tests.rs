@@ -1,10 +1,13 @@
 use super::*;
 use crate::{
-    decode::{Context, Placeholders},
-    diagnostic::{Severity, render_short},
     load::Loader,
     site_facts::{KnownSystems, SystemFacts},
-    site_file, yaml,
+    site_file,
+};
+use muster_text::{
+    decode::{Context, Placeholders},
+    diagnostic::{Severity, render_short},
+    yaml,
 };
 use std::sync::Arc;
 
@@ -26,7 +29,7 @@ fn findings(text: &str) -> String {
     }
     let all = loader.finish();
     let mut context = Context::new(Placeholders::Refuse);
-    let site = yaml::parse(crate::diagnostic::FileId(99), SITE).documents.swap_remove(0);
+    let site = yaml::parse(muster_text::diagnostic::FileId(99), SITE).documents.swap_remove(0);
     let system = Arc::new(site_file::read(&site, &mut context).expect("a site"));
     let facts = SystemFacts::new(system.clone(), KnownSystems::of([&*system]));
     let mut mistakes = all.diagnostics.clone();

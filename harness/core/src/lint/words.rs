@@ -1,7 +1,8 @@
 //! Values that say something else than they seem to.
 
 use super::{Report, Subject};
-use crate::{load, yaml::Node};
+use crate::load;
+use muster_text::yaml::Node;
 
 /// What a shell would make something of. Alone in a list of arguments it is a file name to a program.
 const OPERATORS: [&str; 9] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>&1"];

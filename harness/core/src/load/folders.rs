@@ -1,6 +1,6 @@
 //! The folders that checks mention, and those that count without being mentioned: asked for, never looked at.
 
-use crate::diagnostic::{Diagnostic, Span};
+use muster_text::diagnostic::{Diagnostic, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wanted, and what is there.

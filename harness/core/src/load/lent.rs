@@ -2,9 +2,9 @@
 //! that it uses itself, but nothing else, and it runs for its users only.
 
 use super::Document;
-use crate::{
+use crate::{extends, needs};
+use muster_text::{
     diagnostic::{Diagnostic, FileId, Span},
-    extends, needs,
     yaml::Node,
 };
 use std::{collections::BTreeSet, sync::Arc};

@@ -3,8 +3,8 @@ use crate::{
     result::{About, Clock, Failure, Invalid, Phase, Quarantine, Times},
     scheduler::Disruption,
     site::SchedulerKind,
-    time::Date,
 };
+use muster_text::time::Date;
 
 const FAIL: Outcome = Outcome::Fail(Failure::Sanity);
 const EVICTED: Outcome = Outcome::Disrupted(Disruption::Evicted);
@@ -207,7 +207,7 @@ fn a_pass_after_a_retry_is_flaky_and_a_pass_after_a_rerun_is_not() {
 fn session(counting: Counting) -> Session {
     Session {
         id: crate::case::SessionId("before".into()),
-        started: crate::time::Timestamp(0),
+        started: muster_text::time::Timestamp(0),
         ended: None,
         command: vec![],
         system: String::new(),
@@ -237,7 +237,7 @@ fn another_session_goes_on_where_an_earlier_one_ended() {
     let selected = ["passed", "failed", "flaky", "aborted", "new"].map(|name| result(name, 1, Outcome::Pass).name);
     let selected: Vec<&CaseName> = selected.iter().collect();
     let killed = session(Counting::Last);
-    let ended = Session { ended: Some(crate::time::Timestamp(1)), ..killed.clone() };
+    let ended = Session { ended: Some(muster_text::time::Timestamp(1)), ..killed.clone() };
     let signalled = Session { interrupted: true, ..ended.clone() };
     let rows = [
         (&killed, false, "aborted new", "elsewhere failed flaky passed"),
@@ -257,12 +257,12 @@ fn another_session_goes_on_where_an_earlier_one_ended() {
 
 #[test]
 fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_of_the_same_night() {
-    let at = |hours: i64| crate::time::Timestamp(hours * 3_600_000_000);
+    let at = |hours: i64| muster_text::time::Timestamp(hours * 3_600_000_000);
     let now = Session { started: at(12), selection: "abc".into(), ..session(Counting::Last) };
     let past = Session { started: at(0), ..now.clone() };
     let rows = [
         (past.clone(), true),
-        (Session { started: crate::time::Timestamp(-1), ..past.clone() }, false),
+        (Session { started: muster_text::time::Timestamp(-1), ..past.clone() }, false),
         (Session { selection: "abc+d".into(), ..past.clone() }, true),
         (Session { selection: "abd".into(), ..past.clone() }, false),
         (Session { system: "other".into(), ..past.clone() }, false),

@@ -49,7 +49,7 @@ fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
 #[test]
 fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
     let module =
-        |name: &str| Module { name: name.into(), collection: false, path: None, span: crate::diagnostic::Span::default() };
+        |name: &str| Module { name: name.into(), collection: false, path: None, span: muster_text::diagnostic::Span::default() };
     let script = Script {
         modules_system: Some(ModulesSystem::Lmod),
         preparations: &[

@@ -2,14 +2,16 @@
 
 use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::{
-    Value,
-    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
-    diagnostic::{Diagnostic, nearest},
     modules,
-    pattern::Pattern,
     quarantine::Entry,
     site::{ContainerPlatform, Device, Environment, Mode, Partition, System},
     staging::Staging,
+};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
+    diagnostic::{Diagnostic, nearest},
+    pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};

@@ -10,16 +10,18 @@ pub use build::read;
 pub use pick::{built_in_local, duplicates, pick};
 
 use crate::{
-    Value,
     container::Platform,
-    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, word, words_schema},
-    file_mode::FileMode,
-    keys,
     modules::{Module, ModulesSystem},
     quarantine::QuarantineFile,
     result::OnDisruption,
     rules::LogAction,
     site::SchedulerKind,
+};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, word, words_schema},
+    file_mode::FileMode,
+    keys,
     size::Size,
     yaml::Node,
 };

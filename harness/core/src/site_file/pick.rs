@@ -1,10 +1,10 @@
 //! Which of the systems this invocation is about.
 
 use super::read;
-use crate::{
+use crate::site::{Partition, System};
+use muster_text::{
     decode::{Context, Placeholders},
     diagnostic::{Diagnostic, FileId, nearest},
-    site::{Partition, System},
     yaml::parse,
 };
 use regex::Regex;

@@ -10,13 +10,15 @@ mod workloads;
 
 use muster_core::{
     check::Check,
-    decode::{Context, Placeholders},
-    diagnostic::{Diagnostic, FileId, Severity},
     load::Loader,
     site_facts::{KnownSystems, SystemFacts},
     site_file,
     test_case::{LaunchFacts, Rendered, TestCase},
     workload::Program,
+};
+use muster_text::{
+    decode::{Context, Placeholders},
+    diagnostic::{Diagnostic, FileId, Severity},
     yaml,
 };
 use std::{sync::Arc, time::Duration};

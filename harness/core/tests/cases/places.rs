@@ -38,7 +38,7 @@ fn names_of_systems_that_nobody_knows_are_told() {
     // Another site's name is no mistake of this one.
     let known = KnownSystems::of([&site_file::built_in_local()]);
     let mut diagnostics = Vec::new();
-    known.check_name("somewhere-else", muster_core::diagnostic::Span::default(), &mut diagnostics);
+    known.check_name("somewhere-else", muster_text::diagnostic::Span::default(), &mut diagnostics);
     assert_eq!(diagnostics[0].severity, Severity::Warning);
 }
 

@@ -9,7 +9,8 @@ use crate::{
     RenderError,
     text::{command, secret, style::one_line},
 };
-use muster_core::{case::CaseName, shell};
+use muster_core::case::CaseName;
+use muster_text::shell;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 

@@ -17,12 +17,11 @@ use crate::{
     },
 };
 use muster_core::{
-    Value,
     perf::{Direction, Measurement},
     result::{CaseResult, Outcome, Quarantine, Session, Times},
     scheduler::{Exit, SectionExit},
-    time::Timestamp,
 };
+use muster_text::{Value, time::Timestamp};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 

@@ -22,10 +22,8 @@ use crate::{
         words::{Origins, what_happened},
     },
 };
-use muster_core::{
-    result::{CaseResult, Clock, Counting, Outcome},
-    shell,
-};
+use muster_core::result::{CaseResult, Clock, Counting, Outcome};
+use muster_text::shell;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::{collections::BTreeMap, fmt::Write};
 

@@ -19,8 +19,8 @@ use jiff::tz::TimeZone;
 use muster_core::{
     case::SessionId,
     result::{Counting, Session},
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use tera::{Context, Tera};
 
 /// The page.

@@ -13,8 +13,8 @@ use muster_core::{
     perf::Verdict,
     result::{CaseResult, Outcome, Phase},
     scheduler::{Exit, SectionExit},
-    time::format_duration,
 };
+use muster_text::time::format_duration;
 use std::fmt::Write;
 
 /// So many lines of a log are shown; progress bars with carriage returns can make one line into thousands.

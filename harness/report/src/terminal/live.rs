@@ -17,8 +17,8 @@ use crate::text::{
 use muster_core::{
     case::CaseName,
     result::{CaseResult, Clock, Outcome, Phase},
-    time::format_duration,
 };
+use muster_text::time::format_duration;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,

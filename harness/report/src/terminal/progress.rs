@@ -14,6 +14,8 @@ use muster_core::{
     case::CaseName,
     perf::{Measurement, Verdict},
     result::{CaseResult, Outcome, Session},
+};
+use muster_text::{
     shell,
     time::{Timestamp, format_duration},
 };

@@ -13,10 +13,8 @@ use crate::{
         time::local,
     },
 };
-use muster_core::{
-    result::Session,
-    time::{Timestamp, format_duration},
-};
+use muster_core::result::Session;
+use muster_text::time::{Timestamp, format_duration};
 use std::fmt::Write;
 
 /// Whether a session is over; derived by whoever can see its process.

@@ -12,8 +12,8 @@ use crate::{
 use muster_core::{
     result::{CaseResult, Counting},
     rounds,
-    time::format_duration,
 };
+use muster_text::time::format_duration;
 use std::fmt::Write;
 
 /// All of them under a heading; empty if nothing was retried.

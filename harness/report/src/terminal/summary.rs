@@ -11,10 +11,8 @@ use crate::{
         words::counted,
     },
 };
-use muster_core::{
-    result::{CaseResult, Outcome},
-    time::{Timestamp, format_duration},
-};
+use muster_core::result::{CaseResult, Outcome};
+use muster_text::time::{Timestamp, format_duration};
 use std::{fmt::Write, time::Duration};
 
 /// `9 cases in 12.3s: 6 pass, 1 fail{sanity}, ...`, the longest case, and cases that were run again. `at` is now, for a

@@ -1,6 +1,7 @@
 //! Commands that a person can paste into a shell.
 
-use muster_core::{case::CaseName, result::CaseResult, shell};
+use muster_core::{case::CaseName, result::CaseResult};
+use muster_text::shell;
 
 /// What runs one case again: its file, its hash, its place, and before them the options that the site and the check
 /// were found and changed with (`-C`, `-S`, `--prefix`), which only the caller knows.

@@ -1,7 +1,7 @@
 //! Points in time as people and programs read them.
 
 use jiff::tz::TimeZone;
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 
 /// `2026-01-05 07:03:12 +01:00`
 pub fn local(at: Timestamp, zone: &TimeZone) -> String {

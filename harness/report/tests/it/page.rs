@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use muster_core::{
     error::chain,
     result::{CaseResult, Failure, Outcome, Phase, Quarantine, Session},
-    time::Date,
 };
 use muster_report::{
     Results,
     page::{Reader, Templates},
 };
+use muster_text::time::Date;
 
 fn reader() -> Reader {
     Reader { rerun_options: vec!["-C".to_owned(), "site.yaml".to_owned()], zone: TimeZone::UTC }

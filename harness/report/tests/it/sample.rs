@@ -7,9 +7,9 @@ use muster_core::{
     result::{About, CaseResult, Clock, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
     scheduler::{Exit, SectionExit},
     site::SchedulerKind,
-    time::Timestamp,
 };
 use muster_report::{Paint, Results, Screen};
+use muster_text::time::Timestamp;
 use std::time::Duration;
 
 /// 2026-01-05 07:03:12 UTC

@@ -11,15 +11,14 @@ mod server;
 use self::server::{Server, Thing};
 use futures_util::{StreamExt, stream};
 use muster_core::{
-    Value,
     case::Identifier,
-    diagnostic::Diagnostic,
     error::{Class, SchedulerError},
     scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
     workload::{Program, Workload},
 };
 use muster_host::files;
+use muster_text::{Value, diagnostic::Diagnostic};
 use std::{collections::BTreeMap, io, path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::oneshot,

@@ -19,12 +19,10 @@
 //! Everything may be left out. An empty play runs at once, exits 0 and has an empty log.
 
 use muster_core::{
-    Value,
-    diagnostic::Diagnostic,
     error::{Class, SchedulerError},
-    glob::Globs,
     scheduler::{Disruption, Exit},
 };
+use muster_text::{Value, diagnostic::Diagnostic, glob::Globs};
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
 

@@ -5,14 +5,13 @@ use super::{
     scenario::{ErrorPlay, Play, StatePlay, StatusPlay, default_section},
 };
 use muster_core::{
-    Value,
     case::Identifier,
     error::SchedulerError,
     scheduler::{Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
     stdout::SectionOrigin,
-    time::Timestamp,
 };
 use muster_host::clock;
+use muster_text::{Value, time::Timestamp};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{

@@ -6,13 +6,13 @@
 
 use futures_util::StreamExt;
 use muster_core::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     scheduler::{Chunk, Disposition, JobStatus, Launch, LogMarks, Scheduler},
     script::{SCRIPT_FILE, Script},
     workload::{Limits, Program, Workload},
 };
 use muster_local::LocalScheduler;
+use muster_text::Value;
 use std::{
     error::Error,
     fs::{self, File},

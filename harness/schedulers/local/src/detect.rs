@@ -8,7 +8,7 @@
 //! for `zen3`; a site that selects by it writes it into its site file. All CPUs of the machine count, also those that
 //! an affinity mask or a quota keeps from this process: figures are compared with references of machines.
 
-use muster_core::Value;
+use muster_text::Value;
 use std::collections::BTreeMap;
 
 /// What the site file states, completed with what is detected. Reads a few files for every CPU, so call it once for an

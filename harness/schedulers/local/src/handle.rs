@@ -1,13 +1,12 @@
 //! What the store keeps of a local job beside the trait's own fields.
 
 use muster_core::{
-    Value,
     error::{Class, SchedulerError},
     scheduler::Job,
     staging::Staging,
-    time::Timestamp,
 };
 use muster_host::process::{Machine, Process};
+use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// [`Job::handle`] of a local job.

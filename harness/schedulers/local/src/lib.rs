@@ -41,16 +41,15 @@ use crate::{
 use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
 use muster_core::{
     case::Identifier,
-    diagnostic::Diagnostic,
     error::{Class, SchedulerError},
     scheduler::{Chunks, Disposition, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
     script,
     site::SchedulerKind,
     staging::Staging,
-    time::Timestamp,
     workload::{Program, Workload},
 };
 use muster_host::process::{Machine, Process, Reach};
+use muster_text::{diagnostic::Diagnostic, time::Timestamp};
 use std::{
     collections::HashMap,
     future::Future,
@@ -266,7 +265,7 @@ impl Scheduler for LocalScheduler {
             let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `local`", workload.case));
             return Err(vec![mistake.hint("set `executable` or `command`")]);
         };
-        if let Some(node) = workload.sched_options.get("node").and_then(muster_core::Value::as_str)
+        if let Some(node) = workload.sched_options.get("node").and_then(muster_text::Value::as_str)
             && node != rustix::system::uname().nodename().to_string_lossy()
         {
             let mistake =

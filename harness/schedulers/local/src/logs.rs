@@ -9,8 +9,8 @@ use muster_core::{
     scheduler::{Chunk, Job},
     script::LOG_FILE,
     stdout::SectionOrigin,
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use rustix::fs::OFlags;
 use std::{
     fs::File,

@@ -15,9 +15,9 @@ use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Disruption, Exit, Job, JobStatus},
     script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
-    time::Timestamp,
 };
 use muster_host::process::{Machine, Process, Reach};
+use muster_text::time::Timestamp;
 use std::{fs, path::Path, time::UNIX_EPOCH};
 use tokio::time::sleep;
 

@@ -8,8 +8,8 @@ use muster_core::{
     result::Phase,
     scheduler::{Disposition, Job, Leftovers, Scheduler},
     site::SchedulerKind,
-    time::format_duration,
 };
+use muster_text::time::format_duration;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::time::{sleep, timeout};
 

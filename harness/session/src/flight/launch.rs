@@ -13,9 +13,9 @@ use muster_core::{
     pipeline::{Step, next_step},
     result::{Clock, Outcome, Phase},
     scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
-    time::format_duration,
 };
 use muster_host::clock;
+use muster_text::time::format_duration;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     task::JoinError,

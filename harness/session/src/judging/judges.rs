@@ -11,8 +11,8 @@ use crate::record::End;
 use muster_core::{
     judge::{At, Judgement, TOO_LONG},
     result::Phase,
-    size::Size,
 };
+use muster_text::size::Size;
 use std::{
     ffi::OsString,
     io,

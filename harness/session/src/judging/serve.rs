@@ -6,10 +6,8 @@
 
 use super::task::{Reply, Request, Task, frame, perform, read};
 use crate::run_case::panic_message;
-use muster_core::{
-    expr::Effort,
-    judge::{At, Watcher},
-};
+use muster_core::judge::{At, Watcher};
+use muster_text::expr::Effort;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::{
     fs,

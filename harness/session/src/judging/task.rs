@@ -141,8 +141,8 @@ mod tests {
         perf::{Bounds, Measurement, Verdict as Held},
         sanity::{Assertion, ExitRule},
         scheduler::{Exit, SectionExit},
-        time::Timestamp,
     };
+    use muster_text::time::Timestamp;
 
     #[test]
     fn every_figure_arrives_as_it_was() {

@@ -1,7 +1,7 @@
 //! When a teardown has to be over.
 
 use crate::context::Context;
-use muster_core::time::format_duration;
+use muster_text::time::format_duration;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 

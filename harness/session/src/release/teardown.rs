@@ -18,17 +18,16 @@ use crate::{
 use futures_util::FutureExt;
 use muster_core::{
     case::{CaseName, Identifier},
-    diagnostic::Diagnostic,
     error::chain,
     result::CaseResult,
     rules::Rules,
     scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},
     script::LOG_FILE,
-    shell,
     workload::Workload,
 };
 use muster_host::clock;
 use muster_store::Intent;
+use muster_text::{diagnostic::Diagnostic, shell};
 use std::{panic::AssertUnwindSafe, sync::Arc};
 use tokio::{task::spawn_blocking, time::sleep};
 

@@ -2,12 +2,12 @@
 
 use crate::support::{Bench, Case, Options, case, found};
 use muster_core::{
-    Value,
     result::{CaseResult, Outcome},
     scheduler::{Exit, Scheduler, Scope},
     workload::{Limits, Program},
 };
 use muster_local::LocalScheduler;
+use muster_text::Value;
 use std::{fs, sync::Arc, time::Duration};
 
 async fn session() -> (Bench, Arc<LocalScheduler>) {

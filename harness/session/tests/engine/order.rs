@@ -1,8 +1,8 @@
 //! What is called, and said, in which order.
 
 use crate::support::{Bench, case};
-use muster_core::Value;
 use muster_fake::Call;
+use muster_text::Value;
 use serde_json::json;
 
 fn calls(bench: &Bench) -> Vec<Call> {

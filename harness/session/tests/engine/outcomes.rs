@@ -1,8 +1,9 @@
 //! Every row of the table of outcomes that a scheduler can bring about, with the sentence that a user reads.
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case, found};
-use muster_core::{Value, result::Outcome, rules::Rules, workload::Limits};
+use muster_core::{result::Outcome, rules::Rules, workload::Limits};
 use muster_fake::FakeScheduler;
+use muster_text::Value;
 use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration};
 

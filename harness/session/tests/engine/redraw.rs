@@ -1,10 +1,11 @@
 //! Acceptance A4: an identifier that somebody else's live object has is left to it, and the case goes on under another.
 
 use crate::support::{Bench, Case, Options, case, found, session};
-use muster_core::{Value, result::Outcome};
+use muster_core::result::Outcome;
 use muster_fake::{Call, FakeScheduler};
 use muster_session::engine::Lease;
 use muster_store::{Owner, Reader, Store};
+use muster_text::Value;
 use serde_json::json;
 use std::fs;
 use tempfile::TempDir;

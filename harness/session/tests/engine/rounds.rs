@@ -2,14 +2,16 @@
 
 use crate::support::{Bench, Options, case};
 use muster_core::{
-    decode::{Context, Placeholders},
-    diagnostic::Sources,
     quarantine::{self, List},
     result::{CaseResult, Counting, Outcome},
+};
+use muster_session::{engine::ExecPolicy, turn::Turn};
+use muster_text::{
+    decode::{Context, Placeholders},
+    diagnostic::Sources,
     time::Date,
     yaml,
 };
-use muster_session::{engine::ExecPolicy, turn::Turn};
 use serde_json::json;
 use std::sync::Arc;
 

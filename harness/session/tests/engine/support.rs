@@ -1,7 +1,6 @@
 //! A session on the fake scheduler, in a folder of its own.
 
 use muster_core::{
-    Value,
     case::{CaseName, SessionId},
     fixture::{Binding, Need, Offer},
     quarantine::List,
@@ -11,7 +10,6 @@ use muster_core::{
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
     test_case::Rendered,
-    time::Timestamp,
     workload::{Limits, Program, Workload},
 };
 use muster_fake::FakeScheduler;
@@ -22,6 +20,7 @@ use muster_session::{
     places::Places,
     turn::{Turn, Work},
 };
+use muster_text::{Value, time::Timestamp};
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -238,7 +237,7 @@ impl Case {
             },
             work: Work::Fresh(Arc::new(move |facts| {
                 if let Some(mistake) = self.mistake {
-                    return Err(vec![muster_core::diagnostic::Diagnostic::general(mistake)]);
+                    return Err(vec![muster_text::diagnostic::Diagnostic::general(mistake)]);
                 }
                 let given = &facts.given;
                 if !given.fixtures.is_empty() {
@@ -302,7 +301,7 @@ impl Panicking {
 }
 
 impl Scheduler for Panicking {
-    fn plan(&self, workload: &Workload) -> Result<Job, Vec<muster_core::diagnostic::Diagnostic>> {
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<muster_text::diagnostic::Diagnostic>> {
         self.check(PanicIn::Plan);
         self.fake.plan(workload)
     }

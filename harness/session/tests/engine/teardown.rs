@@ -2,12 +2,12 @@
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case};
 use muster_core::{
-    diagnostic::Diagnostic,
     result::CaseResult,
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     workload::Workload,
 };
 use muster_fake::FakeScheduler;
+use muster_text::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};

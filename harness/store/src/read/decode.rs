@@ -2,13 +2,12 @@
 
 use crate::{Held, JobRow, JobState, OpenJob, Owner, write::message::Detail};
 use muster_core::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     perf::{Bounds, Measurement},
     result::{CaseResult, Session, Times},
     scheduler::Job,
-    time::Timestamp,
 };
+use muster_text::{Value, time::Timestamp};
 use serde::de::DeserializeOwned;
 use sqlx::{Error, Row, sqlite::SqliteRow};
 

@@ -9,9 +9,9 @@ use muster_core::{
     result::{About, CaseResult, Session},
     rules::Rules,
     scheduler::{Job, LogMarks},
-    time::Timestamp,
     workload::Limits,
 };
+use muster_text::time::Timestamp;
 use serde::Deserialize;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use std::{

@@ -14,7 +14,8 @@ use crate::{
         statements::{BEAT, INSERT_SESSION, REOPEN, Statements, TAKE_OVER_SESSION},
     },
 };
-use muster_core::{case::SessionId, perf::Measurement, time::Timestamp};
+use muster_core::{case::SessionId, perf::Measurement};
+use muster_text::time::Timestamp;
 use sqlx::{Row, SqliteConnection};
 use std::{
     collections::{HashMap, HashSet},

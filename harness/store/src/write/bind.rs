@@ -7,10 +7,8 @@ use crate::{
         statements::Statement,
     },
 };
-use muster_core::{
-    perf::{Direction, Measurement, Verdict},
-    time::Timestamp,
-};
+use muster_core::perf::{Direction, Measurement, Verdict};
+use muster_text::time::Timestamp;
 use std::sync::Arc;
 
 pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {

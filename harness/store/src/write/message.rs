@@ -8,8 +8,8 @@ use muster_core::{
     result::{About, CaseResult, Session, Times},
     scheduler::{Job, SectionExit},
     secret::Secrets,
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, path::Path, sync::Arc};
 use tokio::sync::oneshot;

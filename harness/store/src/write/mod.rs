@@ -20,9 +20,9 @@ use muster_core::{
     rules::Rules,
     scheduler::{Job, LogMark},
     secret::Secrets,
-    time::Timestamp,
     workload::Limits,
 };
+use muster_text::time::Timestamp;
 use sqlx::SqliteConnection;
 use std::{
     path::{Path, PathBuf},

@@ -2,8 +2,9 @@
 //! --nocapture cost`.
 
 use crate::support::{intend, launched, owner, result, session};
-use muster_core::{result::Outcome, scheduler::LogMark, time::Timestamp};
+use muster_core::{result::Outcome, scheduler::LogMark};
 use muster_store::Store;
+use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Instant};
 
 /// Processor time of this process so far, in milliseconds.

@@ -1,8 +1,9 @@
 //! What cannot be written or found.
 
 use crate::support::{intend, job, limits, owner, result, session};
-use muster_core::{case::SessionId, error::chain, result::Outcome, time::Timestamp};
+use muster_core::{case::SessionId, error::chain, result::Outcome};
 use muster_store::{Reader, Store, StoreError};
+use muster_text::time::Timestamp;
 use std::os::unix::ffi::OsStringExt;
 use tempfile::TempDir;
 
@@ -89,7 +90,7 @@ async fn a_path_that_is_no_text_is_refused_before_anything_is_written() {
         job: &job,
         rules: &rules,
         limits: &limits(),
-        begun: muster_core::time::Timestamp(1),
+        begun: muster_text::time::Timestamp(1),
         replaces: None,
     };
     let error = chain(&store.intent(&intent).await.unwrap_err());

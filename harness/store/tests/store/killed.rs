@@ -2,8 +2,9 @@
 //! called again for `child`.
 
 use crate::support::{intend, launched, owner, result, session};
-use muster_core::{case::SessionId, result::Outcome, time::Timestamp};
+use muster_core::{case::SessionId, result::Outcome};
 use muster_store::{Reader, SessionState, Store};
+use muster_text::time::Timestamp;
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
     hash::BuildHasher,

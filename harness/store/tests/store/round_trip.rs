@@ -8,9 +8,9 @@ use muster_core::{
     result::{About, CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
     scheduler::{Disruption, Exit, SectionExit},
     site::SchedulerKind,
-    time::{Date, Timestamp},
 };
 use muster_store::{Reader, Store};
+use muster_text::time::{Date, Timestamp};
 use proptest::{
     collection::vec,
     option,

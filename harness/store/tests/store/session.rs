@@ -4,9 +4,9 @@ use crate::support::{held, intend, intend_as, job, launched, limits, owner, resu
 use muster_core::{
     result::{CaseResult, Failure, Outcome},
     scheduler::{Disruption, LogMark},
-    time::Timestamp,
 };
 use muster_store::{JobState, Reader, SessionState, Store, StoreError};
+use muster_text::time::Timestamp;
 
 #[tokio::test]
 async fn a_reader_sees_a_session_as_it_goes_on() {

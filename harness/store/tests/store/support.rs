@@ -1,7 +1,6 @@
 //! Sessions, jobs and results to store.
 
 use muster_core::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     perf::{Bounds, Direction, Measurement, Verdict},
     result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
@@ -9,10 +8,10 @@ use muster_core::{
     sanity::{Assertion, Claim},
     scheduler::{Exit, Job, SectionExit},
     site::SchedulerKind,
-    time::Timestamp,
     workload::Limits,
 };
 use muster_store::{Held, Intent, Owner, Store, StoreError};
+use muster_text::{Value, time::Timestamp};
 use std::time::Duration;
 
 pub(crate) fn session(id: &str, started: i64) -> Session {

@@ -1,7 +1,7 @@
 //! What people get wrong, and what they are told: one picture each in the snapshot.
 
 use super::*;
-use crate::diagnostic::render;
+use muster_text::diagnostic::render;
 use std::fmt::Write;
 
 /// Every picture of one text, without the line that counts them.

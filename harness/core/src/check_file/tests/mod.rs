@@ -1,5 +1,5 @@
 use super::*;
-use crate::{
+use muster_text::{
     decode::Placeholders,
     diagnostic::{Sources, render_short},
     yaml::parse,

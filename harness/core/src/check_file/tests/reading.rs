@@ -27,7 +27,7 @@ fn the_example_of_the_design_is_read() {
     let Some(ReferenceBlock::Scopes(scopes)) = &nbody.reference else { panic!("{:?}", nbody.reference) };
     let here = scopes.get("eidf:gpu-service").unwrap();
     assert_eq!(here.get("flops").unwrap().lower.map(|bound| bound.value), Some(-0.1));
-    assert_eq!(here.get("latency[8]").unwrap().warn.unwrap().value, (None, Some(0.1)));
+    assert_eq!(here.get("latency[8]").unwrap().warn.unwrap().value, Band(None, Some(0.1)));
     let Some(ReferenceBlock::Rules(rules)) = &list.reference else { panic!("{:?}", list.reference) };
     assert!(rules[0].values.as_ref().unwrap().get("flops").unwrap().upper.is_none());
 }

@@ -1,7 +1,7 @@
 //! No file makes the reader panic, and a large tree is read fast.
 
 use super::*;
-use crate::{
+use muster_text::{
     diagnostic::{FileId, render},
     yaml::{merge, to_parameter_value, to_value},
 };

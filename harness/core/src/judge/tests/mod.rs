@@ -16,8 +16,8 @@ use crate::{
     sanity::{Assertion, Claim},
     scheduler::{Ending, Exit, SectionExit},
     stdout::{SectionOrigin, Stdout},
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 
 fn item(claim: Claim) -> Assertion {
     Assertion { claim, file: None, msg: None }

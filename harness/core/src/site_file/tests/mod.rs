@@ -1,8 +1,8 @@
 use super::*;
-use crate::{
+use crate::site::System;
+use muster_text::{
     decode::Placeholders,
     diagnostic::{Diagnostic, Sources, render_short},
-    site::System,
     yaml::parse,
 };
 use serde_json::json;

@@ -20,6 +20,8 @@ use muster_core::{
     perf::{Measurement, Verdict},
     result::{CaseResult, Outcome},
     scheduler::Exit,
+};
+use muster_text::{
     shell,
     time::{Timestamp, format_duration},
 };

@@ -2,16 +2,14 @@
 
 use crate::sample::{case, cases, figure, session, with, with_only};
 use insta::assert_snapshot;
-use muster_core::{
-    Value,
-    result::{CaseResult, Outcome, Phase, Session},
-};
+use muster_core::result::{CaseResult, Outcome, Phase, Session};
 use muster_report::{
     Results,
     json::{REPORT_VERSION, report},
 };
+use muster_text::Value;
 
-const SCHEMA: &str = include_str!("../../../../docs/run-report.schema.json");
+const SCHEMA: &str = include_str!("../../../../../docs/run-report.schema.json");
 
 /// Holds a value against the part of JSON Schema that our schema uses: `$ref`, `anyOf`, `type`, `enum`, `const`,
 /// `minimum`, `pattern` (ours has one), `required`, `properties`, `additionalProperties`, `items`. Returns every

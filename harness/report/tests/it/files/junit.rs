@@ -8,9 +8,9 @@ use insta::assert_snapshot;
 use muster_core::{
     case::SessionId,
     result::{CaseResult, Counting, Failure, Outcome, Phase, Quarantine},
-    time::Date,
 };
 use muster_report::{Results, junit};
+use muster_text::time::Date;
 use proptest::prelude::*;
 use std::path::Path;
 

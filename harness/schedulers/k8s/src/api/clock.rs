@@ -1,6 +1,6 @@
 //! Times: this machine's clock, and what the API writes, in the core's terms.
 
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 
 /// Now.
 #[cfg(not(test))]

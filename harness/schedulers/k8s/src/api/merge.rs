@@ -1,6 +1,6 @@
 //! One value laid over another: `k8s_patch` over a manifest, a site's `pod_patch` over a pod, a user's rules over the shipped ones.
 
-use muster_core::Value;
+use muster_text::Value;
 
 /// Lays `patch` over `base`: maps merge, lists of named maps merge by `name`, other lists replace, null deletes.
 pub(crate) fn merge(base: &mut Value, patch: &Value) {

@@ -29,10 +29,10 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::{
-    Value,
     error::SchedulerError,
     scheduler::{Disposition, Job, Leftovers},
 };
+use muster_text::Value;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{
     sync::watch,

@@ -13,11 +13,9 @@ use crate::{
     status::assess,
 };
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::{
-    Value,
-    scheduler::{JobStatus, Leftovers},
-};
+use muster_core::scheduler::{JobStatus, Leftovers};
 use muster_host::files;
+use muster_text::Value;
 use serde_json::json;
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{task::spawn_blocking, time::timeout_at};

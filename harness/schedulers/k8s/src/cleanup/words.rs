@@ -5,7 +5,7 @@ use crate::{
     cleanup::diagnosis,
     job::handle::{ClusterPlace, Object, Resource},
 };
-use muster_core::Value;
+use muster_text::Value;
 
 /// It was told to stop and has not. `silent`: nodes that do not answer, if they are why.
 pub(super) fn still_runs(place: &ClusterPlace, workload: &Object, silent: Option<&str>) -> String {

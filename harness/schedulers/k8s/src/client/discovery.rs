@@ -9,7 +9,7 @@ use super::{
 };
 use crate::job::handle::Resource;
 use http::Method;
-use muster_core::{Value, diagnostic::nearest};
+use muster_text::{Value, diagnostic::nearest};
 use std::{
     collections::BTreeMap,
     sync::{Arc, PoisonError},

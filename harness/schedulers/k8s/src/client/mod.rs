@@ -40,7 +40,7 @@ use discovery::Served;
 use error::rights::Rights;
 use error::{ApiError, Asked};
 use http::Method;
-use muster_core::{Value, time::Timestamp};
+use muster_text::{Value, time::Timestamp};
 use send::{Answer, Call};
 use serde_json::json;
 use std::{

@@ -18,7 +18,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::fmt::rfc2822;
 use kube::client::Body;
-use muster_core::{Value, time::Timestamp};
+use muster_text::{Value, time::Timestamp};
 use std::{
     hash::{BuildHasher, RandomState},
     sync::PoisonError,

@@ -4,7 +4,7 @@
 //! ten minutes, and every patience with it would be over. Each answer carries the server's date, in whole seconds.
 
 use crate::api::clock;
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::sync::{
     Arc,
     atomic::{AtomicI64, Ordering},

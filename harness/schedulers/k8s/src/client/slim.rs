@@ -4,7 +4,7 @@ use k8s_openapi::{
     api::core::v1::{Pod, PodSpec, PodStatus},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
 };
-use muster_core::Value;
+use muster_text::Value;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::client::Body;
 use memchr::memchr;
-use muster_core::{
+use muster_text::{
     Value,
     time::{Timestamp, format_duration},
 };

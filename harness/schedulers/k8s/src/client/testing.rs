@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use kube::client::Body;
-use muster_core::Value;
+use muster_text::Value;
 use serde_json::json;
 use std::{
     convert::Infallible,

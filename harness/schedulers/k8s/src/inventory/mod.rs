@@ -24,13 +24,12 @@ use crate::{
     session::lease::{self, LeaseSeen},
 };
 use muster_core::{
-    Value,
     case::{Identifier, SessionId},
     error::SchedulerError,
     scheduler::{Job, Scope},
     site::SchedulerKind,
-    time::Timestamp,
 };
+use muster_text::{Value, time::Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,

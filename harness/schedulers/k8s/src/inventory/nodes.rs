@@ -8,7 +8,7 @@ use crate::{
     job::handle::{ClusterPlace, Resource},
     plan::HOSTNAME_LABEL,
 };
-use muster_core::Value;
+use muster_text::Value;
 
 /// A node as the cluster has it now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What a `Job` of this scheduler remembers: enough to find, watch, read and delete its objects from the store alone.
 
 use crate::kind::WorkloadRules;
-use muster_core::{Value, scheduler::Job};
+use muster_core::scheduler::Job;
+use muster_text::Value;
 use serde::{Deserialize, Serialize};
 
 /// Label of everything that one attempt of one case creates: its identifier.

@@ -6,7 +6,8 @@
 //! ```
 
 use k8s_openapi::api::core::v1::{Event, Pod};
-use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
+use muster_core::scheduler::JobStatus;
+use muster_text::{Value, time::Timestamp};
 use std::{
     collections::BTreeMap,
     fmt,

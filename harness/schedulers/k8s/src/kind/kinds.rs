@@ -2,7 +2,7 @@
 
 use super::WorkloadRules;
 use crate::{api::merge::merge, job::handle::Resource};
-use muster_core::{
+use muster_text::{
     Value,
     diagnostic::Diagnostic,
     expr::{Arithmetic, Expr},
@@ -222,7 +222,7 @@ mod tests {
     /// What the rules of a kind say: `Some(true)` it has succeeded, `Some(false)` it has failed, `None` neither.
     fn verdict(api_version: &str, kind: &str, object: Value, pods: Value, conditions: &[&str]) -> Option<bool> {
         let rules = Kinds::known().rules(&resource(api_version, kind));
-        let mut scope = muster_core::expr::Scope::new();
+        let mut scope = muster_text::expr::Scope::new();
         scope.set("self", object);
         scope.set("pods", pods);
         scope.set("conditions", json!(conditions));

@@ -80,5 +80,5 @@ pub enum Stop {
     #[default]
     Delete,
     /// This merge patch ends it; the object stays.
-    Patch(muster_core::Value),
+    Patch(muster_text::Value),
 }

@@ -29,10 +29,10 @@ use crate::{
     },
 };
 use muster_core::{
-    Value,
     error::{Class, SchedulerError},
     scheduler::{Job, Launch},
 };
+use muster_text::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 

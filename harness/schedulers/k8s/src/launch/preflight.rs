@@ -9,7 +9,7 @@ use crate::{
     quota::{self, Demand},
     session::{Age, Quotas},
 };
-use muster_core::Value;
+use muster_text::Value;
 use std::sync::Arc;
 
 impl Attempt<'_> {

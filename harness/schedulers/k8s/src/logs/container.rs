@@ -10,7 +10,7 @@ use crate::{
     status::node_is_silent,
 };
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 
 /// The lives of a container are numbered by its restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::{
     job::handle::{Object, Resource},
     kind::Kinds,
 };
-use muster_core::{Value, diagnostic::Diagnostic};
+use muster_text::{Value, diagnostic::Diagnostic};
 use std::fmt;
 
 /// More are no manifest but an installation.

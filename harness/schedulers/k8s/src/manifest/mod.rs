@@ -16,7 +16,7 @@ pub(crate) use pods::{each_pod, each_pod_of, pod_count, runs_at_once};
 pub(crate) use pods::{pod_templates, preflight_pod};
 pub(crate) use references::Renames;
 
-use muster_core::Value;
+use muster_text::Value;
 
 /// Maps that are data to Kubernetes, whatever their keys are called.
 const OPAQUE: [&str; 6] = ["annotations", "labels", "matchLabels", "matchExpressions", "openAPIV3Schema", "managedFields"];

@@ -8,7 +8,7 @@
 
 use super::{is_opaque, is_store, place};
 use crate::job::handle::{LABEL, SESSION_LABEL};
-use muster_core::Value;
+use muster_text::Value;
 
 /// The marks of one attempt.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::{is_opaque, is_store};
 use crate::kind::WorkloadRules;
-use muster_core::{
+use muster_text::{
     Value,
     diagnostic::Diagnostic,
     expr::{Arithmetic, Expr, Scope},

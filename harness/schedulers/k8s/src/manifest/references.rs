@@ -3,7 +3,7 @@
 //! Names inside texts (arguments, environment values, URLs) are the user's: `${{ identifier }}` writes the new name there.
 
 use super::{is_opaque, is_store};
-use muster_core::Value;
+use muster_text::Value;
 
 /// Keys whose text is the name of an object.
 const TEXTS: [(&str, &str); 8] = [

@@ -6,11 +6,8 @@ use crate::{
     kind::{Kinds, Stop, WorkloadRules},
     manifest::{Document, at, each_pod, place, set},
 };
-use muster_core::{
-    Value,
-    diagnostic::Diagnostic,
-    workload::{Program, Workload},
-};
+use muster_core::workload::{Program, Workload};
+use muster_text::{Value, diagnostic::Diagnostic};
 use std::time::Duration;
 
 /// What is over stays at least so long: its logs are read, and its verdict is seen.

@@ -4,7 +4,7 @@ use crate::{
     kind::{Kinds, ResourceName},
     manifest::Document,
 };
-use muster_core::{Value, diagnostic::Diagnostic};
+use muster_text::{Value, diagnostic::Diagnostic};
 
 /// The document that `k8s_resource` names, else the only one that is no helper.
 pub(super) fn workload(documents: &[Document], resource: Option<&str>, kinds: &Kinds) -> Result<usize, Vec<Diagnostic>> {

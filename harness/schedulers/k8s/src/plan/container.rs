@@ -1,6 +1,6 @@
 //! A Pod of one container, made from `image` and what the check runs in it.
 
-use muster_core::Value;
+use muster_text::Value;
 use serde_json::json;
 
 /// As long as a local job has. The shell as the container's first process hears no TERM, and nothing would be gained by more.

@@ -10,7 +10,8 @@ use crate::{
     kind::Kinds,
     manifest::{Document, at, each_pod_of, set},
 };
-use muster_core::{Value, workload::Limits};
+use muster_core::workload::Limits;
+use muster_text::Value;
 use std::time::Duration;
 
 /// The cluster's own limit is longer than ours by this: a Job's deadline takes its pods away, and their logs with them, so

@@ -25,11 +25,10 @@ use crate::{
 };
 pub(crate) use adapt::HOSTNAME_LABEL;
 use muster_core::{
-    Value,
-    diagnostic::Diagnostic,
     error::chain,
     workload::{Program, Workload},
 };
+use muster_text::{Value, diagnostic::Diagnostic};
 use options::Options;
 use std::{collections::BTreeSet, time::Duration};
 

@@ -2,7 +2,7 @@
 
 use super::lifetime::MAX_LIFETIME;
 use crate::{job::handle::LogRotation, plan::policy::Policy};
-use muster_core::{Value, diagnostic::Diagnostic, time::parse_duration};
+use muster_text::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 

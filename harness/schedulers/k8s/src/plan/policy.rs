@@ -6,7 +6,7 @@ use crate::{
     job::handle::{ClusterPlace, Object},
     manifest::{is_opaque, is_store},
 };
-use muster_core::{Value, diagnostic::Diagnostic};
+use muster_text::{Value, diagnostic::Diagnostic};
 use serde::Deserialize;
 
 /// A site's policy. An absent list allows everything.

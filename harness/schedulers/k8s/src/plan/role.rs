@@ -16,7 +16,7 @@ use crate::{
     manifest::pod_templates,
     plan::QUEUE_LABEL,
 };
-use muster_core::Value;
+use muster_text::Value;
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use crate::client::contexts::Contexts;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     workload::Limits,
-    yaml,
 };
+use muster_text::yaml;
 use proptest::prelude::*;
 use serde_json::json;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const NBODY_JOB: &str = include_str!("../../../../../checks/nbody/job.yaml");
 const IPU_JOB: &str = include_str!("../../../../../checks/ipu/ipujob.yaml");
 
 fn documents_of(text: &str) -> Vec<Value> {
-    let parsed = yaml::parse(muster_core::diagnostic::FileId::default(), text);
+    let parsed = yaml::parse(muster_text::diagnostic::FileId::default(), text);
     parsed.documents.iter().map(|document| yaml::to_value(document).expect("a manifest")).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Refusal, Shortage, too_much};
 use crate::api::quantity::Quantity;
-use muster_core::Value;
+use muster_text::Value;
 use std::collections::BTreeMap;
 
 /// Amounts by the names that quotas use: `requests.cpu`, `limits.memory`, `pods`.

@@ -10,7 +10,8 @@
 //! Not here: other sessions and other users. The API server decides between them.
 
 use super::{Demand, Refusal};
-use muster_core::{case::Identifier, time::Timestamp};
+use muster_core::case::Identifier;
+use muster_text::time::Timestamp;
 use std::{collections::BTreeSet, time::Duration};
 
 /// Whoever has not tried for so long has left: twice the longest time between two tries.

@@ -2,7 +2,8 @@
 
 use super::Demand;
 use crate::api::quantity::Quantity;
-use muster_core::{case::Identifier, time::Timestamp};
+use muster_core::case::Identifier;
+use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
 /// A controller that has made no pods by then does not get the room, so others may have it.

@@ -26,15 +26,14 @@ use crate::{
 };
 use futures_util::TryFutureExt;
 use muster_core::{
-    Value,
     case::SessionId,
-    diagnostic::Diagnostic,
     error::{Class, SchedulerError},
     liveness::Pulse,
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
     site::SchedulerKind,
     workload::Workload,
 };
+use muster_text::{Value, diagnostic::Diagnostic};
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::pending,

@@ -19,11 +19,10 @@ use crate::{
     job::handle::{Resource, SESSION_LABEL},
 };
 use muster_core::{
-    Value,
     case::SessionId,
     liveness::{Pulse, Sign},
-    time::Timestamp,
 };
+use muster_text::{Value, time::Timestamp};
 use serde_json::json;
 use std::{
     collections::BTreeMap,

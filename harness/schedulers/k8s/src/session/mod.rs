@@ -16,11 +16,11 @@ use crate::{
 use gate::{Gates, Verdict};
 use lease::Lease;
 use muster_core::{
-    Value,
     case::{Identifier, SessionId},
     liveness::Pulse,
     scheduler::Job,
 };
+use muster_text::Value;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

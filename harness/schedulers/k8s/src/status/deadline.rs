@@ -5,7 +5,8 @@
 use super::{Look, condition};
 use crate::job::handle::Deadline;
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::{Value, result::Clock, time::format_duration};
+use muster_core::result::Clock;
+use muster_text::{Value, time::format_duration};
 use std::time::Duration;
 
 const REASON: &str = "DeadlineExceeded";

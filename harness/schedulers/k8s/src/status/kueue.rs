@@ -4,7 +4,7 @@
 //! the name of the queue is all there is to say.
 
 use super::{Look, cause, sooner};
-use muster_core::Value;
+use muster_text::Value;
 use std::time::Duration;
 
 /// The label, on older versions the annotation, that puts an object into a queue.

@@ -33,11 +33,8 @@ use crate::{
     },
     manifest::runs_at_once,
 };
-use muster_core::{
-    Value,
-    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
-    time::Timestamp,
-};
+use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
+use muster_text::{Value, time::Timestamp};
 use owner::{Owner, Pods, custom, job};
 use pod::{PodState, PodVerdict, Restarts};
 use std::{sync::Arc, time::Duration};

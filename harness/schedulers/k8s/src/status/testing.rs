@@ -9,7 +9,8 @@ use crate::{
     kind::WorkloadRules,
 };
 use k8s_openapi::{api::core::v1::Pod, jiff};
-use muster_core::{Value, scheduler::JobStatus, time::Timestamp};
+use muster_core::scheduler::JobStatus;
+use muster_text::{Value, time::Timestamp};
 use std::sync::Arc;
 
 /// Any object, as the server would show it.

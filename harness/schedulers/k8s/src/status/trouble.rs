@@ -2,7 +2,7 @@
 
 use crate::{api::clock, job::observed::Trouble, quota, status::cause::quote};
 use k8s_openapi::api::core::v1::Event;
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::sync::Arc;
 
 /// The events of a job, oldest first.

@@ -19,7 +19,8 @@ use crate::{
     job::handle::Resource,
 };
 use futures_util::StreamExt;
-use muster_core::{Value, case::Identifier};
+use muster_core::case::Identifier;
+use muster_text::Value;
 use std::{
     collections::BTreeSet,
     future::Future,

@@ -9,7 +9,7 @@ use crate::{
     status::is_hopeless,
 };
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 

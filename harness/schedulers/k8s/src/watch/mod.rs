@@ -29,10 +29,8 @@ use follow::{Change, Pace, Sink, Source, follow};
 use health::{Downs, Health};
 use job::Tracked;
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::{
-    Value,
-    case::{Identifier, SessionId},
-};
+use muster_core::case::{Identifier, SessionId};
+use muster_text::Value;
 use owners::Owners;
 use std::{
     collections::BTreeMap,

@@ -11,7 +11,8 @@ use crate::{
     },
 };
 use k8s_openapi::api::core::v1::Event;
-use muster_core::{Value, case::Identifier};
+use muster_core::case::Identifier;
+use muster_text::Value;
 use serde::Deserialize;
 use std::sync::Arc;
 

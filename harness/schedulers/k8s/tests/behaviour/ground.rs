@@ -2,13 +2,13 @@
 
 use futures_util::StreamExt;
 use muster_core::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     scheduler::{Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
     workload::{Limits, Program, Workload},
 };
 use muster_fake_api::{FakeApi, Proxy};
 use muster_k8s::{Cluster, ClusterPlace, Contexts, Handle, Kubernetes, Limits as ClientLimits, Resource, Selection};
+use muster_text::Value;
 use serde_json::json;
 use std::{
     collections::BTreeMap,

@@ -1,10 +1,8 @@
 //! How a process ended, in the trait's terms and in a sentence.
 
-use muster_core::{
-    scheduler::{Ending, Exit, SectionExit},
-    time::Timestamp,
-};
+use muster_core::scheduler::{Ending, Exit, SectionExit};
 use muster_host::process::Process;
+use muster_text::time::Timestamp;
 use rustix::process::Signal;
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 

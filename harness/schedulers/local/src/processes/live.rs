@@ -11,14 +11,12 @@
 //! `wait` can be dropped.
 
 use super::{blocking, exit};
-use muster_core::{
-    scheduler::{Ending, Exit},
-    time::Timestamp,
-};
+use muster_core::scheduler::{Ending, Exit};
 use muster_host::{
     clock,
     process::{self, Process, Stat},
 };
+use muster_text::time::Timestamp;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use std::{
     process::Child,

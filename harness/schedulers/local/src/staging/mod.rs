@@ -6,13 +6,12 @@
 //! tried again. Who does it, how many at once and for how long, is in `threads`.
 
 use ignore::WalkBuilder;
-use muster_core::{
+use muster_core::{stage_folder, staging::Staging};
+use muster_host::files;
+use muster_text::{
     glob::{GlobError, Globs},
-    stage_folder,
-    staging::Staging,
     time::format_duration,
 };
-use muster_host::files;
 use std::{
     fs::{self, File},
     io::{self, Read},

@@ -9,13 +9,13 @@ mod stopping;
 use crate::{LocalScheduler, processes::mark};
 use futures_util::StreamExt;
 use muster_core::{
-    Value,
     case::{CaseName, Identifier, SessionId},
     scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
     script::{LOG_FILE, Script},
     workload::{Limits, Program, Workload},
 };
 use muster_host::process::Process;
+use muster_text::Value;
 use rustix::process::Signal;
 use std::{
     fs,

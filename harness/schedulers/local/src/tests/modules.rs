@@ -2,13 +2,13 @@
 
 use super::{Field, ending, launch};
 use muster_core::{
-    diagnostic::Span,
     error::Class,
     modules::{Module, ModulesSystem},
     scheduler::{Chunk, JobStatus, Scheduler},
     script::{LOG_FILE, Preparation, Script},
     workload::{Program, Workload},
 };
+use muster_text::diagnostic::Span;
 use std::{fs, process::Command};
 
 fn module(name: &str) -> Module {

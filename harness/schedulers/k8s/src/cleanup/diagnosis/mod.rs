@@ -14,7 +14,7 @@ use crate::{
     status::trouble,
 };
 use k8s_openapi::api::core::v1::Event;
-use muster_core::{Value, shell};
+use muster_text::{Value, shell};
 use std::{fmt::Write, sync::Arc};
 
 /// What stands where something was left out.

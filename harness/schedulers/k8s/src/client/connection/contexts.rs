@@ -4,7 +4,7 @@
 
 use crate::job::handle::ClusterPlace;
 use kube::config::{Kubeconfig, KubeconfigError};
-use muster_core::diagnostic::nearest;
+use muster_text::diagnostic::nearest;
 use std::{
     collections::BTreeMap,
     env, fs, io,

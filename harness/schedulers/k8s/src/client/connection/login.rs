@@ -8,7 +8,7 @@
 
 use crate::client::{connection, error::ConnectError};
 use crate::{api::clock, job::handle::ClusterPlace};
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::{
     sync::{Arc, PoisonError, RwLock},
     time::Duration,

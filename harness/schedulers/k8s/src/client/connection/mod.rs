@@ -13,7 +13,7 @@ use kube::{
     client::AuthError,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use proxy::proxy;
 use std::env;
 use tokio::task::spawn_blocking;

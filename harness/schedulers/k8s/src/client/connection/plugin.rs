@@ -6,11 +6,11 @@ use crate::api::clock;
 use crate::client::error::ConnectError;
 use k8s_openapi::ByteString;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
-use muster_core::{
+use muster_host::file_limit;
+use muster_text::{
     Value,
     time::{Timestamp, format_duration},
 };
-use muster_host::file_limit;
 use serde::Deserialize;
 use serde_json::json;
 use std::{

@@ -17,7 +17,7 @@ use self::{
     known::{Cut, Known},
     line::{Hash, Seen, may_begin, micros, split},
 };
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::time::Duration;
 
 /// A line longer than this is passed on before it has ended.

@@ -12,7 +12,7 @@ use crate::{
     logs::{container::Node, reader::Reader},
 };
 use futures_util::StreamExt;
-use muster_core::time::Timestamp;
+use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant as Clock, sleep, timeout};
 

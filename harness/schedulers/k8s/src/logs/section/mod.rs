@@ -31,8 +31,8 @@ use muster_core::{
     error::SchedulerError,
     scheduler::{Chunk, LogMark},
     stdout::SectionOrigin,
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},

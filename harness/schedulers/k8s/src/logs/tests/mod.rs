@@ -17,12 +17,11 @@ use crate::{
 };
 use futures_util::StreamExt;
 use muster_core::{
-    Value,
     error::{Class, SchedulerError},
     scheduler::{Chunk, LogMark, LogMarks},
-    time::Timestamp,
 };
 use muster_fake_api::{FakeApi, Fault};
+use muster_text::{Value, time::Timestamp};
 use serde_json::json;
 use std::{
     collections::BTreeMap,

@@ -11,7 +11,7 @@ use crate::status::{
     pod::PodState,
     sooner,
 };
-use muster_core::{
+use muster_text::{
     Value,
     expr::{Arithmetic, Effort, Expr, Scope},
 };
@@ -75,7 +75,7 @@ pub(in crate::status) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
 }
 
 fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
-    let wrong = |error: muster_core::expr::ExprError| {
+    let wrong = |error: muster_text::expr::ExprError| {
         let hint = error.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
         format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}", look.title(), error.message)
     };

@@ -8,10 +8,8 @@ use crate::status::{
     pod::PodState,
     sooner,
 };
-use muster_core::{
-    Value,
-    scheduler::{Disruption, JobStatus},
-};
+use muster_core::scheduler::{Disruption, JobStatus};
+use muster_text::Value;
 use std::time::Duration;
 
 /// Who runs a Job that does not say who shall.

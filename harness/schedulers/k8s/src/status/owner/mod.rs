@@ -20,10 +20,8 @@ use crate::job::{
     observed::{Seen, SeenPod, Verdict},
     replaced_pods,
 };
-use muster_core::{
-    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
-    time::Timestamp,
-};
+use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
+use muster_text::time::Timestamp;
 use std::time::Duration;
 
 /// What a workload says of itself.
@@ -308,7 +306,7 @@ impl<'a> Pods<'a> {
     fn no_pods(&self) -> Option<String> {
         let object = self.look.object()?;
         let spec = object.get("spec")?;
-        let manager = spec.get("managedBy").and_then(muster_core::Value::as_str);
+        let manager = spec.get("managedBy").and_then(muster_text::Value::as_str);
         if let Some(manager) = manager.filter(|manager| *manager != job::CONTROLLER) {
             return Some(format!(
                 "{} is managed by {manager}, which runs its pods elsewhere: their logs are not available",

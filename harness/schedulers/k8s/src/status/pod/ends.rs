@@ -7,7 +7,8 @@ use crate::status::{
     trouble,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
-use muster_core::{scheduler::Exit, time::Timestamp};
+use muster_core::scheduler::Exit;
+use muster_text::time::Timestamp;
 
 impl PodLook<'_> {
     /// Why a container ended as it did, where its status alone does not say it.

@@ -26,8 +26,8 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod,
 use muster_core::{
     scheduler::{Disruption, Exit, SectionExit},
     stdout::SectionOrigin,
-    time::Timestamp,
 };
+use muster_text::time::Timestamp;
 use std::time::Duration;
 use taken::Taken;
 

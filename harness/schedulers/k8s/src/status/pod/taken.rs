@@ -7,7 +7,8 @@ use crate::status::{
     sooner,
 };
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
-use muster_core::{scheduler::Disruption, time::Timestamp};
+use muster_core::scheduler::Disruption;
+use muster_text::time::Timestamp;
 use std::time::Duration;
 
 /// A pod that was taken away.

@@ -10,7 +10,7 @@ use crate::status::{
     sooner, trouble,
 };
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
-use muster_core::time::{Timestamp, format_duration};
+use muster_text::time::{Timestamp, format_duration};
 use std::time::Duration;
 
 /// Waiting reasons of a container whose image cannot be had.

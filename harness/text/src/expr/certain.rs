@@ -3,7 +3,13 @@
 //! Parts that read neither the text nor figures are evaluated. Around the others only the shape of the expression is known:
 //! a branch that may not be taken, an operand that may not decide and the body of a loop are needed only perhaps.
 
-use super::{MissingKey, Scope, explain, functions::Function, functions::Reads, text::TEXT, tree};
+use super::{
+    Scope, explain,
+    functions::{Function, Reads},
+    text::TEXT,
+    tree,
+};
+use crate::diagnostic::MissingKey;
 use cel::{
     Context, IdedExpr, Value as CelValue,
     common::{

@@ -47,9 +47,7 @@ impl Found {
     /// Shows each element to `visit`, as a function that builds it: most are only counted or passed by.
     fn search<T>(&self, mut visit: impl FnMut(&dyn Fn() -> Box<dyn Val>) -> Step<T>) -> Option<Result<T, ExecutionError>> {
         let end = match &self.what {
-            What::Sections(chosen) => chosen.iter().try_for_each(|place| {
-                visit(&|| shown(self.text.section(*place)))
-            }),
+            What::Sections(chosen) => chosen.iter().try_for_each(|place| visit(&|| shown(self.text.section(*place)))),
             What::Group(pattern, group) => matches(&self.text, pattern, *group, |text, place| {
                 let Some((start, end)) = place(*group) else { return ControlFlow::Continue(()) };
                 visit(&|| {

@@ -25,7 +25,7 @@ pub use functions::{FUNCTIONS, Function};
 pub use scope::Scope;
 pub use text::Text;
 
-use crate::Value;
+use crate::{Value, diagnostic::MissingKey};
 use cel::{
     Context, ExecutionError, IdedExpr, Value as CelValue,
     common::{
@@ -328,7 +328,7 @@ impl VariableResolver for Seen<'_> {
             return None;
         }
         if name == text::TEXT {
-            return Some(CowVal::Borrowed(self.text.as_ref().map_or(NOTHING as &dyn Val, |text| text)));
+            return Some(CowVal::Borrowed(self.text.map_or(NOTHING as &dyn Val, |text| text)));
         }
         if name == effort::METER {
             return Some(CowVal::Borrowed(self.meter.get_or_init(|| Meter::begin(self.scope.effort()))));

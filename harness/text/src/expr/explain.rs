@@ -1,11 +1,12 @@
 //! What is wrong with an expression, in a user's words: from the parser's reports and the evaluator's errors.
 
 use super::{
-    ExprError, MissingKey, Scope,
+    ExprError, Scope,
     functions::{DOUBLE, Function, ITEMS},
     scan, tree,
     value::{self, key_text},
 };
+use crate::diagnostic::MissingKey;
 use crate::diagnostic::nearest;
 use cel::{
     Context, ExecutionError, IdedExpr, ParseErrors, Value as CelValue,
