@@ -120,14 +120,6 @@ pub enum StoreError {
         /// Some of them, newest first.
         matches: Vec<SessionId>,
     },
-    /// The file is damaged.
-    #[error("the results database {} is damaged: {report}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// SQLite's words.
-        report: String,
-    },
 }
 
 /// Why the database could not do it. Shared by all whose rows were in one transaction.
@@ -204,10 +196,9 @@ mod tests {
             StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
             StoreError::Closed { path: path.clone() },
             StoreError::NotBegun { session: session("0199aa") },
-            StoreError::Read { path: path.clone(), what: "results", cause: sqlx() },
+            StoreError::Read { path, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
             StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },
-            StoreError::Damaged { path, report: "row 3 missing from index".into() },
         ];
         let lines: String = errors.iter().map(|error| chain(error) + "\n").collect();
         insta::assert_snapshot!(lines, @"
@@ -224,7 +215,6 @@ mod tests {
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`
         several sessions begin with `0`: 0199bb, 0199aa
-        the results database state/results.db is damaged: row 3 missing from index
         ");
     }
 }

@@ -1,7 +1,7 @@
 //! The results database: what ran, what is running, how it ended. One file that several processes may use at once.
 //!
 //! ```text
-//! begin -> { intent -> launched -> marks ... -> finished -> cleaned } for each attempt -> end        Store, one writer
+//! begin -> { intent -> launched -> finished -> cleaned } for each attempt -> end        Store, one writer
 //!                                         sessions, results, unfinished, open_jobs                   Reader, any number
 //! ```
 //! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
@@ -17,5 +17,8 @@ mod write;
 pub use error::{SqlError, StoreError};
 pub use muster_core::owner::Owner;
 pub use owner::Held;
-pub use read::{Alive, JobRow, JobState, OpenJob, Reader, SessionRow, SessionState};
+pub use read::{Alive, JobRow, JobState, Reader, SessionRow, SessionState};
 pub use write::{Intent, Store};
+
+/// A statement whose values are bound next.
+type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;

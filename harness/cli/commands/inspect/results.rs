@@ -85,7 +85,7 @@ async fn settle(cli: &Cli, reader: &Reader, rows: &mut [SessionRow], terminal: T
         return Ok(());
     }
     let open = reader.open_jobs().await?;
-    let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
+    let jobs: Vec<&Job> = open.iter().collect();
     let kubernetes = owners::clusters_that_answer(cli, &jobs);
     Lives { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal }.settle(rows).await;
     Ok(())

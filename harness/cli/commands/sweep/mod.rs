@@ -14,7 +14,7 @@ use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job,
 use muster_host::owner;
 use muster_k8s::{Found, Handle};
 use muster_local::inventory::{self, Swept};
-use muster_store::{OpenJob, Reader, SessionState, Store, StoreError};
+use muster_store::{Reader, SessionState, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -43,7 +43,7 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
         Some(reader) => reader.open_jobs().await?,
         None => Vec::new(),
     };
-    let jobs: Vec<&Job> = open.iter().map(|open| &open.job).collect();
+    let jobs: Vec<&Job> = open.iter().collect();
     let mut found = inventory::find(jobs.iter().copied(), |_| false);
     let clusters = clusters::look(cli, &jobs).await?;
     let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
@@ -122,8 +122,8 @@ async fn lives(
 }
 
 /// Writes down what is about to be removed before it has ended: how it ends then is not the job's doing.
-async fn announce(store: &Store, open: &[OpenJob], found: &[inventory::Found], doomed: &[Found]) -> anyhow::Result<()> {
-    for OpenJob { job, .. } in open {
+async fn announce(store: &Store, open: &[Job], found: &[inventory::Found], doomed: &[Found]) -> anyhow::Result<()> {
+    for job in open {
         let is_found = found.iter().any(|found| is_of(found, job)) && !inventory::has_ended(job);
         if is_found || doomed.iter().any(|found| found.job.is_same(job)) {
             store.swept(job).await?;

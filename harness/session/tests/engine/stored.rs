@@ -25,16 +25,17 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     let result = bench.engine.submit(case("slow", slow).turn());
     sleep(Duration::from_millis(150)).await;
     assert_eq!(bench.fake.created(), 0, "the launch is under way");
-    let open = reader.open_jobs().await.expect("open jobs");
-    assert_eq!((open.len(), open[0].state), (1, JobState::Intent));
+    let id = reader.sessions(1, &|_| None).await.expect("sessions").remove(0).session.id;
+    let intents: Vec<_> = reader.unfinished(&id).await.expect("intents").into_iter().map(|row| row.state).collect();
+    assert_eq!((reader.open_jobs().await.expect("open jobs").len(), intents), (1, vec![JobState::Intent]));
 
     let result = result.await.expect("a result");
     let stored = reader.open_jobs().await.expect("open jobs");
-    assert_eq!((stored.len(), stored[0].state), (1, JobState::Ended), "kept to be looked at");
-    assert_eq!(Some(&stored[0].job.identifier), result.identifier.as_ref());
+    assert_eq!(stored.len(), 1, "kept to be looked at");
+    assert_eq!(Some(&stored[0].identifier), result.identifier.as_ref());
     // The stored job alone is enough to clean up.
     assert_eq!(bench.fake.list(&Scope::default()).await.expect("a list").len(), 1);
-    bench.fake.cleanup(&stored[0].job, muster_core::scheduler::Disposition::Delete).await.expect("cleaned");
+    bench.fake.cleanup(&stored[0], muster_core::scheduler::Disposition::Delete).await.expect("cleaned");
     assert_eq!(bench.left().await, 0);
 
     assert_eq!(bench.play(json!({})).await.outcome, Outcome::Pass);

@@ -1,18 +1,36 @@
-//! Rows back into the types of core: the inverse of `message` and `bind`.
+//! From rows to the types of core: the inverse of the messages and `bind`.
 
-use crate::{Held, JobRow, JobState, OpenJob, Owner, write::message::Detail};
+use crate::{Held, JobRow, Owner};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
+    fixture::Provides,
     perf::{Bounds, Measurement},
     result::{CaseResult, Session, Times},
-    scheduler::Job,
+    scheduler::{Job, SectionExit},
 };
 use muster_text::{Value, time::Timestamp};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sqlx::{Error, Row, sqlite::SqliteRow};
+use std::borrow::Cow;
 
-/// A session with its number and its owner.
-pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Held), Error> {
+/// The part of a result that no query asks for, and that therefore has no columns.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Detail<'a> {
+    pub(crate) warnings: Cow<'a, [String]>,
+    pub(crate) nodes: Cow<'a, [String]>,
+    pub(crate) exits: Cow<'a, [SectionExit]>,
+    pub(crate) log_tail: Option<Cow<'a, str>>,
+    pub(crate) look: Cow<'a, [String]>,
+    pub(crate) delete: Cow<'a, [String]>,
+    pub(crate) leftovers: Cow<'a, [String]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) provides: Option<Cow<'a, Provides>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocked_by: Option<Cow<'a, str>>,
+}
+
+/// A session and who holds it.
+pub(crate) fn session(row: &SqliteRow) -> Result<(Session, Held), Error> {
     let session = Session {
         id: SessionId(row.try_get("id")?),
         started: Timestamp(row.try_get("started")?),
@@ -29,7 +47,7 @@ pub(crate) fn session(row: &SqliteRow) -> Result<(i64, Session, Held), Error> {
         extras: json(row, "extras")?,
         selection: row.try_get("selection")?,
     };
-    Ok((row.try_get("number")?, session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
+    Ok((session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
 }
 
 fn owner(row: &SqliteRow) -> Result<Owner, Error> {
@@ -105,11 +123,7 @@ pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
         about: json(row, "about")?,
         attempt: row.try_get("attempt")?,
         job: launched_or_planned(row)?,
-        state: state(row)?,
-        marks: match row.try_get::<Option<&str>, _>("marks")? {
-            Some(_) => json(row, "marks")?,
-            None => Vec::new(),
-        },
+        state: word(row, "state")?,
         rules: json(row, "rules")?,
         limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
         begun: time(row, "begun")?,
@@ -118,18 +132,10 @@ pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
     })
 }
 
-/// A job of any session.
-pub(crate) fn open_job(row: &SqliteRow) -> Result<OpenJob, Error> {
-    Ok(OpenJob { job: launched_or_planned(row)?, state: state(row)?, finished: time(row, "finished")? })
-}
-
-fn launched_or_planned(row: &SqliteRow) -> Result<Job, Error> {
+/// A job, as launched if that is known, else as planned.
+pub(crate) fn launched_or_planned(row: &SqliteRow) -> Result<Job, Error> {
     let launched: Option<&str> = row.try_get("launched")?;
     json(row, if launched.is_some() { "launched" } else { "plan" })
-}
-
-fn state(row: &SqliteRow) -> Result<JobState, Error> {
-    word(row, "state")
 }
 
 pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {

@@ -2,20 +2,20 @@
 
 pub(crate) mod decode;
 
-use crate::{Held, Owner, StoreError, file::connect, write::statements::Statement};
+use crate::{Held, Owner, Statement, StoreError, file::connect};
 use muster_core::{
     case::{CaseName, SessionId},
     perf::Measurement,
     result::{About, CaseResult, Session},
     rules::Rules,
-    scheduler::{Job, LogMarks},
+    scheduler::Job,
     workload::Limits,
 };
 use muster_text::time::Timestamp;
 use serde::Deserialize;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use sqlx::{SqliteConnection, sqlite::SqliteRow};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::{Path, PathBuf},
 };
 use tokio::sync::Mutex;
@@ -33,18 +33,6 @@ pub enum SessionState {
     Unknown,
 }
 
-impl SessionState {
-    /// The word in lists.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Running => "running",
-            Self::Interrupted => "interrupted",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// A session as it stands now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
@@ -54,8 +42,6 @@ pub struct SessionRow {
     pub held: Held,
     /// How it stands.
     pub state: SessionState,
-    /// How many cases ended in each outcome (`pass`, `fail`), by their last attempt.
-    pub counts: BTreeMap<String, u64>,
 }
 
 /// How far a job has come.
@@ -85,8 +71,6 @@ pub struct JobRow {
     pub job: Job,
     /// How far it has come.
     pub state: JobState,
-    /// How far its log is on disk.
-    pub marks: LogMarks,
     /// How it would be judged.
     pub rules: Rules,
     /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
@@ -97,17 +81,6 @@ pub struct JobRow {
     pub launched_at: Option<Timestamp>,
     /// `muster sweep` has removed it, or was about to.
     pub swept: bool,
-}
-
-/// A job of which something may be left.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenJob {
-    /// The job, as launched if that is known, else as planned. It names its session.
-    pub job: Job,
-    /// How far it has come.
-    pub state: JobState,
-    /// When its result was there, if it is.
-    pub finished: Option<Timestamp>,
 }
 
 /// The results database, open for reading.
@@ -159,7 +132,7 @@ impl Reader {
     pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
         let query = sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
         let rows = self.all("the owner of a session", query, decode::session).await?;
-        Ok(rows.into_iter().next().map(|(_, _, held)| held))
+        Ok(rows.into_iter().next().map(|(_, held)| held))
     }
 
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
@@ -204,40 +177,15 @@ impl Reader {
         self.all("teardowns", query.bind(session.0.clone()), decode::job).await
     }
 
-    /// Every job, of all sessions, of which something may be left.
-    pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, StoreError> {
-        let query = sqlx::query(
-            r#"SELECT j.plan, j.launched, j.state, a.finished FROM job j
-            LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
-            WHERE j.state <> 'cleaned' ORDER BY j.session, j."case", j.attempt"#,
-        );
-        self.all("open jobs", query, decode::open_job).await
-    }
-
-    /// Looks through the whole file for damage.
-    pub async fn integrity(&self) -> Result<(), StoreError> {
-        let word = |row: &SqliteRow| row.try_get::<String, _>(0);
-        let mut report = self.all("the pages", sqlx::query("PRAGMA integrity_check"), word).await?;
-        report.retain(|line| line != "ok");
-        let orphan = |row: &SqliteRow| Ok(format!("a row of {} refers to nothing", row.try_get::<String, _>(0)?));
-        report.extend(self.all("the references", sqlx::query("PRAGMA foreign_key_check"), orphan).await?);
-        if report.is_empty() {
-            return Ok(());
-        }
-        Err(StoreError::Damaged { path: self.path.clone(), report: report.join("; ") })
+    /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.
+    pub async fn open_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        let query = sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
+        self.all("open jobs", query, decode::launched_or_planned).await
     }
 
     async fn session_rows(&self, query: Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
         let sessions = self.all("sessions", query, decode::session).await?;
-        let mut rows = Vec::with_capacity(sessions.len());
-        for (number, session, held) in sessions {
-            let counts = sqlx::query(
-                r#"SELECT a.outcome, count(*) FROM attempt a JOIN "case" c ON c.id = a."case"
-                WHERE c.session = $1 AND a.number = (SELECT max(number) FROM attempt WHERE "case" = c.id)
-                GROUP BY a.outcome"#,
-            );
-            let count = |row: &SqliteRow| Ok((row.try_get(0)?, row.try_get(1)?));
-            let counts = self.all("the outcomes of a session", counts.bind(number), count).await?;
+        let row = |(session, held): (Session, Held)| {
             let state = match session.ended {
                 Some(_) => SessionState::Ended,
                 None => match alive(&held.owner) {
@@ -246,9 +194,9 @@ impl Reader {
                     None => SessionState::Unknown,
                 },
             };
-            rows.push(SessionRow { session, held, state, counts: counts.into_iter().collect() });
-        }
-        Ok(rows)
+            SessionRow { session, held, state }
+        };
+        Ok(sessions.into_iter().map(row).collect())
     }
 
     /// Every row that `query` finds, decoded.

@@ -11,7 +11,8 @@ use crate::{
     write::{
         bind,
         message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
-        statements::{BEAT, INSERT_SESSION, REOPEN, Statements, TAKE_OVER_SESSION},
+        session,
+        statements::{REOPEN, Statements},
     },
 };
 use muster_core::{case::SessionId, perf::Measurement};
@@ -25,7 +26,7 @@ use std::{
 };
 use tokio::time::sleep;
 
-/// A session that runs waits so long for a lock of another process, beyond the patience of the connection.
+/// How long a running session waits for the lock of another process, after the connection's own timeout.
 const LOCKED: Duration = Duration::from_mins(2);
 const LOCK_POLL: Duration = Duration::from_millis(100);
 
@@ -37,7 +38,7 @@ pub(crate) struct Writer {
     sessions: Sessions,
 }
 
-/// The sessions that were begun here and have not ended.
+/// The sessions that this writer has started or taken over, until they end.
 type Sessions = HashMap<Text, SessionCases>;
 
 struct SessionCases {
@@ -53,16 +54,16 @@ impl Writer {
 
     /// Commits and answers all of `envelopes`, and leaves none of them.
     pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) {
-        self.refuse_strangers(envelopes);
+        self.refuse_unknown_sessions(envelopes);
         let all: Vec<&Message> = envelopes.iter().map(|envelope| &envelope.message).collect();
-        let outcome = self.outlast_locks(&all).await;
+        let outcome = self.retry_while_locked(&all).await;
         match outcome {
             // One bad row must not take the others with it.
             Err(error) if envelopes.len() > 1 && error.is_about_a_row() => {
                 for envelope in envelopes.drain(..) {
                     let mut alone = vec![envelope];
                     // Its session may have ended in one of the transactions before.
-                    self.refuse_strangers(&mut alone);
+                    self.refuse_unknown_sessions(&mut alone);
                     for envelope in alone {
                         let outcome = self.transaction(&[&envelope.message]).await;
                         self.answer(envelope, outcome);
@@ -80,13 +81,13 @@ impl Writer {
         connect::close(connection).await.map_err(|cause| StoreError::Write { path, cause })
     }
 
-    /// Answers what belongs to sessions that were not begun here.
-    fn refuse_strangers(&self, envelopes: &mut Vec<Envelope>) {
-        let strangers = envelopes.extract_if(.., |envelope| {
+    /// Answers the messages of sessions that this writer has not started.
+    fn refuse_unknown_sessions(&self, envelopes: &mut Vec<Envelope>) {
+        let unknown = envelopes.extract_if(.., |envelope| {
             let session = envelope.message.session();
             session.is_some_and(|session| !self.sessions.contains_key(session))
         });
-        for Envelope { message, ack } in strangers {
+        for Envelope { message, ack } in unknown {
             if let (Some(ack), Some(session)) = (ack, message.session()) {
                 let _ = ack.send(Err(StoreError::NotBegun { session: SessionId(session.to_string()) }));
             }
@@ -96,21 +97,21 @@ impl Writer {
     fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
         let outcome = outcome.map_err(|cause| StoreError::Write { path: self.path.clone(), cause });
         match (envelope.ack, outcome) {
-            // Nobody listens any more if the waiter was dropped; its row is in.
+            // If the waiter was dropped, nobody receives the answer. The row is stored.
             (Some(ack), outcome) => drop(ack.send(outcome)),
             (None, Ok(())) => {}
             (None, Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "not stored"),
         }
     }
 
-    /// Writes all of `messages` or nothing. A session that runs does not lose a result because somebody makes a backup; one that
-    /// is to begin says at once that it cannot.
-    async fn outlast_locks(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
-        let (begun, mut was_told) = (Instant::now(), false);
+    /// Writes all of `messages` or nothing. While a session runs, a lock (a backup, for instance) is waited for, so that no result
+    /// is lost. A session that is about to start fails at once.
+    async fn retry_while_locked(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
+        let (started, mut is_reported) = (Instant::now(), false);
         loop {
             match self.transaction(messages).await {
-                Err(error) if error.is_busy() && !self.sessions.is_empty() && begun.elapsed() < LOCKED => {
-                    if !std::mem::replace(&mut was_told, true) {
+                Err(error) if error.is_busy() && !self.sessions.is_empty() && started.elapsed() < LOCKED => {
+                    if !std::mem::replace(&mut is_reported, true) {
                         let path = self.path.display();
                         tracing::warn!("the results database {path} is locked by another process; waiting, at most {LOCKED:?}");
                     }
@@ -132,20 +133,20 @@ impl Writer {
         }
         execute(&mut self.connection, "BEGIN IMMEDIATE").await?;
         let written = async {
-            let begun = insert_sessions(&mut self.connection, messages).await?;
+            let started = insert_sessions(&mut self.connection, messages).await?;
             let taken = take_over_sessions(&mut self.connection, messages).await?;
             beat(&mut self.connection, messages).await?;
             let last = Ids::last(&mut self.connection, messages).await?;
             let rows = Rows::sort(messages, &self.sessions, last);
             rows.write(&mut self.connection, &self.statements).await?;
             execute(&mut self.connection, "COMMIT").await?;
-            Ok((begun, taken, rows.new_cases))
+            Ok((started, taken, rows.new_cases))
         };
         match written.await {
-            Ok((begun, taken, cases)) => {
+            Ok((started, taken, cases)) => {
                 self.sessions.extend(taken);
-                self.learn(begun, cases);
-                self.forget(messages);
+                self.add_known(started, cases);
+                self.remove_ended(messages);
                 Ok(())
             }
             Err(error) => {
@@ -156,8 +157,8 @@ impl Writer {
         }
     }
 
-    fn learn(&mut self, begun: Vec<(Text, i64)>, cases: HashMap<(Text, Text), i64>) {
-        for (session, number) in begun {
+    fn add_known(&mut self, started: Vec<(Text, i64)>, cases: HashMap<(Text, Text), i64>) {
+        for (session, number) in started {
             self.sessions.insert(session, SessionCases { number, cases: HashMap::new() });
         }
         for ((session, key), id) in cases {
@@ -167,7 +168,7 @@ impl Writer {
         }
     }
 
-    fn forget(&mut self, messages: &[&Message]) {
+    fn remove_ended(&mut self, messages: &[&Message]) {
         for message in messages {
             if let Message::End { session, .. } = message {
                 self.sessions.remove(session);
@@ -181,17 +182,17 @@ async fn execute(connection: &mut SqliteConnection, statement: &'static str) -> 
 }
 
 async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<Vec<(Text, i64)>, sqlx::Error> {
-    let mut begun = Vec::new();
+    let mut started = Vec::new();
     for message in messages {
         if let Message::Begin(entry) = message {
-            let row = bind::session(sqlx::query(INSERT_SESSION), entry).fetch_one(&mut *connection).await?;
-            begun.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
+            let row = session::insert(entry).build().fetch_one(&mut *connection).await?;
+            started.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
         }
     }
-    Ok(begun)
+    Ok(started)
 }
 
-/// The sessions that change hands in this transaction, with the cases that they have already.
+/// The sessions that this transaction takes over, with the cases that they have already.
 async fn take_over_sessions(
     connection: &mut SqliteConnection,
     messages: &[&Message],
@@ -199,7 +200,7 @@ async fn take_over_sessions(
     let mut taken = Vec::new();
     for message in messages {
         let Message::TakeOver(entry) = message else { continue };
-        let row = bind::take_over(sqlx::query(TAKE_OVER_SESSION), entry).fetch_one(&mut *connection).await?;
+        let row = session::take_over(entry).build().fetch_one(&mut *connection).await?;
         let number: i64 = row.try_get("number")?;
         for statement in REOPEN {
             sqlx::query(statement).bind(number).execute(&mut *connection).await?;
@@ -212,11 +213,11 @@ async fn take_over_sessions(
     Ok(taken)
 }
 
-/// Says that the owners of sessions live.
+/// Counts up the heartbeats of sessions.
 async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
         let Message::Beat(entry) = message else { continue };
-        bind::beat(sqlx::query(BEAT), entry).fetch_one(&mut *connection).await?;
+        session::beat(entry).build().fetch_one(&mut *connection).await?;
     }
     Ok(())
 }
@@ -245,7 +246,6 @@ struct Rows<'m> {
     cases: Vec<(i64, i64, &'m CaseEntry)>,
     intents: Vec<(i64, i64, &'m IntentEntry)>,
     launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
-    marks: Vec<(&'m JobKey, &'m Text)>,
     attempts: Vec<(i64, i64, &'m AttemptEntry)>,
     measurements: Vec<(i64, i64, &'m Measurement)>,
     ended: Vec<&'m JobKey>,
@@ -267,7 +267,6 @@ impl<'m> Rows<'m> {
                     }
                 }
                 Message::Launched(key, job, at) => rows.launched.push((key, job, *at)),
-                Message::Marks(key, marks) => rows.marks.push((key, marks)),
                 Message::Finished(entry) => {
                     if let Some((_, case)) = rows.case(&entry.session, &entry.case, sessions, &mut last) {
                         last.attempt += 1;
@@ -289,13 +288,10 @@ impl<'m> Rows<'m> {
     /// Leaves out what a later message of the same transaction makes useless: most cases are over soon.
     fn drop_outdated(&mut self) {
         let cleaned: HashSet<_> = self.cleaned.iter().copied().collect();
-        let ended: HashSet<_> = self.ended.iter().copied().collect();
         self.launched.retain(|(key, ..)| !cleaned.contains(key));
-        self.marks.retain(|(key, _)| !cleaned.contains(key) && !ended.contains(key));
         self.ended.retain(|key| !cleaned.contains(key));
         // An update from a list in which a job stands twice would take either.
         keep_last(&mut self.launched, |(key, ..)| key);
-        keep_last(&mut self.marks, |(key, _)| key);
     }
 
     /// The numbers of a case's session and of itself.
@@ -321,7 +317,6 @@ impl<'m> Rows<'m> {
             delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
         }
         statements.launched.execute(connection, &self.launched, bind::launched).await?;
-        statements.marks.execute(connection, &self.marks, bind::job_text).await?;
         statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
         statements.measurement.execute(connection, &self.measurements, bind::measurement).await?;
         statements.ended.execute(connection, &self.ended, |statement, key| bind::job(statement, key)).await?;
@@ -411,11 +406,11 @@ mod tests {
     }
 
     #[test]
-    fn of_several_marks_of_a_job_the_last_is_written() {
-        let marks = |identifier, text: &str| Message::Marks(key(identifier), text.into());
-        let messages = [marks("a", "1"), marks("b", "2"), marks("a", "3")];
+    fn of_several_launches_of_a_job_the_last_is_written() {
+        let launched = |identifier, text: &str| Message::Launched(key(identifier), text.into(), Timestamp(2));
+        let messages = [launched("a", "1"), launched("b", "2"), launched("a", "3")];
         let rows = sorted(&messages);
-        let mut texts: Vec<_> = rows.marks.iter().map(|(key, text)| (&*key.identifier, &***text)).collect();
+        let mut texts: Vec<_> = rows.launched.iter().map(|(key, text, _)| (&*key.identifier, &***text)).collect();
         texts.sort_unstable();
         assert_eq!(texts, [("a", "3"), ("b", "2")]);
     }
@@ -423,14 +418,10 @@ mod tests {
     #[test]
     fn what_is_over_in_the_same_transaction_is_written_as_over() {
         let launched = |identifier| Message::Launched(key(identifier), "{}".into(), Timestamp(2));
-        let marks = |identifier| Message::Marks(key(identifier), "[]".into());
         let messages = [
             launched("runs"),
-            marks("runs"),
             launched("kept"),
-            marks("kept"),
             launched("gone"),
-            marks("gone"),
             finished("kept", "old"),
             Message::Cleaned(key("gone")),
             finished("gone", "old"),
@@ -439,7 +430,6 @@ mod tests {
         let mut launched: Vec<_> = rows.launched.iter().map(|(key, ..)| &*key.identifier).collect();
         launched.sort_unstable();
         assert_eq!(launched, ["kept", "runs"]);
-        assert_eq!(rows.marks.iter().map(|(key, _)| &*key.identifier).collect::<Vec<_>>(), ["runs"]);
         assert_eq!(names(&rows.ended), ["kept"]);
         assert_eq!(names(&rows.cleaned), ["gone"]);
     }

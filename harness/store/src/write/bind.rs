@@ -1,53 +1,12 @@
 //! Values into statements, in the order of their columns: the inverse is `decode`.
 
 use crate::{
-    Owner,
-    write::{
-        message::{AttemptEntry, Beat, CaseEntry, IntentEntry, JobKey, SessionEntry, TakeOver, Text},
-        statements::Statement,
-    },
+    Statement,
+    write::message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, Text},
 };
 use muster_core::perf::{Direction, Measurement, Verdict};
 use muster_text::time::Timestamp;
 use std::sync::Arc;
-
-pub(crate) fn session(statement: Statement, entry: &SessionEntry) -> Statement {
-    let SessionEntry { session, command, extras, owner: holder } = entry;
-    let statement = statement
-        .bind(session.id.0.clone())
-        .bind(session.started.0)
-        .bind(time(session.ended))
-        .bind(Arc::clone(command))
-        .bind(session.system.clone())
-        .bind(session.user.clone())
-        .bind(session.host.clone())
-        .bind(session.workdir.to_string_lossy().into_owned())
-        .bind(session.version.clone())
-        .bind(session.num_cases)
-        .bind(i64::from(session.interrupted))
-        .bind(session.counting.as_str())
-        .bind(Arc::clone(extras))
-        .bind(session.selection.clone());
-    owner(statement, holder)
-}
-
-pub(crate) fn take_over(statement: Statement, entry: &TakeOver) -> Statement {
-    let from = statement.bind(Arc::clone(&entry.session)).bind(entry.from.heartbeat);
-    owner(owner(from, &entry.from.owner), &entry.to)
-}
-
-pub(crate) fn beat(statement: Statement, entry: &Beat) -> Statement {
-    owner(statement.bind(Arc::clone(&entry.session)), &entry.owner)
-}
-
-fn owner(statement: Statement, owner: &Owner) -> Statement {
-    statement
-        .bind(owner.host.clone())
-        .bind(owner.pid)
-        .bind(i64::try_from(owner.start_time).unwrap_or(i64::MAX))
-        .bind(owner.boot_id.clone())
-        .bind(owner.pid_namespace.clone())
-}
 
 pub(crate) fn case(statement: Statement, (id, session, entry): &(i64, i64, &CaseEntry)) -> Statement {
     let name = &entry.name;

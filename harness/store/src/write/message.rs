@@ -1,16 +1,15 @@
-//! What is told to the writer: values already in their stored form, so that encoding is done by whoever asks.
+//! The messages to the writer. Their values have their stored form already: the caller encodes them, not the writer.
 
-use crate::{Held, Owner, StoreError};
+use crate::{Held, Owner, StoreError, read::decode::Detail};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    fixture::Provides,
     perf::Measurement,
     result::{About, CaseResult, Session, Times},
-    scheduler::{Job, SectionExit},
+    scheduler::Job,
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::{borrow::Cow, path::Path, sync::Arc};
 use tokio::sync::oneshot;
 
@@ -28,7 +27,6 @@ pub(crate) enum Message {
     Begin(Box<SessionEntry>),
     Intent(Box<IntentEntry>),
     Launched(JobKey, Text, Timestamp),
-    Marks(JobKey, Text),
     Finished(Box<AttemptEntry>),
     Cleaned(JobKey),
     Swept(JobKey),
@@ -216,22 +214,6 @@ impl AttemptEntry {
             restored_from: restored_from.as_ref().map(|session| session.0.as_str().into()),
         })
     }
-}
-
-/// The part of a result that no query asks for, and that therefore has no columns.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Detail<'a> {
-    pub(crate) warnings: Cow<'a, [String]>,
-    pub(crate) nodes: Cow<'a, [String]>,
-    pub(crate) exits: Cow<'a, [SectionExit]>,
-    pub(crate) log_tail: Option<Cow<'a, str>>,
-    pub(crate) look: Cow<'a, [String]>,
-    pub(crate) delete: Cow<'a, [String]>,
-    pub(crate) leftovers: Cow<'a, [String]>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) provides: Option<Cow<'a, Provides>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) blocked_by: Option<Cow<'a, str>>,
 }
 
 /// A job as JSON.

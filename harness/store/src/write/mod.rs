@@ -3,22 +3,23 @@
 
 mod batch;
 mod bind;
-pub(crate) mod message;
-pub(crate) mod statements;
+mod message;
+mod session;
+mod statements;
 
 use crate::{
     Held, Owner, StoreError,
     file::connect,
     write::{
         batch::Writer,
-        message::{AttemptEntry, Beat, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode, encode_job},
+        message::{AttemptEntry, Beat, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode_job},
     },
 };
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     result::{About, CaseResult, Session},
     rules::Rules,
-    scheduler::{Job, LogMark},
+    scheduler::Job,
     secret::Secrets,
     workload::Limits,
 };
@@ -62,7 +63,7 @@ pub struct Intent<'a> {
 
 /// The results database, open for writing. Cheap to clone; needs a tokio runtime with its clock enabled.
 ///
-/// What is awaited is committed when it returns. What is not (`launched`, `marks`, `cleaned`) is committed soon after,
+/// What is awaited is committed when it returns. What is not (`launched`, `cleaned`) is committed soon after,
 /// in order; if that fails the cases concerned are still found by their labels, so it is only logged. A failed
 /// transaction is rolled back and reported to all who wait for it; the store goes on.
 #[derive(Debug, Clone)]
@@ -145,11 +146,6 @@ impl Store {
     /// Queues what is known of a job after its launch.
     pub fn launched(&self, job: &Job, at: Timestamp) {
         self.queue(encode_job(job, &self.secrets).map(|text| Message::Launched(JobKey::of(job), text, at)));
-    }
-
-    /// Queues how far a job's log is safely on disk.
-    pub fn marks(&self, job: &Job, marks: &[LogMark]) {
-        self.queue(encode("log marks", &job.case, &marks).map(|text| Message::Marks(JobKey::of(job), text)));
     }
 
     /// Writes down how an attempt ended.
@@ -333,7 +329,6 @@ mod tests {
         store.end(&session.id, Timestamp(2), true).await.unwrap();
         store.close().await.unwrap();
         let reader = Reader::open(store.path()).await.unwrap();
-        reader.integrity().await.unwrap();
         assert_eq!(reader.results(&session.id).await.unwrap(), [small]);
     }
 

@@ -1,32 +1,12 @@
 //! The statements that write, for as many rows at once as there are: a statement costs a trip to the thread that owns
 //! the connection, so 32 rows of one kind go in one.
 
-use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
+use crate::Statement;
+use sqlx::{AssertSqlSafe, SqliteConnection};
 use std::{fmt::Write, sync::Arc};
 
-/// A statement that waits for its values.
-pub(crate) type Statement = Query<'static, Sqlite, SqliteArguments>;
-
-/// The one row that is not written with many others, and whose number is asked back.
-pub(crate) const INSERT_SESSION: &str = "INSERT INTO session (id, started, ended, command, system, user_name, host, \
-    workdir, version, num_cases, interrupted, counting, extras, selection, owner_host, owner_pid, owner_start_time, \
-    owner_boot_id, owner_pid_namespace) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING number";
-
-/// Only from the owner that is known to be dead: two who would go on with the same session cannot both.
-/// A session that a signal ended is open again.
-pub(crate) const TAKE_OVER_SESSION: &str = "UPDATE session SET owner_host = $8, owner_pid = $9, owner_start_time = $10, \
-    owner_boot_id = $11, owner_pid_namespace = $12, heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 \
-    WHERE id = $1 AND heartbeat = $2 AND owner_host = $3 AND owner_pid = $4 AND owner_start_time = $5 \
-    AND owner_boot_id = $6 AND owner_pid_namespace = $7 AND (ended IS NULL OR interrupted = 1) RETURNING number";
-
-/// Only the owner's: who finds no row has lost the session.
-pub(crate) const BEAT: &str = "UPDATE session SET heartbeat = heartbeat + 1 WHERE id = $1 AND owner_host = $2 \
-    AND owner_pid = $3 AND owner_start_time = $4 AND owner_boot_id = $5 AND owner_pid_namespace = $6 AND ended IS NULL \
-    RETURNING number";
-
-/// Attempts that a signal cut short have never been, as far as who goes on with the session is concerned. Of what may be left
-/// of one the plan stays, as that of something which may or may not have been launched.
+/// Deletes the attempts that a signal aborted, so that they run again. If something of an attempt may be left, its plan stays, in
+/// state `intent`: it may or may not have been launched.
 pub(crate) const REOPEN: [&str; 4] = [
     r#"DELETE FROM measurement WHERE attempt IN (SELECT a.id FROM attempt a JOIN "case" c ON c.id = a."case"
     WHERE c.session = $1 AND a.outcome = 'abort')"#,
@@ -98,7 +78,6 @@ pub(crate) struct Statements {
     pub(crate) case: ForRows,
     pub(crate) intent: ForRows,
     pub(crate) launched: ForRows,
-    pub(crate) marks: ForRows,
     pub(crate) attempt: ForRows,
     pub(crate) measurement: ForRows,
     pub(crate) ended: ForRows,
@@ -124,7 +103,6 @@ impl Statements {
                 4,
                 "",
             ),
-            marks: ForRows::update_job("marks = row.column3", 3, ""),
             attempt: ForRows::insert(
                 "attempt",
                 &[
@@ -200,7 +178,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_is_found_by_its_index_however_many_change() {
         let statements = Statements::new();
-        for statement in [&statements.launched, &statements.marks, &statements.ended, &statements.cleaned, &statements.swept] {
+        for statement in [&statements.launched, &statements.ended, &statements.cleaned, &statements.swept] {
             for text in &statement.0 {
                 let plan = plan(text).await;
                 let search = plan.lines().find(|step| step.starts_with("SEARCH job")).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! --nocapture cost`.
 
 use crate::support::{intend, launched, owner, result, session};
-use muster_core::{result::Outcome, scheduler::LogMark};
+use muster_core::result::Outcome;
 use muster_store::Store;
 use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Instant};
@@ -45,7 +45,6 @@ async fn run_cases(cases: u32, producers: u32) {
                     let job = intend(&store, &session.id, number, 1).await.unwrap();
                     store.launched(&launched(&job), Timestamp(7));
                     tokio::task::yield_now().await;
-                    store.marks(&job, &[LogMark { section: "local".into(), offset: 100, time: None }]);
                     store.cleaned(&job);
                     store.finished(&session.id, &result(number, 1, Outcome::Pass)).await.unwrap();
                 }

@@ -1,9 +1,9 @@
 //! A session from its beginning to its end.
 
-use crate::support::{held, intend, intend_as, job, launched, limits, owner, result, rules, session};
+use crate::support::{check_integrity, held, intend, intend_as, job, launched, limits, owner, result, rules, session};
 use muster_core::{
     result::{CaseResult, Failure, Outcome},
-    scheduler::{Disruption, LogMark},
+    scheduler::Disruption,
 };
 use muster_store::{JobState, Reader, SessionState, Store, StoreError};
 use muster_text::time::Timestamp;
@@ -22,21 +22,17 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     let row = reader.session("0199", &|_| Some(true)).await.unwrap();
     assert_eq!((row.session, row.held, row.state), (session.clone(), held(1, 0), SessionState::Running));
 
-    let mark = LogMark { section: "nbody-0".into(), offset: 4096, time: None };
     store.launched(&launched(&first), Timestamp(7));
-    store.marks(&first, &[LogMark { offset: 1, ..mark.clone() }]);
-    store.marks(&first, std::slice::from_ref(&mark));
     let done = result(2, 1, Outcome::Fail(Failure::Sanity));
     store.finished(&session.id, &done).await.unwrap();
     assert_eq!(reader.results(&session.id).await.unwrap(), [done]);
     let unfinished = reader.unfinished(&session.id).await.unwrap();
     assert_eq!(unfinished.len(), 1);
     let row = &unfinished[0];
-    assert_eq!((&row.job, row.state, &row.marks, &row.rules), (&launched(&first), JobState::Launched, &vec![mark], &rules()));
+    assert_eq!((&row.job, row.state, &row.rules), (&launched(&first), JobState::Launched, &rules()));
     assert_eq!(row.limits, Some(limits()));
     assert_eq!((row.begun, row.launched_at, row.swept), (Some(Timestamp(1_000_000)), Some(Timestamp(7)), false));
-    let open: Vec<_> = reader.open_jobs().await.unwrap().into_iter().map(|open| (open.job, open.state)).collect();
-    assert_eq!(open, [(launched(&first), JobState::Launched), (second.clone(), JobState::Ended)]);
+    assert_eq!(reader.open_jobs().await.unwrap(), [launched(&first), second.clone()]);
 
     store.cleaned(&second);
     store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
@@ -45,10 +41,9 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     store.close().await.unwrap();
     let row = reader.sessions(10, &|_| Some(false)).await.unwrap().remove(0);
     assert_eq!((row.state, row.session.ended), (SessionState::Ended, Some(Timestamp(9))));
-    assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("fail".to_owned(), 1), ("pass".to_owned(), 1)]);
     assert_eq!(reader.open_jobs().await.unwrap(), []);
     assert_eq!(reader.unfinished(&session.id).await.unwrap(), []);
-    reader.integrity().await.unwrap();
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
@@ -75,7 +70,7 @@ async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
     assert_eq!(reader.results(&session.id).await.unwrap().len(), 1);
     let error = late.take_over(&session.id, &held(2, 1), &owner(3)).await.unwrap_err();
     assert!(matches!(&error, StoreError::Taken { .. }), "an ended session is nobody's: {error}");
-    reader.integrity().await.unwrap();
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
@@ -134,7 +129,7 @@ async fn a_session_that_a_signal_ended_is_open_again_and_its_aborted_cases_have_
     }
     store.close().await.unwrap();
     assert_eq!(reader.results(&session.id).await.unwrap().len(), 4);
-    reader.integrity().await.unwrap();
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
@@ -171,7 +166,7 @@ async fn a_plan_that_replaces_another_is_the_only_one_of_its_attempt() {
     let unfinished: Vec<_> = reader.unfinished(&session.id).await.unwrap().into_iter().map(|row| (row.job, row.state)).collect();
     assert_eq!(unfinished, [(launched(&new), JobState::Launched), (other, JobState::Intent)]);
     assert_eq!(reader.open_jobs().await.unwrap().len(), 2);
-    reader.integrity().await.unwrap();
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
@@ -187,6 +182,4 @@ async fn of_a_case_that_was_retried_the_last_attempt_counts() {
     store.finished(&session.id, &passed).await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     assert_eq!(reader.results(&session.id).await.unwrap(), [lost, passed]);
-    let row = reader.sessions(1, &|_| Some(true)).await.unwrap().remove(0);
-    assert_eq!(row.counts.into_iter().collect::<Vec<_>>(), [("pass".to_owned(), 1)]);
 }

@@ -12,7 +12,8 @@ use muster_core::{
 };
 use muster_store::{Held, Intent, Owner, Store, StoreError};
 use muster_text::{Value, time::Timestamp};
-use std::time::Duration;
+use sqlx::{Connection, SqliteConnection};
+use std::{path::Path, time::Duration};
 
 pub(crate) fn session(id: &str, started: i64) -> Session {
     Session {
@@ -174,4 +175,13 @@ pub(crate) async fn intend_as(
     let (session, name, about, rules, limits) = (&job.session, &name(number), &about(), &rules(), &limits());
     let begun = Timestamp(1_000_000);
     store.intent(&Intent { session, name, about, attempt, job, rules, limits, begun, replaces }).await
+}
+
+/// Panics if pages are damaged or a row refers to nothing.
+pub(crate) async fn check_integrity(path: &Path) {
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    let report: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check").fetch_all(&mut connection).await.unwrap();
+    assert_eq!(report, ["ok"]);
+    let orphans = sqlx::query("PRAGMA foreign_key_check").fetch_all(&mut connection).await.unwrap();
+    assert!(orphans.is_empty(), "{} rows refer to nothing", orphans.len());
 }

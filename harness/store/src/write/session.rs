@@ -1,0 +1,98 @@
+//! The statements that write the row of one session. Each column stands beside its value, and is named nowhere else.
+
+use crate::write::message::{Beat, SessionEntry, TakeOver};
+use muster_core::owner::Owner;
+use sqlx::{QueryBuilder, Sqlite};
+use std::fmt::Display;
+
+/// The value of a column of `session`.
+enum Value {
+    Text(String),
+    Integer(Option<i64>),
+}
+
+type Columns = Vec<(&'static str, Value)>;
+
+/// Inserts a session and returns its number.
+pub(crate) fn insert(entry: &SessionEntry) -> QueryBuilder<Sqlite> {
+    let columns = columns(entry);
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let mut insert = QueryBuilder::new(format!("INSERT INTO session ({}) VALUES (", names.join(", ")));
+    list(&mut insert, ", ", columns, |_| "");
+    insert.push(") RETURNING number");
+    insert
+}
+
+/// Changes the owner of a session and returns its number. No row: the session has another owner by now, has shown since that it
+/// lives, or has ended. A session that a signal ended is open again.
+pub(crate) fn take_over(entry: &TakeOver) -> QueryBuilder<Sqlite> {
+    let mut update = QueryBuilder::new("UPDATE session SET ");
+    list(&mut update, ", ", owner(&entry.to), equals);
+    update.push(", heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 WHERE ");
+    let mut held = owner(&entry.from.owner);
+    held.push(("id", text(&entry.session)));
+    held.push(("heartbeat", Value::Integer(Some(entry.from.heartbeat))));
+    list(&mut update, " AND ", held, equals);
+    update.push(" AND (ended IS NULL OR interrupted = 1) RETURNING number");
+    update
+}
+
+/// Counts the heartbeat up. No row: the session has another owner, or has ended.
+pub(crate) fn beat(entry: &Beat) -> QueryBuilder<Sqlite> {
+    let mut update = QueryBuilder::new("UPDATE session SET heartbeat = heartbeat + 1 WHERE ");
+    let mut held = owner(&entry.owner);
+    held.push(("id", text(&entry.session)));
+    list(&mut update, " AND ", held, equals);
+    update.push(" AND ended IS NULL RETURNING number");
+    update
+}
+
+fn columns(SessionEntry { session, command, extras, owner: owned_by }: &SessionEntry) -> Columns {
+    let mut columns = vec![
+        ("id", text(&session.id)),
+        ("started", Value::Integer(Some(session.started.0))),
+        ("ended", Value::Integer(session.ended.map(|at| at.0))),
+        ("command", text(command)),
+        ("system", text(&session.system)),
+        ("user_name", text(&session.user)),
+        ("host", text(&session.host)),
+        ("workdir", text(session.workdir.display())),
+        ("version", text(&session.version)),
+        ("num_cases", Value::Integer(Some(session.num_cases.into()))),
+        ("interrupted", Value::Integer(Some(session.interrupted.into()))),
+        ("counting", text(session.counting.as_str())),
+        ("extras", text(extras)),
+        ("selection", text(&session.selection)),
+    ];
+    columns.extend(owner(owned_by));
+    columns
+}
+
+fn owner(owner: &Owner) -> Columns {
+    vec![
+        ("owner_host", text(&owner.host)),
+        ("owner_pid", Value::Integer(Some(owner.pid.into()))),
+        ("owner_start_time", Value::Integer(Some(i64::try_from(owner.start_time).unwrap_or(i64::MAX)))),
+        ("owner_boot_id", text(&owner.boot_id)),
+        ("owner_pid_namespace", text(&owner.pid_namespace)),
+    ]
+}
+
+fn text(value: impl Display) -> Value {
+    Value::Text(value.to_string())
+}
+
+fn equals(name: &str) -> String {
+    format!("{name} = ")
+}
+
+/// Appends a placeholder for each value, after what `before` makes of its column's name.
+fn list<T: Display>(statement: &mut QueryBuilder<Sqlite>, separator: &str, columns: Columns, before: impl Fn(&'static str) -> T) {
+    for (position, (name, value)) in columns.into_iter().enumerate() {
+        statement.push(if position == 0 { "" } else { separator }).push(before(name));
+        match value {
+            Value::Text(text) => statement.push_bind(text),
+            Value::Integer(number) => statement.push_bind(number),
+        };
+    }
+}
