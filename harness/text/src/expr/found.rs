@@ -111,10 +111,10 @@ impl Found {
 
     /// All elements, for whoever needs them side by side.
     pub(crate) fn collect(&self) -> Result<CelList<'static>, ExecutionError> {
-        if let What::Sections(chosen) = &self.what {
-            if chosen.iter().map(|place| self.text.section(*place).len()).sum::<usize>() > MAX_TEXT {
-                return Err(fail("sections", "of more than 64 MiB of text: choose fewer, or search with a pattern"));
-            }
+        if let What::Sections(chosen) = &self.what
+            && chosen.iter().map(|place| self.text.section(*place).len()).sum::<usize>() > MAX_TEXT
+        {
+            return Err(fail("sections", "of more than 64 MiB of text: choose fewer, or search with a pattern"));
         }
         let mut items = Vec::new();
         let end = self.search(|element| {
