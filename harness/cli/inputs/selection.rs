@@ -18,7 +18,7 @@ use muster_core::{
     test_case::TestCase,
 };
 use muster_local::detect;
-use muster_session::{judging, trials};
+use muster_session::{case::judging, front::libtest};
 use muster_text::{
     diagnostic::{Diagnostic, Severity, Sources},
     expr::Effort,
@@ -183,7 +183,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
     // What a tool asked for that takes us for a test binary.
     let asked = |case: &TestCase| {
         let scheduler = case.place.partition.scheduler;
-        cli.output.libtest.as_ref().is_none_or(|arguments| trials::is_selected(arguments, &case.name, scheduler))
+        cli.output.libtest.as_ref().is_none_or(|arguments| libtest::is_selected(arguments, &case.name, scheduler))
     };
     for case in &all {
         if asked(case) && filters.admit(case).map_err(wrong)? {

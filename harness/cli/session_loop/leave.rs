@@ -12,7 +12,7 @@ use muster_core::{
 };
 use muster_session::{
     engine::{Engine, InFlight, Lease},
-    heartbeat, places,
+    folders, heartbeat,
 };
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) {
         terminal.note(&format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
     for (case, provides) in standing.iter().filter_map(|case| Some((case, case.provides.as_ref()?))) {
-        let what = match (&provides.teardown, places::is_there(&provides.stage)) {
+        let what = match (&provides.teardown, folders::is_there(&provides.stage)) {
             (None, _) => "kept",
             (Some(_), true) => "not torn down",
             (Some(_), false) => "torn down in part",

@@ -34,12 +34,13 @@ use muster_core::{
 use muster_host::{clock, owner};
 use muster_report::progress;
 use muster_session::{
+    case::{judging::JudgeIn, queued_case::Turn},
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
-    judging::JudgeIn,
-    places,
-    signals::Signals,
-    trials::{self, Submitted},
-    turn::Turn,
+    folders,
+    front::{
+        libtest::{self, Submitted},
+        signals::Signals,
+    },
 };
 use muster_store::{Store, StoreError};
 use relaunch::Known;
@@ -114,7 +115,7 @@ pub fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) 
     if course.is_rehearsal() {
         places = places.of_a_rehearsal();
     }
-    let folders = places::Places::open(&places.stage, &places.output)
+    let folders = folders::Places::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?
         .keeping_stages(cli.rounds.keep_stage_files)
         .beside_another(course.is_beside_another);
@@ -213,7 +214,7 @@ fn conduct(
     let arguments = arguments(cli, waiting.len());
     let trials = std::thread::spawn(move || {
         terminal::guarded(|| {
-            trials::run(&arguments, waiting);
+            libtest::run(&arguments, waiting);
         });
     });
     let mut results = all_rounds(runtime, &engine, &begun, work, &front, terminal);
@@ -382,13 +383,13 @@ fn tell(waiting: &Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>, r
 fn arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
     use libtest_mimic::FormatSetting;
     if let Some(arguments) = &cli.output.libtest {
-        let test_threads = arguments.test_threads.or_else(|| Some(trials::threads(cases)));
+        let test_threads = arguments.test_threads.or_else(|| Some(libtest::threads(cases)));
         return libtest_mimic::Arguments { test_threads, ..arguments.clone() };
     }
     match cli.output.format {
-        None => trials::silent(),
-        Some(args::TestFormat::Pretty) => trials::printing(FormatSetting::Pretty, cases),
-        Some(args::TestFormat::Terse) => trials::printing(FormatSetting::Terse, cases),
-        Some(args::TestFormat::Json) => trials::printing(FormatSetting::Json, cases),
+        None => libtest::silent(),
+        Some(args::TestFormat::Pretty) => libtest::printing(FormatSetting::Pretty, cases),
+        Some(args::TestFormat::Terse) => libtest::printing(FormatSetting::Terse, cases),
+        Some(args::TestFormat::Json) => libtest::printing(FormatSetting::Json, cases),
     }
 }

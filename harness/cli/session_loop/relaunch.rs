@@ -9,7 +9,7 @@ use muster_core::{
     rounds,
     test_case::TestCase,
 };
-use muster_session::{places, turn::Turn};
+use muster_session::{case::queued_case::Turn, folders};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -17,7 +17,7 @@ use std::{
 
 /// Whether a case passed and nobody can count on it any more.
 pub fn is_gone(result: &CaseResult) -> bool {
-    let is_there = || result.provides.as_ref().is_some_and(|provides| places::is_there(&provides.stage));
+    let is_there = || result.provides.as_ref().is_some_and(|provides| folders::is_there(&provides.stage));
     Verdict::of(&result.outcome) == Verdict::Passed && !is_there()
 }
 

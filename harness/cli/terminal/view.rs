@@ -162,7 +162,6 @@ impl Watching {
                     self.tell(&format!("--- {case}: {}{note}", phase.as_str()));
                 }
             }
-            Event::Log { .. } => {}
             Event::Round { cases, why } => {
                 (self.done, self.total) = (0, cases);
                 self.board.round(cases);

@@ -12,7 +12,7 @@ use muster_fake::FakeScheduler;
 use muster_host::file_limit;
 use muster_k8s::{ContextError, Contexts, Kubernetes};
 use muster_local::LocalScheduler;
-use muster_session::{heartbeat, judging::JudgeProgram};
+use muster_session::{case::judging::JudgeProgram, heartbeat};
 use muster_store::{JobRow, Store};
 use std::{
     collections::BTreeMap,

@@ -13,7 +13,7 @@ use muster_core::{
 use muster_host::file_limit;
 use muster_host::owner;
 use muster_k8s::{ClusterPlace, Contexts, Kubernetes, LeaseSeen};
-use muster_session::{heartbeat, signals::Signals};
+use muster_session::{front::signals::Signals, heartbeat};
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use muster_text::time::format_duration;
 use std::{

@@ -15,11 +15,13 @@ use muster_core::{
 };
 use muster_fake::FakeScheduler;
 use muster_session::{
+    case::{
+        judging::JudgeIn,
+        queued_case::{Turn, Work},
+    },
     engine::{Engine, EngineConfig, ExecPolicy},
-    judging::JudgeIn,
-    places::Places,
+    folders::Places,
     runtime,
-    turn::{Turn, Work},
 };
 use muster_text::time::Timestamp;
 use serde_json::{Value, json};

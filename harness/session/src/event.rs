@@ -5,7 +5,7 @@ use muster_core::{
     result::{CaseResult, Clock, Phase},
 };
 use muster_text::time::Timestamp;
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// Which clock runs, and how long it may; `None`: for ever.
 pub type Limit = (Clock, Option<Duration>);
@@ -34,13 +34,6 @@ pub enum Event {
         limit: Option<Limit>,
         /// When.
         at: Timestamp,
-    },
-    /// Its log is in this file and growing.
-    Log {
-        /// Which.
-        case: Arc<CaseName>,
-        /// The file.
-        path: PathBuf,
     },
     /// Cases run again, so many of them.
     Round {

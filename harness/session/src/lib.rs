@@ -2,31 +2,24 @@
 //!
 //! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
+//!
+//! ```text
+//! front     how a session is shown and stopped from outside: libtest's harness, signals
+//! engine    all cases of a session: dependencies, slots of partitions, --maxfail, cancelling, teardowns
+//! case      one case, from its slot to its result: plan, launch, wait, judge, clean up
+//! folders   stage and output folders
+//! log       logs on disk while they arrive, and the stdout they become
+//! ```
 
-mod assembly;
-mod clocks;
-mod context;
+pub mod case;
+mod crash_points;
 pub mod engine;
 pub mod event;
-mod flight;
+pub mod folders;
+pub mod front;
 pub mod heartbeat;
 pub mod identifier;
-mod journal;
-pub mod judging;
-mod kept;
-mod lines;
-mod logs;
-mod map;
-mod order;
-pub mod places;
-mod plan;
-mod record;
-mod release;
+mod log;
+mod panics;
 mod retry;
-mod run_case;
 pub mod runtime;
-pub mod signals;
-mod spool;
-mod tail;
-pub mod trials;
-pub mod turn;

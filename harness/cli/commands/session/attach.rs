@@ -37,8 +37,8 @@ use muster_core::{
 };
 use muster_host::owner;
 use muster_session::{
+    case::queued_case::{self, Begun, Turn, Work},
     runtime,
-    turn::{self, Begun, Turn, Work},
 };
 use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
 use muster_text::diagnostic::Diagnostic;
@@ -205,7 +205,7 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
         needs: case.map(|case| case.needs().into()).unwrap_or_default(),
         name: Arc::new(name),
         about: Arc::new(move || about.clone()),
-        work: match case.map(|case| turn::render(case.clone(), Arc::clone(adjustments))) {
+        work: match case.map(|case| queued_case::render(case.clone(), Arc::clone(adjustments))) {
             // What would launch it was stored without its secrets.
             render if has_secret && !launched => {
                 Work::Anew(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))

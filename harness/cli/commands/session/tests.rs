@@ -12,7 +12,7 @@ use crate::{
 };
 use libtest_mimic::{Arguments, FormatSetting};
 use muster_core::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE};
-use muster_session::trials;
+use muster_session::front::libtest;
 use std::{ffi::OsString, process::ExitCode};
 
 /// What a test binary ends with when a test fails.
@@ -63,7 +63,7 @@ fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal:
     let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler));
     // No test is no failure to libtest. Files with mistakes are one: a tool would take the rest for all.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
-        terminal::guarded(|| trials::list_or_none(arguments, cases()));
+        terminal::guarded(|| libtest::list_or_none(arguments, cases()));
         terminal.diagnostics(&selection.diagnostics, &selection.sources);
         return Ok(if selection.has_errors() { EXIT_USAGE } else { 0 });
     }

@@ -14,11 +14,13 @@ use muster_core::{
 };
 use muster_fake::FakeScheduler;
 use muster_session::{
+    case::{
+        judging::JudgeIn,
+        queued_case::{Turn, Work},
+    },
     engine::{Engine, EngineConfig, ExecPolicy, Lease},
     event::Event,
-    judging::JudgeIn,
-    places::Places,
-    turn::{Turn, Work},
+    folders::Places,
 };
 use muster_text::{Value, time::Timestamp};
 use std::{
@@ -135,7 +137,6 @@ fn line(event: &Event) -> String {
             let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
             format!("phase {} {}{note}", case.display, phase.as_str())
         }
-        Event::Log { case, .. } => format!("log {}", case.display),
         Event::Finished(result) => format!("finished {} {}", result.name.display, result.outcome),
         Event::Round { cases, why } => format!("round of {cases}: {why}"),
         Event::Warning(text) => format!("warning {text}"),

@@ -1,0 +1,86 @@
+//! The end of a flight: stopping what runs, and removing or keeping what is left.
+
+use super::Flight;
+use crate::{case::record::Record, panics::panic_message, retry::Failures};
+use futures_util::FutureExt;
+use muster_core::{
+    error::{Class, chain},
+    result::Phase,
+    scheduler::{Disposition, Job, Leftovers, Scheduler},
+    site::SchedulerKind,
+};
+use muster_text::time::format_duration;
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::time::{sleep, timeout};
+
+/// Stopping, or removing, takes no longer.
+const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
+
+impl Flight<'_> {
+    /// Ends the compute, so that the log can end.
+    pub(super) async fn stop(&mut self, record: &mut Record) {
+        match self.cleaned(Disposition::Stop).await {
+            Ok(leftovers) if leftovers.items.is_empty() => {
+                self.stopped = true;
+                *self.kept = leftovers;
+            }
+            // The cleanup that follows tries again, and names what is left.
+            Ok(_) => {}
+            Err(cause) => record.warnings.push(format!("not stopped at once: {cause}")),
+        }
+    }
+
+    /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
+    pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
+        if self.airborne && !(self.stopped && how == Disposition::Stop) {
+            self.context.phase(&self.case, Phase::Cleanup, None, None);
+            match self.cleaned(how).await {
+                Ok(leftovers) => *self.kept = leftovers,
+                Err(cause) => {
+                    *self.kept = Leftovers::default();
+                    record.warnings.push(format!("cleanup failed: {cause}"));
+                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
+                }
+            }
+        }
+        let Leftovers { items, look, delete } = std::mem::take(&mut *self.kept);
+        record.leftovers.extend(items);
+        record.look.extend(look);
+        record.delete.extend(delete);
+        // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
+        let nothing_left = !self.airborne || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
+        if nothing_left
+            && record.leftovers.is_empty()
+            && let Some(store) = &self.context.store
+        {
+            store.cleaned(&self.job);
+        }
+        self.landed();
+    }
+
+    pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
+        cleaned(self.scheduler, &self.job, how).await
+    }
+}
+
+/// Removes, or stops, with retries and within the limit; whatever happens in it, the caller goes on.
+pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disposition) -> Result<Leftovers, String> {
+    let mut failures = Failures::default();
+    let work = async {
+        loop {
+            match scheduler.cleanup(job, how).await {
+                Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
+                Err(error) => match failures.add(&error, None) {
+                    Some(pause) => sleep(pause).await,
+                    None => return Err(error),
+                },
+                done => return done,
+            }
+        }
+    };
+    match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
+        Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
+        Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
+    }
+}

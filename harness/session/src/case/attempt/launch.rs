@@ -1,0 +1,190 @@
+//! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
+
+use super::{Flight, cleaned};
+use crate::{
+    case::{
+        plan::Plan,
+        record::{End, Record},
+    },
+    crash_points,
+    panics::panic_message,
+    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
+};
+use muster_core::{
+    error::SchedulerError,
+    pipeline::{Step, next_step},
+    result::{Clock, Outcome, Phase},
+    scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
+};
+use muster_host::clock;
+use muster_text::time::format_duration;
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    task::JoinError,
+    time::{Instant, timeout},
+};
+
+/// One attempt takes no longer: after that nobody waits for its answer any more.
+const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
+/// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: whoever needs
+/// more is met on purpose.
+const REDRAWS: u32 = 3;
+
+/// Why an attempt to launch got no answer.
+pub(crate) enum Lost {
+    Failed(SchedulerError),
+    /// It is over, and may have created something.
+    NoAnswer(String),
+}
+
+/// The identifiers of one job that turned out to be somebody else's.
+#[derive(Default)]
+pub(crate) struct Redraws(u32);
+
+impl Redraws {
+    /// Counts one.
+    ///
+    /// # Errors
+    /// There were too many.
+    pub(crate) fn add(&mut self, by: &str) -> Result<(), String> {
+        self.0 += 1;
+        if self.0 <= REDRAWS {
+            return Ok(());
+        }
+        Err(format!("{} identifiers in a row are taken, the last by {by}: find out who creates such names", self.0))
+    }
+}
+
+/// One attempt, on a task of its own: once begun it is awaited, whatever happens to its case. Dropped half-way it could
+/// still create something, after the cleanup. At its limit it is stopped, for the same reason.
+pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, Lost> {
+    let (scheduler, job) = (Arc::clone(scheduler), Arc::clone(job));
+    let task = tokio::spawn(async move { scheduler.launch(&job).await });
+    let abort = task.abort_handle();
+    match timeout(LAUNCH_LIMIT, task).await {
+        Ok(Ok(answer)) => answer.map_err(Lost::Failed),
+        Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
+        Err(_) => {
+            abort.abort();
+            Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+        }
+    }
+}
+
+/// Leaves an identifier to whoever has it: what was created under it before that was noticed goes.
+///
+/// # Errors
+/// Why it does not.
+pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, by: &str) -> Result<(), String> {
+    let why = match cleaned(scheduler, job, Disposition::Delete).await {
+        Ok(leftovers) if leftovers.items.is_empty() => return Ok(()),
+        Ok(leftovers) => leftovers.items.join("; "),
+        Err(why) => why,
+    };
+    Err(format!("its identifier is taken by {by}, and what it created before is not removed: {why}"))
+}
+
+impl Flight<'_> {
+    /// Launches, as often as it takes and the clock for waiting allows.
+    pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
+        self.stage().await?;
+        self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
+        let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
+        loop {
+            if self.context.cancel.is_cancelled() {
+                return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
+            }
+            self.take_off();
+            crash_points::reached(crash_points::Step::LaunchBegun);
+            let error = match launch_once(self.scheduler, &self.job).await {
+                Ok(Launch::Launched(job)) => {
+                    crash_points::reached(crash_points::Step::Launched);
+                    let now = clock::now();
+                    record.times.launched = Some(now);
+                    self.job = Arc::new(job);
+                    plan.render = None;
+                    self.take_off();
+                    if let Some(store) = &self.context.store {
+                        store.launched(&self.job, now);
+                    }
+                    crash_points::reached(crash_points::Step::LaunchStored);
+                    return Ok(());
+                }
+                Ok(Launch::NotNow { why, retry_after }) => {
+                    self.landed();
+                    self.say(Phase::Launch, Clock::Pending, why.clone());
+                    self.await_room(&why, retry_after).await?;
+                    failures = Failures::default();
+                    continue;
+                }
+                Ok(Launch::Taken { by }) => {
+                    let failed = |cause| End::infra(Phase::Launch, cause);
+                    vacate(self.scheduler, &self.job, &by).await.map_err(failed)?;
+                    self.landed();
+                    crash_points::reached(crash_points::Step::Taken);
+                    redraws.add(&by).map_err(failed)?;
+                    self.redraw(plan, record, &by).await?;
+                    failures = Failures::default();
+                    continue;
+                }
+                Err(Lost::Failed(error)) => error,
+                Err(Lost::NoAnswer(cause)) => {
+                    // What it asked for may still come, after the cleanup.
+                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
+                    return Err(End::infra(Phase::Launch, cause));
+                }
+            };
+            let Some(pause) = failures.add(&error, Some(OUTAGE_LIMIT)) else {
+                // After an answer that was lost there may be something all the same.
+                if error.made_nothing && failures.is_first() {
+                    self.landed();
+                }
+                return Err(End::failed(Phase::Launch, &error));
+            };
+            self.pause_before_retry(Phase::Launch, &error, pause).await;
+        }
+    }
+
+    /// Brings what the job needs to where it will run. Its own limit ends it, and no clock counts it.
+    async fn stage(&mut self) -> Result<(), End> {
+        let (context, scheduler, job) = (Arc::clone(self.context), Arc::clone(self.scheduler), Arc::clone(&self.job));
+        let Some(staged) = scheduler.stage(&job, Box::pin(context.cancel.cancelled())) else { return Ok(()) };
+        context.phase(&self.case, Phase::Stage, Some(staged.what), None);
+        let begun = Instant::now();
+        let ended = staged.done.await;
+        self.clocks.leave_out(begun.elapsed());
+        // The launch sees that it is cancelled.
+        ended.or_else(|error| if context.cancel.is_cancelled() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
+    }
+
+    /// Goes on as another.
+    async fn redraw(&mut self, plan: &mut Plan, record: &mut Record, by: &str) -> Result<(), End> {
+        let old = plan.job.identifier.clone();
+        plan.redraw(self.context, self.scheduler, record).await?;
+        (self.job, self.limits) = (Arc::clone(&plan.job), plan.limits);
+        crash_points::reached(crash_points::Step::Redrawn);
+        let new = &self.job.identifier;
+        self.say(Phase::Launch, Clock::Pending, format!("identifier {old} is taken by {by}: {new} instead"));
+        self.stage().await
+    }
+
+    /// Waits for room, but no longer than `max_pending_time`.
+    async fn await_room(&self, why: &str, retry_after: Duration) -> Result<(), End> {
+        let seen = JobStatus::Pending { why: why.to_owned() };
+        match next_step(&seen, self.clocks.elapsed(), &self.limits, false) {
+            Step::Wait { recheck_in } => {
+                let pause = retry_after.max(SHORTEST_PAUSE);
+                self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
+                Ok(())
+            }
+            _ => Err(self.timed_out(Clock::Pending, Some(&seen), Phase::Launch)),
+        }
+    }
+}
+
+fn what_happened(lost: JoinError) -> String {
+    match lost.try_into_panic() {
+        Ok(panic) => format!("panicked: {}", panic_message(&*panic)),
+        Err(_) => "was cut off".to_owned(),
+    }
+}

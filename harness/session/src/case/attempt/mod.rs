@@ -1,0 +1,256 @@
+//! The part of a case's life in which something may exist: launch, wait, stop, collect, clean up.
+//!
+//! ```text
+//!       NotNow, infra, Taken                   next_step: Wait
+//!              +-----+                            +-----+
+//!              v     |                            v     |
+//!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> Over::Ended
+//!            |                           |                    |
+//!            | error, limit, cancel      |                    | limit, cancel, gone, error
+//!            v                           |                    v
+//!           End                          +---------> Stop --> drain -------------> Over::Stopped
+//! ```
+//! Whichever way it ends, `cleanup` follows, unless no launch was begun.
+
+mod clocks;
+mod end;
+mod launch;
+
+pub(crate) use end::cleaned;
+pub(crate) use launch::{Lost, Redraws, launch_once, vacate};
+
+use crate::{
+    case::{
+        attempt::clocks::Clocks,
+        context::{Context, InFlight},
+        record::{End, Record},
+    },
+    crash_points,
+    event::Limit,
+    log::{
+        collect::{Collector, Drained},
+        spool::Spool,
+    },
+    retry::{Failures, SHORTEST_PAUSE},
+};
+use muster_core::{
+    case::CaseName,
+    error::{Class, SchedulerError, chain},
+    pipeline::{Step, next_step},
+    result::{Clock, Invalid, Outcome, Phase},
+    rules::LogLimit,
+    scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
+    workload::Limits,
+};
+use muster_text::time::format_duration;
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// What was stopped says how it ended within this time, or not at all.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
+
+/// How a flight ended.
+pub(crate) enum Over {
+    /// It never began, or nothing came of it.
+    Nothing(End),
+    /// It ended by itself, and this is its log: judge it.
+    Ended(Box<(Ending, Spool)>),
+    /// It was stopped or lost, and left a log: nothing to judge.
+    Stopped(End, Box<Spool>),
+}
+
+/// One attempt in the air.
+pub(crate) struct Flight<'a> {
+    context: &'a Arc<Context>,
+    scheduler: &'a Arc<dyn Scheduler>,
+    case: Arc<CaseName>,
+    job: Arc<Job>,
+    limits: Limits,
+    /// How much of its log is kept.
+    log_limit: Option<LogLimit>,
+    clocks: Clocks,
+    /// What was said last of what it waits for: the same is not said twice.
+    said: Option<String>,
+    /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
+    airborne: bool,
+    /// The compute has ended, and only the objects are left.
+    stopped: bool,
+    /// How to look at them.
+    kept: Box<Leftovers>,
+}
+
+impl<'a> Flight<'a> {
+    pub(crate) fn new(
+        context: &'a Arc<Context>,
+        scheduler: &'a Arc<dyn Scheduler>,
+        case: Arc<CaseName>,
+        job: Arc<Job>,
+        limits: Limits,
+    ) -> Self {
+        let clocks = Clocks::start();
+        let (log_limit, kept) = (None, Box::default());
+        Self { context, scheduler, case, job, limits, log_limit, clocks, said: None, airborne: false, stopped: false, kept }
+    }
+
+    /// The same with a limit for its log.
+    pub(crate) fn with_log_limit(self, log_limit: Option<LogLimit>) -> Self {
+        Self { log_limit, ..self }
+    }
+
+    /// What is left of a case that panicked.
+    pub(crate) fn recovered(context: &'a Arc<Context>, scheduler: &'a Arc<dyn Scheduler>, lost: InFlight) -> Self {
+        let limits = Limits { pending: None, run: None, judge: Duration::ZERO };
+        Self { airborne: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
+    }
+
+    /// Another process has launched it.
+    pub(crate) fn already_launched(&mut self) {
+        self.clocks = Clocks::of_another_process();
+        self.take_off();
+    }
+
+    /// From its launch until nothing runs and the log is on disk.
+    pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
+        let logs = Collector::start(self.scheduler, &self.job, self.log_limit);
+        let followed = self.follow(record).await;
+        if let Err(end) = &followed {
+            Box::pin(self.stop(record)).await;
+            if self.stopped && matches!(end.outcome, Outcome::Timeout(_) | Outcome::Abort) {
+                Box::pin(self.last_words(record)).await;
+            }
+        }
+        let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
+        crash_points::reached(crash_points::Step::LogDrained);
+        match (followed, drained) {
+            (Ok(ending), Drained::Whole(spool)) => Over::Ended(Box::new((ending, spool))),
+            (Ok(_), Drained::Cancelled(spool)) => {
+                Over::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), Box::new(spool))
+            }
+            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => Over::Stopped(end, Box::new(spool)),
+            (Ok(_), Drained::Lost(cause)) => Over::Nothing(End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)),
+            (Err(end), Drained::Lost(_)) => Over::Nothing(end),
+        }
+    }
+
+    /// Waits until it is over: the ending to judge, or why there is none.
+    async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
+        let mut seen: Option<JobStatus> = None;
+        let mut failures = Failures::default();
+        loop {
+            let cancelled = self.context.cancel.is_cancelled();
+            let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
+            let recheck_in = match next_step(status, self.clocks.elapsed(), &self.limits, cancelled) {
+                Step::Wait { recheck_in } => recheck_in,
+                Step::Judge(ending) => return Ok(ending),
+                Step::TimedOut(clock) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run)),
+                Step::Cancelled => return Err(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled())),
+                Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause)),
+            };
+            let answer = tokio::select! {
+                biased;
+                answer = self.scheduler.wait(&self.job, seen.as_ref()) => answer,
+                () = sleep(recheck_in.unwrap_or(Duration::MAX)) => continue,
+                () = self.context.cancel.cancelled() => continue,
+            };
+            match answer {
+                // A scheduler that answers without news would be asked again at once, for ever.
+                Ok(status) if Some(&status) == seen.as_ref() => self.context.pause(SHORTEST_PAUSE).await,
+                Ok(status) => {
+                    failures = Failures::default();
+                    self.clocks.saw(&status);
+                    record.saw(&status);
+                    crash_points::reached(step_of(&status));
+                    if let Some(note) = note(&status) {
+                        let runs = matches!(status, JobStatus::Running { .. });
+                        self.say(Phase::Run, if runs { Clock::Run } else { Clock::Pending }, note);
+                    }
+                    seen = Some(status);
+                }
+                Err(error) if error.class == Class::Gone => {
+                    return Err(End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, chain(&error)));
+                }
+                Err(error) => match failures.add(&error, None) {
+                    Some(pause) => self.pause_before_retry(Phase::Run, &error, pause).await,
+                    None => return Err(End::failed(Phase::Run, &error)),
+                },
+            }
+        }
+    }
+
+    /// How it ended after it was stopped: exits and times for the result, if they are to be had at once.
+    async fn last_words(&self, record: &mut Record) {
+        let by = Instant::now() + LAST_WORDS_LIMIT;
+        let mut seen = None;
+        while let Ok(Ok(status)) = timeout_at(by, self.scheduler.wait(&self.job, seen.as_ref())).await {
+            record.saw(&status);
+            if matches!(status, JobStatus::Ended(_) | JobStatus::Gone { .. }) || seen.as_ref() == Some(&status) {
+                return;
+            }
+            seen = Some(status);
+        }
+    }
+
+    async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, pause: Duration) {
+        let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
+        self.context.phase(&self.case, phase, Some(note), None);
+        self.context.pause(pause).await;
+    }
+
+    fn limit(&self, clock: Clock) -> Limit {
+        (clock, self.limits.of(clock))
+    }
+
+    fn say(&mut self, phase: Phase, clock: Clock, note: String) {
+        if self.said.as_ref() != Some(&note) {
+            self.context.phase(&self.case, phase, Some(note.clone()), Some(self.limit(clock)));
+            self.said = Some(note);
+        }
+    }
+
+    fn timed_out(&self, clock: Clock, seen: Option<&JobStatus>, phase: Phase) -> End {
+        let (limit, key) = (format_duration(self.limits.of(clock).unwrap_or_default()), clock.key());
+        let cause = match (clock, seen) {
+            (Clock::Run, Some(JobStatus::Running { partly_ended: Some(what), .. })) => {
+                format!("still running after {limit} ({key}): {what}")
+            }
+            (Clock::Run, _) => format!("still running after {limit} ({key})"),
+            (Clock::Pending, Some(JobStatus::Pending { why })) => format!("still waiting after {limit} ({key}): {why}"),
+            (Clock::Pending, _) => format!("not seen within {limit} ({key})"),
+        };
+        End::new(Outcome::Timeout(clock), phase, cause)
+    }
+
+    fn take_off(&mut self) {
+        self.airborne = true;
+        self.context.took_off(&self.case, &self.job);
+    }
+
+    fn landed(&mut self) {
+        self.airborne = false;
+        self.context.landed(&self.job.identifier);
+    }
+}
+
+fn step_of(status: &JobStatus) -> crash_points::Step {
+    match status {
+        JobStatus::NotSeen | JobStatus::Pending { .. } => crash_points::Step::Seen,
+        JobStatus::Running { .. } => crash_points::Step::Running,
+        JobStatus::Ended(_) | JobStatus::Gone { .. } => crash_points::Step::Ended,
+    }
+}
+
+/// What a progress line says of a status.
+fn note(status: &JobStatus) -> Option<String> {
+    match status {
+        JobStatus::Pending { why } => Some(why.clone()),
+        JobStatus::Running { nodes, partly_ended, .. } => {
+            let place = match nodes.as_slice() {
+                [] => "running".to_owned(),
+                [node] => format!("running on {node}"),
+                [node, rest @ ..] => format!("running on {node} and {} more", rest.len()),
+            };
+            Some(partly_ended.as_ref().map_or_else(|| place.clone(), |what| format!("{place}; {what}")))
+        }
+        JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! What all cases of a session share: its folders, its store, its events, its end.
+
+use crate::{
+    case::judging::{JudgeIn, Judges},
+    event::{Event, Limit},
+    folders::Places,
+    identifier::Identifiers,
+};
+use muster_core::{
+    case::{CaseName, Identifier},
+    result::{Phase, Session},
+    scheduler::Job,
+};
+use muster_host::clock;
+use muster_store::Store;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc::UnboundedSender,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Something that was created, or may have been, and is not cleaned up yet.
+#[derive(Debug, Clone)]
+pub struct InFlight {
+    /// Whose it is.
+    pub case: Arc<CaseName>,
+    /// What it is, enough to find and delete it.
+    pub job: Arc<Job>,
+    /// It is not the case itself, but tears down what that has left.
+    pub tears_down: bool,
+}
+
+/// Shared by the engine and all its cases.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) session: Session,
+    pub(crate) places: Places,
+    /// `None`: nothing is stored.
+    pub(crate) store: Option<Store>,
+    pub(crate) identifiers: Identifiers,
+    /// Fires when the session is to end.
+    pub(crate) cancel: CancellationToken,
+    /// Fires when the process is about to end: no teardown goes on.
+    pub(crate) leave: CancellationToken,
+    events: UnboundedSender<Event>,
+    /// Why and when it was cancelled.
+    why: OnceLock<(String, Instant)>,
+    /// The command that ends what is left.
+    sweep: String,
+    in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
+    /// As many texts are judged at once as there are processors.
+    pub(crate) judges: Judges,
+}
+
+impl Context {
+    pub(crate) fn new(
+        session: Session,
+        places: Places,
+        store: Option<Store>,
+        events: UnboundedSender<Event>,
+        judge: JudgeIn,
+        sweep: String,
+    ) -> Self {
+        Self {
+            session,
+            places,
+            store,
+            identifiers: Identifiers::default(),
+            cancel: CancellationToken::new(),
+            leave: CancellationToken::new(),
+            events,
+            why: OnceLock::new(),
+            sweep,
+            in_flight: Mutex::default(),
+            judges: Judges::new(judge),
+        }
+    }
+
+    /// Says what happened. Nobody may be listening any more.
+    pub(crate) fn emit(&self, event: Event) {
+        let _ = self.events.send(event);
+    }
+
+    /// Says in which phase a case is, and what it waits for.
+    pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>, limit: Option<Limit>) {
+        self.emit(Event::Phase { case: Arc::clone(case), phase, note, limit, at: clock::now() });
+    }
+
+    /// Lets time pass, but not beyond the end of the session.
+    pub(crate) async fn pause(&self, length: Duration) {
+        tokio::select! {
+            () = sleep(length) => {}
+            () = self.cancel.cancelled() => {}
+        }
+    }
+
+    /// Ends the session, for this reason unless it has one already. Says whether it is news.
+    pub(crate) fn cancel(&self, why: String) -> bool {
+        let news = self.why.set((why, Instant::now())).is_ok();
+        self.cancel.cancel();
+        news
+    }
+
+    /// Why the session ends, or will be said to.
+    pub(crate) fn why_cancelled(&self) -> String {
+        self.why.get().map_or_else(|| "the session was cancelled".to_owned(), |(why, _)| why.clone())
+    }
+
+    /// When it was cancelled, if it was.
+    pub(crate) fn cancelled_at(&self) -> Option<Instant> {
+        self.why.get().map(|(_, at)| *at)
+    }
+
+    /// What is left if nobody can say what is left.
+    pub(crate) fn whatever_is_marked(&self, job: &Job) -> String {
+        let Job { identifier, session, scheduler, .. } = job;
+        format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `{}` removes it", self.sweep)
+    }
+
+    /// From here on something may exist.
+    pub(crate) fn took_off(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+        let (case, job) = (Arc::clone(case), Arc::clone(job));
+        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
+    }
+
+    /// The same of a teardown.
+    pub(crate) fn tears_down(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+        let (case, job) = (Arc::clone(case), Arc::clone(job));
+        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
+    }
+
+    /// From here on nothing exists that the result does not name.
+    pub(crate) fn landed(&self, identifier: &Identifier) -> Option<InFlight> {
+        self.flights().remove(identifier)
+    }
+
+    /// What a case left in the air when it was lost.
+    pub(crate) fn in_flight_of(&self, case: &Arc<CaseName>) -> Option<InFlight> {
+        self.flights().values().find(|flight| Arc::ptr_eq(&flight.case, case)).cloned()
+    }
+
+    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+        self.flights().values().cloned().collect()
+    }
+
+    fn flights(&self) -> MutexGuard<'_, BTreeMap<Identifier, InFlight>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

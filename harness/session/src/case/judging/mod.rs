@@ -1,0 +1,246 @@
+//! What a log becomes: a stdout, a judgement within its limit, and what is kept of it.
+//!
+//! ```text
+//! spool -assemble, kept files-> Stdout -Task-> a judge (another process) -Verdict-> result, files kept     pattern or expression
+//!                                     '----------- here -----------------'                                 neither of them
+//! ```
+//! Tests and measurements may judge on a thread of their own process ([`JudgeIn::ThisProcess`]), which nothing stops.
+
+mod judges;
+mod serve;
+mod task;
+
+pub(crate) use judges::Judges;
+pub use judges::{JudgeIn, JudgeProgram};
+pub use serve::serve;
+
+use crate::{
+    case::{
+        context::Context,
+        record::{End, Record},
+    },
+    folders::{Attempt, PlacesError},
+    log::{keep_files::Kept, spool::Spool, tail::log_tail},
+};
+use muster_core::{
+    case::{CaseName, Identifier},
+    error::chain,
+    judge::{Judgement, Watcher},
+    result::{Invalid, Outcome, Phase},
+    rules::Rules,
+    scheduler::{Ending, SectionExit},
+    script::LOG_FILE,
+    stdout::Stdout,
+};
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
+use task::{Task, Verdict, is_trivial, perform};
+use tokio::{task::spawn_blocking, time::sleep};
+
+/// How long judging may go on when the session is to end.
+const AFTER_CANCEL: Duration = Duration::from_secs(3);
+
+/// Where an attempt's files are, and where they will be if it passes.
+pub(crate) struct Home {
+    pub(crate) name: Arc<CaseName>,
+    /// The last component of its folders.
+    pub(crate) folder: String,
+    pub(crate) number: u32,
+    pub(crate) identifier: Identifier,
+    pub(crate) stage: PathBuf,
+}
+
+/// What is left of a log when it was judged.
+struct Text {
+    nodes: Vec<String>,
+    tail: Option<String>,
+    /// Where it was moved.
+    kept: Option<Result<PathBuf, PlacesError>>,
+}
+
+/// A log that is put together, with the files behind it.
+struct Assembled {
+    stdout: Stdout,
+    kept: Kept,
+    /// What came of it, where that takes no time.
+    verdict: Option<Verdict>,
+}
+
+/// Judges what ended by itself; keeps what passed, shows the end of what did not.
+pub(crate) async fn judged(
+    context: &Arc<Context>,
+    record: &mut Record,
+    rules: Arc<Rules>,
+    (ending, spool): (Ending, Spool),
+    limit: Duration,
+    home: Home,
+) -> End {
+    context.phase(&record.name, Phase::Sanity, None, None);
+    let permit = tokio::select! {
+        biased;
+        permit = context.judges.slots.acquire() => permit,
+        () = cancelled_for_a_while(context) => {
+            unjudged(record, spool, ending.exits).await;
+            return stopped(context);
+        }
+    };
+    record.has_log = true;
+    let (shared, exits) = (Arc::clone(&rules), ending.clone());
+    let stage = home.stage.clone();
+    let Assembled { stdout, mut kept, verdict } = match on_a_thread(move || assemble(&shared, &exits, spool, &stage)).await {
+        Ok(assembled) => assembled,
+        Err(end) => return end,
+    };
+    let verdict = match verdict {
+        Some(known) => Ok(known),
+        None => verdict_of(context, &rules, &ending, &stdout, &home, limit).await,
+    };
+    drop(permit);
+    let passed = verdict.as_ref().is_ok_and(|verdict| matches!(verdict.judgement.outcome, Outcome::Pass | Outcome::Xfail));
+    let (warnings, files) = (std::mem::take(&mut kept.warnings), kept.paths());
+    let (shared, is_needed) = (Arc::clone(context), rules.offer.is_some());
+    let text = on_a_thread(move || Ok(if passed { home.kept(&shared, &stdout, &files, is_needed) } else { Text::of(&stdout) }));
+    match text.await {
+        Ok(text) => text.told(record),
+        Err(end) => return end,
+    }
+    record.warnings.extend(warnings);
+    told(record, verdict)
+}
+
+/// Puts a log together, with the files that its check keeps. Blocks.
+fn assemble(rules: &Rules, ending: &Ending, spool: Spool, stage: &std::path::Path) -> io::Result<Assembled> {
+    let mut stdout = spool.assemble_ended(ending)?;
+    let mut kept = Kept::default();
+    if !rules.keep_files.is_empty() {
+        kept = Kept::find(stage, &rules.keep_files);
+        stdout = kept.add(stdout, stage)?;
+    }
+    let verdict = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Watcher::default()));
+    Ok(Assembled { stdout, kept, verdict })
+}
+
+/// What a judge says within the limit, while the session goes on.
+async fn verdict_of(
+    context: &Context,
+    rules: &Arc<Rules>,
+    ending: &Ending,
+    stdout: &Stdout,
+    home: &Home,
+    limit: Duration,
+) -> Result<Verdict, End> {
+    let (rules, ending) = (Arc::clone(rules), ending.clone());
+    let verdict = async {
+        let program = match &context.judges.place {
+            JudgeIn::Processes(program) => program,
+            JudgeIn::ThisProcess => {
+                let stdout = stdout.clone();
+                return on_a_thread(move || Ok(perform(&rules, &stdout, &ending, &Watcher::default()))).await;
+            }
+        };
+        let (sections, files) = (stdout.sections().to_vec(), stdout.files().cloned());
+        let task = Task { rules, ending, log: home.stage.join(LOG_FILE), sections, files };
+        context.judges.judge(program, task, limit).await
+    };
+    tokio::select! {
+        biased;
+        verdict = verdict => verdict,
+        () = cancelled_for_a_while(context) => Err(stopped(context)),
+    }
+}
+
+/// The time since this process first asked.
+pub fn monotonic() -> Duration {
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGUN.elapsed()
+}
+
+/// What the record learns of a verdict.
+fn told(record: &mut Record, verdict: Result<Verdict, End>) -> End {
+    let Verdict { judgement, outputs, .. } = match verdict {
+        Ok(verdict) => verdict,
+        Err(end) => return end,
+    };
+    let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
+    record.measurements = measurements;
+    record.warnings.extend(warnings);
+    if let Some(provides) = &mut record.provides {
+        provides.outputs = outputs;
+    }
+    End { outcome, phase, cause }
+}
+
+/// Work that touches files.
+async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, End> {
+    match spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(no_log(&error)),
+        Err(_) => Err(End::infra(Phase::Sanity, "judging panicked")),
+    }
+}
+
+/// The session is to end, and what was nearly done has had its time.
+async fn cancelled_for_a_while(context: &Context) {
+    context.cancel.cancelled().await;
+    sleep(AFTER_CANCEL).await;
+}
+
+fn stopped(context: &Context) -> End {
+    End::new(Outcome::Abort, Phase::Sanity, context.why_cancelled())
+}
+
+/// Puts together the log of a case that is not judged.
+pub(crate) async fn unjudged(record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
+    let text = spawn_blocking(move || spool.assemble(&exits).map(|stdout| Text::of(&stdout)));
+    match text.await {
+        Ok(Ok(text)) => {
+            record.has_log = true;
+            text.told(record);
+        }
+        Ok(Err(error)) => record.warnings.extend(no_log(&error).cause),
+        Err(_) => record.warnings.push("putting the log together panicked".to_owned()),
+    }
+}
+
+fn no_log(error: &io::Error) -> End {
+    End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, format!("the log could not be put together: {error}"))
+}
+
+impl Home {
+    pub(crate) fn attempt(&self) -> Attempt<'_> {
+        let Self { name, folder, number, identifier, .. } = self;
+        Attempt { case: name, folder, number: *number, identifier }
+    }
+
+    /// Others may need its stage folder: then that stays as it is until they are over.
+    fn kept(&self, context: &Context, stdout: &Stdout, files: &[PathBuf], is_needed: bool) -> Text {
+        let (places, attempt) = (&context.places, self.attempt());
+        let kept =
+            if is_needed { places.keep_copy(&self.stage, attempt, files) } else { places.keep(&self.stage, attempt, files) };
+        Text { nodes: nodes(stdout), tail: None, kept: Some(kept) }
+    }
+}
+
+impl Text {
+    fn of(stdout: &Stdout) -> Self {
+        Self { nodes: nodes(stdout), tail: log_tail(stdout), kept: None }
+    }
+
+    fn told(self, record: &mut Record) {
+        record.ran_on(self.nodes);
+        record.log_tail = self.tail;
+        match self.kept {
+            Some(Ok(output)) => record.folder = Some(output),
+            Some(Err(error)) => record.warnings.push(chain(&error)),
+            None => {}
+        }
+    }
+}
+
+fn nodes(stdout: &Stdout) -> Vec<String> {
+    stdout.sections().iter().filter_map(|section| section.origin.node.clone()).collect()
+}

@@ -1,0 +1,182 @@
+//! From a case's turn to its plan on disk; and to another one when its identifier turns out to be somebody else's.
+//!
+//! ```text
+//! identifier -> render -> plan -> stage folder -> intent stored           `prepare`: nothing exists yet
+//! Launch::Taken -> another identifier -> ... -> intent stored instead     `Plan::redraw`: nothing exists any more
+//! ```
+//! The identifier is in labels, names, placeholders, the folder's name and the first line of the stdout: so all of it is rendered
+//! again, and one transaction puts the new plan in the place of the old. A crash before it leaves the old row, a crash after it
+//! the new one, and of neither has anything been created that is still there.
+
+use crate::{
+    case::{
+        context::Context,
+        queued_case::Render,
+        record::{End, Record, provided},
+    },
+    crash_points::{self, Step},
+    event::Event,
+    folders::Attempt,
+    panics::panic_message,
+};
+use muster_core::{
+    case::{CaseName, Identifier},
+    error::chain,
+    fixture::Given,
+    result::{About, Outcome, Phase},
+    rules::Rules,
+    scheduler::{Job, Scheduler},
+    test_case::{LaunchFacts, Rendered},
+    workload::Limits,
+};
+use muster_host::clock;
+use muster_store::Intent;
+use muster_text::diagnostic::Diagnostic;
+use std::{path::PathBuf, sync::Arc};
+use tokio::task::spawn_blocking;
+
+/// A planned case: what is needed to run and to judge it, and no more, for it may wait for hours.
+pub(crate) struct Plan {
+    /// The last component of its folders.
+    pub(crate) folder: String,
+    pub(crate) job: Arc<Job>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) limits: Limits,
+    /// What makes another plan of it, until it is launched. `None`: its check is not there any more.
+    pub(crate) render: Option<Render>,
+}
+
+/// What is to be planned.
+struct Draft {
+    name: Arc<CaseName>,
+    attempt: u32,
+    folder: String,
+    render: Render,
+    /// The stage folder of a plan that this one replaces.
+    instead_of: Option<PathBuf>,
+}
+
+/// Everything that comes before something may exist. `replaces`: what another process planned of this attempt, and is gone.
+pub(crate) async fn prepare(
+    context: &Arc<Context>,
+    scheduler: &Arc<dyn Scheduler>,
+    (folder, render): (String, Render),
+    replaces: Option<&Identifier>,
+    record: &mut Record,
+) -> Result<Plan, End> {
+    if context.cancel.is_cancelled() {
+        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+    }
+    let identifier = draw(context)?;
+    let draft = Draft { name: Arc::clone(&record.name), attempt: record.attempt, folder, render, instead_of: None };
+    let planned = planned(context, scheduler, draft, identifier.clone()).await;
+    let case = Arc::clone(&record.name);
+    let begun = || context.emit(Event::Begun { case, identifier, at: clock::now() });
+    let (plan, about) = match planned {
+        Ok(planned) => planned,
+        Err(end) => {
+            if end.outcome != Outcome::Skip {
+                begun();
+            }
+            return Err(end);
+        }
+    };
+    plan.told(record);
+    crash_points::reached(Step::Planned);
+    let stored = plan.store(context, record, &about, replaces).await;
+    crash_points::reached(Step::IntentStored);
+    begun();
+    record.about = about;
+    stored.map(|()| plan)
+}
+
+impl Plan {
+    /// Becomes a plan with another identifier, in the store too. Nothing of the old one may be left.
+    pub(crate) async fn redraw(
+        &mut self,
+        context: &Arc<Context>,
+        scheduler: &Arc<dyn Scheduler>,
+        record: &mut Record,
+    ) -> Result<(), End> {
+        let Some(render) = self.render.clone() else {
+            let cause = "its identifier is somebody else's, and its check is not there any more to plan it anew: run it again";
+            return Err(End::infra(Phase::Launch, cause));
+        };
+        let identifier = draw(context)?;
+        let (name, attempt, folder) = (Arc::clone(&record.name), record.attempt, self.folder.clone());
+        let draft = Draft { name, attempt, folder, render, instead_of: Some(self.job.stage.clone()) };
+        let (plan, about) = planned(context, scheduler, draft, identifier).await?;
+        plan.told(record);
+        plan.store(context, record, &about, Some(&self.job.identifier)).await?;
+        record.about = about;
+        *self = plan;
+        Ok(())
+    }
+
+    /// What the result will say of it.
+    pub(crate) fn told(&self, record: &mut Record) {
+        record.folder = Some(self.job.stage.clone());
+        record.identifier = Some(self.job.identifier.clone());
+        record.provides = provided(&self.rules, &self.job.stage);
+    }
+
+    /// From here on a crash leaves a row, never an unknown pod.
+    async fn store(&self, context: &Context, record: &Record, about: &About, replaces: Option<&Identifier>) -> Result<(), End> {
+        let Some(store) = &context.store else { return Ok(()) };
+        let (session, name, attempt, begun) = (&context.session.id, &*record.name, record.attempt, record.times.begun);
+        let Self { job, rules, limits, .. } = self;
+        let intent = Intent { session, name, about, attempt, job, rules, limits, begun, replaces };
+        store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
+    }
+}
+
+fn draw(context: &Context) -> Result<Identifier, End> {
+    context.identifiers.draw().map_err(|error| End::infra(Phase::Plan, chain(&error)))
+}
+
+/// Plans on a blocking thread.
+async fn planned(
+    context: &Arc<Context>,
+    scheduler: &Arc<dyn Scheduler>,
+    draft: Draft,
+    identifier: Identifier,
+) -> Result<(Plan, About), End> {
+    let (context, scheduler) = (Arc::clone(context), Arc::clone(scheduler));
+    let work = spawn_blocking(move || plan(&context, &*scheduler, draft, identifier));
+    work.await.unwrap_or_else(|lost| {
+        let why = lost.try_into_panic().map(|panic| panic_message(&*panic).to_owned());
+        Err(End::infra(Phase::Plan, format!("planning panicked: {}", why.unwrap_or_default())))
+    })
+}
+
+/// Renders, plans and makes the stage folder. Blocks.
+fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: Identifier) -> Result<(Plan, About), End> {
+    if context.cancel.is_cancelled() {
+        // Others may have kept the thread for long.
+        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+    }
+    let Draft { name, attempt: number, folder, render, instead_of } = draft;
+    let stage = context.places.stage_of(Attempt { case: &name, folder: &folder, number, identifier: &identifier });
+    let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, given: Given::default() };
+    let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
+    let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
+    if let Some(why) = skip {
+        return Err(End::new(Outcome::Skip, Phase::Plan, why));
+    }
+    let job = scheduler.plan(&workload).map_err(mistakes)?;
+    // Only beside another session's are two folders of an attempt named differently.
+    let old = instead_of.filter(|old| *old != facts.stage && old.is_dir());
+    let removed = old.map_or(Ok(()), |old| context.places.remove(&old));
+    removed.and_then(|()| context.places.create(&facts.stage)).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
+    let (job, rules) = (Arc::new(job), Arc::new(rules));
+    Ok((Plan { folder, job, rules, limits: workload.limits, render: Some(render) }, about))
+}
+
+/// All mistakes in one sentence.
+fn sentence(mistakes: &[Diagnostic]) -> String {
+    let one = |mistake: &Diagnostic| match &mistake.hint {
+        Some(hint) => format!("{} ({hint})", mistake.message),
+        None => mistake.message.clone(),
+    };
+    mistakes.iter().map(one).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,167 @@
+//! A case's result while it comes into being.
+
+use crate::case::queued_case::Turn;
+use muster_core::{
+    case::{CaseName, Identifier},
+    error::{Class, SchedulerError, chain},
+    fixture::{Offer, Provides},
+    perf::Measurement,
+    result::{About, CaseResult, Fault, Outcome, Phase, Times},
+    rules::Rules,
+    scheduler::{JobStatus, SectionExit},
+};
+use muster_text::time::Timestamp;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// How a case ends: its outcome, the phase that decided it, and why in one sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    pub(crate) phase: Phase,
+    pub(crate) cause: Option<String>,
+}
+
+impl End {
+    pub(crate) fn new(outcome: Outcome, phase: Phase, cause: impl Into<String>) -> Self {
+        Self { outcome, phase, cause: Some(cause.into()) }
+    }
+
+    /// The request can never work.
+    pub(crate) fn config(phase: Phase, cause: impl Into<String>) -> Self {
+        Self::new(Outcome::Error(Fault::Config), phase, cause)
+    }
+
+    /// The machinery failed.
+    pub(crate) fn infra(phase: Phase, cause: impl Into<String>) -> Self {
+        Self::new(Outcome::Error(Fault::Infra), phase, cause)
+    }
+
+    /// A scheduler's operation failed for good.
+    pub(crate) fn failed(phase: Phase, error: &SchedulerError) -> Self {
+        match error.class {
+            Class::Config | Class::Unsupported => Self::config(phase, chain(error)),
+            Class::Infra | Class::Outage | Class::Gone => Self::infra(phase, chain(error)),
+        }
+    }
+}
+
+/// What a planned case leaves for others, but for what is read from its stdout.
+pub(crate) fn provided(rules: &Rules, stage: &Path) -> Option<Box<Provides>> {
+    rules.offer.as_ref().map(|offer| {
+        let Offer { values, teardown, .. } = (**offer).clone();
+        Box::new(Provides { stage: stage.to_owned(), values, outputs: BTreeMap::new(), teardown })
+    })
+}
+
+/// What is known so far.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Arc<CaseName>,
+    pub(crate) attempt: u32,
+    pub(crate) about: About,
+    pub(crate) identifier: Option<Identifier>,
+    pub(crate) times: Times,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) exits: Vec<SectionExit>,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) folder: Option<PathBuf>,
+    /// Its stdout is, or will be, beside its script.
+    pub(crate) has_log: bool,
+    pub(crate) log_tail: Option<String>,
+    pub(crate) look: Vec<String>,
+    pub(crate) delete: Vec<String>,
+    pub(crate) leftovers: Vec<String>,
+    pub(crate) provides: Option<Box<Provides>>,
+}
+
+impl Record {
+    /// A case got its turn, or never will.
+    pub(crate) fn new(turn: &Turn, begun: Timestamp) -> Self {
+        Self::of(Arc::clone(&turn.name), (turn.about)(), turn.attempt, begun)
+    }
+
+    /// The same, from what is left of a case whose turn is spent.
+    pub(crate) fn of(name: Arc<CaseName>, about: About, attempt: u32, begun: Timestamp) -> Self {
+        Self {
+            name,
+            about,
+            attempt,
+            identifier: None,
+            times: Times { begun, ..Times::default() },
+            warnings: Vec::new(),
+            nodes: Vec::new(),
+            exits: Vec::new(),
+            measurements: Vec::new(),
+            folder: None,
+            has_log: false,
+            log_tail: None,
+            look: Vec::new(),
+            delete: Vec::new(),
+            leftovers: Vec::new(),
+            provides: None,
+        }
+    }
+
+    /// Learns nodes and times from a status.
+    pub(crate) fn saw(&mut self, status: &JobStatus) {
+        match status {
+            JobStatus::Running { since, nodes, .. } => {
+                self.times.started.get_or_insert(*since);
+                self.ran_on(nodes.iter().cloned());
+            }
+            JobStatus::Ended(ending) => {
+                self.times.started = Some(ending.started);
+                self.times.ended = Some(ending.ended);
+                self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
+                self.exits.clone_from(&ending.exits);
+                self.warnings
+                    .extend(ending.notes.iter().filter(|note| !self.warnings.contains(note)).cloned().collect::<Vec<_>>());
+            }
+            JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Gone { .. } => {}
+        }
+    }
+
+    /// Adds nodes that are not known yet, in the order in which they show up.
+    pub(crate) fn ran_on(&mut self, nodes: impl IntoIterator<Item = String>) {
+        for node in nodes {
+            if !self.nodes.contains(&node) {
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    /// It is over.
+    pub(crate) fn close(mut self, end: End, finished: Timestamp) -> CaseResult {
+        let End { outcome, phase, cause } = end;
+        self.times.finished = finished;
+        CaseResult {
+            about: self.about,
+            name: Arc::unwrap_or_clone(self.name),
+            identifier: self.identifier,
+            attempt: self.attempt,
+            outcome,
+            phase,
+            cause,
+            warnings: self.warnings,
+            nodes: self.nodes,
+            exits: self.exits,
+            measurements: self.measurements,
+            times: self.times,
+            folder: self.folder,
+            log_tail: self.log_tail,
+            look: self.look,
+            delete: self.delete,
+            leftovers: self.leftovers,
+            flaky: false,
+            quarantine: None,
+            restored_from: None,
+            provides: self.provides,
+            blocked_by: None,
+        }
+    }
+}

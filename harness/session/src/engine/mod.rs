@@ -1,0 +1,496 @@
+//! The engine: order, `max_jobs` and cancelling of all cases of a session. Longer than other files: all of it shares one lock.
+//!
+//! A case that waits is an entry in a queue, not a task: a task is made when a slot of its partition is free, and
+//! the slot is given back when the case's result is stored. A case that its site has no room for keeps its slot and
+//! holds up only its own partition.
+//!
+//! ```text
+//! submit --> order --> lane (one a partition, or one for all: `serial`) --slot free--> run_case --> store --> Finished
+//!              |          \ cancelled, or --maxfail reached: Abort -------------------------------> store --> Finished
+//!              '-- what it depends on did not pass: Skip -----------------------------------------> store --> Finished
+//! ```
+//! The last user of what a case has left tears it down before it gives its slot back.
+
+mod dependencies;
+mod teardown;
+
+use crate::{
+    case::{
+        contained,
+        context::Context,
+        judging::JudgeIn,
+        queued_case::Turn,
+        record::{End, Record},
+    },
+    crash_points,
+    engine::dependencies::{Blocked, Order, Release, Step, Waiting},
+    event::Event,
+    folders::Places,
+};
+use muster_core::{
+    error::chain,
+    graph::CaseId,
+    quarantine::{self, List, Standing},
+    result::{CaseResult, Outcome, Phase, Session},
+    rounds,
+    scheduler::Scheduler,
+};
+use muster_host::clock;
+use muster_store::{Owner, Store, StoreError};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::{Notify, mpsc::UnboundedSender, oneshot},
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+pub use crate::case::context::InFlight;
+
+/// How many cases that never begin are written to the store at once: it commits what has queued.
+const UNBEGUN_AT_ONCE: usize = 64;
+/// How long somebody who is in a hurry waits for the end of teardowns: TERM, its grace, KILL, and a little more.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+const LEAVE_POLL: Duration = Duration::from_millis(20);
+
+/// What a session is made of.
+pub struct EngineConfig {
+    /// Who began it, where, and how it is called.
+    pub session: Session,
+    /// Its folders.
+    pub places: Places,
+    /// Where plans and results are kept; `None`: nowhere.
+    pub lease: Option<Lease>,
+    /// Who launches in which partition, by the partition's name.
+    pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    /// Who is told what happens.
+    pub events: UnboundedSender<Event>,
+    /// How many cases at once.
+    pub policy: ExecPolicy,
+    /// After so many failures of a round no further case is begun; those that run are let end.
+    pub maxfail: Option<u32>,
+    /// Whose outcome does not count.
+    pub quarantine: List,
+    /// Where logs are judged.
+    pub judge: JudgeIn,
+    /// The command that ends what is left, as a person can paste it.
+    pub sweep: String,
+}
+
+/// The store, and who holds the session in it.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Open for writing.
+    pub store: Store,
+    /// This process.
+    pub owner: Owner,
+    /// The session begins now: it was not taken over.
+    pub is_new: bool,
+}
+
+/// `--exec-policy`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExecPolicy {
+    /// As many cases of a partition at once as its `max_jobs` says.
+    #[default]
+    Async,
+    /// One case at a time, over all partitions, in the order of submission.
+    Serial,
+}
+
+/// A handle on a running session. Cloning is cheap.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Arc<Context>,
+    schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
+    policy: ExecPolicy,
+    maxfail: Option<u32>,
+    quarantine: List,
+    state: Mutex<State>,
+    /// Told when the last submitted case is over.
+    idle: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    order: Order,
+    lanes: BTreeMap<String, Lane>,
+    /// Submitted and not over.
+    outstanding: usize,
+    /// What is being torn down.
+    releasing: usize,
+    failures: u32,
+    /// Why nothing more is begun.
+    closed: Option<String>,
+    /// In the order of their endings.
+    results: Vec<Arc<CaseResult>>,
+}
+
+/// Cases that share slots, first come, first served.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Waiting>,
+    running: usize,
+    slots: usize,
+}
+
+impl Engine {
+    /// Begins a session without cases, or goes on with one that was taken over. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the session cannot be stored.
+    pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
+        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine, judge, sweep } = config;
+        if let Some(Lease { store, owner, is_new: true }) = &lease {
+            store.begin(&session, owner).await?;
+        }
+        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events, judge, sweep));
+        let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
+    pub fn submit(&self, case: impl Into<Turn>) -> oneshot::Receiver<Arc<CaseResult>> {
+        let (answer, result) = oneshot::channel();
+        self.take(vec![(case.into(), answer)]);
+        result
+    }
+
+    /// Takes many cases at once, in any order: a case waits for what it needs, and what others of them need stays until
+    /// they are over. What a case needs is among them, or was submitted or recalled before. Their results arrive in the
+    /// receivers, in the order of the cases.
+    pub fn submit_all(&self, cases: impl IntoIterator<Item = Turn>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
+        let (batch, results) = cases
+            .into_iter()
+            .map(|turn| {
+                let (answer, result) = oneshot::channel();
+                ((turn, answer), result)
+            })
+            .unzip();
+        self.take(batch);
+        results
+    }
+
+    /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.
+    /// It is not reported again.
+    pub fn recall(&self, result: Arc<CaseResult>) {
+        self.shared.state().order.recall(result);
+    }
+
+    fn take(&self, batch: Vec<(Turn, oneshot::Sender<Arc<CaseResult>>)>) {
+        let steps = {
+            let mut state = self.shared.state();
+            state.outstanding += batch.len();
+            let steps = state.order.submit(batch);
+            state.releasing += releases(&steps);
+            steps
+        };
+        let releases = self.shared.follow(steps);
+        self.shared.release_soon(releases);
+    }
+
+    /// Begins another round of `cases`, and says why. To be called when `finish` has returned.
+    pub fn begin_round(&self, cases: u32, why: String) {
+        self.shared.state().failures = 0;
+        self.shared.context.emit(Event::Round { cases, why });
+    }
+
+    /// Whether nothing more is begun: the session was cancelled, or had too many failures.
+    pub fn is_closed(&self) -> bool {
+        self.shared.state().closed.is_some()
+    }
+
+    /// Ends the session in order: nothing is begun, what runs is stopped, collected and cleaned up.
+    pub fn cancel(&self, why: impl Into<String>) {
+        let why = why.into();
+        if self.shared.context.cancel(why.clone()) {
+            self.shared.context.emit(Event::Cancelling(why));
+        }
+        self.shared.close(self.shared.context.why_cancelled());
+    }
+
+    /// Whether somebody has ended the session.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.context.cancel.is_cancelled()
+    }
+
+    /// Prepares for the end of the process: ends the teardowns that run and lets none go on, so that whoever goes on with the session
+    /// finds nothing that still removes what it counts on. Waits some seconds for that; [`Engine::in_flight`] then says which may
+    /// still run. The session never ends after this.
+    pub async fn leave(&self) {
+        let context = &self.shared.context;
+        context.leave.cancel();
+        let ended = async {
+            while context.in_flight().iter().any(|flight| flight.tears_down) {
+                sleep(LEAVE_POLL).await;
+            }
+        };
+        let _ = timeout(LEAVE_LIMIT, ended).await;
+    }
+
+    /// What exists, or may exist, at this moment, and would be left if the process ended now.
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        self.shared.context.in_flight()
+    }
+
+    /// The cases that have left something for others whose teardown has not ended, and would not if the process ended now.
+    pub fn standing(&self) -> Vec<Arc<CaseResult>> {
+        self.shared.state().order.standing()
+    }
+
+    /// The results of cases of which something is left that they do not say yet, with the commands that remove it: the stage folders of passed
+    /// cases that others were given, and what teardowns could not remove. To be called when `end` has returned.
+    pub async fn kept(&self) -> Vec<CaseResult> {
+        let keeps_stages = self.shared.context.places.keeps_stages();
+        let providers = self.shared.state().order.released_providers();
+        let kept =
+            move || providers.iter().filter_map(|(result, remains)| teardown::kept(result, remains, keeps_stages)).collect();
+        let kept = spawn_blocking(kept);
+        kept.await.unwrap_or_default()
+    }
+
+    /// Waits until every case submitted so far is over. All results, in the order of their endings.
+    pub async fn finish(&self) -> Vec<Arc<CaseResult>> {
+        loop {
+            let idle = self.shared.idle.notified();
+            {
+                let state = self.shared.state();
+                if state.is_idle() {
+                    return state.results.clone();
+                }
+            }
+            idle.await;
+        }
+    }
+
+    /// Tears down what is left, writes down that the session is over, and says how it went. To be called when `finish` has returned.
+    ///
+    /// # Errors
+    /// When that cannot be stored.
+    pub async fn end(&self) -> Result<Session, StoreError> {
+        let rest = self.shared.state().order.rest();
+        for release in rest {
+            let remains = teardown::release(&self.shared.context, &self.shared.schedulers, &release).await;
+            self.shared.state().order.released(release.id, remains);
+        }
+        let ended = clock::now();
+        let context = &self.shared.context;
+        let session = Session { ended: Some(ended), interrupted: self.is_cancelled(), ..context.session.clone() };
+        if let Some(store) = &context.store {
+            store.end(&session.id, ended, session.interrupted).await?;
+        }
+        Ok(session)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lane_of(&self, turn: &Turn) -> String {
+        match self.policy {
+            ExecPolicy::Async => turn.name.partition.clone(),
+            ExecPolicy::Serial => String::new(),
+        }
+    }
+
+    /// Does what the order says, but for what is to be torn down.
+    fn follow(self: &Arc<Self>, steps: Vec<Step>) -> Vec<Release> {
+        let (mut lanes, mut skipped, mut releases) = (BTreeSet::new(), Vec::new(), Vec::new());
+        {
+            let mut state = self.state();
+            for step in steps {
+                match step {
+                    Step::Begin(waiting) => {
+                        let lane = self.lane_of(&waiting.turn);
+                        let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.turn.max_jobs.max(1) };
+                        let entry = state.lanes.entry(lane.clone()).or_default();
+                        entry.slots = slots;
+                        entry.waiting.push_back(waiting);
+                        lanes.insert(lane);
+                    }
+                    Step::Skip(waiting, blocked) => skipped.push((waiting, blocked)),
+                    Step::Release(release) => releases.push(release),
+                }
+            }
+        }
+        for lane in lanes {
+            self.pump(&lane);
+        }
+        let skip = |(waiting, Blocked { cause, root }): (Waiting, Blocked)| {
+            (waiting, End::new(Outcome::Skip, Phase::Plan, cause), Some(root))
+        };
+        self.close_unbegun(skipped.into_iter().map(skip).collect());
+        releases
+    }
+
+    /// Tears down on a task of its own.
+    fn release_soon(self: &Arc<Self>, releases: Vec<Release>) {
+        if !releases.is_empty() {
+            let shared = Arc::clone(self);
+            tokio::spawn(async move { shared.release(releases).await });
+        }
+    }
+
+    async fn release(self: &Arc<Self>, releases: Vec<Release>) {
+        for release in releases {
+            let remains = teardown::release(&self.context, &self.schedulers, &release).await;
+            let mut state = self.state();
+            state.order.released(release.id, remains);
+            state.releasing -= 1;
+            if state.is_idle() {
+                self.idle.notify_waiters();
+            }
+        }
+    }
+
+    /// Begins what a lane has slots for.
+    fn pump(self: &Arc<Self>, lane: &str) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                if state.closed.is_some() {
+                    break;
+                }
+                state.lanes.get_mut(lane).and_then(Lane::next)
+            };
+            let Some(waiting) = next else { return };
+            tokio::spawn(Arc::clone(self).turn(waiting, lane.to_owned()));
+        }
+        self.abort_waiting();
+    }
+
+    /// Begins nothing more, for this reason unless there is one already.
+    fn close(self: &Arc<Self>, why: String) {
+        self.state().closed.get_or_insert(why);
+        self.abort_waiting();
+    }
+
+    /// Gives everything that waits its result: not begun.
+    fn abort_waiting(self: &Arc<Self>) {
+        let (waiting, steps, why) = {
+            let mut state = self.state();
+            let Some(why) = state.closed.clone() else { return };
+            let mut waiting: Vec<_> = state.lanes.values_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect();
+            let (held, steps) = state.order.abort();
+            state.releasing += releases(&steps);
+            waiting.extend(held);
+            (waiting, steps, why)
+        };
+        // Nothing begins and nothing is skipped any more: only what nobody needs now is left.
+        let releases = self.follow(steps);
+        self.release_soon(releases);
+        let abort = |waiting| (waiting, End::new(Outcome::Abort, Phase::Plan, why.clone()), None);
+        self.close_unbegun(waiting.into_iter().map(abort).collect());
+    }
+
+    /// Gives cases that never begin their results: how they end, and which case they wanted.
+    fn close_unbegun(self: &Arc<Self>, cases: Vec<(Waiting, End, Option<String>)>) {
+        if cases.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            use futures_util::StreamExt;
+            let close = |(waiting, end, blocked_by): (Waiting, End, Option<String>)| {
+                let shared = &shared;
+                async move {
+                    let record = Record::new(&waiting.turn, clock::now());
+                    let result = CaseResult { blocked_by, ..record.close(end, clock::now()) };
+                    shared.over(waiting.id, result, waiting.answer).await;
+                }
+            };
+            futures_util::stream::iter(cases).for_each_concurrent(UNBEGUN_AT_ONCE, close).await;
+        });
+    }
+
+    /// One case, from its slot to the next one's.
+    async fn turn(self: Arc<Self>, waiting: Waiting, lane: String) {
+        let Waiting { id, turn, answer } = waiting;
+        let result = if let Some(scheduler) = self.schedulers.get(&turn.name.partition) {
+            contained(&self.context, scheduler, turn).await
+        } else {
+            let cause = format!("partition {} has no scheduler in this session", turn.name.partition);
+            Record::new(&turn, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
+        };
+        Box::pin(self.over(id, result, answer)).await;
+        if let Some(lane) = self.state().lanes.get_mut(&lane) {
+            lane.running -= 1;
+        }
+        self.pump(&lane);
+    }
+
+    /// What the session makes of a result.
+    fn mark(&self, id: CaseId, result: &mut CaseResult) {
+        result.flaky = rounds::is_flaky(self.context.session.counting, result) && self.state().order.had_failed(id);
+        match self.quarantine.of(&result.name) {
+            Standing::Free => {}
+            Standing::Held(quarantine) => result.quarantine = Some(quarantine.clone()),
+            Standing::Over(quarantine) => result.warnings.push(format!("it {}", quarantine::over_since(quarantine))),
+        }
+    }
+
+    /// A case has its result: on disk first, then to everybody who waits for it.
+    async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+        self.mark(id, &mut result);
+        let result = Arc::new(result);
+        if let Some(store) = &self.context.store
+            && let Err(error) = store.finished(&self.context.session.id, &result).await
+        {
+            self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
+        }
+        crash_points::reached(crash_points::Step::ResultStored);
+        self.context.emit(Event::Finished(Arc::clone(&result)));
+        let failed = rounds::is_failure(&result);
+        let (idle, enough, steps) = {
+            let mut state = self.state();
+            state.results.push(Arc::clone(&result));
+            state.outstanding -= 1;
+            state.failures += u32::from(failed);
+            let steps = state.order.over(id, &result);
+            state.releasing += releases(&steps);
+            (state.is_idle(), failed && self.maxfail.is_some_and(|limit| state.failures >= limit), steps)
+        };
+        let _ = answer.send(result);
+        crash_points::reached(crash_points::Step::Told);
+        if enough {
+            let failures = self.maxfail.unwrap_or_default();
+            let s = if failures == 1 { "" } else { "s" };
+            self.close(format!("after {failures} failure{s} (--maxfail)"));
+        }
+        let releases = self.follow(steps);
+        if idle {
+            self.idle.notify_waiters();
+        }
+        self.release(releases).await;
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.outstanding == 0 && self.releasing == 0
+    }
+}
+
+fn releases(steps: &[Step]) -> usize {
+    steps.iter().filter(|step| matches!(step, Step::Release(_))).count()
+}
+
+impl Lane {
+    fn next(&mut self) -> Option<Waiting> {
+        if self.running >= self.slots {
+            return None;
+        }
+        let next = self.waiting.pop_front()?;
+        self.running += 1;
+        Some(next)
+    }
+}

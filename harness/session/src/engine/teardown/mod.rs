@@ -1,0 +1,155 @@
+//! The end of what a case has left for others: its `teardown_cmds` run, and its stage folder goes.
+
+mod deadline;
+mod run;
+
+use crate::{
+    case::context::Context,
+    engine::dependencies::Release,
+    event::Event,
+    folders::{Places, PlacesError},
+};
+use muster_core::{
+    case::CaseName,
+    error::chain,
+    graph::Verdict,
+    result::CaseResult,
+    scheduler::{Job, Leftovers, Scheduler},
+};
+use muster_text::shell;
+use run::Teardown;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::task::spawn_blocking;
+
+/// What a teardown could not do: for the report of the case that it is of.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Remains {
+    warnings: Vec<String>,
+    leftovers: Leftovers,
+}
+
+impl Remains {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.warnings.is_empty() && self.leftovers == Leftovers::default()
+    }
+
+    /// What a cleanup has said.
+    fn cleaned(&mut self, context: &Context, job: &Job, cleaned: Result<Leftovers, String>) {
+        match cleaned {
+            Ok(Leftovers { items, look, delete }) => {
+                self.leftovers.items.extend(items);
+                (self.leftovers.look, self.leftovers.delete) = (look, delete);
+            }
+            Err(why) => {
+                self.warnings.push(format!("the cleanup of its teardown failed: {why}"));
+                self.may_be_left(context, job);
+            }
+        }
+    }
+
+    fn may_be_left(&mut self, context: &Context, job: &Job) {
+        let marked = context.whatever_is_marked(job);
+        if !self.leftovers.items.contains(&marked) {
+            self.leftovers.items.push(marked);
+        }
+    }
+
+    fn failed(&mut self, context: &Context, name: &CaseName, why: &str) {
+        context.emit(Event::Warning(format!("the teardown of {name} failed: {why}")));
+        self.warnings.push(format!("its teardown failed: {why}"));
+    }
+
+    /// The result with what is left of its teardown.
+    fn add_to(&self, result: &mut CaseResult) {
+        let Self { warnings, leftovers: Leftovers { items, look, delete } } = self.clone();
+        result.warnings.extend(warnings);
+        result.leftovers.extend(items);
+        result.look.extend(look);
+        result.delete.extend(delete);
+    }
+}
+
+/// Tears down and removes what nobody needs any more. What fails here is told, and changes no outcome.
+pub(crate) async fn release(
+    context: &Arc<Context>,
+    schedulers: &BTreeMap<String, Arc<dyn Scheduler>>,
+    release: &Release,
+) -> Remains {
+    let (Release { result, wanted, .. }, mut remains) = (release, Remains::default());
+    let Some(provides) = &result.provides else { return remains };
+    unless_the_process_ends(context).await;
+    let mut is_torn_down = false;
+    // What was never launched has nothing to tear down, and what is gone was torn down by somebody else.
+    if let Some(workload) = &provides.teardown
+        && result.times.launched.is_some()
+        && provides.stage.is_dir()
+        && let Some(scheduler) = schedulers.get(&result.name.partition)
+    {
+        let ended = Teardown::new(context, scheduler, result, workload).contained(&mut remains).await;
+        // What it was, and what comes next, is for whoever goes on with the session.
+        unless_the_process_ends(context).await;
+        match ended {
+            Ok(()) => is_torn_down = true,
+            Err(why) => {
+                remains.failed(context, &result.name, &why);
+                return remains;
+            }
+        }
+    }
+    // What failed is kept to be looked at, and so is what somebody that failed was given.
+    if Verdict::of(&result.outcome) == Verdict::Passed
+        && (is_torn_down || !wanted)
+        && !context.places.keeps_stages()
+        && let Err(why) = removed(context, &provides.stage, Places::tear_down).await
+    {
+        context.emit(Event::Warning(format!("{}: {why}", result.name)));
+        remains.warnings.push(why);
+    }
+    remains
+}
+
+/// Never returns when the process is about to end.
+async fn unless_the_process_ends(context: &Context) {
+    if context.leave.is_cancelled() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Where the teardown of what is in a stage folder runs.
+fn folder_of_teardown(stage: &Path) -> PathBuf {
+    stage.with_added_extension("teardown")
+}
+
+/// The result of a case with what its teardown could not remove and, if it passed, the commands that remove what it has left for others
+/// and is still there. `None`: there is nothing to add. Blocks.
+pub(crate) fn kept(result: &CaseResult, remains: &Remains, keeps_stages: bool) -> Option<CaseResult> {
+    let stage = &result.provides.as_ref()?.stage;
+    let passed = Verdict::of(&result.outcome) == Verdict::Passed && !keeps_stages;
+    let folders = passed.then(|| stage.clone()).into_iter().chain([folder_of_teardown(stage)]);
+    let remove =
+        folders.filter(|folder| folder.is_dir()).map(|folder| format!("rm -r {}", shell::quote(&folder.to_string_lossy())));
+    let remove: Vec<_> = remove.filter(|command| !result.delete.contains(command)).collect();
+    if remove.is_empty() && remains.is_empty() {
+        return None;
+    }
+    let mut result = result.clone();
+    result.delete.extend(remove);
+    remains.add_to(&mut result);
+    Some(result)
+}
+
+async fn removed(
+    context: &Arc<Context>,
+    folder: &Path,
+    remove: fn(&Places, &Path) -> Result<(), PlacesError>,
+) -> Result<(), String> {
+    let (shared, folder) = (Arc::clone(context), folder.to_owned());
+    match spawn_blocking(move || remove(&shared.places, &folder)).await {
+        Ok(removed) => removed.map_err(|error| chain(&error)),
+        Err(_) => Err("removing its stage folder panicked".to_owned()),
+    }
+}

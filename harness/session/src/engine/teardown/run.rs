@@ -1,0 +1,200 @@
+//! One teardown, from its plan until nothing of it runs.
+//!
+//! ```text
+//! prepared -> launched (again after a pause, or under another identifier) -> followed -> cleaned up
+//!                '--------------------- until its deadline ------------------'
+//! ```
+//! A teardown is a job like any other, but for its limit and for what becomes of it: it takes no slot, so that it cannot wait
+//! for its own session, and a failure of it is told and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
+
+use super::{Remains, deadline::Deadline, folder_of_teardown, removed};
+use crate::{
+    case::{
+        attempt::{Lost, Redraws, cleaned, launch_once, vacate},
+        context::Context,
+    },
+    folders::Places,
+    panics::panic_message,
+    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
+};
+use futures_util::FutureExt;
+use muster_core::{
+    case::{CaseName, Identifier},
+    error::chain,
+    result::CaseResult,
+    rules::Rules,
+    scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},
+    script::LOG_FILE,
+    workload::Workload,
+};
+use muster_host::clock;
+use muster_store::Intent;
+use muster_text::{diagnostic::Diagnostic, shell};
+use std::{panic::AssertUnwindSafe, sync::Arc};
+use tokio::{task::spawn_blocking, time::sleep};
+
+/// The teardown of what one case has left.
+pub(super) struct Teardown<'a> {
+    context: &'a Arc<Context>,
+    scheduler: &'a Arc<dyn Scheduler>,
+    /// Its own, so that it is not taken for the case.
+    name: Arc<CaseName>,
+    result: &'a CaseResult,
+    /// As it was planned with the case: its identifier is not drawn yet.
+    workload: &'a Workload,
+}
+
+impl<'a> Teardown<'a> {
+    pub(super) fn new(
+        context: &'a Arc<Context>,
+        scheduler: &'a Arc<dyn Scheduler>,
+        result: &'a CaseResult,
+        workload: &'a Workload,
+    ) -> Self {
+        Self { context, scheduler, name: Arc::new(result.name.clone()), result, workload }
+    }
+
+    /// Tears down and survives it.
+    pub(super) async fn contained(self, remains: &mut Remains) -> Result<(), String> {
+        let panic = match AssertUnwindSafe(self.run(remains)).catch_unwind().await {
+            Ok(torn) => return torn,
+            Err(panic) => panic,
+        };
+        if let Some(lost) = self.context.in_flight_of(&self.name) {
+            self.clean_up(&lost.job, remains).await;
+        }
+        Err(format!("panicked: {}", panic_message(&*panic)))
+    }
+
+    async fn run(&self, remains: &mut Remains) -> Result<(), String> {
+        let mut job = self.prepared(None).await?;
+        super::unless_the_process_ends(self.context).await;
+        let deadline = Deadline::of(self.context, self.workload.limits.run);
+        let ended = match self.launched(&mut job, &deadline, remains).await {
+            Ok(()) => tokio::select! {
+                biased;
+                ended = followed(self.scheduler, &job) => ended,
+                when = deadline.over() => Err(format!("still running {when}")),
+            },
+            not_launched => not_launched,
+        };
+        self.clean_up(&job, remains).await;
+        ended.map_err(|why| format!("{why}; see {}", shell::quote(&job.stage.join(LOG_FILE).to_string_lossy())))?;
+        removed(self.context, &job.stage, Places::remove).await
+    }
+
+    /// Plans it under an identifier of its own, makes its folder and writes the plan down: a crash leaves a row, never an
+    /// unknown process. `replaces`: the identifier of a plan that turned out to be somebody else's.
+    async fn prepared(&self, replaces: Option<&Identifier>) -> Result<Arc<Job>, String> {
+        let Self { context, scheduler, result, workload, .. } = self;
+        let identifier = context.identifiers.draw().map_err(|error| chain(&error))?;
+        let (session, stage) = (context.session.id.clone(), folder_of_teardown(&workload.stage));
+        let workload = Workload { identifier, session, stage, ..Workload::clone(workload) };
+        let mistakes =
+            |mistakes: Vec<Diagnostic>| mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ");
+        let job = Arc::new(scheduler.plan(&workload).map_err(mistakes)?);
+        let (shared, folder) = (Arc::clone(context), job.stage.clone());
+        let left = result.provides.as_ref().map(|provides| provides.stage.clone());
+        let made = move || {
+            left.map_or(Ok(()), |left| Places::give_up(&left))?;
+            shared.places.create(&folder)
+        };
+        match spawn_blocking(made).await {
+            Ok(created) => created.map_err(|error| chain(&error))?,
+            Err(_) => return Err("making its folder panicked".to_owned()),
+        }
+        if let Some(store) = &context.store {
+            let CaseResult { name, about, attempt, .. } = result;
+            let (session, limits, rules) = (&context.session.id, &workload.limits, &Rules::default());
+            let intent =
+                Intent { session, name, about, attempt: *attempt, job: &job, rules, limits, begun: clock::now(), replaces };
+            store.intent(&intent).await.map_err(|error| format!("store the plan: {}", chain(&error)))?;
+        }
+        context.tears_down(&self.name, &job);
+        Ok(job)
+    }
+
+    /// Launches, as often as it takes until the deadline. A launch that is under way then is awaited all the same.
+    async fn launched(&self, job: &mut Arc<Job>, deadline: &Deadline<'_>, remains: &mut Remains) -> Result<(), String> {
+        let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
+        loop {
+            let (why, pause) = match launch_once(self.scheduler, job).await {
+                Ok(Launch::Launched(launched)) => {
+                    *job = Arc::new(launched);
+                    if let Some(store) = &self.context.store {
+                        store.launched(job, clock::now());
+                    }
+                    return Ok(());
+                }
+                Ok(Launch::NotNow { why, retry_after }) => {
+                    failures = Failures::default();
+                    (why, retry_after.max(SHORTEST_PAUSE))
+                }
+                Ok(Launch::Taken { by }) => {
+                    vacate(self.scheduler, job, &by).await?;
+                    self.context.landed(&job.identifier);
+                    redraws.add(&by)?;
+                    *job = self.prepared(Some(&job.identifier)).await?;
+                    failures = Failures::default();
+                    (format!("its identifier was taken by {by}"), SHORTEST_PAUSE)
+                }
+                Err(Lost::Failed(error)) => {
+                    let pause = failures.add(&error, Some(OUTAGE_LIMIT)).ok_or_else(|| chain(&error))?;
+                    (chain(&error), pause)
+                }
+                Err(Lost::NoAnswer(why)) => {
+                    // What it asked for may still come, after the cleanup.
+                    remains.may_be_left(self.context, job);
+                    return Err(why);
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                when = deadline.over() => return Err(format!("not launched {when}: {why}")),
+            }
+        }
+    }
+
+    /// Removes what the teardown was, and notes what stays.
+    async fn clean_up(&self, job: &Job, remains: &mut Remains) {
+        remains.cleaned(self.context, job, cleaned(self.scheduler, job, Disposition::Delete).await);
+        self.context.landed(&job.identifier);
+        if remains.leftovers.items.is_empty()
+            && let Some(store) = &self.context.store
+        {
+            store.cleaned(job);
+        }
+    }
+}
+
+/// From the launch until nothing runs.
+async fn followed(scheduler: &Arc<dyn Scheduler>, job: &Job) -> Result<(), String> {
+    let (mut seen, mut failures): (Option<JobStatus>, _) = (None, Failures::default());
+    loop {
+        let status = match scheduler.wait(job, seen.as_ref()).await {
+            Ok(status) => status,
+            Err(error) => {
+                sleep(failures.add(&error, None).ok_or_else(|| chain(&error))?).await;
+                continue;
+            }
+        };
+        failures = Failures::default();
+        match &status {
+            JobStatus::Ended(ending) => return done(ending),
+            JobStatus::Gone { cause, .. } => return Err(cause.clone()),
+            status if Some(status) == seen.as_ref() => sleep(SHORTEST_PAUSE).await,
+            JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. } => {}
+        }
+        seen = Some(status);
+    }
+}
+
+/// Whether it did what it was to do.
+fn done(ending: &Ending) -> Result<(), String> {
+    let bad = ending.exits.iter().find(|exit| exit.exit != Exit::Code(0));
+    bad.map_or(Ok(()), |exit| match exit.exit {
+        Exit::Code(code) => Err(format!("exit status {code}")),
+        Exit::Signal(signal) => Err(format!("ended by signal {signal}")),
+        Exit::Unknown => Err("ended, nobody can say how".to_owned()),
+    })
+}

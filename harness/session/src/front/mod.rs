@@ -1,0 +1,4 @@
+//! How a session is shown and stopped from outside.
+
+pub mod libtest;
+pub mod signals;

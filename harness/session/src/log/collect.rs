@@ -1,0 +1,188 @@
+//! Collecting a job's log while it runs, and its end.
+//!
+//! The collector is a task of its own, so that logs reach the disk while the case only waits for a status. A stream that
+//! breaks is taken up again where it broke; what stays lost is a gap.
+
+use crate::{log::spool::Spool, retry::Failures};
+use futures_util::StreamExt;
+use muster_core::{
+    error::{SchedulerError, chain},
+    rules::LogLimit,
+    scheduler::{Chunk, Job, Scheduler},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long a log may be silent after its job, if it has not ended. Who waits to read it, or for a server that does not answer, says so.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// How long it may go on when the session is cancelled.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long the collector may take to let go when told to.
+const LET_GO_LIMIT: Duration = Duration::from_secs(10);
+/// Chunks that have arrived together are written together.
+const BATCH: usize = 64;
+
+/// A task that collects one job's log.
+pub(crate) struct Collector {
+    task: JoinHandle<Spool>,
+    stop: CancellationToken,
+    /// How many batches have come.
+    arrived: Arc<AtomicU64>,
+    /// A case that is lost does not leave its collector behind.
+    _guard: DropGuard,
+}
+
+impl Collector {
+    pub(crate) fn start(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, limit: Option<LogLimit>) -> Self {
+        let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
+        let collect = Collect {
+            scheduler: Arc::clone(scheduler),
+            job: Arc::clone(job),
+            limit,
+            stop: stop.clone(),
+            arrived: Arc::clone(&arrived),
+        };
+        Self { task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop, arrived }
+    }
+
+    /// Waits for the rest of the log: what is to be judged as long as some of it comes, what was stopped for a while only. How much there
+    /// may be is up to the scheduler.
+    pub(crate) async fn drain(mut self, cancel: &CancellationToken, is_judged: bool) -> Drained {
+        let cancelled = async {
+            cancel.cancelled().await;
+            sleep(CANCEL_LIMIT).await;
+        };
+        let is_cancelled = tokio::select! {
+            biased;
+            collected = &mut self.task => return collected.map_or(PANICKED, Drained::Whole),
+            () = stalls(&self.arrived, is_judged) => false,
+            () = cancelled, if is_judged => true,
+        };
+        self.stop.cancel();
+        match timeout(LET_GO_LIMIT, &mut self.task).await {
+            Err(_) => Drained::Lost("the log could not be written to the stage folder in time"),
+            Ok(Err(_)) => PANICKED,
+            Ok(Ok(mut spool)) if is_cancelled => {
+                spool.cut_short("the session ended before the log did");
+                Drained::Cancelled(spool)
+            }
+            Ok(Ok(mut spool)) => {
+                let limit = DRAIN_LIMIT.as_secs();
+                spool.cut_short(&if is_judged {
+                    format!("the log did not end after the job, and nothing more of it came for {limit} s")
+                } else {
+                    format!("the log did not end within {limit} s of the job")
+                });
+                Drained::Whole(spool)
+            }
+        }
+    }
+}
+
+/// Until nothing has come for the limit; or until the limit, if it does not matter what comes.
+async fn stalls(arrived: &AtomicU64, goes_on: bool) {
+    loop {
+        let before = arrived.load(Ordering::Relaxed);
+        sleep(DRAIN_LIMIT).await;
+        if !goes_on || arrived.load(Ordering::Relaxed) == before {
+            return;
+        }
+    }
+}
+
+/// What a log is when nobody collects it any more.
+pub(crate) enum Drained {
+    /// All that there is. What is missing is a gap in it.
+    Whole(Spool),
+    /// What had come when the session was cancelled.
+    Cancelled(Spool),
+    /// Nothing, and why: nothing can be judged.
+    Lost(&'static str),
+}
+
+const PANICKED: Drained = Drained::Lost("collecting the log panicked");
+
+struct Collect {
+    scheduler: Arc<dyn Scheduler>,
+    job: Arc<Job>,
+    limit: Option<LogLimit>,
+    stop: CancellationToken,
+    arrived: Arc<AtomicU64>,
+}
+
+impl Collect {
+    async fn run(self) -> Spool {
+        let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone()).limited(self.limit);
+        let mut failures = Failures::default();
+        loop {
+            let marks = spool.marks();
+            let mut chunks = self.scheduler.collect_logs(&self.job, marks.clone()).ready_chunks(BATCH);
+            let broken = loop {
+                let batch = tokio::select! {
+                    biased;
+                    batch = chunks.next() => batch,
+                    () = self.stop.cancelled() => return spool,
+                };
+                let Some(batch) = batch else { return spool };
+                let (good, broken) = split(batch);
+                spool = Self::write(spool, good).await;
+                self.arrived.fetch_add(1, Ordering::Relaxed);
+                if spool.is_over() {
+                    return spool;
+                }
+                if let Some(error) = broken {
+                    break error;
+                }
+            };
+            if spool.marks() != marks {
+                failures = Failures::default();
+            }
+            let Some(pause) = failures.add(&broken, None) else {
+                spool.cut_short(&chain(&broken));
+                return spool;
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.stop.cancelled() => return spool,
+            }
+        }
+    }
+
+    /// Files are written and read on a blocking thread; everything else is bookkeeping.
+    async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
+        if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. } | Chunk::File { .. })) {
+            spool.take_all(chunks);
+            return spool;
+        }
+        let written = spawn_blocking(move || {
+            spool.take_all(chunks);
+            spool
+        });
+        match written.await {
+            Ok(spool) => spool,
+            Err(lost) => std::panic::resume_unwind(lost.into_panic()),
+        }
+    }
+}
+
+/// The chunks before an error, and the error.
+fn split(batch: Vec<Result<Chunk, SchedulerError>>) -> (Vec<Chunk>, Option<SchedulerError>) {
+    let mut good = Vec::with_capacity(batch.len());
+    for chunk in batch {
+        match chunk {
+            Ok(chunk) => good.push(chunk),
+            Err(error) => return (good, Some(error)),
+        }
+    }
+    (good, None)
+}

@@ -1,0 +1,335 @@
+//! Logs on disk while they arrive, and the stdout they become.
+//!
+//! ```text
+//! Open, Bytes, Gap, End --take--> .rfm_spool.0, 1, ... one a section --assembly--> rfm_job.out, pods.json, Stdout
+//! File (nobody writes it any more) ------------------------------------/  copied, or used in its place if it is
+//!                                                                         rfm_job.out with its framing already
+//! ```
+//! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
+//! of cases have their spools at once. What could not be kept is a gap, and a gap makes the case `invalid{logs}`.
+
+mod assemble;
+mod limit;
+mod moves;
+
+use crate::log::lines::count_newlines;
+use muster_core::{
+    case::Identifier,
+    rules::LogLimit,
+    scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
+    script::LOG_FILE,
+    stage_folder::{SECTIONS, SPOOL},
+    stdout::{Section, SectionOrigin, first_line, header},
+};
+use muster_host::files;
+use muster_text::time::Timestamp;
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// The log of one attempt.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    stage: PathBuf,
+    identifier: Identifier,
+    sections: Vec<Spooled>,
+    /// Sorted by id: where each section is found.
+    by_id: Vec<usize>,
+    /// The file that was written last, and whose it is.
+    open: Option<(usize, File)>,
+    /// The sections of a log that a process now gone had put together.
+    whole: Option<Vec<Section>>,
+    /// How much of the log is kept, and how much is.
+    limit: Option<LogLimit>,
+    kept: u64,
+    /// There was more.
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Spooled {
+    /// What chunks call it.
+    id: String,
+    origin: SectionOrigin,
+    source: Source,
+    /// How far its source has been read.
+    mark: u64,
+    newlines: u64,
+    ends_with_newline: bool,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+    gaps: Vec<String>,
+    warnings: Vec<String>,
+    extent: Extent,
+    /// It is no part of the job.
+    left_out: bool,
+}
+
+/// How much of its log a section has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// More may come.
+    Open,
+    /// Nothing more comes.
+    Whole,
+    /// What is beyond the limit was left out.
+    Cut,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// Our own file: so much of the log, behind its framing.
+    Spool { start: u64, len: u64 },
+    /// A part of somebody's file.
+    Part { path: PathBuf, start: u64, len: u64 },
+}
+
+impl Spool {
+    /// An empty one. Nothing is created before there is something to write.
+    pub(crate) fn new(stage: PathBuf, identifier: Identifier) -> Self {
+        Self {
+            stage,
+            identifier,
+            sections: Vec::new(),
+            by_id: Vec::new(),
+            open: None,
+            whole: None,
+            limit: None,
+            kept: 0,
+            is_over: false,
+        }
+    }
+
+    /// The same with a limit.
+    pub(crate) fn limited(mut self, limit: Option<LogLimit>) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Whether there was more than the limit: nothing more is kept.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The log that a process now gone had put together, and how its sections ended; `None`: it did not get so far.
+    pub(crate) fn reopened(stage: &Path, identifier: &Identifier) -> Option<(Self, Ending)> {
+        if let Err(error) = moves::resume(stage) {
+            tracing::warn!(%error, stage = %stage.display(), "what was moved of a log cannot be finished: it is collected again");
+        }
+        let sections: Vec<Section> = serde_json::from_slice(&fs::read(stage.join(SECTIONS)).ok()?).ok()?;
+        let stdout = stage.join(LOG_FILE);
+        let mut first = vec![0; first_line(identifier).len()];
+        File::open(&stdout).ok()?.read_exact(&mut first).ok()?;
+        // Kept files are found again where they are, and put behind the logs anew.
+        let sections: Vec<Section> = sections.into_iter().filter(|section| !section.is_file).collect();
+        if sections.is_empty() || first != first_line(identifier).as_bytes() {
+            return None;
+        }
+        let exit = |section: &Section| {
+            let SectionOrigin { node, uid, .. } = &section.origin;
+            let (section_id, node) = (uid.as_ref().map(|_| section.origin.id()), node.clone());
+            let section = section.origin.title();
+            move |exit| SectionExit { section, section_id, node, exit }
+        };
+        let (superseded, judged): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.origin.superseded);
+        let exits = judged.into_iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;
+        let superseded = superseded.into_iter().filter_map(|section| section.exit.map(exit(section))).collect();
+        let started = sections.iter().filter_map(|section| section.first).min().unwrap_or_default();
+        let ended = sections.iter().filter_map(|section| section.last).max().unwrap_or(started);
+        let spool = Self { whole: Some(sections), ..Self::new(stage.to_owned(), identifier.clone()) };
+        Some((spool, Ending { started, ended, exits, superseded, ..Ending::default() }))
+    }
+
+    /// How far each section is on disk.
+    pub(crate) fn marks(&self) -> LogMarks {
+        let mark = |s: &Spooled| LogMark { section: s.id.clone(), offset: s.mark, time: s.last };
+        self.sections.iter().map(mark).collect()
+    }
+
+    /// Takes a batch of chunks. What cannot be written becomes a gap.
+    pub(crate) fn take_all(&mut self, chunks: impl IntoIterator<Item = Chunk>) {
+        for chunk in chunks {
+            self.take(chunk);
+        }
+        self.open = None;
+        if let Some(limit) = self.limit.filter(|_| self.is_over) {
+            self.cut_off(limit);
+        }
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        match chunk {
+            Chunk::Open(origin) => {
+                let id = origin.id();
+                if let Err(place) = self.find(&id) {
+                    self.insert(place, id, origin);
+                }
+            }
+            Chunk::Bytes { section, at, data, time } => {
+                let index = self.named(section);
+                if let Err(error) = self.append(index, at, &data, time) {
+                    self.sections[index].gap(format!("bytes from {at} on could not be written: {error}"));
+                }
+            }
+            Chunk::File { section, path, start, len } => {
+                let index = self.named(section);
+                let len = self.room(index, len);
+                self.sections[index].source = Source::Part { path, start, len };
+            }
+            Chunk::Gap { section, why } => {
+                let index = self.named(section);
+                self.sections[index].gap(why);
+            }
+            Chunk::Warning { section, why } => {
+                let index = self.named(section);
+                self.sections[index].warning(why);
+            }
+            Chunk::End { section } => {
+                let index = self.named(section);
+                if self.sections[index].extent == Extent::Open {
+                    self.sections[index].extent = Extent::Whole;
+                }
+            }
+            Chunk::Alive => {}
+        }
+    }
+
+    /// Every section that has not ended lacks something, and this is why.
+    pub(crate) fn cut_short(&mut self, why: &str) {
+        if self.sections.is_empty() {
+            self.named(self.identifier.to_string());
+        }
+        for section in self.sections.iter_mut().filter(|section| section.extent == Extent::Open) {
+            section.gap(why.to_owned());
+            section.extent = Extent::Whole;
+        }
+    }
+
+    fn named(&mut self, id: String) -> usize {
+        self.find(&id).unwrap_or_else(|place| self.insert(place, id.clone(), SectionOrigin::new(id)))
+    }
+
+    /// Where a section is, or where its place among the ids would be.
+    fn find(&self, id: &str) -> Result<usize, usize> {
+        let found = self.by_id.binary_search_by(|at| self.sections[*at].id.as_str().cmp(id));
+        found.map(|place| self.by_id[place])
+    }
+
+    fn insert(&mut self, place: usize, id: String, origin: SectionOrigin) -> usize {
+        if self.sections.is_empty() {
+            // Most jobs have one section, and thousands of jobs wait at once.
+            self.sections.reserve_exact(1);
+            self.by_id.reserve_exact(1);
+        }
+        self.by_id.insert(place, self.sections.len());
+        self.sections.push(Spooled {
+            id,
+            origin,
+            source: Source::Spool { start: 0, len: 0 },
+            mark: 0,
+            newlines: 0,
+            ends_with_newline: false,
+            first: None,
+            last: None,
+            gaps: Vec::new(),
+            warnings: Vec::new(),
+            extent: Extent::Open,
+            left_out: false,
+        });
+        self.sections.len() - 1
+    }
+
+    /// Appends what is new of `data`. After a reconnection a source may repeat what it said.
+    fn append(&mut self, index: usize, at: u64, data: &[u8], time: Option<Timestamp>) -> io::Result<()> {
+        let section = &mut self.sections[index];
+        let known = usize::try_from(section.mark.saturating_sub(at)).unwrap_or(usize::MAX).min(data.len());
+        if at > section.mark {
+            let lost = at - section.mark;
+            section.gap(format!("{lost} bytes after byte {} were lost", section.mark));
+            section.mark = at;
+        }
+        let data = &data[known..];
+        let room = self.room(index, data.len() as u64);
+        let data = &data[..usize::try_from(room).unwrap_or(data.len())];
+        let Some(last) = data.last() else { return Ok(()) };
+        self.write(index, data)?;
+        let section = &mut self.sections[index];
+        let newlines = count_newlines(data);
+        if section.newlines == 0 && newlines <= 1 {
+            // `time` is that of the chunk's last line: the first line's only if there is no other.
+            section.first = section.first.or(time);
+        }
+        section.newlines += newlines;
+        section.ends_with_newline = *last == b'\n';
+        section.mark += data.len() as u64;
+        section.last = time.or(section.last);
+        Ok(())
+    }
+
+    fn write(&mut self, index: usize, data: &[u8]) -> io::Result<()> {
+        if !matches!(&self.open, Some((open, _)) if *open == index) {
+            self.open = Some((index, files::append(&self.path(index))?));
+        }
+        let framing = || first_line(&self.identifier) + &header(&self.sections[index].origin.title());
+        let begun = matches!(self.sections[index].source, Source::Spool { start: 1.., .. });
+        let framing = if begun { String::new() } else { framing() };
+        let Some((_, file)) = &mut self.open else { return Ok(()) };
+        let Source::Spool { start, len } = &mut self.sections[index].source else { return Ok(()) };
+        let written = file.write_all(framing.as_bytes()).and_then(|()| file.write_all(data));
+        if written.is_err() {
+            // What was written of it would stand before what comes later.
+            let _ = file.set_len(*start + *len);
+            return written;
+        }
+        *start += framing.len() as u64;
+        *len += data.len() as u64;
+        Ok(())
+    }
+
+    fn path(&self, index: usize) -> PathBuf {
+        self.stage.join(format!("{SPOOL}{index}"))
+    }
+}
+
+impl Spooled {
+    fn gap(&mut self, why: String) {
+        if !self.gaps.contains(&why) {
+            self.gaps.push(why);
+        }
+    }
+
+    fn warning(&mut self, why: String) {
+        if !self.warnings.contains(&why) {
+            self.warnings.push(why);
+        }
+    }
+
+    /// How many of its bytes are kept.
+    fn len(&self) -> u64 {
+        match self.source {
+            Source::Spool { len, .. } | Source::Part { len, .. } => len,
+        }
+    }
+
+    /// How many of its bytes a file of this size has. What it lacks is a gap.
+    fn there(&mut self, size: u64) -> u64 {
+        let (start, len) = match self.source {
+            Source::Spool { start, len } | Source::Part { start, len, .. } => (start, len),
+        };
+        let there = size.saturating_sub(start).min(len);
+        if there < len {
+            self.gap(assemble::lacks(len - there));
+        }
+        there
+    }
+
+    fn into_section(self, offset: u64, bytes: u64, lines: Option<u64>) -> Section {
+        let Self { origin, first, last, gaps, warnings, .. } = self;
+        Section { lines, first, last, gaps, warnings, ..Section::new(origin, offset, bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! One case: its outcome, log, folders and row in the store.
+
+mod folders;
+mod local;
+mod logs;
+mod outcomes;
+mod redraw;
+mod stored;

@@ -1,0 +1,163 @@
+//! The end of a session before its time.
+
+use crate::support::{Bench, Case, all, case, tally};
+use muster_core::result::Outcome;
+use muster_fake::Call;
+use muster_session::case::queued_case::Work;
+use muster_session::front::signals::Signals;
+use rustix::process::{Signal, getpid, kill_process};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+
+fn life() -> Value {
+    json!({
+        "launch": { "delay_ms": 30 },
+        "statuses": [{ "state": "pending", "why": "queue" }, { "after_ms": 10, "state": "running" }, { "after_ms": 40, "state": "ended" }],
+        "logs": [{ "after_ms": 20, "text": "hello\n" }],
+        "cleanup": { "delay_ms": 5 },
+    })
+}
+
+/// Cancels after so many microseconds of a paused clock.
+fn cancel_after(bench: &Bench, micros: u64) {
+    let engine = bench.engine.clone();
+    tokio::spawn(async move {
+        sleep(Duration::from_micros(micros)).await;
+        engine.cancel("interrupted by SIGINT");
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_a_session_is_cancelled_nothing_is_left_on_the_server() {
+    let (mut created, mut aborted, mut passed) = (0, 0, 0);
+    // A step of 311 µs against phases of 30, 40 and 5 ms: every phase is hit many times.
+    for n in 0..300_u64 {
+        let bench = Bench::new().await;
+        cancel_after(&bench, n * 311);
+        let result = bench.play(life()).await;
+        match result.outcome {
+            Outcome::Abort => aborted += 1,
+            Outcome::Pass => passed += 1,
+            ref other => panic!("{other} after {} µs", n * 311),
+        }
+        // What a client that went away had begun would be there by now.
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(bench.left().await, 0, "after {} µs", n * 311);
+        assert!(bench.engine.in_flight().is_empty());
+        created += bench.fake.created();
+    }
+    assert!(aborted > 100 && passed > 10 && created > 200, "{aborted} aborted, {passed} passed, {created} created");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_hundred_cases_cancelled_together_leave_nothing() {
+    let bench = Bench::new().await;
+    cancel_after(&bench, 45_000);
+    let results = all(&bench, (0..300).map(|n| Case { max_jobs: 100, ..case(&format!("c{n}"), life()) })).await;
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(bench.left().await, 0, "{:?}", tally(&results));
+    assert!(results.iter().any(|result| result.outcome == Outcome::Abort));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_aborted_without_a_job_and_with_the_reason() {
+    let mut bench = Bench::new().await;
+    cancel_after(&bench, 60_000);
+    let results = all(&bench, (0..5).map(|n| case(&format!("c{n}"), life()))).await;
+    let launches = bench.fake.calls().into_iter().filter(|(call, _)| *call == Call::Launch).count();
+    assert_eq!(launches, 1);
+    assert!(results[1..].iter().all(|result| result.outcome == Outcome::Abort && result.identifier.is_none()));
+    assert_eq!(results[4].cause.as_deref(), Some("interrupted by SIGINT"));
+    assert!(bench.drain().contains(&"cancelling: interrupted by SIGINT".to_owned()));
+    assert!(bench.engine.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn between_plan_and_launch_it_leaves_nothing_behind() {
+    let bench = Bench::new().await;
+    let mut turn = case("a", life()).turn();
+    let engine = bench.engine.clone();
+    let Work::Fresh(render) = turn.work else { panic!("a new case") };
+    turn.work = Work::Fresh(Arc::new(move |facts| {
+        engine.cancel("enough");
+        render(facts)
+    }));
+    let result = bench.engine.submit(turn).await.expect("a result");
+    assert_eq!((&result.outcome, &result.folder), (&Outcome::Abort, &None));
+    let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
+    assert_eq!(calls, [Call::Plan]);
+    assert!(!bench.folder.path().join("stage/test/p/default/a_0123456789abcdef").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_was_begun_is_awaited_and_then_deleted() {
+    let bench = Bench::new().await;
+    cancel_after(&bench, 10_000);
+    let result = bench.play(life()).await;
+    assert_eq!(result.outcome, Outcome::Abort);
+    assert_eq!(bench.fake.created(), 1);
+    let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
+    assert_eq!(calls[..2], [Call::Plan, Call::Launch]);
+    // Stopped, so that the log can end; then removed.
+    let cleanups: Vec<_> = calls.into_iter().filter(|call| matches!(call, Call::Stop | Call::Delete)).collect();
+    assert_eq!(cleanups, [Call::Stop, Call::Delete]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_does_not_wait_for_room_or_for_a_retry() {
+    let not_now = json!({ "launch": { "not_now": [{ "why": "quota", "retry_after_ms": 3_000_000 }] } });
+    let error = json!({ "launch": { "error": { "class": "infra", "message": "reset", "times": 9, "retry_after_ms": 60_000 } } });
+    for play in [not_now, error] {
+        let bench = Bench::new().await;
+        cancel_after(&bench, 1_000_000);
+        let begun = tokio::time::Instant::now();
+        assert_eq!(bench.play(play).await.outcome, Outcome::Abort);
+        assert!(begun.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_the_air_can_be_named_at_any_moment() {
+    let bench = Bench::new().await;
+    let running = bench.engine.submit(case("a", json!({ "statuses": [{ "state": "running" }] })).turn());
+    sleep(Duration::from_secs(5)).await;
+    let in_flight = bench.engine.in_flight();
+    assert_eq!(in_flight.len(), 1);
+    assert_eq!(in_flight[0].case.display, "a");
+    bench.engine.cancel("enough");
+    let result = running.await.expect("a result");
+    assert_eq!(result.identifier.as_ref(), Some(&in_flight[0].job.identifier));
+    assert!(bench.engine.in_flight().is_empty());
+}
+
+#[tokio::test]
+async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
+    let mut bench = Bench::new().await;
+    let stubborn = json!({ "statuses": [{ "state": "running" }], "cleanup": { "delay_ms": 3_600_000 } });
+    let running = bench.engine.submit(case("a", stubborn).turn());
+    let signals = Signals::listen().expect("handlers");
+    let supervised = tokio::spawn(signals.supervise(bench.engine.clone()));
+    while bench.fake.created() == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    raise(Signal::TERM);
+    while !bench.engine.is_cancelled() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    // A terminal that goes away says so several times, and is nobody's impatience.
+    raise(Signal::HUP);
+    sleep(Duration::from_millis(50)).await;
+    assert!(!supervised.is_finished());
+    raise(Signal::INT);
+    supervised.await.expect("no panic");
+    let left = bench.engine.in_flight();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].case.display, "a");
+    assert!(bench.drain().contains(&"cancelling: interrupted by SIGTERM".to_owned()));
+    drop(running);
+}
+
+fn raise(signal: Signal) {
+    kill_process(getpid(), signal).expect("a signal");
+}
