@@ -1,23 +1,23 @@
-# The commands of daily work; `just` alone lists them. None does more than its one line.
+# The commands of daily work. `just` alone lists them.
 
 export CARGO_TERM_COLOR := "auto"
 
 _default:
     @just --list --unsorted
 
-# Does it compile?
+# Compile everything.
 check:
     cargo check --workspace --all-targets
 
-# The README's test command.
+# All tests, or those that the arguments select.
 test *args:
     cargo test --workspace {{ args }}
 
-# Only the tests on a real Kubernetes (Linux, root).
+# The tests on a real Kubernetes (Linux, root).
 cluster *args:
     MUSTER_CLUSTER_TESTS=required cargo test --test cluster -- {{ args }}
 
-# The shipped checks, on this machine.
+# Run the shipped checks on this machine.
 checks *args:
     cargo run -- -c checks/ -r --performance-report {{ args }}
 
@@ -25,27 +25,27 @@ checks *args:
 fmt:
     cargo fmt --all
 
-# What the gate says about the code, without the tests.
+# Format and lints, as in the gate.
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Licences, layering, sources (needs cargo-deny).
+# Licences, layers, sources (needs cargo-deny).
 deny:
     cargo deny check --hide-inclusion-graph licenses bans sources
 
-# Write check.schema.json and site.schema.json anew from the tables of keys.
+# Write the JSON schemas and docs/reference.md from the key tables.
 schema:
     MUSTER_UPDATE=1 cargo test -p muster-core schema
 
-# Look at changed snapshots one by one (needs cargo-insta).
+# Review changed snapshots one by one (needs cargo-insta).
 review:
     cargo insta review
 
-# All of the gate.
+# The whole gate.
 ci:
     bash .ci/run
 
-# The figures of tests/bench/, in a release build.
+# A bench of tests/bench, in a release build; all of them by default.
 bench name="all":
     bash tests/bench/{{ name }}.sh
