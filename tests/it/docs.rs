@@ -1,5 +1,6 @@
 //! The documentation: its form, its links, and the table of outcomes against the program.
 
+use crate::sandbox::Sandbox;
 use muster_core::{
     pipeline,
     result::{CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase},
@@ -259,4 +260,13 @@ fn the_table_of_outcomes_is_what_the_program_does() {
 /// The word of a progress line: that of the outcome in capitals, `OK` for a pass.
 fn printed(outcome: &Outcome) -> String {
     if *outcome == Outcome::Pass { "OK".to_owned() } else { outcome.word().to_uppercase() }
+}
+
+#[test]
+fn the_failure_block_beside_the_table_is_what_the_program_prints() {
+    let page = fs::read_to_string(root().join("docs/outcomes.md")).expect("the page of outcomes");
+    let quoted = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let sandbox = Sandbox::with_check("name: a\nvalid_systems: ['*']\nexecutable: echo\nsanity: [{ found: '^converged$' }]\n");
+    let run = sandbox.muster(&["-c", ".", "-r", "--nocolor"]);
+    assert!(run.stdout.contains(quoted), "{quoted}\n{}", run.stdout);
 }

@@ -25,6 +25,25 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 #[test]
+fn the_mistakes_that_the_readme_shows_are_printed_for_its_check() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let block = |kind: &str, begins: &str| {
+        let blocks = readme.split(kind).skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.map(str::to_owned).find(|block| block.starts_with(begins)).unwrap_or_else(|| panic!("no block {begins}"))
+    };
+    let check = block("```yaml\n", "name: flops");
+    let sandbox = Sandbox::new();
+    sandbox.write("flops.check.yaml", &check.replace("  threads:", "  thread:").replace("sanity:", "sanitiy:"));
+    let run = sandbox.muster(&["-c", "flops.check.yaml", "-l", "--nocolor"]);
+    assert_eq!(run.code, Some(2), "{}", run.stdout);
+    for mistake in block("```text\n", "error: ").split("\n\n") {
+        assert!(run.stderr.contains(mistake.trim_end()), "{mistake}\n{}", run.stderr);
+    }
+    let whole = Sandbox::with_check(&check).muster(&["-c", ".", "-l", "--nocolor"]);
+    assert_eq!((whole.code, &*whole.stderr), (Some(0), ""), "{}", whole.stdout);
+}
+
+#[test]
 fn every_command_for_a_cluster_finds_its_cases() {
     let sandbox = Sandbox::new();
     let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
