@@ -66,7 +66,6 @@ const KNOWN: &[&str] = &[
     "harness/store/src: import cycle",
     "tests/cluster/suite: more than ten files",
     "tests/fake-api/src: more than ten files",
-    "tests/it: more than ten files",
 ];
 
 #[test]

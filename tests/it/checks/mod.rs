@@ -1,0 +1,9 @@
+//! From files to cases: what is read, listed, formatted and refused.
+
+mod author;
+mod bad_input;
+mod facts;
+mod files;
+mod listing;
+mod mistakes;
+mod reference_files;

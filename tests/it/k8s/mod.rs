@@ -1,0 +1,5 @@
+//! Kubernetes without a cluster, partly on the API server of `tests/fake-api`.
+
+mod dry_run;
+mod open_files;
+mod proxy;

@@ -1,0 +1,8 @@
+//! Sessions: rounds, interruption, and going on after it.
+
+mod attach;
+mod owners;
+mod redraw;
+mod resume;
+mod rounds;
+mod signals;
