@@ -1,18 +1,14 @@
-//! The tests, a room for each kind of trouble, and the table of them all.
+//! The table of all tests.
 
-mod customs;
-mod endings;
-mod faults;
-mod inside;
-mod limits;
-mod lives;
+mod access;
 mod manifest;
-mod owners;
-mod place;
-mod proxies;
-mod restricted;
-mod rights;
-mod troubles;
+mod sandbox;
+mod sessions;
+mod workloads;
+
+use access::{in_cluster, permissions, proxies, restricted};
+use sessions::{interruptions, outages, owners};
+use workloads::{custom_resources, failures, lifecycle, limits};
 
 /// A test on the cluster.
 #[derive(Clone, Copy)]
@@ -35,85 +31,85 @@ pub(crate) enum Alone {
 }
 
 macro_rules! tests {
-    ($($alone:ident $room:ident :: $name:ident),* $(,)?) => {
-        &[$(Test { name: stringify!($name), alone: Alone::$alone, run: $room::$name }),*]
+    ($($alone:ident $module:ident :: $name:ident),* $(,)?) => {
+        &[$(Test { name: stringify!($name), alone: Alone::$alone, run: $module::$name }),*]
     };
 }
 
 /// All of them.
 pub(crate) const TESTS: &[Test] = tests![
-    No lives::a_pod_passes_and_nothing_is_left,
-    No lives::a_failed_pod_is_kept_and_the_report_says_how_to_look,
-    No lives::a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices,
-    No lives::the_nbody_job_of_the_source_document_passes_its_references,
-    No lives::a_job_that_passes_after_a_retry_says_so,
-    No lives::every_container_has_its_section_init_containers_too,
-    No lives::documents_that_refer_to_each_other_are_renamed_together,
-    No lives::an_image_and_an_executable_make_a_pod,
-    No lives::a_copy_of_a_case_runs_on_each_node_of_the_cluster,
-    No lives::a_line_of_a_mebibyte_and_binary_output_arrive_unchanged,
-    No lives::thirty_cases_share_one_watch,
-    No troubles::a_container_out_of_memory_says_so_with_its_limit,
-    No troubles::an_image_that_is_not_there_ends_the_case_in_time,
-    No troubles::an_image_name_that_is_none_ends_the_case_at_once,
-    No troubles::an_image_that_must_not_be_pulled_ends_the_case_at_once,
-    No troubles::a_missing_config_map_ends_the_case_after_a_grace,
-    No troubles::a_pod_that_fits_no_node_waits_no_longer_than_it_may,
-    No troubles::a_job_that_fails_for_good_says_what_its_pods_said,
-    No troubles::a_running_case_ends_at_its_time_limit_and_frees_its_compute,
-    No troubles::a_quota_that_never_fits_ends_the_case_at_once,
-    No troubles::pods_wait_for_quota_and_run_in_turn,
-    No troubles::jobs_wait_for_quota_and_run_in_turn,
-    No troubles::a_gang_larger_than_the_quota_is_a_mistake_at_once,
-    No troubles::a_gang_waits_until_all_of_it_has_room,
-    No troubles::a_gang_that_gets_only_a_part_of_its_pods_waits_and_names_the_quota,
-    No troubles::an_injected_sidecar_is_not_waited_for,
-    No troubles::a_time_limit_says_which_containers_had_ended,
-    No troubles::a_site_names_the_containers_that_decide,
-    No troubles::a_pod_that_somebody_deletes_is_disrupted,
-    No troubles::an_evicted_pod_is_disrupted,
-    No troubles::a_preempted_pod_is_disrupted,
-    No troubles::a_namespace_that_is_not_there_is_named,
-    No troubles::a_namespace_that_is_going_away_is_named,
-    No troubles::an_object_that_the_server_refuses_says_which_field,
-    No troubles::the_server_says_beforehand_what_it_would_refuse,
-    No troubles::a_kind_that_the_cluster_does_not_know_is_named,
+    No lifecycle::a_pod_passes_and_nothing_is_left,
+    No lifecycle::a_failed_pod_is_kept_and_the_report_says_how_to_look,
+    No lifecycle::a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices,
+    No lifecycle::the_nbody_job_of_the_source_document_passes_its_references,
+    No lifecycle::a_job_that_passes_after_a_retry_says_so,
+    No lifecycle::every_container_has_its_section_init_containers_too,
+    No lifecycle::documents_that_refer_to_each_other_are_renamed_together,
+    No lifecycle::an_image_and_an_executable_make_a_pod,
+    No lifecycle::a_copy_of_a_case_runs_on_each_node_of_the_cluster,
+    No lifecycle::a_line_of_a_mebibyte_and_binary_output_arrive_unchanged,
+    No lifecycle::thirty_cases_share_one_watch,
+    No failures::a_container_out_of_memory_says_so_with_its_limit,
+    No failures::an_image_that_is_not_there_ends_the_case_in_time,
+    No failures::an_image_name_that_is_none_ends_the_case_at_once,
+    No failures::an_image_that_must_not_be_pulled_ends_the_case_at_once,
+    No failures::a_missing_config_map_ends_the_case_after_a_grace,
+    No failures::a_pod_that_fits_no_node_waits_no_longer_than_it_may,
+    No failures::a_job_that_fails_for_good_says_what_its_pods_said,
+    No failures::a_running_case_ends_at_its_time_limit_and_frees_its_compute,
+    No failures::a_quota_that_never_fits_ends_the_case_at_once,
+    No failures::pods_wait_for_quota_and_run_in_turn,
+    No failures::jobs_wait_for_quota_and_run_in_turn,
+    No failures::a_gang_larger_than_the_quota_is_a_mistake_at_once,
+    No failures::a_gang_waits_until_all_of_it_has_room,
+    No failures::a_gang_that_gets_only_a_part_of_its_pods_waits_and_names_the_quota,
+    No failures::an_injected_sidecar_is_not_waited_for,
+    No failures::a_time_limit_says_which_containers_had_ended,
+    No failures::a_site_names_the_containers_that_decide,
+    No failures::a_pod_that_somebody_deletes_is_disrupted,
+    No failures::an_evicted_pod_is_disrupted,
+    No failures::a_preempted_pod_is_disrupted,
+    No failures::a_namespace_that_is_not_there_is_named,
+    No failures::a_namespace_that_is_going_away_is_named,
+    No failures::an_object_that_the_server_refuses_says_which_field,
+    No failures::the_server_says_beforehand_what_it_would_refuse,
+    No failures::a_kind_that_the_cluster_does_not_know_is_named,
     No limits::what_a_killed_session_left_ends_by_itself,
     No limits::a_deadline_in_the_cluster_is_a_time_limit_and_no_failure,
     No limits::a_pod_that_no_node_can_ever_take_is_a_mistake_after_a_while,
     No limits::a_node_that_is_only_full_is_waited_for,
-    No customs::a_jobset_ends_by_its_own_conditions,
-    No customs::an_ipujob_of_three_instances_ends_when_its_pods_have,
-    No customs::a_failed_instance_of_a_custom_resource_fails_the_case,
-    No customs::of_pods_that_had_one_name_only_the_last_is_judged,
-    No customs::a_pod_whose_log_fills_the_limit_is_not_judged_in_the_place_of_the_last,
-    No customs::a_queued_pod_and_a_queued_job_wait_for_quota_and_run,
-    No customs::a_queue_that_is_not_there_is_named,
-    No endings::an_interrupt_deletes_what_runs_and_reports_it,
-    No endings::what_a_killed_session_left_is_swept,
-    No endings::after_a_kill_at_any_step_attach_finishes_each_case_once,
-    No endings::after_a_kill_at_any_step_sweep_leaves_nothing,
-    No endings::a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone,
-    No endings::an_interrupt_at_any_step_leaves_nothing,
-    No endings::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
-    No inside::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
+    No custom_resources::a_jobset_ends_by_its_own_conditions,
+    No custom_resources::an_ipujob_of_three_instances_ends_when_its_pods_have,
+    No custom_resources::a_failed_instance_of_a_custom_resource_fails_the_case,
+    No custom_resources::of_pods_that_had_one_name_only_the_last_is_judged,
+    No custom_resources::a_pod_whose_log_fills_the_limit_is_not_judged_in_the_place_of_the_last,
+    No custom_resources::a_queued_pod_and_a_queued_job_wait_for_quota_and_run,
+    No custom_resources::a_queue_that_is_not_there_is_named,
+    No interruptions::an_interrupt_deletes_what_runs_and_reports_it,
+    No interruptions::what_a_killed_session_left_is_swept,
+    No interruptions::after_a_kill_at_any_step_attach_finishes_each_case_once,
+    No interruptions::after_a_kill_at_any_step_sweep_leaves_nothing,
+    No interruptions::a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone,
+    No interruptions::an_interrupt_at_any_step_leaves_nothing,
+    No interruptions::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
+    No in_cluster::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
     No proxies::a_cluster_behind_a_proxy_is_reached_through_it,
     No restricted::a_sites_patch_of_pods_satisfies_the_restricted_level_of_pod_security,
     No restricted::the_shipped_check_of_a_pod_passes_with_another_image,
-    No inside::a_night_whose_pod_is_killed_is_finished_by_the_next_pod,
+    No in_cluster::a_night_whose_pod_is_killed_is_finished_by_the_next_pod,
     No owners::a_session_lives_and_dies_by_the_clock_of_the_server,
     No owners::a_session_that_was_killed_in_another_container_is_attached_and_its_lease_taken,
     No owners::of_two_that_attach_at_the_same_time_with_two_databases_one_gets_the_lease,
     No owners::what_sweep_has_removed_is_disrupted_when_it_is_attached,
-    No rights::the_role_of_a_pod_is_enough_and_each_verb_is_needed,
-    No rights::the_role_of_a_job_is_enough_and_each_verb_is_needed,
-    No rights::the_role_of_a_jobset_is_enough_and_each_verb_is_needed,
-    No rights::the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed,
-    Yes faults::a_session_outlives_a_restart_of_the_api_server,
-    No faults::a_binding_that_is_absent_for_seconds_loses_no_case,
-    Yes faults::five_restarts_of_the_api_server_under_load_lose_no_case,
-    Yes faults::a_lost_node_disrupts_its_cases_and_is_named,
-    No faults::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
-    No faults::a_long_log_that_is_printed_slowly_passes_whole,
-    No faults::four_long_logs_that_end_together_are_read_to_their_ends,
+    No permissions::the_role_of_a_pod_is_enough_and_each_verb_is_needed,
+    No permissions::the_role_of_a_job_is_enough_and_each_verb_is_needed,
+    No permissions::the_role_of_a_jobset_is_enough_and_each_verb_is_needed,
+    No permissions::the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb_is_needed,
+    Yes outages::a_session_outlives_a_restart_of_the_api_server,
+    No outages::a_binding_that_is_absent_for_seconds_loses_no_case,
+    Yes outages::five_restarts_of_the_api_server_under_load_lose_no_case,
+    Yes outages::a_lost_node_disrupts_its_cases_and_is_named,
+    No outages::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
+    No outages::a_long_log_that_is_printed_slowly_passes_whole,
+    No outages::four_long_logs_that_end_together_are_read_to_their_ends,
 ];

@@ -1,6 +1,6 @@
 //! What goes wrong on demand.
 
-use crate::status::No;
+use crate::request::status::No;
 use std::time::Duration;
 
 /// One thing that goes wrong, with which requests, and how often.

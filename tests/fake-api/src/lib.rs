@@ -10,21 +10,9 @@
 //! admission but quotas, and forgets everything when it is dropped. What it does say, it says in the real server's words.
 
 mod fault;
-mod jobs;
-mod kinds;
-mod logs;
-mod patch;
-mod path;
-mod pods;
 mod proxy;
-mod quantity;
-mod quota;
-mod script;
-mod selector;
-mod serve;
-mod status;
-mod store;
-mod watch;
+mod request;
+mod server;
 mod world;
 
 pub use fault::Fault;
@@ -32,21 +20,19 @@ pub use proxy::Proxy;
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use kinds::Kind;
 use serde_json::{Value, json};
 use std::{
     fs, io,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
-use store::Key;
 use tempfile::TempDir;
 use tokio::{
     net::TcpListener,
     sync::mpsc,
     task::{JoinHandle, JoinSet},
 };
-use world::{Deletion, World};
+use world::{Deletion, World, jobs, kinds::Kind, logs, script, store::Key};
 
 /// A running server. It ends when it is dropped.
 #[derive(Debug)]
@@ -317,7 +303,7 @@ async fn listen(world: Arc<World>, listener: TcpListener) {
                 let Ok((stream, _)) = accepted else { continue };
                 let _ = stream.set_nodelay(true);
                 let world = Arc::clone(&world);
-                let service = service_fn(move |request| serve::answer(Arc::clone(&world), request));
+                let service = service_fn(move |request| server::serve::answer(Arc::clone(&world), request));
                 connections.spawn(async move {
                     // A connection that breaks is what half of the tests want.
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

@@ -64,8 +64,6 @@ const KNOWN: &[&str] = &[
     "harness/schedulers/k8s/src: import cycle",
     "harness/schedulers/k8s/src: more than ten files",
     "harness/store/src: import cycle",
-    "tests/cluster/suite: more than ten files",
-    "tests/fake-api/src: more than ten files",
 ];
 
 #[test]

@@ -1,10 +1,10 @@
 //! Limits that hold in the cluster itself, and causes of waiting that no time changes.
 
-use super::{
-    manifest::{check, job, pod},
-    place::Place,
-};
 use crate::common::eventually;
+use crate::suite::{
+    manifest::{check, job, pod},
+    sandbox::Sandbox,
+};
 use std::time::Duration;
 
 /// A JobSet of one Job.
@@ -19,60 +19,60 @@ fn job_set(line: &str) -> String {
 }
 
 pub(crate) fn what_a_killed_session_left_ends_by_itself() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let line = "echo hello; sleep 600";
     let options = "sched_options: { max_lifetime: 20s }\ntime_limit: null\n";
     let checks = [("pod", pod(line)), ("job", job("completions: 1", line)), ("set", job_set(line))]
         .map(|(name, manifest)| check(&manifest, options).replacen("name: case", &format!("name: {name}"), 1));
-    place.write("check.yaml", &checks.join("---\n"));
-    let mut child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
-    let phases = || place.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
+    sandbox.write("check.yaml", &checks.join("---\n"));
+    let mut child = sandbox.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    let phases = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
     eventually("three running pods", Duration::from_mins(1), || phases() == "Running Running Running");
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     // A Job takes its pods away, and the others leave one that has failed.
     eventually("the end of the pods", Duration::from_mins(1), || !phases().contains("Running"));
-    place.muster(&["sweep"]).expect(0);
-    assert_eq!(place.left(), [""; 0]);
+    sandbox.muster(&["sweep"]).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_deadline_in_the_cluster_is_a_time_limit_and_no_failure() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for manifest in [pod("echo hello; sleep 600"), job("completions: 1", "echo hello; sleep 600")] {
         let more = "sched_options: { max_lifetime: 5s }\ntime_limit: null\n";
-        let ended = place.check(&check(&manifest, more)).expect(1);
+        let ended = sandbox.check(&check(&manifest, more)).expect(1);
         assert_eq!(ended.outcome(), "timeout run", "{}", ended.cause());
         assert!(ended.cause().contains("max_lifetime"), "{}", ended.cause());
-        assert!(place.stdout(&ended).contains("hello"));
+        assert!(sandbox.stdout(&ended).contains("hello"));
     }
 }
 
 pub(crate) fn a_pod_that_no_node_can_ever_take_is_a_mistake_after_a_while() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let nowhere = pod("echo hello").replace("restartPolicy", "nodeSelector: { disk: nowhere }\n  restartPolicy");
     let too_big = pod("echo hello").replace("command:", "resources: { limits: { nvidia.com/gpu: 99 } }, command:");
     for (manifest, word) in [(nowhere, "node affinity/selector"), (too_big, "Insufficient nvidia.com/gpu")] {
-        let ended = place.check(&check(&manifest, "sched_options: { hopeless_after: 3s }")).expect(3);
+        let ended = sandbox.check(&check(&manifest, "sched_options: { hopeless_after: 3s }")).expect(3);
         assert_eq!(ended.outcome(), "error config", "{}", ended.cause());
         assert!(ended.cause().contains(word), "{}", ended.cause());
         let patient = "sched_options: { hopeless_after: null }\nmax_pending_time: 6s";
-        let ended = place.check(&check(&manifest, patient)).expect(3);
+        let ended = sandbox.check(&check(&manifest, patient)).expect(3);
         assert_eq!(ended.outcome(), "timeout pending", "{}", ended.cause());
     }
 }
 
 pub(crate) fn a_node_that_is_only_full_is_waited_for() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let wants = |count: u32, manifest: String| {
         let limits = format!("resources: {{ limits: {{ graphcore.ai/ipu: {count} }} }}, command:");
         manifest
             .replace("command:", &limits)
             .replace("restartPolicy", "nodeSelector: { kubernetes.io/hostname: n2 }\n  restartPolicy")
     };
-    place.create(&wants(6, pod("sleep 8")).replace("name: hello", "name: other"));
+    sandbox.create(&wants(6, pod("sleep 8")).replace("name: hello", "name: other"));
     eventually("the other pod", Duration::from_secs(30), || {
-        place.kubectl(&["get", "pod", "other", "-o", "jsonpath={.status.phase}"]) == "Running"
+        sandbox.kubectl(&["get", "pod", "other", "-o", "jsonpath={.status.phase}"]) == "Running"
     });
-    let ended = place.check(&check(&wants(6, pod("echo hello")), "sched_options: { hopeless_after: 1s }")).expect(0);
+    let ended = sandbox.check(&check(&wants(6, pod("echo hello")), "sched_options: { hopeless_after: 1s }")).expect(0);
     assert_eq!(ended.outcome(), "pass");
 }

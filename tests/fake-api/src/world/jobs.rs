@@ -1,10 +1,6 @@
 //! The Job controller, as far as tests need it: completions, parallelism, indexes, retries, suspension, conditions.
 
-use crate::{
-    quota::terminal,
-    store::Key,
-    world::{Deletion, World, now, uid},
-};
+use super::{Deletion, World, now, quota::terminal, store::Key, uid};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

@@ -1,16 +1,21 @@
 //! HTTP around the world: one request in, one answer or stream out, with whatever is to go wrong.
 
+use super::watch;
 use crate::{
     Request,
     fault::{self, Effect},
-    logs::{self, Ask},
-    patch,
-    path::{Query, Target},
-    selector::Selector,
-    status::No,
-    store::Key,
-    watch,
-    world::{Deletion, World, uid},
+    request::{
+        patch,
+        path::{Query, Target},
+        selector::Selector,
+        status::No,
+    },
+    world::{
+        Deletion, World,
+        logs::{self, Ask},
+        store::Key,
+        uid,
+    },
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, future, stream};

@@ -20,7 +20,7 @@ const ACCOUNT: &str = "muster-suite";
 const KUBECONFIG: &str = "kubeconfig.json";
 
 /// A namespace, deleted in the end, and a folder.
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     pub(crate) namespace: String,
     folder: TempDir,
 }
@@ -35,35 +35,35 @@ pub(crate) struct Ended {
     pub(crate) report: Value,
 }
 
-impl Place {
+impl Sandbox {
     /// An empty namespace that pods can be created in, and an account with the Role that `muster k8s role` prints: Muster is that.
     pub(crate) fn new() -> Self {
-        let place = Self::as_admin();
-        place.use_account();
-        place
+        let sandbox = Self::as_admin();
+        sandbox.use_account();
+        sandbox
     }
 
     /// The same, where Muster is the cluster's administrator: for what no Role of a namespace grants.
     pub(crate) fn as_admin() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let namespace = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let place = Self { namespace, folder: tempfile::Builder::new().prefix("muster-cluster-").tempdir().expect("a folder") };
-        kubectl(&["create", "namespace", &place.namespace]);
+        let sandbox = Self { namespace, folder: tempfile::Builder::new().prefix("muster-cluster-").tempdir().expect("a folder") };
+        kubectl(&["create", "namespace", &sandbox.namespace]);
         eventually("the ServiceAccount `default`", Duration::from_secs(30), || {
-            run(Command::new("kubectl").args(["-n", &place.namespace, "get", "serviceaccount", "default"])).status.success()
+            run(Command::new("kubectl").args(["-n", &sandbox.namespace, "get", "serviceaccount", "default"])).status.success()
         });
-        place.site("");
-        place
+        sandbox.site("");
+        sandbox
     }
 
     /// The namespace in which `tests/cluster` has a queue of Kueue: tests share it.
     pub(crate) fn queued() -> Self {
         let folder = tempfile::Builder::new().prefix("muster-cluster-").tempdir().expect("a folder");
-        let place = Self { namespace: "eidf095ns".to_owned(), folder };
-        place.site("");
-        place.write("site.yaml", &place.read("site.yaml").replace("name: pods", "name: gpu-service"));
-        place.use_account();
-        place
+        let sandbox = Self { namespace: "eidf095ns".to_owned(), folder };
+        sandbox.site("");
+        sandbox.write("site.yaml", &sandbox.read("site.yaml").replace("name: pods", "name: gpu-service"));
+        sandbox.use_account();
+        sandbox
     }
 
     /// From now on Muster is a ServiceAccount of the namespace, with the Role that it prints for the kinds of this suite.
@@ -200,7 +200,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         if self.namespace == "eidf095ns" {
             return;

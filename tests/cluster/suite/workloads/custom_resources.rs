@@ -1,10 +1,10 @@
 //! Custom resources and queues: JobSet, a resource with an operator of its own, Kueue.
 
-use super::{
-    manifest::{check, container, job, jobset, pod},
-    place::{Ended, Place, kubectl},
-};
 use crate::common::eventually;
+use crate::suite::{
+    manifest::{check, container, job, jobset, pod},
+    sandbox::{Ended, Sandbox, kubectl},
+};
 use std::{
     collections::BTreeSet,
     os::unix::process::CommandExt,
@@ -14,10 +14,10 @@ use std::{
 };
 
 pub(crate) fn a_jobset_ends_by_its_own_conditions() {
-    let place = Place::new();
-    let ended = place.check(&check(&jobset(2, "echo hello"), "sanity: [{ found: hello, count: 2 }]")).expect(0);
-    assert_eq!(place.stdout(&ended).matches("hello").count(), 2);
-    assert_eq!(place.left(), [""; 0]);
+    let sandbox = Sandbox::new();
+    let ended = sandbox.check(&check(&jobset(2, "echo hello"), "sanity: [{ found: hello, count: 2 }]")).expect(0);
+    assert_eq!(sandbox.stdout(&ended).matches("hello").count(), 2);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 /// A kind and the operator that makes something of its objects, a script of the shell.
@@ -75,25 +75,25 @@ done
 pub(crate) struct Operator(Child);
 
 impl Operator {
-    pub(crate) fn start(place: &Place, custom: &Custom) -> Self {
-        Self::that_replaces(place, custom, "")
+    pub(crate) fn start(sandbox: &Sandbox, custom: &Custom) -> Self {
+        Self::that_replaces(sandbox, custom, "")
     }
 
     /// `replaces`: not empty if it makes again what is deleted.
-    fn that_replaces(place: &Place, custom: &Custom, replaces: &str) -> Self {
+    fn that_replaces(sandbox: &Sandbox, custom: &Custom, replaces: &str) -> Self {
         static DEFINED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
         let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
         if defined.insert(custom.name) {
-            place.write("crd.yaml", custom.definition);
-            kubectl(&["apply", "-f", &place.path("crd.yaml").to_string_lossy()]);
+            sandbox.write("crd.yaml", custom.definition);
+            kubectl(&["apply", "-f", &sandbox.path("crd.yaml").to_string_lossy()]);
         }
         kubectl(&["wait", "--for=condition=established", "--timeout=30s", &format!("crd/{}", custom.name)]);
         let mut shell = Command::new("sh");
         shell
             .process_group(0)
             .args(["-c", custom.operator, "operator"])
-            .arg(place.path("."))
-            .env("NS", &place.namespace)
+            .arg(sandbox.path("."))
+            .env("NS", &sandbox.namespace)
             .env("REPLACES", replaces);
         Self(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell"))
     }
@@ -108,24 +108,24 @@ impl Drop for Operator {
 }
 
 pub(crate) fn an_ipujob_of_three_instances_ends_when_its_pods_have() {
-    let place = Place::new();
-    let _operator = Operator::start(&place, &IPUJOB);
+    let sandbox = Sandbox::new();
+    let _operator = Operator::start(&sandbox, &IPUJOB);
     let manifest = format!(
         "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ generateName: mnist-training- }}\nspec:\n  jobInstances: 3\n  \
          ipusPerJobInstance: \"1\"\n  workers:\n    template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",
         container("echo hello; sleep 1")
     );
     let more = "k8s_resource: ipujob\nsanity: [{ found: hello, count: 3 }]";
-    let ended = place.check(&check(&manifest, more)).expect(0);
-    assert_eq!(place.stdout(&ended).matches("-------rfm-mnist-training-").count(), 3);
-    assert_eq!(place.kubectl(&["get", "ipujobs,pods", "-o", "name"]), "");
+    let ended = sandbox.check(&check(&manifest, more)).expect(0);
+    assert_eq!(sandbox.stdout(&ended).matches("-------rfm-mnist-training-").count(), 3);
+    assert_eq!(sandbox.kubectl(&["get", "ipujobs,pods", "-o", "name"]), "");
 }
 
 /// Each start of the pod prints another figure; the first two are deleted and made again under their name.
-fn replaced_twice(more: &str, code: i32) -> (Place, Ended) {
-    let place = Place::new();
-    let _operator = Operator::that_replaces(&place, &IPUJOB, "yes");
-    let shared = place.path("shared");
+fn replaced_twice(more: &str, code: i32) -> (Sandbox, Ended) {
+    let sandbox = Sandbox::new();
+    let _operator = Operator::that_replaces(&sandbox, &IPUJOB, "yes");
+    let shared = sandbox.path("shared");
     std::fs::create_dir(&shared).expect("a folder");
     let line = "n=$(($(cat /shared/n || echo 0) + 1)); echo $n > /shared/n; echo \"figure: $((25 * n + 25))\"; \
                 i=0; while [ $i -lt 200 ]; do echo noise $i; i=$((i + 1)); done; \
@@ -138,25 +138,25 @@ fn replaced_twice(more: &str, code: i32) -> (Place, Ended) {
         container(line).replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
     );
     let more = format!("{more}\nperf_variables: {{ figure: {{ pattern: 'figure: (?<value>\\d+)', unit: x }} }}");
-    place.write("check.yaml", &check(&manifest, &more));
-    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    sandbox.write("check.yaml", &check(&manifest, &more));
+    let child = sandbox.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
     for start in 1..=2 {
         eventually("the start of a pod", Duration::from_secs(40), || {
             std::fs::read_to_string(shared.join("n")).is_ok_and(|text| text.trim() == start.to_string())
         });
         std::thread::sleep(Duration::from_secs(1));
-        place.kubectl(&["delete", "pods", "-l", "rfm", "--wait"]);
+        sandbox.kubectl(&["delete", "pods", "-l", "rfm", "--wait"]);
     }
-    let ended = place.ended(&child.wait_with_output().expect("its end")).expect(code);
-    (place, ended)
+    let ended = sandbox.ended(&child.wait_with_output().expect("its end")).expect(code);
+    (sandbox, ended)
 }
 
 pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
-    let (place, ended) = replaced_twice("sanity: [{ found: hello }, { found: 'figure: \\d+', count: 1 }]", 0);
+    let (sandbox, ended) = replaced_twice("sanity: [{ found: hello }, { found: 'figure: \\d+', count: 1 }]", 0);
     let figures: Vec<f64> =
         ended.case()["measurements"].as_array().into_iter().flatten().filter_map(|one| one["value"].as_f64()).collect();
     assert_eq!(figures, [100.0], "{}", ended.case());
-    let stdout = place.stdout(&ended);
+    let stdout = sandbox.stdout(&ended);
     let titles: Vec<_> = stdout.lines().filter_map(|line| line.strip_prefix("-------")?.strip_suffix("-------")).collect();
     let said: Vec<_> = stdout.lines().filter(|line| line.starts_with("figure")).collect();
     assert_eq!(said, ["figure: 100", "figure: 75", "figure: 50"], "{stdout}");
@@ -166,66 +166,66 @@ pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
 }
 
 pub(crate) fn a_pod_whose_log_fills_the_limit_is_not_judged_in_the_place_of_the_last() {
-    let (place, ended) = replaced_twice("sanity: [{ found: 'figure: \\d+' }]\nmax_log: 1KiB\nmax_log_action: warn", 1);
+    let (sandbox, ended) = replaced_twice("sanity: [{ found: 'figure: \\d+' }]\nmax_log: 1KiB\nmax_log_action: warn", 1);
     assert_eq!(ended.outcome(), "invalid logs", "{}", ended.case());
     assert!(ended.cause().contains("no line of it was kept"), "{}", ended.cause());
-    let stdout = place.stdout(&ended);
+    let stdout = sandbox.stdout(&ended);
     let earlier = stdout.split_once("#3-------\n").map(|(_, log)| log);
     assert!(earlier.is_some_and(|log| log.contains("figure: 50\n")), "{stdout}");
 }
 
 pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
-    let place = Place::new();
-    let _operator = Operator::start(&place, &IPUJOB);
+    let sandbox = Sandbox::new();
+    let _operator = Operator::start(&sandbox, &IPUJOB);
     let manifest = format!(
         "apiVersion: graphcore.ai/v1alpha1\nkind: IPUJob\nmetadata: {{ name: bad }}\nspec:\n  jobInstances: 1\n  workers:\n    \
          template:\n      spec:\n        restartPolicy: Never\n        containers: [{}]\n",
         container("echo hello; exit 5")
     );
-    let ended = place.check(&check(&manifest, "")).expect(1);
+    let ended = sandbox.check(&check(&manifest, "")).expect(1);
     assert!(ended.cause().contains("exit status 5"), "{}", ended.cause());
 }
 
 /// The queue of `tests/cluster` has four GPUs; this holds them all until it is told otherwise.
-fn all_gpus_taken(place: &Place) -> String {
-    let name = format!("blocker-{}", place.namespace);
+fn all_gpus_taken(sandbox: &Sandbox) -> String {
+    let name = format!("blocker-{}", sandbox.namespace);
     let blocker = job("completions: 1", "sleep 8")
         .replace("name: crew", &format!("name: {name}, labels: {{ kueue.x-k8s.io/queue-name: eidf095ns-user-queue }}"))
         .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 4 } }, command:");
-    place.create(&blocker);
+    sandbox.create(&blocker);
     eventually("the admission of what holds the quota", Duration::from_secs(30), || {
-        place.kubectl(&["get", "job", &name, "-o", "jsonpath={.spec.suspend}"]).trim() == "false"
+        sandbox.kubectl(&["get", "job", &name, "-o", "jsonpath={.spec.suspend}"]).trim() == "false"
     });
     name
 }
 
-fn waits_in_the_queue(place: &Place, manifest: &str) {
-    let blocker = all_gpus_taken(place);
+fn waits_in_the_queue(sandbox: &Sandbox, manifest: &str) {
+    let blocker = all_gpus_taken(sandbox);
     let manifest = manifest
         .replace("metadata: { name:", "metadata: { labels: { kueue.x-k8s.io/queue-name: eidf095ns-user-queue }, name:")
         .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 2 } }, command:");
-    let ended = place.check(&check(&manifest, "max_pending_time: 2m\nvalid_systems: ['test:gpu-service']").replacen(
+    let ended = sandbox.check(&check(&manifest, "max_pending_time: 2m\nvalid_systems: ['test:gpu-service']").replacen(
         "valid_systems: ['*']\n",
         "",
         1,
     ));
-    place.kubectl(&["delete", "job", &blocker]);
+    sandbox.kubectl(&["delete", "job", &blocker]);
     let ended = ended.expect(0);
     assert_eq!(ended.outcome(), "pass");
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 /// One after the other: they share the queue.
 pub(crate) fn a_queued_pod_and_a_queued_job_wait_for_quota_and_run() {
-    let place = Place::queued();
-    waits_in_the_queue(&place, &pod("echo hello"));
-    waits_in_the_queue(&place, &job("completions: 2\n  parallelism: 1", "echo hello"));
+    let sandbox = Sandbox::queued();
+    waits_in_the_queue(&sandbox, &pod("echo hello"));
+    waits_in_the_queue(&sandbox, &job("completions: 2\n  parallelism: 1", "echo hello"));
 }
 
 pub(crate) fn a_queue_that_is_not_there_is_named() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest =
         job("completions: 1", "echo hello").replace("name: crew", "name: crew, labels: { kueue.x-k8s.io/queue-name: nowhere }");
-    let ended = place.check(&check(&manifest, "max_pending_time: 30s")).expect(3);
+    let ended = sandbox.check(&check(&manifest, "max_pending_time: 30s")).expect(3);
     assert!(ended.cause().contains("nowhere"), "{}", ended.cause());
 }

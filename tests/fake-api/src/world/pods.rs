@@ -5,11 +5,7 @@
 //!    deletionTimestamp: containers end with 143, the object goes        activeDeadlineSeconds: Failed, DeadlineExceeded
 //! ```
 
-use crate::{
-    script::Step,
-    store::Key,
-    world::{World, containers, now, uid},
-};
+use super::{World, containers, now, script::Step, store::Key, uid};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::{

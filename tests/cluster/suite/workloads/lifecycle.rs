@@ -1,29 +1,29 @@
 //! How a workload lives and ends when nothing is wrong with the cluster.
 
-use super::{
+use crate::suite::{
     manifest::{check, container, job, pod},
-    place::{Place, kubectl},
+    sandbox::{Sandbox, kubectl},
 };
 use serde_json::json;
 
 pub(crate) fn a_pod_passes_and_nothing_is_left() {
-    let place = Place::new();
-    let ended = place.check(&check(&pod("echo hello"), "")).expect(0);
+    let sandbox = Sandbox::new();
+    let ended = sandbox.check(&check(&pod("echo hello"), "")).expect(0);
     assert_eq!(ended.outcome(), "pass");
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_failed_pod_is_kept_and_the_report_says_how_to_look() {
-    let place = Place::new();
-    let ended = place.check(&check(&pod("echo hello; exit 3"), "")).expect(1);
+    let sandbox = Sandbox::new();
+    let ended = sandbox.check(&check(&pod("echo hello; exit 3"), "")).expect(1);
     assert_eq!(ended.outcome(), "fail workload");
     assert!(ended.cause().contains("exit status 3") && ended.cause().contains(" on n"), "{}", ended.cause());
-    let left = place.left();
+    let left = sandbox.left();
     assert_eq!(left.len(), 1, "{left:?}");
     let name = left[0].trim_start_matches("pod/");
     for commands in ["look", "delete"] {
         let said = ended.case()[commands].to_string();
-        assert!(said.contains("kubectl") && said.contains(&place.namespace) && said.contains(name), "{said}");
+        assert!(said.contains("kubectl") && said.contains(&sandbox.namespace) && said.contains(name), "{said}");
     }
     let folder = ended.case()["folder"].as_str().expect("a folder").to_owned();
     let mode = |path: &str| {
@@ -35,60 +35,60 @@ pub(crate) fn a_failed_pod_is_kept_and_the_report_says_how_to_look() {
 }
 
 pub(crate) fn a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let spec = "completions: 3\n  parallelism: 3\n  completionMode: Indexed";
     let line = "sleep $((3 - JOB_COMPLETION_INDEX)); echo hello from $JOB_COMPLETION_INDEX";
-    let ended = place.check(&check(&job(spec, line), "sanity: [{ found: 'hello from \\d', count: 3 }]")).expect(0);
-    let stdout = place.stdout(&ended);
+    let ended = sandbox.check(&check(&job(spec, line), "sanity: [{ found: 'hello from \\d', count: 3 }]")).expect(0);
+    let stdout = sandbox.stdout(&ended);
     let said: Vec<&str> = stdout.lines().filter(|line| line.starts_with("hello")).collect();
     assert_eq!(said, ["hello from 0", "hello from 1", "hello from 2"], "{stdout}");
     let identifier = ended.case()["identifier"].as_str().expect("an identifier");
     assert_eq!(stdout.lines().next(), Some(identifier));
     assert_eq!(stdout.matches("\n\n-------rfm-crew-").count(), 3, "{stdout}");
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 /// The source document's Job, unedited, with a CPU stand-in for its image that prints what its pods printed.
 pub(crate) fn the_nbody_job_of_the_source_document_passes_its_references() {
-    let place = Place::queued();
-    let log = include_str!("../../../harness/core/testdata/nbody/rfm-jobtest-aotugiob-6xdms.log");
-    place.write("nbody.log.txt", log);
-    place.copy_checks("nbody");
+    let sandbox = Sandbox::queued();
+    let log = include_str!("../../../../harness/core/testdata/nbody/rfm-jobtest-aotugiob-6xdms.log");
+    sandbox.write("nbody.log.txt", log);
+    sandbox.copy_checks("nbody");
     let print = "printf '%s' \"$LOG\"";
     let env = json!([{ "name": "LOG", "value": log }]);
     let stand_in = json!({ "name": "cudasample", "image": "rfm.test/busybox:1", "command": ["sh", "-c", print], "env": env,
         "resources": { "requests": { "cpu": "100m", "memory": "8Mi" }, "limits": { "cpu": "1", "memory": "64Mi" } } });
     let patch = json!({ "spec": { "template": { "spec": { "containers": [stand_in] } } } });
-    place.write(
+    sandbox.write(
         "checks/nbody/seed.check.yaml",
         &format!("name: seed\nextends: 'nbody.check.yaml#nbody-job'\nvalid_systems: ['test:gpu-service']\nk8s_patch: {patch}\n\
                   reference: {{ 'test:gpu-service': {{ interactions: [250, -0.1, 0.1, Giter/s], flops: [7440, -0.1, 0.1, GFLOP/s] }} }}\n"),
     );
-    let ended = place.muster(&["-c", "checks/nbody/seed.check.yaml", "-r", "--performance-report"]).expect(0);
-    let stdout = place.stdout(&ended);
+    let ended = sandbox.muster(&["-c", "checks/nbody/seed.check.yaml", "-r", "--performance-report"]).expect(0);
+    let stdout = sandbox.stdout(&ended);
     assert_eq!(stdout.matches("double-precision GFLOP/s").count(), 3, "{stdout}");
     assert!(ended.stdout.contains("7439.68") && ended.stdout.contains("247.989"), "{}", ended.stdout);
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_job_that_passes_after_a_retry_says_so() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     // A folder of the node that the second pod finds as the first has left it.
-    let shared = place.path("shared");
+    let shared = sandbox.path("shared");
     std::fs::create_dir(&shared).expect("a folder");
     let line = "[ -e /shared/tried ] || { touch /shared/tried; echo first attempt; exit 1; }; echo hello";
     let volumes = format!("volumes: [{{ name: shared, hostPath: {{ path: {} }} }}]", shared.display());
     let manifest = job("backoffLimit: 2", line)
         .replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
         .replace("restartPolicy: Never", &format!("restartPolicy: Never\n      {volumes}"));
-    let ended = place.check(&check(&manifest, "")).expect(0);
+    let ended = sandbox.check(&check(&manifest, "")).expect(0);
     let warnings = ended.case()["warnings"].to_string();
     assert!(warnings.contains("failed attempt") && warnings.contains(" on n"), "{warnings}");
-    assert!(place.stdout(&ended).contains("first attempt"));
+    assert!(sandbox.stdout(&ended).contains("first attempt"));
 }
 
 pub(crate) fn every_container_has_its_section_init_containers_too() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{ name: crowd }}\nspec:\n  restartPolicy: Never\n  initContainers:\n    - {}\n  \
          containers:\n    - {}\n    - {}\n",
@@ -96,8 +96,8 @@ pub(crate) fn every_container_has_its_section_init_containers_too() {
         container("echo hello"),
         container("echo beside").replace("main", "side"),
     );
-    let ended = place.check(&check(&manifest, "sanity: [{ found: prepared }, { found: hello }, { found: beside }]")).expect(0);
-    let stdout = place.stdout(&ended);
+    let ended = sandbox.check(&check(&manifest, "sanity: [{ found: prepared }, { found: hello }, { found: beside }]")).expect(0);
+    let stdout = sandbox.stdout(&ended);
     let titles: Vec<&str> = stdout.lines().filter(|line| line.starts_with("-------")).collect();
     assert_eq!(titles.len(), 3, "{stdout}");
     for (title, container) in titles.iter().zip(["/main-------", "/prepare-------", "/side-------"]) {
@@ -106,53 +106,53 @@ pub(crate) fn every_container_has_its_section_init_containers_too() {
 }
 
 pub(crate) fn documents_that_refer_to_each_other_are_renamed_together() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = format!(
         "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: words }}\ndata: {{ word: hello }}\n---\n{}",
         pod("echo $WORD")
             .replace("command:", "env: [{ name: WORD, valueFrom: { configMapKeyRef: { name: words, key: word } } }], command:")
     );
-    place.write("objects.yaml", &manifest);
-    place.write("check.yaml", "name: two\nvalid_systems: ['*']\nk8s_config: objects.yaml\nsanity: [{ found: hello }]\n");
-    place.muster(&["-c", "check.yaml", "-r"]).expect(0);
-    assert_eq!(place.left(), [""; 0]);
+    sandbox.write("objects.yaml", &manifest);
+    sandbox.write("check.yaml", "name: two\nvalid_systems: ['*']\nk8s_config: objects.yaml\nsanity: [{ found: hello }]\n");
+    sandbox.muster(&["-c", "check.yaml", "-r"]).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn an_image_and_an_executable_make_a_pod() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let text = "name: plain\nvalid_systems: ['*']\nimage: 'rfm.test/busybox:1'\nenv_vars: { WORD: hello }\n\
                 executable: 'echo'\nexecutable_opts: ['$WORD', 'and more']\nsanity: [{ found: hello and more }]\n";
-    place.check(text).expect(0);
-    assert_eq!(place.left(), [""; 0]);
+    sandbox.check(text).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_the_cluster() {
     // Nodes belong to no namespace.
-    let place = Place::as_admin();
-    place.write("check.yaml", &check(&pod("echo hello"), "sanity: [{ found: hello }]"));
-    let ended = place.muster(&["-c", "check.yaml", "--distribute=all", "-r"]).expect(0);
+    let sandbox = Sandbox::as_admin();
+    sandbox.write("check.yaml", &check(&pod("echo hello"), "sanity: [{ found: hello }]"));
+    let ended = sandbox.muster(&["-c", "check.yaml", "--distribute=all", "-r"]).expect(0);
     let cases = ended.report["cases"].as_array().expect("cases");
     let mut nodes: Vec<&str> = cases.iter().filter_map(|case| case["nodes"][0].as_str()).collect();
     nodes.sort_unstable();
     let all = kubectl(&["get", "nodes", "-o", "name"]);
     assert_eq!(nodes, all.lines().map(|node| node.trim_start_matches("node/")).collect::<Vec<_>>());
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_line_of_a_mebibyte_and_binary_output_arrive_unchanged() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let line = "head -c 1048576 /dev/zero | tr '\\000' x; echo; printf 'a\\000b\\377\\033[31mc\\n'; echo hello";
-    let ended = place.check(&check(&pod(line), "sanity: [{ found: hello }, { found: 'x{1000}' }]"));
+    let ended = sandbox.check(&check(&pod(line), "sanity: [{ found: hello }, { found: 'x{1000}' }]"));
     let ended = ended.expect(0);
-    let stdout = place.stdout_bytes(&ended);
+    let stdout = sandbox.stdout_bytes(&ended);
     assert!(stdout.windows(11).any(|bytes| bytes == b"a\0b\xff\x1b[31mc\n"), "the bytes are not all there");
     assert_eq!(stdout.split(|byte| *byte != b'x').map(<[u8]>::len).max(), Some(1_048_576));
 }
 
 pub(crate) fn thirty_cases_share_one_watch() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let values = (0..30).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
-    let ended = place.check(&check(&pod("echo hello; sleep 1"), &format!("parameters: {{ n: [{values}] }}"))).expect(0);
+    let ended = sandbox.check(&check(&pod("echo hello; sleep 1"), &format!("parameters: {{ n: [{values}] }}"))).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 30, "{}", ended.report["totals"]);
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }

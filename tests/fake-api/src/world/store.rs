@@ -1,6 +1,6 @@
 //! All objects, and what happened to them, in the order of resource versions.
 
-use crate::{selector::Selector, status::No};
+use crate::request::{selector::Selector, status::No};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},

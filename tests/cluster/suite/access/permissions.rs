@@ -1,10 +1,10 @@
 //! The printed Role: enough for a case from its launch to its cleanup, a harness that was killed in between included, and
 //! each verb of it necessary. As a table: what runs, and which verbs such a run does not show.
 
-use super::{
-    customs::{Custom, Operator},
+use crate::suite::{
     manifest::{job, jobset, pod},
-    place::{Ended, Place},
+    sandbox::{Ended, Sandbox},
+    workloads::custom_resources::{Custom, Operator},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path, thread};
@@ -127,10 +127,10 @@ fn proved(scene: &Scene) {
 
 /// Runs as an account that has the printed Role without one right. Also, what was printed.
 fn run_without(scene: &Scene, missing: Option<&Right>) -> (BTreeSet<Right>, Ended) {
-    let place = Place::as_admin();
-    let _operator = scene.custom.map(|custom| Operator::start(&place, custom));
-    place.write("workload.yaml", &format!("{}{}", scene.helpers, scene.workload));
-    place.write("taken.yaml", &taken(&scene.workload));
+    let sandbox = Sandbox::as_admin();
+    let _operator = scene.custom.map(|custom| Operator::start(&sandbox, custom));
+    sandbox.write("workload.yaml", &format!("{}{}", scene.helpers, scene.workload));
+    sandbox.write("taken.yaml", &taken(&scene.workload));
     let check = |name: &str, sanity: &str| {
         format!(
             "name: {name}\nvalid_systems: ['*']\ntime_limit: 1m\nmax_pending_time: 1m\nsanity: [{{ {sanity} }}]\nk8s_config: \
@@ -138,16 +138,16 @@ fn run_without(scene: &Scene, missing: Option<&Right>) -> (BTreeSet<Right>, Ende
         )
     };
     // One is deleted, and one is kept.
-    place.write("check.yaml", &[check("good", "found: hello"), check("bad", "not_found: hello")].join("---\n"));
+    sandbox.write("check.yaml", &[check("good", "found: hello"), check("bad", "not_found: hello")].join("---\n"));
     let printed = ["k8s", "role", "--required-only", "-c", "check.yaml", "--service-account", "muster"];
-    let printed = place.muster(&printed).expect(0).stdout;
-    place.kubectl(&["create", "serviceaccount", "muster"]);
-    place.create(&printed);
-    let all = rights(&place);
+    let printed = sandbox.muster(&printed).expect(0).stdout;
+    sandbox.kubectl(&["create", "serviceaccount", "muster"]);
+    sandbox.create(&printed);
+    let all = rights(&sandbox);
     if let Some(missing) = missing {
-        give(&place, all.iter().filter(|other| *other != missing));
+        give(&sandbox, all.iter().filter(|other| *other != missing));
     }
-    let ended = killed_and_finished(&place, &place.kubeconfig_of("muster"));
+    let ended = killed_and_finished(&sandbox, &sandbox.kubeconfig_of("muster"));
     (all, ended)
 }
 
@@ -161,16 +161,16 @@ fn taken(workload: &str) -> String {
 
 /// The first launch meets a name that is taken. The harness is killed when a launch was answered and before that is stored, so
 /// that `attach` has to find what is there.
-fn killed_and_finished(place: &Place, kubeconfig: &Path) -> Ended {
+fn killed_and_finished(sandbox: &Sandbox, kubeconfig: &Path) -> Ended {
     let run = |args: &[&str], crash: bool| {
-        let mut command = place.command(args);
+        let mut command = sandbox.command(args);
         command.env("KUBECONFIG", kubeconfig);
         if crash {
             command.env("RFM_CRASH_AT", "launched").env("RFM_IDENTIFIERS", IDENTIFIER);
         }
-        place.ended(&command.output().expect("muster"))
+        sandbox.ended(&command.output().expect("muster"))
     };
-    place.kubectl(&["create", "-f", &place.path("taken.yaml").to_string_lossy()]);
+    sandbox.kubectl(&["create", "-f", &sandbox.path("taken.yaml").to_string_lossy()]);
     let killed = run(&["-c", "check.yaml", "-r"], true);
     if killed.code.is_none() { run(&["attach", "latest"], false) } else { killed }
 }
@@ -189,8 +189,8 @@ fn is_refused(ended: &Ended) -> bool {
 }
 
 /// The rights of the namespace's Role, one by one.
-fn rights(place: &Place) -> BTreeSet<Right> {
-    let role: Value = serde_json::from_str(&place.kubectl(&["get", "role", "muster", "-o", "json"])).expect("JSON");
+fn rights(sandbox: &Sandbox) -> BTreeSet<Right> {
+    let role: Value = serde_json::from_str(&sandbox.kubectl(&["get", "role", "muster", "-o", "json"])).expect("JSON");
     let texts = |rule: &Value, key: &str| -> Vec<String> { serde_json::from_value(rule[key].clone()).expect("a list of texts") };
     let mut rights = BTreeSet::new();
     for rule in role["rules"].as_array().expect("rules") {
@@ -204,8 +204,8 @@ fn rights(place: &Place) -> BTreeSet<Right> {
     rights
 }
 
-fn give<'a>(place: &Place, rights: impl Iterator<Item = &'a Right>) {
+fn give<'a>(sandbox: &Sandbox, rights: impl Iterator<Item = &'a Right>) {
     let rule = |right: &Right| json!({ "apiGroups": [right.group], "resources": [right.resource], "verbs": [right.verb] });
     let rules: Vec<Value> = rights.map(rule).collect();
-    place.kubectl(&["patch", "role", "muster", "--type=merge", "-p", &json!({ "rules": rules }).to_string()]);
+    sandbox.kubectl(&["patch", "role", "muster", "--type=merge", "-p", &json!({ "rules": rules }).to_string()]);
 }

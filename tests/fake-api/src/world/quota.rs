@@ -1,6 +1,7 @@
 //! Quota admission with the server's arithmetic and the server's words.
 
-use crate::{quantity::Quantity, status::No, store::Store};
+use super::{quantity::Quantity, store::Store};
+use crate::request::status::No;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write};
 

@@ -1,10 +1,12 @@
 //! Watches: the events of one kind, as they happen, and bookmarks while nothing does.
 
+use super::serve::Pieces;
 use crate::{
-    path::{Query, Target},
-    selector::Selector,
-    serve::Pieces,
-    status::No,
+    request::{
+        path::{Query, Target},
+        selector::Selector,
+        status::No,
+    },
     world::World,
 };
 use bytes::Bytes;

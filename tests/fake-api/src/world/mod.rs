@@ -5,22 +5,26 @@
 //!                                   '-> pods (a task each), jobs (one task for all), quotas, dependents
 //! ```
 
-use crate::{
-    Request,
-    fault::Fault,
-    kinds::Kinds,
-    logs::Logs,
-    quota,
-    script::{self, Step},
-    status::No,
-    store::{Key, Store},
-};
+pub(crate) mod jobs;
+pub(crate) mod kinds;
+pub(crate) mod logs;
+mod pods;
+mod quantity;
+mod quota;
+pub(crate) mod script;
+pub(crate) mod store;
+
+use crate::{Request, fault::Fault, request::status::No};
 use jiff::{SignedDuration, Timestamp};
+use kinds::Kinds;
+use logs::Logs;
+use script::Step;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use store::{Key, Store};
 use tokio::{
     runtime::Handle,
     sync::{Notify, broadcast, mpsc, watch},
@@ -112,7 +116,7 @@ impl World {
             let steps = state.script_of(&stored);
             let poke = Arc::new(Notify::new());
             state.alive.insert(uid, Arc::clone(&poke));
-            self.runtime.spawn(crate::pods::live(Arc::clone(self), key.clone(), steps, poke));
+            self.runtime.spawn(pods::live(Arc::clone(self), key.clone(), steps, poke));
         }
         self.settled(state, &key);
         Ok((*stored).clone())

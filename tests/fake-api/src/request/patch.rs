@@ -1,6 +1,6 @@
 //! Changing objects: merge patches (RFC 7386) and JSON patches (RFC 6902).
 
-use crate::status::No;
+use crate::request::status::No;
 use serde_json::Value;
 
 /// Maps merge, null deletes, everything else replaces.

@@ -1,10 +1,10 @@
 //! Whether a session lives, seen from another container, another database and by another clock.
 
-use super::{
-    manifest::{check, pod},
-    place::Place,
-};
 use crate::common::{copy_environment, eventually};
+use crate::suite::{
+    manifest::{check, pod},
+    sandbox::Sandbox,
+};
 use std::{
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -15,8 +15,8 @@ use std::{
 const LIMIT: u64 = 8;
 
 /// The binary in another container, on another host. Not its first process: that one cannot be killed from within.
-fn elsewhere(place: &Place, args: &[&str]) -> Command {
-    let inner = here(place, args);
+fn elsewhere(sandbox: &Sandbox, args: &[&str]) -> Command {
+    let inner = here(sandbox, args);
     let mut command = Command::new("unshare");
     command.args([
         "--uts",
@@ -35,61 +35,61 @@ fn elsewhere(place: &Place, args: &[&str]) -> Command {
     command
 }
 
-fn here(place: &Place, args: &[&str]) -> Command {
-    let mut command = place.command(args);
+fn here(sandbox: &Sandbox, args: &[&str]) -> Command {
+    let mut command = sandbox.command(args);
     command.env("RFM_LIVENESS_LIMIT", LIMIT.to_string());
     command
 }
 
 /// Two pods of a session elsewhere that run for a while.
-fn running(place: &Place, seconds: u32) -> Child {
-    place.write("check.yaml", &check(&pod(&format!("echo hello; sleep {seconds}")), "parameters: { n: [1, 2] }"));
-    let child = elsewhere(place, &["-c", "check.yaml", "-r"]).spawn().expect("unshare");
-    let pods = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+fn running(sandbox: &Sandbox, seconds: u32) -> Child {
+    sandbox.write("check.yaml", &check(&pod(&format!("echo hello; sleep {seconds}")), "parameters: { n: [1, 2] }"));
+    let child = elsewhere(sandbox, &["-c", "check.yaml", "-r"]).spawn().expect("unshare");
+    let pods = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
     eventually("two running pods", Duration::from_mins(1), || pods().lines().count() == 2);
     child
 }
 
-fn lease(place: &Place) -> String {
-    place.kubectl(&["get", "leases", "-l", "rfm-session", "-o", "name"]).trim().to_owned()
+fn lease(sandbox: &Sandbox) -> String {
+    sandbox.kubectl(&["get", "leases", "-l", "rfm-session", "-o", "name"]).trim().to_owned()
 }
 
-fn holder(place: &Place) -> String {
-    place.kubectl(&["get", "leases", "-l", "rfm-session", "-o", "jsonpath={.items[*].spec.holderIdentity}"])
+fn holder(sandbox: &Sandbox) -> String {
+    sandbox.kubectl(&["get", "leases", "-l", "rfm-session", "-o", "jsonpath={.items[*].spec.holderIdentity}"])
 }
 
 /// Sets the time of the renewal as a holder whose clock is wrong would.
-fn renewed_at(place: &Place, time: &str) {
+fn renewed_at(sandbox: &Sandbox, time: &str) {
     let patch = format!("{{\"spec\":{{\"renewTime\":\"{time}\"}}}}");
-    place.kubectl(&["patch", &lease(place), "--type=merge", "-p", &patch]);
+    sandbox.kubectl(&["patch", &lease(sandbox), "--type=merge", "-p", &patch]);
 }
 
-fn sweep_with_another_database(place: &Place) -> super::place::Ended {
-    place.ended(&here(place, &["sweep", "--db", "another.db"]).output().expect("muster"))
+fn sweep_with_another_database(sandbox: &Sandbox) -> crate::suite::sandbox::Ended {
+    sandbox.ended(&here(sandbox, &["sweep", "--db", "another.db"]).output().expect("muster"))
 }
 
 pub(crate) fn a_session_lives_and_dies_by_the_clock_of_the_server() {
-    let place = Place::new();
-    let mut child = running(&place, 600);
+    let sandbox = Sandbox::new();
+    let mut child = running(&sandbox, 600);
     // Ten minutes slow: by its own clock it has not been renewed for long.
-    renewed_at(&place, "2020-01-01T00:00:00.000000Z");
-    let swept = sweep_with_another_database(&place).expect(0);
-    assert_eq!(place.left().len(), 2, "a living session is not swept: {}{}", swept.stdout, swept.stderr);
+    renewed_at(&sandbox, "2020-01-01T00:00:00.000000Z");
+    let swept = sweep_with_another_database(&sandbox).expect(0);
+    assert_eq!(sandbox.left().len(), 2, "a living session is not swept: {}{}", swept.stdout, swept.stderr);
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     // Fast: by its own clock it will have been renewed tomorrow.
-    renewed_at(&place, "2099-01-01T00:00:00.000000Z");
-    sweep_with_another_database(&place).expect(0);
-    assert_eq!(place.left().len(), 2, "it may still live");
+    renewed_at(&sandbox, "2099-01-01T00:00:00.000000Z");
+    sweep_with_another_database(&sandbox).expect(0);
+    assert_eq!(sandbox.left().len(), 2, "it may still live");
     sleep(Duration::from_secs(LIMIT + 2));
-    sweep_with_another_database(&place).expect(0);
-    assert_eq!((place.left(), lease(&place)), (vec![], String::new()));
+    sweep_with_another_database(&sandbox).expect(0);
+    assert_eq!((sandbox.left(), lease(&sandbox)), (vec![], String::new()));
 }
 
 pub(crate) fn a_session_that_was_killed_in_another_container_is_attached_and_its_lease_taken() {
-    let place = Place::new();
-    let mut child = running(&place, 30);
-    let refused = place.ended(&here(&place, &["attach", "2"]).output().expect("muster")).expect(2);
+    let sandbox = Sandbox::new();
+    let mut child = running(&sandbox, 30);
+    let refused = sandbox.ended(&here(&sandbox, &["attach", "2"]).output().expect("muster")).expect(2);
     assert!(
         refused.stderr.contains("is still running, as process ") && refused.stderr.contains(" on far-away"),
         "{}",
@@ -97,48 +97,48 @@ pub(crate) fn a_session_that_was_killed_in_another_container_is_attached_and_its
     );
     child.kill().expect("kill -9");
     child.wait().expect("its end");
-    let (killed, before) = (Instant::now(), holder(&place));
-    let listed = place.ended(&here(&place, &["results", "list"]).output().expect("muster"));
+    let (killed, before) = (Instant::now(), holder(&sandbox));
+    let listed = sandbox.ended(&here(&sandbox, &["results", "list"]).output().expect("muster"));
     assert!(listed.stdout.contains("running"), "its Lease has not expired: {}", listed.stdout);
-    let attached = here(&place, &["attach"]).spawn().expect("muster");
-    eventually("another holder", Duration::from_secs(40), || ![String::new(), before.clone()].contains(&holder(&place)));
+    let attached = here(&sandbox, &["attach"]).spawn().expect("muster");
+    eventually("another holder", Duration::from_secs(40), || ![String::new(), before.clone()].contains(&holder(&sandbox)));
     assert!(killed.elapsed() >= Duration::from_secs(LIMIT - 3), "{:?}", killed.elapsed());
-    sweep_with_another_database(&place).expect(0);
-    let ended = place.ended(&attached.wait_with_output().expect("its end")).expect(0);
+    sweep_with_another_database(&sandbox).expect(0);
+    let ended = sandbox.ended(&attached.wait_with_output().expect("its end")).expect(0);
     assert!(ended.stderr.contains("waiting for a sign of life of process "), "{}", ended.stderr);
     assert_eq!(ended.report["totals"]["passed"], 2, "{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!((place.left(), lease(&place)), (vec![], String::new()));
+    assert_eq!((sandbox.left(), lease(&sandbox)), (vec![], String::new()));
 }
 
 pub(crate) fn of_two_that_attach_at_the_same_time_with_two_databases_one_gets_the_lease() {
-    let place = Place::new();
-    let mut child = running(&place, 30);
+    let sandbox = Sandbox::new();
+    let mut child = running(&sandbox, 30);
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     // As on a file system that was copied: the row alone would be given to both.
-    let copied = Command::new("cp").args(["-r"]).args([place.path("state"), place.path("copy")]).status().expect("cp");
+    let copied = Command::new("cp").args(["-r"]).args([sandbox.path("state"), sandbox.path("copy")]).status().expect("cp");
     assert!(copied.success());
-    let attach = |state: &str| here(&place, &["attach"]).env("XDG_STATE_HOME", place.path(state)).spawn().expect("muster");
-    let ends = [attach("state"), attach("copy")].map(|child| place.ended(&child.wait_with_output().expect("its end")));
+    let attach = |state: &str| here(&sandbox, &["attach"]).env("XDG_STATE_HOME", sandbox.path(state)).spawn().expect("muster");
+    let ends = [attach("state"), attach("copy")].map(|child| sandbox.ended(&child.wait_with_output().expect("its end")));
     let mut codes = ends.each_ref().map(|end| end.code);
     codes.sort_unstable();
     assert_eq!(codes, [Some(0), Some(2)], "{ends:?}");
-    let refused = |end: &&super::place::Ended| {
+    let refused = |end: &&crate::suite::sandbox::Ended| {
         end.stderr.contains("taken over by somebody else") || end.stderr.contains("is still running")
     };
     assert_eq!(ends.iter().filter(refused).count(), 1, "{ends:?}");
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn what_sweep_has_removed_is_disrupted_when_it_is_attached() {
-    let place = Place::new();
-    let mut child = running(&place, 600);
+    let sandbox = Sandbox::new();
+    let mut child = running(&sandbox, 600);
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     sleep(Duration::from_secs(LIMIT + 2));
-    place.ended(&here(&place, &["sweep"]).output().expect("muster")).expect(0);
-    assert_eq!(place.left(), [""; 0]);
-    let ended = place.ended(&here(&place, &["attach"]).output().expect("muster")).expect(3);
+    sandbox.ended(&here(&sandbox, &["sweep"]).output().expect("muster")).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
+    let ended = sandbox.ended(&here(&sandbox, &["attach"]).output().expect("muster")).expect(3);
     for case in ended.report["cases"].as_array().expect("cases") {
         assert_eq!((&case["outcome"]["word"], &case["outcome"]["detail"]), (&"disrupted".into(), &"deleted".into()), "{case}");
         assert_eq!(case["cause"], "removed by muster sweep");

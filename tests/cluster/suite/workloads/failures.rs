@@ -1,15 +1,15 @@
 //! Every way in which a workload cannot start or is taken away: each has its own cause, none waits for ever.
 
-use super::{
-    manifest::{check, container, job, pod},
-    place::{Place, kubectl},
-};
 use crate::common::eventually;
+use crate::suite::{
+    manifest::{check, container, job, pod},
+    sandbox::{Sandbox, kubectl},
+};
 use std::time::Duration;
 
 /// Runs a check that cannot pass; its cause must hold all of `words`.
-fn ends(place: &Place, text: &str, code: i32, outcome: &str, words: &[&str]) {
-    let ended = place.check(text).expect(code);
+fn ends(sandbox: &Sandbox, text: &str, code: i32, outcome: &str, words: &[&str]) {
+    let ended = sandbox.check(text).expect(code);
     assert_eq!(ended.outcome(), outcome, "{}", ended.cause());
     for word in words {
         assert!(ended.cause().contains(word), "`{word}` is not in: {}", ended.cause());
@@ -17,73 +17,73 @@ fn ends(place: &Place, text: &str, code: i32, outcome: &str, words: &[&str]) {
 }
 
 pub(crate) fn a_container_out_of_memory_says_so_with_its_limit() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let line = "echo hello; exec tail /dev/zero";
     let manifest = pod(line).replace("command:", "resources: { limits: { memory: 16Mi } }, command:");
-    ends(&place, &check(&manifest, ""), 1, "fail workload", &["OOMKilled", "16Mi", " on n"]);
+    ends(&sandbox, &check(&manifest, ""), 1, "fail workload", &["OOMKilled", "16Mi", " on n"]);
 }
 
 pub(crate) fn an_image_that_is_not_there_ends_the_case_in_time() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("rfm.test/busybox:1", "rfm.test/nothing:1");
-    ends(&place, &check(&manifest, "max_pending_time: 20s"), 3, "timeout pending", &["rfm.test/nothing:1", "pull"]);
+    ends(&sandbox, &check(&manifest, "max_pending_time: 20s"), 3, "timeout pending", &["rfm.test/nothing:1", "pull"]);
 }
 
 pub(crate) fn an_image_name_that_is_none_ends_the_case_at_once() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("rfm.test/busybox:1", "not a name");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["no valid image name", "not a name"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["no valid image name", "not a name"]);
 }
 
 pub(crate) fn an_image_that_must_not_be_pulled_ends_the_case_at_once() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("'rfm.test/busybox:1'", "'rfm.test/nothing:1', imagePullPolicy: Never");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["imagePullPolicy is Never"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["imagePullPolicy is Never"]);
 }
 
 pub(crate) fn a_missing_config_map_ends_the_case_after_a_grace() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("command:", "envFrom: [{ configMapRef: { name: nowhere } }], command:");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["cannot be configured", "configmap \"nowhere\" not found"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["cannot be configured", "configmap \"nowhere\" not found"]);
 }
 
 pub(crate) fn a_pod_that_fits_no_node_waits_no_longer_than_it_may() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("command:", "resources: { limits: { nvidia.com/gpu: 99 } }, command:");
-    ends(&place, &check(&manifest, "max_pending_time: 5s"), 3, "timeout pending", &["2 Insufficient nvidia.com/gpu"]);
+    ends(&sandbox, &check(&manifest, "max_pending_time: 5s"), 3, "timeout pending", &["2 Insufficient nvidia.com/gpu"]);
 }
 
 pub(crate) fn a_job_that_fails_for_good_says_what_its_pods_said() {
-    let place = Place::new();
-    ends(&place, &check(&job("backoffLimit: 0", "echo hello; exit 7"), ""), 1, "fail workload", &["exit status 7"]);
+    let sandbox = Sandbox::new();
+    ends(&sandbox, &check(&job("backoffLimit: 0", "echo hello; exit 7"), ""), 1, "fail workload", &["exit status 7"]);
 }
 
 pub(crate) fn a_running_case_ends_at_its_time_limit_and_frees_its_compute() {
-    let place = Place::new();
-    ends(&place, &check(&pod("echo hello; sleep 600"), "time_limit: 3s"), 1, "timeout run", &["3.0s", "time_limit"]);
-    let phases = || place.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
+    let sandbox = Sandbox::new();
+    ends(&sandbox, &check(&pod("echo hello; sleep 600"), "time_limit: 3s"), 1, "timeout run", &["3.0s", "time_limit"]);
+    let phases = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
     eventually("the end of the pod", Duration::from_secs(20), || phases() == "Failed");
 }
 
 pub(crate) fn a_quota_that_never_fits_ends_the_case_at_once() {
-    let place = Place::new();
-    place.create(
+    let sandbox = Sandbox::new();
+    sandbox.create(
         "apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: compute }\nspec: { hard: { requests.nvidia.com/gpu: 2 } }\n",
     );
     let manifest = pod("echo hello").replace("command:", "resources: { limits: { nvidia.com/gpu: 4 } }, command:");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["compute", "requests.nvidia.com/gpu", "4", "2"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["compute", "requests.nvidia.com/gpu", "4", "2"]);
     let manifest =
         job("completions: 1", "echo hello").replace("command:", "resources: { limits: { nvidia.com/gpu: 4 } }, command:");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["compute", "requests.nvidia.com/gpu"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["compute", "requests.nvidia.com/gpu"]);
 }
 
 fn waits_for_quota(manifest: &str) {
-    let place = Place::new();
-    place.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: compute }\nspec: { hard: { requests.cpu: 500m } }\n");
+    let sandbox = Sandbox::new();
+    sandbox.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: compute }\nspec: { hard: { requests.cpu: 500m } }\n");
     let manifest = manifest.replace("command:", "resources: { requests: { cpu: 400m } }, command:");
-    let ended = place.check(&check(&manifest, "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
+    let ended = sandbox.check(&check(&manifest, "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 3);
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn pods_wait_for_quota_and_run_in_turn() {
@@ -95,48 +95,48 @@ pub(crate) fn jobs_wait_for_quota_and_run_in_turn() {
 }
 
 /// Runs a check beside what happens to its pod.
-fn meanwhile(place: &Place, text: &str, happen: impl FnOnce(&str)) -> super::place::Ended {
-    place.write("check.yaml", text);
-    let child = place.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
-    let pod = || place.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
+fn meanwhile(sandbox: &Sandbox, text: &str, happen: impl FnOnce(&str)) -> crate::suite::sandbox::Ended {
+    sandbox.write("check.yaml", text);
+    let child = sandbox.command(&["-c", "check.yaml", "-r"]).spawn().expect("muster");
+    let pod = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "--field-selector=status.phase=Running", "-o", "name"]);
     eventually("a running pod", Duration::from_secs(40), || !pod().trim().is_empty());
     happen(pod().trim().trim_start_matches("pod/"));
-    place.ended(&child.wait_with_output().expect("its end"))
+    sandbox.ended(&child.wait_with_output().expect("its end"))
 }
 
 pub(crate) fn a_pod_that_somebody_deletes_is_disrupted() {
-    let place = Place::new();
-    let ended = meanwhile(&place, &check(&pod("echo hello; sleep 60"), ""), |pod| {
-        place.kubectl(&["delete", "pod", pod, "--wait=false"]);
+    let sandbox = Sandbox::new();
+    let ended = meanwhile(&sandbox, &check(&pod("echo hello; sleep 60"), ""), |pod| {
+        sandbox.kubectl(&["delete", "pod", pod, "--wait=false"]);
     });
     let ended = ended.expect(3);
     assert_eq!(ended.outcome(), "disrupted deleted", "{}", ended.cause());
 }
 
 pub(crate) fn an_evicted_pod_is_disrupted() {
-    let place = Place::new();
-    let ended = meanwhile(&place, &check(&pod("echo hello; sleep 60"), ""), |pod| {
+    let sandbox = Sandbox::new();
+    let ended = meanwhile(&sandbox, &check(&pod("echo hello; sleep 60"), ""), |pod| {
         let body = format!(
             "{{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{{\"name\":\"{pod}\",\"namespace\":\"{}\"}}}}",
-            place.namespace
+            sandbox.namespace
         );
-        place.write("eviction.json", &body);
-        let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", place.namespace);
-        kubectl(&["create", "--raw", &path, "-f", &place.path("eviction.json").to_string_lossy()]);
+        sandbox.write("eviction.json", &body);
+        let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", sandbox.namespace);
+        kubectl(&["create", "--raw", &path, "-f", &sandbox.path("eviction.json").to_string_lossy()]);
     });
     let ended = ended.expect(3);
     assert_eq!(ended.outcome(), "disrupted evicted", "{}", ended.cause());
 }
 
 pub(crate) fn a_preempted_pod_is_disrupted() {
-    let place = Place::new();
-    let class = format!("urgent-{}", place.namespace);
+    let sandbox = Sandbox::new();
+    let class = format!("urgent-{}", sandbox.namespace);
     let on_one_node =
         |manifest: String| manifest.replace("restartPolicy", "nodeSelector: { kubernetes.io/hostname: n1 }\n  restartPolicy");
     let manifest = pod("echo hello; sleep 60").replace("command:", "resources: { limits: { graphcore.ai/ipu: 6 } }, command:");
     let manifest = on_one_node(manifest);
-    let ended = meanwhile(&place, &check(&manifest, ""), |_| {
-        place.create(&format!(
+    let ended = meanwhile(&sandbox, &check(&manifest, ""), |_| {
+        sandbox.create(&format!(
             "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{ name: {class} }}\nvalue: 1000\n---\n{}",
             on_one_node(pod("sleep 1"))
                 .replace("name: hello", "name: urgent")
@@ -150,41 +150,41 @@ pub(crate) fn a_preempted_pod_is_disrupted() {
 }
 
 pub(crate) fn a_namespace_that_is_not_there_is_named() {
-    let place = Place::new();
-    ends(&place, &check(&pod("echo hello"), "namespace: nowhere"), 3, "error config", &["nowhere", "namespace"]);
+    let sandbox = Sandbox::new();
+    ends(&sandbox, &check(&pod("echo hello"), "namespace: nowhere"), 3, "error config", &["nowhere", "namespace"]);
 }
 
 pub(crate) fn a_namespace_that_is_going_away_is_named() {
     // With the namespace go its accounts.
-    let place = Place::as_admin();
-    place.create("apiVersion: v1\nkind: ConfigMap\nmetadata: { name: anchor, finalizers: [rfm.test/anchor] }\n");
-    kubectl(&["delete", "namespace", &place.namespace, "--wait=false"]);
-    ends(&place, &check(&pod("echo hello"), ""), 3, "error config", &["being terminated"]);
-    place.kubectl(&["patch", "configmap", "anchor", "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}"]);
+    let sandbox = Sandbox::as_admin();
+    sandbox.create("apiVersion: v1\nkind: ConfigMap\nmetadata: { name: anchor, finalizers: [rfm.test/anchor] }\n");
+    kubectl(&["delete", "namespace", &sandbox.namespace, "--wait=false"]);
+    ends(&sandbox, &check(&pod("echo hello"), ""), 3, "error config", &["being terminated"]);
+    sandbox.kubectl(&["patch", "configmap", "anchor", "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}"]);
 }
 
 pub(crate) fn an_object_that_the_server_refuses_says_which_field() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("name: main", "name: No_Name");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["containers[0].name", "No_Name"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["containers[0].name", "No_Name"]);
 }
 
 pub(crate) fn the_server_says_beforehand_what_it_would_refuse() {
-    let place = Place::new();
-    place.write("check.yaml", &check(&pod("echo hello"), ""));
-    let ended = place.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(0);
+    let sandbox = Sandbox::new();
+    sandbox.write("check.yaml", &check(&pod("echo hello"), ""));
+    let ended = sandbox.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(0);
     assert!(ended.stdout.contains("# accepted by the API server"), "{}", ended.stdout);
-    place.write("check.yaml", &check(&pod("echo hello").replace("name: main", "name: No_Name"), ""));
-    let ended = place.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(2);
+    sandbox.write("check.yaml", &check(&pod("echo hello").replace("name: main", "name: No_Name"), ""));
+    let ended = sandbox.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(2);
     assert!(ended.stdout.contains("# REFUSED by the API server: ") && ended.stdout.contains("No_Name"), "{}", ended.stdout);
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_kind_that_the_cluster_does_not_know_is_named() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let manifest =
         pod("echo hello").replace("apiVersion: v1", "apiVersion: nowhere.test/v1").replace("kind: Pod", "kind: Gadget");
-    ends(&place, &check(&manifest, ""), 3, "error config", &["Gadget", "nowhere.test"]);
+    ends(&sandbox, &check(&manifest, ""), 3, "error config", &["Gadget", "nowhere.test"]);
 }
 
 /// A Job whose pods all run at once, each until it has been looked at.
@@ -194,41 +194,41 @@ fn gang(pods: u32, seconds: u32) -> String {
 }
 
 pub(crate) fn a_gang_larger_than_the_quota_is_a_mistake_at_once() {
-    let place = Place::new();
-    place.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
-    ends(&place, &check(&gang(8, 60), ""), 3, "error config", &["8 pods of 1 each", "quota few has 4"]);
-    assert_eq!(place.left(), [""; 0]);
+    let sandbox = Sandbox::new();
+    sandbox.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
+    ends(&sandbox, &check(&gang(8, 60), ""), 3, "error config", &["8 pods of 1 each", "quota few has 4"]);
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_gang_waits_until_all_of_it_has_room() {
-    let place = Place::new();
-    place.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
+    let sandbox = Sandbox::new();
+    sandbox.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
     // Two that are launched in the same moment do not get half of the room each.
-    let ended = place.check(&check(&gang(3, 2), "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
+    let ended = sandbox.check(&check(&gang(3, 2), "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 3);
-    place.create(&pod("sleep 100").replace("name: hello", "name: other"));
-    place.create(&pod("sleep 100").replace("name: hello", "name: another"));
+    sandbox.create(&pod("sleep 100").replace("name: hello", "name: other"));
+    sandbox.create(&pod("sleep 100").replace("name: hello", "name: another"));
     let waits = check(&gang(3, 2), "max_pending_time: 4s");
-    ends(&place, &waits, 3, "timeout pending", &["quota few", "pods requested 3, used 2, limited 4"]);
-    let names = place.kubectl(&["get", "pods", "-l", "rfm", "-o", "name"]);
+    ends(&sandbox, &waits, 3, "timeout pending", &["quota few", "pods requested 3, used 2, limited 4"]);
+    let names = sandbox.kubectl(&["get", "pods", "-l", "rfm", "-o", "name"]);
     assert_eq!(names, "", "nothing of it was created");
 }
 
 pub(crate) fn a_gang_that_gets_only_a_part_of_its_pods_waits_and_names_the_quota() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     // What a quota with scopes counts only the server knows, so that the Job is let in.
-    place.create(
+    sandbox.create(
         "apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: scoped }\nspec: { hard: { pods: 2 }, scopes: [NotTerminating] }\n",
     );
     let text = check(&gang(4, 100), "max_pending_time: 25s\ntime_limit: 2m");
-    ends(&place, &text, 3, "timeout pending", &["2 of 4 pods exist", "quota scoped"]);
+    ends(&sandbox, &text, 3, "timeout pending", &["2 of 4 pods exist", "quota scoped"]);
 }
 
 /// What a mesh does: every pod of the namespace gets a container that never ends by itself.
-fn inject_a_sidecar(place: &Place) -> String {
-    let name = format!("mesh-{}", place.namespace);
+fn inject_a_sidecar(sandbox: &Sandbox) -> String {
+    let name = format!("mesh-{}", sandbox.namespace);
     let command = "echo mesh; trap 'exit 143' TERM; while :; do sleep 0.2; done";
-    place.create(&format!(
+    sandbox.create(&format!(
         "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingAdmissionPolicy\nmetadata: {{ name: {name} }}\nspec:\n  \
          failurePolicy: Fail\n  reinvocationPolicy: Never\n  matchConstraints:\n    \
          namespaceSelector: {{ matchLabels: {{ kubernetes.io/metadata.name: {namespace} }} }}\n    \
@@ -238,20 +238,20 @@ fn inject_a_sidecar(place: &Place) -> String {
          image: \"rfm.test/busybox:1\", command: [\"sh\", \"-c\", \"{command}\"]}}}}]\n---\n\
          apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingAdmissionPolicyBinding\nmetadata: {{ name: {name} }}\n\
          spec: {{ policyName: {name} }}\n",
-        namespace = place.namespace
+        namespace = sandbox.namespace
     ));
-    place.write("probe.yaml", &pod("true"));
-    let probe = place.path("probe.yaml").to_string_lossy().into_owned();
+    sandbox.write("probe.yaml", &pod("true"));
+    let probe = sandbox.path("probe.yaml").to_string_lossy().into_owned();
     eventually("the injection", Duration::from_secs(40), || {
-        place.kubectl(&["create", "--dry-run=server", "-o", "jsonpath={.spec.containers[*].name}", "-f", &probe]) == "main mesh"
+        sandbox.kubectl(&["create", "--dry-run=server", "-o", "jsonpath={.spec.containers[*].name}", "-f", &probe]) == "main mesh"
     });
     name
 }
 
 pub(crate) fn an_injected_sidecar_is_not_waited_for() {
-    let place = Place::new();
-    let policy = inject_a_sidecar(&place);
-    place.write(
+    let sandbox = Sandbox::new();
+    let policy = inject_a_sidecar(&sandbox);
+    sandbox.write(
         "check.yaml",
         &[
             check(&pod("echo hello"), "time_limit: 2m").replacen("name: case", "name: good-pod", 1),
@@ -264,7 +264,7 @@ pub(crate) fn an_injected_sidecar_is_not_waited_for() {
         ]
         .join("---\n"),
     );
-    let ended = place.muster(&["-c", "check.yaml", "-r"]);
+    let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
     for kind in ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"] {
         kubectl(&["delete", kind, &policy]);
     }
@@ -278,24 +278,26 @@ pub(crate) fn an_injected_sidecar_is_not_waited_for() {
     let said = cases.iter().map(|case| case["warnings"].to_string()).collect::<String>();
     assert!(said.contains("mesh keeps"), "{said}");
     // What failed is kept, and takes nothing any more.
-    let phases = || place.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
+    let phases = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
     eventually("the end of the pod that is kept", Duration::from_secs(30), || phases() == "Failed");
 }
 
 pub(crate) fn a_time_limit_says_which_containers_had_ended() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let beside = container("sleep 600").replace("name: main", "name: helper");
     let manifest = format!("{}    - {beside}\n", pod("echo hello"));
     let text = check(&manifest, "time_limit: 8s");
-    ends(&place, &text, 1, "timeout run", &["container main has exited with 0", "helper still runs"]);
+    ends(&sandbox, &text, 1, "timeout run", &["container main has exited with 0", "helper still runs"]);
 }
 
 pub(crate) fn a_site_names_the_containers_that_decide() {
-    let place = Place::new();
-    place
-        .write("site.yaml", &place.read("site.yaml").replace("sched_options: {", "sched_options: { primary_containers: [main],"));
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "site.yaml",
+        &sandbox.read("site.yaml").replace("sched_options: {", "sched_options: { primary_containers: [main],"),
+    );
     let beside = container("sleep 600").replace("name: main", "name: helper");
     let manifest = format!("{}    - {beside}\n", pod("echo hello"));
-    place.check(&check(&manifest, "time_limit: 2m")).expect(0);
-    assert_eq!(place.left(), [""; 0]);
+    sandbox.check(&check(&manifest, "time_limit: 2m")).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
 }

@@ -1,0 +1,6 @@
+//! What a request asks for, and the words of a refusal. Knows no objects but those that it is given.
+
+pub(crate) mod patch;
+pub(crate) mod path;
+pub(crate) mod selector;
+pub(crate) mod status;

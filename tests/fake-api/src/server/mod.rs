@@ -1,0 +1,4 @@
+//! HTTP around the world: requests in, answers and streams out.
+
+pub(crate) mod serve;
+mod watch;
