@@ -51,19 +51,7 @@ const KNOWN: &[&str] = &[
     "harness/core/src: import cycle",
     "harness/core/src: more than ten files",
     "harness/report/src: import cycle",
-    "harness/report/tests/it: more than ten files",
-    "harness/schedulers/k8s/src/client: more than ten files",
-    "harness/schedulers/k8s/src/diagnosis.rs: beside its directory",
-    "harness/schedulers/k8s/src/launch.rs: beside its directory",
-    "harness/schedulers/k8s/src/logs/reader.rs: beside its directory",
-    "harness/schedulers/k8s/src/logs/section.rs: beside its directory",
-    "harness/schedulers/k8s/src/logs/tests.rs: beside its directory",
-    "harness/schedulers/k8s/src/plan.rs: beside its directory",
-    "harness/schedulers/k8s/src/scheduler.rs: beside its directory",
-    "harness/schedulers/k8s/src/status: more than ten files",
     "harness/schedulers/k8s/src: import cycle",
-    "harness/schedulers/k8s/src: more than ten files",
-    "harness/store/src: import cycle",
 ];
 
 #[test]
