@@ -36,18 +36,16 @@ mod session;
 mod status;
 mod watch;
 
-pub use client::{
-    Cluster, Limits, Selection,
-    contexts::{ContextError, Contexts},
-};
+pub use api::{ClusterPlace, Resource};
+pub use client::{Cluster, ContextError, Contexts, Limits, Selection};
 pub use inventory::{
     Census, Found, Kept,
     nodes::{Node, NodesError, list_nodes},
 };
-pub use job::handle::{ClusterPlace, Handle, Resource};
+pub use job::Handle;
 pub use plan::{
     Plan, plan,
     role::{Extent, binding, roles},
 };
 pub use scheduler::Kubernetes;
-pub use session::lease::LeaseSeen;
+pub use session::LeaseSeen;

@@ -16,18 +16,14 @@ mod stop;
 mod words;
 
 use crate::{
-    client::{
-        Deleted, Deletion, Propagation, Selection, Watched,
-        error::{ApiError, Why},
-    },
-    job::{
-        handle::{Handle, LABEL, Resource, SESSION_LABEL, is_of},
-        observed::{Observed, Seen, SeenPod},
-    },
-    session::Tenancy,
+    api::{LABEL, Resource, SESSION_LABEL},
+    client::{ApiError, Deleted, Selection, Watched, Why},
+    job::{Handle, Observed, Seen, SeenPod, is_of},
+    session::SharedState,
     status::Patience,
 };
 use k8s_openapi::api::core::v1::Pod;
+use kube::api::PropagationPolicy;
 use muster_core::{
     error::SchedulerError,
     scheduler::{Disposition, Job, Leftovers},
@@ -46,15 +42,15 @@ const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// Ends a job.
 pub(crate) async fn cleanup(
-    tenancy: &Tenancy,
+    shared: &SharedState,
     job: &Job,
     handle: Handle,
     how: Disposition,
     patience: &Patience,
 ) -> Result<Leftovers, SchedulerError> {
-    tenancy.leave_line(&job.identifier);
-    let observed = tenancy.observe(job, &handle);
-    let end = End { tenancy, job, handle, patience, observed, absent: BTreeSet::new(), by: Instant::now() + LIMIT };
+    shared.leave_line(&job.identifier);
+    let observed = shared.observe(job, &handle);
+    let end = End { shared, job, handle, patience, observed, absent: BTreeSet::new(), by: Instant::now() + LIMIT };
     match how {
         Disposition::Stop => end.stop().await,
         Disposition::Delete => end.delete().await,
@@ -63,7 +59,7 @@ pub(crate) async fn cleanup(
 }
 
 struct End<'a> {
-    tenancy: &'a Tenancy,
+    shared: &'a SharedState,
     job: &'a Job,
     handle: Handle,
     patience: &'a Patience,
@@ -85,7 +81,7 @@ struct Target {
 
 impl End<'_> {
     async fn delete(mut self) -> Result<Leftovers, ApiError> {
-        self.tenancy.watch.deleted_by_us(&self.job.identifier);
+        self.shared.watch.deleted_by_us(&self.job.identifier);
         let mut going = Vec::new();
         for target in self.targets().await? {
             match self.ask_to_go(&target).await? {
@@ -95,7 +91,7 @@ impl End<'_> {
         }
         let items = self.gone(going).await;
         if items.is_empty() {
-            self.tenancy.watch.forget(&self.job.identifier);
+            self.shared.watch.forget(&self.job.identifier);
         }
         Ok(Leftovers { items, ..Leftovers::default() })
     }
@@ -130,7 +126,7 @@ impl End<'_> {
     /// Whatever of a kind carries the job's labels.
     async fn marked(&self, resource: &Resource, is_workload: bool) -> Result<Vec<Target>, ApiError> {
         let label = format!("{LABEL}={},{SESSION_LABEL}={}", self.job.identifier, self.job.session);
-        let listed = match self.tenancy.cluster.list(resource, Selection { labels: Some(&label), fields: None }).await {
+        let listed = match self.shared.cluster.list(resource, Selection { labels: Some(&label), fields: None }).await {
             Ok(listed) => listed.items,
             // A kind that is not served has no objects.
             Err(ApiError::UnknownKind { .. }) => return Ok(Vec::new()),
@@ -149,7 +145,7 @@ impl End<'_> {
     async fn planned(&self, resource: &Resource) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
         for object in self.handle.objects.iter().filter(|object| object.resource == *resource) {
-            match self.tenancy.cluster.get(resource, &object.name).await {
+            match self.shared.cluster.get(resource, &object.name).await {
                 Ok(there) if is_of(self.job, &there) => found.push(there),
                 Ok(_) => {}
                 Err(error) if error.is_gone() => {}
@@ -162,9 +158,8 @@ impl End<'_> {
     async fn ask_to_go(&self, target: &Target) -> Result<Deleted, ApiError> {
         // Only what has dependents waits for them; in the background, a pod or a ConfigMap takes one step less.
         let has_dependents = target.is_workload && !target.resource.is_pod();
-        let propagation = if has_dependents { Propagation::Foreground } else { Propagation::Background };
-        let how = Deletion { propagation, uid: target.uid.clone() };
-        match self.tenancy.cluster.delete(&target.resource, &target.name, &how).await {
+        let propagation = if has_dependents { PropagationPolicy::Foreground } else { PropagationPolicy::Background };
+        match self.shared.cluster.delete(&target.resource, &target.name, target.uid.as_deref(), propagation).await {
             Err(error) if error.why() == Why::Conflict => Ok(Deleted::Absent),
             Err(ApiError::UnknownKind { .. }) => Ok(Deleted::Absent),
             answer => answer,
@@ -225,7 +220,7 @@ impl End<'_> {
 
     /// `Some(None)`: it is gone; `None`: nobody knows.
     async fn there(&self, target: &Target) -> Option<Option<Value>> {
-        match self.tenancy.cluster.get(&target.resource, &target.name).await {
+        match self.shared.cluster.get(&target.resource, &target.name).await {
             Ok(object) => Some(
                 Some(object).filter(|object| target.uid.is_none() || object["metadata"]["uid"].as_str() == target.uid.as_deref()),
             ),

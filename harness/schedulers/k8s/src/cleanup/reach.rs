@@ -1,6 +1,6 @@
 //! Pods that nobody can end: their nodes do not answer.
 
-use crate::{job::observed::SeenPod, status::node_is_silent};
+use crate::{job::SeenPod, status::node_is_silent};
 use std::collections::BTreeSet;
 
 /// `n1, n2`: the nodes of these pods, if none of them answers.

@@ -2,13 +2,10 @@
 
 use crate::cleanup::{End, reach, words};
 use crate::{
-    api::clock,
+    api::{EXPIRES_ANNOTATION, KEPT_LABEL, clock},
     cleanup::diagnosis,
-    client::error::{ApiError, Why},
-    job::{
-        handle::{EXPIRES_ANNOTATION, KEPT_LABEL, Object},
-        observed::{Observed, SeenPod, Verdict},
-    },
+    client::{ApiError, Why},
+    job::{Object, Observed, SeenPod, Verdict},
     kind::Stop,
     status::assess,
 };
@@ -26,7 +23,7 @@ impl End<'_> {
             return self.delete().await;
         };
         // Events are gone in an hour, and with them the reason.
-        self.tenancy.watch.trouble(&self.job.identifier).await;
+        self.shared.watch.trouble(&self.job.identifier).await;
         let is_over = self.is_over();
         if !is_over && self.must_go() {
             let files = self.diagnosis();
@@ -42,7 +39,7 @@ impl End<'_> {
         if was_there && !is_over && !self.stopped().await {
             let silent = silent_nodes(&self.observed.borrow());
             if silent.is_some() {
-                self.tenancy.watch.unreachable(&self.job.identifier);
+                self.shared.watch.unreachable(&self.job.identifier);
             }
             leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
         }
@@ -60,7 +57,7 @@ impl End<'_> {
     /// kinds leave running their controllers end.
     fn is_over(&mut self) -> bool {
         let observed = Arc::clone(&self.observed.borrow_and_update());
-        let verdict = assess(&self.handle, &observed, self.tenancy.cluster.clock().now(), self.patience).verdict;
+        let verdict = assess(&self.handle, &observed, self.shared.cluster.clock().now(), self.patience).verdict;
         let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
         match verdict {
             Verdict::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
@@ -82,7 +79,7 @@ impl End<'_> {
 
     /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
     async fn mark(&self, object: &Object, mut patch: Value) -> Result<bool, ApiError> {
-        let expires = self.tenancy.cluster.clock().now().plus(Duration::from_secs(self.handle.keep_seconds));
+        let expires = self.shared.cluster.clock().now().plus(Duration::from_secs(self.handle.keep_seconds));
         let mut metadata = json!({
             "labels": {KEPT_LABEL: "true"},
             "annotations": {EXPIRES_ANNOTATION: clock::rfc3339(expires).unwrap_or_default()},
@@ -92,7 +89,7 @@ impl End<'_> {
             metadata["uid"] = json!(uid);
         }
         patch["metadata"] = metadata;
-        match self.tenancy.cluster.patch(&object.resource, &object.name, &patch).await {
+        match self.shared.cluster.patch(&object.resource, &object.name, &patch).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_gone() || error.why() == Why::Conflict => Ok(false),
             Err(error) => Err(error),

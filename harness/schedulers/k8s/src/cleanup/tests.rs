@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     client::testing::{self, Reply, Requests},
-    job::handle::Object,
+    job::Object,
     kind::{Stop, WorkloadRules},
 };
 use muster_core::{
@@ -75,13 +75,13 @@ async fn ended(
         }
     });
     let stage = tempfile::tempdir().unwrap();
-    let (tenancy, job) =
-        (Tenancy::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), job(stage.path()));
-    let mut observed = tenancy.observe(&job, &handle);
+    let (shared, job) =
+        (SharedState::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), job(stage.path()));
+    let mut observed = shared.observe(&job, &handle);
     if handle.objects[1].uid.is_some() {
         observed.changed().await.unwrap();
     }
-    let leftovers = cleanup(&tenancy, &job, handle, how, &Patience::default()).await;
+    let leftovers = cleanup(&shared, &job, handle, how, &Patience::default()).await;
     let patches = patches.lock().unwrap().clone();
     (leftovers, requests, patches, stage)
 }

@@ -2,8 +2,9 @@
 
 use crate::cleanup::{LIMIT, Target};
 use crate::{
+    api::{ClusterPlace, Resource},
     cleanup::diagnosis,
-    job::handle::{ClusterPlace, Object, Resource},
+    job::Object,
 };
 use muster_text::Value;
 

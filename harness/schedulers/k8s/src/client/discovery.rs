@@ -2,18 +2,14 @@
 
 use super::{
     Cluster,
-    count::RequestKind,
     error::{ApiError, Asked, Why},
     path,
     send::Call,
 };
-use crate::job::handle::Resource;
+use crate::api::Resource;
 use http::Method;
 use muster_text::{Value, diagnostic::nearest};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// What one group and version has.
 pub(super) type Served = Arc<Vec<ServedKind>>;
@@ -50,7 +46,7 @@ impl Cluster {
     /// `None`: the server has no such group, or not in this version.
     async fn served(&self, resource: &Resource) -> Result<Option<Served>, ApiError> {
         let version = path::version(resource);
-        if let Some(served) = self.served.lock().unwrap_or_else(PoisonError::into_inner).get(&version) {
+        if let Some(served) = self.served.lock().get(&version) {
             return Ok(Some(Arc::clone(served)));
         }
         let list = match self.discover(resource, version.clone()).await {
@@ -59,7 +55,7 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         let served = Arc::new(read(&list));
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(version, Arc::clone(&served));
+        self.served.lock().insert(version, Arc::clone(&served));
         Ok(Some(served))
     }
 
@@ -93,7 +89,7 @@ impl Cluster {
 
     async fn discover(&self, resource: &Resource, path: String) -> Result<Value, ApiError> {
         let asked = Asked { verb: "get", resource: resource.clone(), subresource: None, name: None, place: self.place.clone() };
-        let call = Call { kind: RequestKind::Discovery, asked, method: Method::GET, path, body: None };
+        let call = Call { kind: "discovery", asked, method: Method::GET, path, body: None };
         self.send(&call).await?.json(&call)
     }
 

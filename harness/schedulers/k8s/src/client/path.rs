@@ -1,6 +1,7 @@
 //! Addresses: which path of the API serves what.
 
-use crate::job::handle::Resource;
+use crate::api::Resource;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::fmt::Write;
 
 /// Kinds that every server has: no need to ask for their plural.
@@ -64,17 +65,11 @@ pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
     text
 }
 
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
+/// All but what RFC 3986 leaves unreserved.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+fn encoded(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, RESERVED)
 }
 
 #[cfg(test)]

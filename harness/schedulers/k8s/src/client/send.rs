@@ -9,7 +9,6 @@
 
 use super::{
     Cluster,
-    count::RequestKind,
     error::{ApiError, Asked, Refused, Why, root_cause},
     slim,
 };
@@ -21,7 +20,6 @@ use kube::client::Body;
 use muster_text::{Value, time::Timestamp};
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::PoisonError,
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -35,7 +33,8 @@ const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A request that can be sent again.
 pub(super) struct Call {
-    pub(super) kind: RequestKind,
+    /// What it counts as: its verb, or `dry-run`, `log`, `discovery`.
+    pub(super) kind: &'static str,
     pub(super) asked: Asked,
     pub(super) method: Method,
     /// Path and query.
@@ -59,8 +58,7 @@ impl Call {
 
     /// A creation that is refused is tried again by whoever launches: one at a time.
     fn is_repeated_after(&self, why: Why) -> bool {
-        let is_creation = matches!(self.kind, RequestKind::Create | RequestKind::DryRun);
-        why.passes() && !(why == Why::Withdrawn && is_creation)
+        why.passes() && !(why == Why::Withdrawn && self.asked.verb == "create")
     }
 
     fn request(&self) -> Result<Request<Body>, ApiError> {
@@ -125,7 +123,7 @@ impl Cluster {
 
     /// What is refused may pass.
     fn judge<T>(&self, call: &Call, answer: Result<T, ApiError>) -> Result<T, ApiError> {
-        let mut rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rights = self.rights.lock();
         rights.judge(&call.asked, answer, Instant::now())
     }
 

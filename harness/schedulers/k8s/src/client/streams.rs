@@ -2,18 +2,17 @@
 
 use super::{
     Cluster,
-    count::RequestKind,
-    error::{ApiError, Refused, Status, root_cause},
+    error::{ApiError, Asked, Refused, root_cause},
     path,
     send::Call,
     slim,
 };
-use crate::{api::clock, job::handle::Resource};
+use crate::api::{Resource, clock};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http::Method;
 use http_body_util::BodyExt;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Status};
 use kube::client::Body;
 use memchr::memchr;
 use muster_text::{
@@ -111,7 +110,7 @@ enum Line<T> {
     Deleted(T),
     #[serde(deserialize_with = "slim::object")]
     Bookmark(Value),
-    Error(Status),
+    Error(Box<Status>),
 }
 
 impl Cluster {
@@ -137,8 +136,8 @@ impl Cluster {
             ("limitBytes", limit.as_deref()),
         ]);
         let path = path::objects(&resource, &self.place.namespace, Some(pod), Some("log")) + &options;
-        let asked = super::Asked { subresource: Some("log"), ..self.asked("get", &resource, Some(pod)) };
-        let call = Call { kind: RequestKind::Log, asked, method: Method::GET, path, body: None };
+        let asked = Asked { subresource: Some("log"), ..self.asked("get", &resource, Some(pod)) };
+        let call = Call { kind: "log", asked, method: Method::GET, path, body: None };
         Ok(pieces(self.open(&call).await?.into_body()))
     }
 
@@ -162,7 +161,7 @@ impl Cluster {
         ]);
         let path = path::objects(&resource, &self.place.namespace, None, None) + &options;
         let asked = self.asked("watch", &resource, None);
-        let call = Call { kind: RequestKind::Watch, asked, method: Method::GET, path, body: None };
+        let call = Call { kind: "watch", asked, method: Method::GET, path, body: None };
         let body = self.open(&call).await?.into_body();
         Ok(events(pieces(body), call, self.limits.silence))
     }
@@ -217,7 +216,13 @@ fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError>
         Line::Added(object) => Ok(WatchEvent::Applied(object)),
         Line::Deleted(object) => Ok(WatchEvent::Deleted(object)),
         Line::Bookmark(object) => Ok(WatchEvent::Bookmark(object.version().unwrap_or_default().to_owned())),
-        Line::Error(status) => Err(Refused::of(call.asked.clone(), status.code, status, None).into()),
+        Line::Error(status) => Err(Refused::of(
+            call.asked.clone(),
+            status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or_default(),
+            *status,
+            None,
+        )
+        .into()),
     }
 }
 
@@ -236,17 +241,14 @@ fn passed_over<T: Watched>(line: &[u8], error: serde_json::Error) -> serde_json:
 mod tests {
     use super::*;
     use crate::{
-        client::{
-            Limits,
-            error::{Asked, Why},
-        },
-        job::handle::ClusterPlace,
+        api::ClusterPlace,
+        client::{Limits, Why, error::Asked},
     };
 
     fn call() -> Call {
         let place = ClusterPlace { context: None, namespace: "n".into() };
         let asked = Asked { verb: "watch", resource: Resource::of("v1", "Pod"), subresource: None, name: None, place };
-        Call { kind: RequestKind::Watch, asked, method: Method::GET, path: String::new(), body: None }
+        Call { kind: "watch", asked, method: Method::GET, path: String::new(), body: None }
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use super::{
     Cluster,
     error::{ApiError, Asked, Refused, Why},
 };
-use crate::job::handle::{ClusterPlace, Resource};
+use crate::api::{ClusterPlace, Resource};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};

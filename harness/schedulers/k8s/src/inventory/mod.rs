@@ -11,17 +11,13 @@
 pub(crate) mod nodes;
 
 use crate::{
-    api::clock,
-    client::{
-        Cluster, Selection,
-        error::{ApiError, Why},
+    api::{
+        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Resource, SESSION_LABEL, clock,
     },
-    job::handle::{
-        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, Handle, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Object, Resource,
-        SESSION_LABEL, parse_named,
-    },
+    client::{ApiError, Cluster, Selection, Why},
+    job::{Handle, Object, parse_named},
     kind::Kinds,
-    session::lease::{self, LeaseSeen},
+    session::{LeaseSeen, lease},
 };
 use muster_core::{
     case::{Identifier, SessionId},

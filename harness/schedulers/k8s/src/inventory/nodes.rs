@@ -1,12 +1,8 @@
 //! The nodes of a cluster, for a copy of a case on each. To list them is a right over the whole cluster, which few have.
 
 use crate::{
-    client::{
-        Cluster, Selection,
-        error::{ApiError, ConnectError},
-    },
-    job::handle::{ClusterPlace, Resource},
-    plan::HOSTNAME_LABEL,
+    api::{ClusterPlace, HOSTNAME_LABEL, Resource},
+    client::{ApiError, Cluster, ConnectError, Selection},
 };
 use muster_text::Value;
 

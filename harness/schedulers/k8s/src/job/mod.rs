@@ -1,6 +1,11 @@
-//! A job as it is stored (`handle`) and as it was last seen (`observed`), and what both say of its pods.
+//! A job as it is stored (`Handle`) and as it was last seen (`Observed`), and what both say of its pods.
 
-pub(crate) mod handle;
-pub(crate) mod observed;
+mod handle;
+mod observed;
 pub(crate) mod replaced_pods;
 pub(crate) mod sections;
+
+pub use handle::Handle;
+pub(crate) use handle::{Deadline, LogRotation, Object, is_of, parse_named};
+pub(crate) use observed::{Assessment, LiveObject, Observed, Seen, SeenPod, Trouble, Verdict};
+pub(crate) use sections::ContainerLog;

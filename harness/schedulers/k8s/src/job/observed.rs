@@ -40,29 +40,29 @@ pub(crate) enum Seen {
     #[default]
     NotYet,
     /// As it is now.
-    Present(Object),
+    Present(LiveObject),
     /// It was there and is not any more; as it was last.
-    Gone(Object),
+    Gone(LiveObject),
 }
 
 /// An object as the API writes it. That of a pod is written when somebody asks for it, which is seldom.
 #[derive(Clone)]
-pub(crate) struct Object(Arc<LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>>);
+pub(crate) struct LiveObject(Arc<LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>>);
 
-impl Object {
+impl LiveObject {
     /// Of a pod.
     pub(crate) fn of(pod: Arc<Pod>) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(move || serde_json::to_value(&*pod).unwrap_or_default()))))
     }
 }
 
-impl From<Value> for Object {
+impl From<Value> for LiveObject {
     fn from(object: Value) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(|| object))))
     }
 }
 
-impl Deref for Object {
+impl Deref for LiveObject {
     type Target = Value;
 
     fn deref(&self) -> &Value {
@@ -70,7 +70,7 @@ impl Deref for Object {
     }
 }
 
-impl fmt::Debug for Object {
+impl fmt::Debug for LiveObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -4,10 +4,10 @@
 //! (`Lives::Last`). This is the one place that decides so: exits and rules (`status`) ask it, and `Ending::pods` carries it to the stdout.
 
 use crate::{
-    job::{handle::Handle, observed::SeenPod},
+    job::{Handle, SeenPod, sections},
     kind::{Lives, WorkloadRules},
-    logs::has_started,
 };
+use k8s_openapi::api::core::v1::ContainerState;
 use muster_core::scheduler::JobPod;
 use std::collections::{BTreeSet, HashMap};
 
@@ -41,6 +41,19 @@ pub(crate) fn of_one_pod(pods: &[SeenPod], own: &SeenPod, handle: &Handle) -> Ve
     let others = others.map(|pod| JobPod { judged: false, ..pod });
     let own = has_started(own, handle).then(|| job_pod(own, 0, true)).flatten();
     others.chain(own).collect()
+}
+
+/// Whether any container that has a section has run.
+fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
+    let Some(status) = &seen.pod.status else { return false };
+    let statuses = || status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    let ran = |state: &Option<ContainerState>| {
+        state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+    };
+    let has_run = |name: &str| {
+        statuses().find(|status| status.name == name).is_some_and(|status| ran(&status.state) || ran(&status.last_state))
+    };
+    sections::containers(&seen.pod, handle).iter().any(|container| container.logged() && has_run(&container.name))
 }
 
 fn job_pod(seen: &SeenPod, later: u32, judged: bool) -> Option<JobPod> {

@@ -5,16 +5,13 @@
 //! workload, and its end means nothing.
 
 use crate::{
-    api::{clock, selector},
-    job::handle::Handle,
+    api::{DEFAULT_CONTAINER_ANNOTATION, clock, selector},
+    job::Handle,
     kind::WorkloadRules,
 };
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::stdout::SectionOrigin;
 use std::collections::BTreeMap;
-
-/// Annotation of a pod: the container whose end is the pod's.
-pub(crate) const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 /// A container of a pod, in the order of its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +41,7 @@ impl ContainerLog {
 pub(crate) fn containers(pod: &Pod, handle: &Handle) -> Vec<ContainerLog> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let has = |name: &&String| spec.containers.iter().any(|container| container.name == **name);
-    let default = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_CONTAINER));
+    let default = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_CONTAINER_ANNOTATION));
     let default = default.map_or(&[][..], std::slice::from_ref);
     let choices = [&handle.rules.primary_containers[..], default, &handle.own_containers[..]];
     let mut named = choices.into_iter().map(|names| names.iter().filter(has).collect::<Vec<_>>());

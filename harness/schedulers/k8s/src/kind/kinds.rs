@@ -1,7 +1,7 @@
 //! The table of kinds, and what a site and a check lay over it.
 
 use super::WorkloadRules;
-use crate::{api::merge::merge, job::handle::Resource};
+use crate::api::{Resource, merge};
 use muster_text::{
     Value,
     diagnostic::Diagnostic,

@@ -1,7 +1,7 @@
 //! Names of resources as kubectl takes them: `ipujob`, `ipujobs`, `IPUJob`, `po`, `jobs.batch`, `jobs.v1.batch`, `pod/client`.
 
 use super::Kinds;
-use crate::job::handle::Resource;
+use crate::api::Resource;
 
 /// What `k8s_resource` says.
 #[derive(Debug, Clone, PartialEq, Eq)]

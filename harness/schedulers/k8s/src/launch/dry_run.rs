@@ -3,11 +3,9 @@
 //! What only shows later is not checked: whether a node has room, whether the image can be pulled, what a controller makes of it.
 
 use crate::{
-    client::{
-        Cluster,
-        error::{ApiError, Why},
-    },
-    job::handle::{Handle, Resource},
+    api::Resource,
+    client::{ApiError, Cluster, Why},
+    job::Handle,
     manifest::{pod_templates, preflight_pod},
 };
 

@@ -15,19 +15,17 @@ mod preflight;
 pub(crate) use dry_run::dry_run;
 
 use crate::{
-    api::quantity::Quantity,
-    client::{
-        Deletion, Propagation,
-        error::{ApiError, Why},
-    },
-    job::handle::{Handle, Object, Resource, is_of},
+    api::{Quantity, Resource},
+    client::{ApiError, Why},
+    job::{Handle, Object, is_of},
     manifest::pod_templates,
     quota::{self, Decision, Demand, Refusal},
     session::{
-        Tenancy,
+        SharedState,
         gate::{self, Verdict},
     },
 };
+use kube::api::PropagationPolicy;
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Job, Launch},
@@ -40,21 +38,21 @@ use tokio::time::timeout;
 const LAUNCH_LIMIT: Duration = Duration::from_secs(55);
 
 /// One attempt.
-pub(crate) async fn launch(tenancy: &Tenancy, job: &Job, handle: Handle) -> Result<Launch, SchedulerError> {
-    let attempt = Attempt { tenancy, job, handle };
+pub(crate) async fn launch(shared: &SharedState, job: &Job, handle: Handle) -> Result<Launch, SchedulerError> {
+    let attempt = Attempt { shared, job, handle };
     let silent = || SchedulerError::plain(Class::Outage, format!("launch: no answer within {} s", LAUNCH_LIMIT.as_secs()));
     let answer = timeout(LAUNCH_LIMIT, attempt.run()).await.unwrap_or_else(|_| Err(silent()));
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
-        tenancy.leave_line(&job.identifier);
+        shared.leave_line(&job.identifier);
     }
     if !matches!(answer, Ok(Launch::Launched(_))) {
-        tenancy.take_back(&job.identifier);
+        shared.take_back(&job.identifier);
     }
     answer
 }
 
 struct Attempt<'a> {
-    tenancy: &'a Tenancy,
+    shared: &'a SharedState,
     job: &'a Job,
     handle: Handle,
 }
@@ -74,19 +72,19 @@ impl Attempt<'_> {
     async fn run(mut self) -> Result<Launch, SchedulerError> {
         for object in &self.handle.objects {
             // Before anything exists, and before anybody watches for what the server does not know.
-            self.tenancy.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
+            self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
         }
-        if let Some(why) = self.tenancy.held_up(self.job, &self.handle) {
+        if let Some(why) = self.shared.held_up(self.job, &self.handle) {
             return Ok(Launch::NotNow { why, retry_after: gate::LOOK });
         }
-        if let Some((before, resource)) = self.tenancy.behind(self.job, &self.demand()) {
+        if let Some((before, resource)) = self.shared.behind(self.job, &self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the line for {resource}")));
         }
         if let Err(refused) = self.preflight().await {
             return self.answer(refused);
         }
-        self.tenancy.watch.register(&self.job.identifier, &self.handle);
-        self.tenancy.lease.hold();
+        self.shared.watch.register(&self.job.identifier, &self.handle);
+        self.shared.lease.hold();
         for place in 0..self.handle.objects.len() {
             match self.create(&self.handle.objects[place]).await {
                 Ok(uid) => self.handle.objects[place].uid = Some(uid),
@@ -99,7 +97,7 @@ impl Attempt<'_> {
                 }
             }
         }
-        self.tenancy.launched(&self.handle);
+        self.shared.launched(&self.handle);
         Ok(Launch::Launched(Job { handle: self.handle.to_value(), ..self.job.clone() }))
     }
 
@@ -115,7 +113,7 @@ impl Attempt<'_> {
     }
 
     async fn create(&self, object: &Object) -> Result<String, Refused> {
-        match self.tenancy.cluster.create(&object.resource, &object.manifest, false).await {
+        match self.shared.cluster.create(&object.resource, &object.manifest, false).await {
             Ok(created) => Ok(uid(&created.object)),
             Err(error) if error.why() == Why::Exists => self.found(object).await,
             Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
@@ -129,7 +127,7 @@ impl Attempt<'_> {
 
     /// Something has its name: what we created, and never heard of, or something else.
     async fn found(&self, object: &Object) -> Result<String, Refused> {
-        let there = match self.tenancy.cluster.get(&object.resource, &object.name).await {
+        let there = match self.shared.cluster.get(&object.resource, &object.name).await {
             Ok(there) => there,
             Err(error) => return Err(Refused::Failed(error.classify())),
         };
@@ -148,8 +146,9 @@ impl Attempt<'_> {
     /// Objects that were created before there was no room: whoever waits holds nothing.
     async fn take_back(&self, created: &[Object]) -> Result<(), SchedulerError> {
         for object in created.iter().rev() {
-            let how = Deletion { propagation: Propagation::Background, uid: object.uid.clone() };
-            self.tenancy.cluster.delete(&object.resource, &object.name, &how).await.map_err(ApiError::classify)?;
+            let deleted =
+                self.shared.cluster.delete(&object.resource, &object.name, object.uid.as_deref(), PropagationPolicy::Background);
+            deleted.await.map_err(ApiError::classify)?;
         }
         Ok(())
     }
@@ -157,14 +156,14 @@ impl Attempt<'_> {
     fn answer(&self, refused: Refused) -> Result<Launch, SchedulerError> {
         match refused {
             Refused::NoRoom(refusal, why) => {
-                self.tenancy.watch.forget(&self.job.identifier);
-                self.tenancy.refused(self.job, &refusal);
+                self.shared.watch.forget(&self.job.identifier);
+                self.shared.refused(self.job, &refusal);
                 Ok(self.not_now(why))
             }
             Refused::Withdrawn(kind, error) => {
-                self.tenancy.watch.forget(&self.job.identifier);
+                self.shared.watch.forget(&self.job.identifier);
                 let why = format!("launches wait, for {error}");
-                match self.tenancy.withdrawn(self.job, &kind, &why) {
+                match self.shared.withdrawn(self.job, &kind, &why) {
                     Verdict::Wait => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
                     Verdict::Final => Err(error.for_good().classify().before_anything()),
                 }
@@ -175,7 +174,7 @@ impl Attempt<'_> {
     }
 
     fn not_now(&self, why: String) -> Launch {
-        Launch::NotNow { why, retry_after: self.tenancy.retry_after(&self.job.identifier) }
+        Launch::NotNow { why, retry_after: self.shared.retry_after(&self.job.identifier) }
     }
 }
 
@@ -256,8 +255,8 @@ mod tests {
         Handle { place: testing::place(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() }
     }
 
-    /// A tenancy whose server answers the watches, the Lease and the kinds itself, and everything else with `answer`.
-    fn tenancy(mut answer: impl FnMut(&str) -> Reply + Send + 'static) -> (Tenancy, Requests) {
+    /// A shared whose server answers the watches, the Lease and the kinds itself, and everything else with `answer`.
+    fn shared(mut answer: impl FnMut(&str) -> Reply + Send + 'static) -> (SharedState, Requests) {
         let (cluster, requests) = testing::cluster(move |line, _| match line {
             line if line.contains("watch=true") => Reply::events(&[], true),
             line if line.contains("leases") => Reply::json(&json!({})),
@@ -267,7 +266,7 @@ mod tests {
             line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
             line => answer(line),
         });
-        (Tenancy::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), requests)
+        (SharedState::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), requests)
     }
 
     fn there(label: &str, session: &str) -> Reply {
@@ -295,12 +294,12 @@ mod tests {
 
     #[tokio::test]
     async fn helpers_come_first_and_every_uid_is_kept() {
-        let (tenancy, requests) = tenancy(|line| match line {
+        let (shared, requests) = shared(|line| match line {
             line if line.starts_with("GET") => Reply::list("1", &[]),
             line if line.contains("configmaps") => Reply::json(&json!({"metadata": {"uid": "u-c"}})),
             _ => Reply::json(&json!({"metadata": {"uid": "u-p"}})),
         });
-        let launched = launch(&tenancy, &ours(), handle(vec![config(), pod()])).await.unwrap();
+        let launched = launch(&shared, &ours(), handle(vec![config(), pod()])).await.unwrap();
         assert_eq!(uids(&launched), [Some("u-c".into()), Some("u-p".into())]);
         let expected = ["GET resourcequotas?limit=500", "POST configmaps?fieldValidation=Warn", "POST pods?fieldValidation=Warn"];
         assert_eq!(asked(&requests), expected);
@@ -312,12 +311,12 @@ mod tests {
         let answer = |label: &'static str, session: &'static str| {
             move |line: &str| if line.starts_with("POST") { exists() } else { there(label, session) }
         };
-        let (mine, _) = tenancy(answer("abcdefgh", "s"));
+        let (mine, _) = shared(answer("abcdefgh", "s"));
         assert_eq!(uids(&launch(&mine, &ours(), handle(vec![pod()])).await.unwrap()), [Some("u-1".into())]);
         // One whose identifier is ours by chance, and one that only has the name.
         let mut said = Vec::new();
         for (label, session) in [("abcdefgh", "another"), ("zzzzzzzz", "s")] {
-            let (anothers, requests) = tenancy(answer(label, session));
+            let (anothers, requests) = shared(answer(label, session));
             let answer = launch(&anothers, &ours(), handle(vec![pod()])).await.unwrap();
             let Launch::Taken { by } = answer else { panic!("{answer:?}") };
             said.push(by);
@@ -329,25 +328,25 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_no_room_waits_in_line_and_those_behind_do_not_ask() {
-        let (tenancy, requests) = tenancy(|_| Reply::refusal(403, "Forbidden", FULL));
-        let Launch::NotNow { why, retry_after } = launch(&tenancy, &job('a'), handle(vec![pod()])).await.unwrap() else {
+        let (shared, requests) = shared(|_| Reply::refusal(403, "Forbidden", FULL));
+        let Launch::NotNow { why, retry_after } = launch(&shared, &job('a'), handle(vec![pod()])).await.unwrap() else {
             panic!()
         };
         insta::assert_snapshot!(why, @"quota compute: requests.cpu requested 2, used 3, limited 4");
         assert_eq!(retry_after, Duration::from_secs(1));
-        let Launch::NotNow { why, .. } = launch(&tenancy, &job('b'), handle(vec![pod()])).await.unwrap() else { panic!() };
+        let Launch::NotNow { why, .. } = launch(&shared, &job('b'), handle(vec![pod()])).await.unwrap() else { panic!() };
         insta::assert_snapshot!(why, @"case a is before it in the line for requests.cpu");
         assert_eq!(asked(&requests), ["POST pods?fieldValidation=Warn"]);
     }
 
     #[tokio::test]
     async fn who_waits_for_room_holds_nothing() {
-        let (tenancy, requests) = tenancy(|line| match line {
+        let (shared, requests) = shared(|line| match line {
             line if line.starts_with("GET") => Reply::list("1", &[]),
             line if line.contains("pods") => Reply::refusal(403, "Forbidden", FULL),
             _ => Reply::json(&json!({"metadata": {"uid": "u-c"}})),
         });
-        let launched = launch(&tenancy, &ours(), handle(vec![config(), pod()])).await.unwrap();
+        let launched = launch(&shared, &ours(), handle(vec![config(), pod()])).await.unwrap();
         assert!(matches!(launched, Launch::NotNow { .. }), "{launched:?}");
         assert_eq!(asked(&requests).last().map(String::as_str), Some("DELETE configmaps/rfm-c"));
     }
@@ -355,15 +354,15 @@ mod tests {
     #[tokio::test]
     async fn a_gang_that_can_never_stand_together_is_refused_before_it_exists() {
         let quota = json!({"metadata": {"name": "compute"}, "status": {"hard": {"requests.cpu": "4"}}});
-        let (tenancy, requests) = tenancy(move |line| match line {
+        let (shared, requests) = shared(move |line| match line {
             line if line.starts_with("GET") => Reply::list("1", std::slice::from_ref(&quota)),
             _ => Reply::json(&json!({"metadata": {"uid": "u"}})),
         });
-        let error = launch(&tenancy, &ours(), handle(vec![gang(3)])).await.unwrap_err();
+        let error = launch(&shared, &ours(), handle(vec![gang(3)])).await.unwrap_err();
         assert_eq!(error.class, Class::Config);
         insta::assert_snapshot!(chain(&error), @"create mpijob.kubeflow.org rfm-x: 3 pods of 2 each: requests.cpu requested 6, but quota compute has 4 at all: ask for less, or have the quota raised");
         assert_eq!(asked(&requests), ["GET resourcequotas?limit=500"]);
-        let launched = launch(&tenancy, &ours(), handle(vec![gang(2)])).await.unwrap();
+        let launched = launch(&shared, &ours(), handle(vec![gang(2)])).await.unwrap();
         assert!(matches!(launched, Launch::Launched(_)));
         assert!(asked(&requests).contains(&"POST pods?fieldValidation=Warn&dryRun=All".to_owned()), "{:?}", asked(&requests));
     }

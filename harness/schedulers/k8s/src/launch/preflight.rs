@@ -2,10 +2,10 @@
 
 use super::{Attempt, Refused, never, refused};
 use crate::{
-    client::error::Why,
-    job::handle::{Object, Resource},
+    api::{QUEUE_LABEL, Resource},
+    client::Why,
+    job::Object,
     manifest::{pod_templates, preflight_pod, runs_at_once},
-    plan::QUEUE_LABEL,
     quota::{self, Demand},
     session::{Age, Quotas},
 };
@@ -21,7 +21,7 @@ impl Attempt<'_> {
         }
         let gangs = gangs(workload);
         let age = if gangs.iter().any(|gang| gang.pods > 1) { Age::Now } else { Age::Any };
-        let quotas = match self.tenancy.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
+        let quotas = match self.shared.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
             Quotas::Known(quotas) if quotas.is_empty() => return Ok(()),
             Quotas::Known(quotas) => quotas,
             Quotas::Hidden => Arc::default(),
@@ -31,7 +31,7 @@ impl Attempt<'_> {
         for gang in gangs {
             let one = quota::demand(&gang.template["spec"]);
             self.room(workload, &quotas, &one, gang.pods, is_queued)?;
-            match self.tenancy.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&gang.template), true).await {
+            match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&gang.template), true).await {
                 Ok(pod) => {
                     // With what the namespace's LimitRange gives pods that do not say what they want.
                     let admitted = quota::demand(&pod.object["spec"]);
@@ -59,7 +59,7 @@ impl Attempt<'_> {
         if pods < 2 || is_queued {
             return Ok(());
         }
-        self.tenancy.let_in(self.job, quotas, one, pods).map_err(|refusal| {
+        self.shared.let_in(self.job, quotas, one, pods).map_err(|refusal| {
             let why = refusal.to_string();
             Refused::NoRoom(refusal, why)
         })

@@ -2,11 +2,7 @@
 
 use crate::{
     api::clock,
-    job::{
-        handle::Handle,
-        observed::{Observed, SeenPod},
-        sections::containers,
-    },
+    job::{Observed, SeenPod},
     status::node_is_silent,
 };
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
@@ -86,12 +82,6 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> Look {
         false => Node::Answers,
     };
     Look { life, started, terminated, pod_over, node }
-}
-
-/// A container of it has run that has a section.
-pub(crate) fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
-    let all = containers(&seen.pod, handle);
-    all.iter().any(|container| container.logged() && of(seen, &container.name).life != Life::NotYet)
 }
 
 /// Gone, or in its last phase.

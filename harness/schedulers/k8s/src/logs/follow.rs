@@ -15,10 +15,8 @@ use super::{
 use crate::{
     client::Cluster,
     job::{
-        handle::Handle,
-        observed::{Assessment, Observed, SeenPod, Verdict},
-        replaced_pods,
-        sections::{ContainerLog, containers, origin},
+        Assessment, ContainerLog, Handle, Observed, SeenPod, Verdict, replaced_pods,
+        sections::{containers, origin},
     },
     status::{Patience, assess},
 };

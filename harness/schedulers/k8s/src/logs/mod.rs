@@ -16,7 +16,6 @@ mod pace;
 pub(crate) mod reader;
 mod section;
 
-pub(crate) use container::has_started;
 pub(crate) use follow::collect;
 
 #[cfg(test)]

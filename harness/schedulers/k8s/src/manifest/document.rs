@@ -2,8 +2,8 @@
 
 use super::place;
 use crate::{
-    api::merge::merge,
-    job::handle::{Object, Resource},
+    api::{Resource, merge},
+    job::Object,
     kind::Kinds,
 };
 use muster_text::{Value, diagnostic::Diagnostic};

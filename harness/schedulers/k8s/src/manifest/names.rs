@@ -7,7 +7,7 @@
 //! its name, and a template's own name means nothing to the API.
 
 use super::{is_opaque, is_store, place};
-use crate::job::handle::{LABEL, SESSION_LABEL};
+use crate::api::{LABEL, SESSION_LABEL};
 use muster_text::Value;
 
 /// The marks of one attempt.

@@ -138,7 +138,7 @@ fn find(value: &Value, times: u32, count: Count, found: &mut dyn FnMut(&Value, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{job::handle::Resource, kind::Kinds};
+    use crate::{api::Resource, kind::Kinds};
     use serde_json::json;
 
     fn template() -> Value {

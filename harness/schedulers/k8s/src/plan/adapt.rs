@@ -1,8 +1,8 @@
 //! What is done to the objects so that they end, are watched and are found by the right people.
 
-use super::{QUEUE_LABEL, options::Options};
+use super::options::Options;
 use crate::{
-    job::{handle::CASE_ANNOTATION, sections::DEFAULT_CONTAINER},
+    api::{CASE_ANNOTATION, DEFAULT_CONTAINER_ANNOTATION, HOSTNAME_LABEL, QUEUE_LABEL},
     kind::{Kinds, Stop, WorkloadRules},
     manifest::{Document, at, each_pod, place, set},
 };
@@ -12,8 +12,6 @@ use std::time::Duration;
 
 /// What is over stays at least so long: its logs are read, and its verdict is seen.
 const TTL: Duration = Duration::from_hours(1);
-/// Every node has it, with its name as a rule.
-pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// Adapts all documents, the workload at `main` above all. Returns the notes.
 pub(super) fn adapt(
@@ -103,7 +101,8 @@ fn env_vars(workload: &Workload, rules: &WorkloadRules, document: &mut Document)
     each_pod(&mut document.value, &mut |pod| {
         let mut primary = rules.primary_containers.clone();
         if primary.is_empty() {
-            let default = pod.pointer("/metadata/annotations").and_then(|annotations| annotations.get(DEFAULT_CONTAINER));
+            let default =
+                pod.pointer("/metadata/annotations").and_then(|annotations| annotations.get(DEFAULT_CONTAINER_ANNOTATION));
             primary.extend(default.and_then(Value::as_str).map(str::to_owned));
         }
         let containers = pod.pointer_mut("/spec/containers").and_then(Value::as_array_mut).into_iter().flatten();

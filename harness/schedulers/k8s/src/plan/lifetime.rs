@@ -6,7 +6,7 @@
 //! A Pod counts from its start on a node and a Job from its creation: what waits for a node for ever is left to `muster sweep`.
 
 use crate::{
-    job::handle::Deadline,
+    job::Deadline,
     kind::Kinds,
     manifest::{Document, at, each_pod_of, set},
 };

@@ -16,14 +16,13 @@ pub(crate) mod policy;
 pub(crate) mod role;
 
 use crate::{
-    api::merge::merge_pod,
-    client::contexts::Contexts,
-    job::handle::{ClusterPlace, Handle, LABEL, OBJECTS_ANNOTATION, Object},
+    api::{ClusterPlace, LABEL, OBJECTS_ANNOTATION, merge_pod},
+    client::Contexts,
+    job::{Handle, Object},
     kind::{Kinds, WorkloadRules},
     manifest::{self, Document, Mark, Renames},
     plan::policy::Subject,
 };
-pub(crate) use adapt::HOSTNAME_LABEL;
 use muster_core::{
     error::chain,
     workload::{Program, Workload},
@@ -32,8 +31,6 @@ use muster_text::{Value, diagnostic::Diagnostic};
 use options::Options;
 use std::{collections::BTreeSet, time::Duration};
 
-/// Kueue's label of what waits in a queue.
-pub(crate) const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
 /// How long stopped objects stay when nobody says more.
 const KEEP: Duration = Duration::from_hours(24);
 /// What labels, DNS and hosts take.

@@ -1,7 +1,7 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
 use super::lifetime::MAX_LIFETIME;
-use crate::{job::handle::LogRotation, plan::policy::Policy};
+use crate::{job::LogRotation, plan::policy::Policy};
 use muster_text::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
 use std::time::Duration;

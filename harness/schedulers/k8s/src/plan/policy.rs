@@ -3,7 +3,8 @@
 //! It stands in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
 
 use crate::{
-    job::handle::{ClusterPlace, Object},
+    api::ClusterPlace,
+    job::Object,
     manifest::{is_opaque, is_store},
 };
 use muster_text::{Value, diagnostic::Diagnostic};
@@ -159,7 +160,7 @@ fn visit(value: &Value, path: &mut Vec<String>, see: &mut dyn FnMut(&[String], &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::handle::Resource;
+    use crate::api::Resource;
     use serde_json::json;
 
     fn object(manifest: Value) -> Object {

@@ -11,10 +11,10 @@
 //! `dryRun`), and to `muster sweep`, what a killed session left. Not here: rights over the whole cluster (`--distribute` lists nodes).
 
 use crate::{
-    job::handle::{Handle, Object, Resource},
+    api::{QUEUE_LABEL, Resource},
+    job::{Handle, Object},
     kind::Kinds,
     manifest::pod_templates,
-    plan::QUEUE_LABEL,
 };
 use muster_text::Value;
 use serde_json::json;
@@ -187,7 +187,7 @@ fn plural(resource: &Resource) -> String {
 mod tests {
     use super::*;
     use crate::{
-        job::handle::ClusterPlace,
+        api::ClusterPlace,
         kind::{PodRules, WorkloadRules},
     };
 

@@ -1,7 +1,8 @@
 //! Whole plans: the acceptance of the original system, and what it got wrong. Longer than other files, so that its rows stand together.
 
 use super::*;
-use crate::client::contexts::Contexts;
+use crate::api::QUEUE_LABEL;
+use crate::client::Contexts;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     workload::Limits,

@@ -1,7 +1,7 @@
 //! What pods will take of a quota, from their template.
 
 use super::{Refusal, Shortage, too_much};
-use crate::api::quantity::Quantity;
+use crate::api::Quantity;
 use muster_text::Value;
 use std::collections::BTreeMap;
 

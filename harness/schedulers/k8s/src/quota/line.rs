@@ -81,7 +81,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{api::quantity::Quantity, quota::Shortage};
+    use crate::{api::Quantity, quota::Shortage};
 
     const GPU: &str = "requests.nvidia.com/gpu";
 

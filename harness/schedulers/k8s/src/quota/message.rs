@@ -1,7 +1,7 @@
 //! The API's sentences about quotas, read.
 
 use super::{Refusal, Shortage};
-use crate::api::quantity::Quantity;
+use crate::api::Quantity;
 use std::collections::BTreeMap;
 
 /// What a quota said, if `message` is such a refusal, by itself or inside another sentence.

@@ -19,7 +19,7 @@ pub(crate) use line::{Line, Turn};
 pub(crate) use message::read;
 pub(crate) use promised::Promised;
 
-use crate::api::quantity::Quantity;
+use crate::api::Quantity;
 use std::fmt;
 
 /// What a quota said.

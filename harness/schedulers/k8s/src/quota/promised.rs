@@ -1,7 +1,7 @@
 //! Room that was promised to workloads whose pods are not there yet: the quota does not count them, and must not give it twice.
 
 use super::Demand;
-use crate::api::quantity::Quantity;
+use crate::api::Quantity;
 use muster_core::case::Identifier;
 use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, time::Duration};

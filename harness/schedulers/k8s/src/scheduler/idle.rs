@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
+    api::Resource,
     client::testing::{self, Reply, Requests},
-    job::handle::Resource,
 };
 use futures_util::{StreamExt, future::join_all};
 use muster_core::case::Identifier;
@@ -52,7 +52,7 @@ fn server(phase: &'static str) -> (Kubernetes, Requests) {
         _ => Reply::list("1", &[]),
     });
     let kubernetes = Kubernetes::new(Contexts::default());
-    kubernetes.clusters.lock().unwrap().insert(testing::place(), Arc::new(OnceCell::new_with(Some(cluster))));
+    kubernetes.clusters.lock().insert(testing::place(), Arc::new(OnceCell::new_with(Some(cluster))));
     (kubernetes, requests)
 }
 
@@ -74,8 +74,8 @@ async fn follow(kubernetes: &Kubernetes, job: &Job) {
 /// The requests of an hour, those that open a watch left out, after ten minutes in which everybody has looked around.
 async fn asked_in_an_idle_hour(phase: &'static str) -> Vec<String> {
     let (kubernetes, requests) = server(phase);
-    let tenancy = kubernetes.tenancy(&testing::place(), &SessionId("s".into())).await.expect("a connection");
-    tenancy.lease.hold();
+    let shared = kubernetes.shared(&testing::place(), &SessionId("s".into())).await.expect("a connection");
+    shared.lease.hold();
     let jobs: Vec<Job> = (0..CASES).map(job).collect();
     let mut all = Box::pin(join_all(jobs.iter().map(|job| follow(&kubernetes, job))));
     assert!(timeout(Duration::from_mins(10), &mut all).await.is_err());

@@ -1,26 +1,15 @@
 //! The scheduler of Kubernetes partitions: what the runner asks for, put together from the other rooms.
 
 use crate::{
+    api::{ClusterPlace, ServerClock},
     cleanup,
-    client::{
-        Cluster, Limits, ServerClock,
-        budget::{Budget, Shares},
-        contexts::Contexts,
-        count::Requests,
-        error::ApiError,
-    },
+    client::{ApiError, Budget, Cluster, Contexts, Limits, Requests, Shares},
     inventory::{Census, Known},
-    job::{
-        handle::{ClusterPlace, Handle, Object},
-        observed::{Observed, Seen, Verdict},
-    },
+    job::{Handle, Object, Observed, Seen, Verdict},
     launch, logs,
     manifest::pod_templates,
     plan,
-    session::{
-        Tenancy,
-        lease::{self, LeaseSeen},
-    },
+    session::{LeaseSeen, SharedState, lease},
     status::{Patience, assess},
     watch::blindness,
 };
@@ -34,10 +23,11 @@ use muster_core::{
     workload::Workload,
 };
 use muster_text::{Value, diagnostic::Diagnostic};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -59,7 +49,7 @@ pub struct Kubernetes {
     /// Where to look for what carries our label, and for kinds that are not in the table.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
-    tenancies: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<Tenancy>>>,
+    shared_states: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<SharedState>>>,
 }
 
 impl Kubernetes {
@@ -73,7 +63,7 @@ impl Kubernetes {
             limits: Limits::default(),
             scope: Mutex::default(),
             clusters: Mutex::default(),
-            tenancies: Mutex::default(),
+            shared_states: Mutex::default(),
         }
     }
 
@@ -121,24 +111,27 @@ impl Kubernetes {
 
     /// What was sent to all clusters so far.
     pub fn requests(&self) -> Requests {
-        let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = clusters.values().filter_map(|cell| Some(cell.get()?.requests()));
-        sent.fold(Requests::default(), |sum, one| sum.plus(&one))
+        let clusters = self.clusters.lock();
+        let mut sum = Requests::default();
+        for cluster in clusters.values().filter_map(|cell| cell.get()) {
+            sum.add(&cluster.requests());
+        }
+        sum
     }
 
     /// The session is over: its Leases go.
     pub async fn close(&self) {
-        let tenancies: Vec<Cell<Tenancy>> = {
-            let mut tenancies = self.tenancies.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tenancies).into_values().collect()
+        let shared_states: Vec<Cell<SharedState>> = {
+            let mut shared_states = self.shared_states.lock();
+            std::mem::take(&mut *shared_states).into_values().collect()
         };
-        for tenancy in tenancies.iter().filter_map(|cell| cell.get()) {
-            tenancy.lease.release().await;
+        for shared in shared_states.iter().filter_map(|cell| cell.get()) {
+            shared.lease.release().await;
         }
     }
 
     fn scope(&self) -> MutexGuard<'_, (BTreeSet<ClusterPlace>, Known)> {
-        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+        self.scope.lock()
     }
 
     fn remember(&self, handle: &Handle) {
@@ -191,7 +184,7 @@ impl Kubernetes {
         session: &SessionId,
         seen: Option<&LeaseSeen>,
     ) -> Result<bool, SchedulerError> {
-        self.tenancy(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
+        self.shared(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
     }
 
     /// Removes the Lease of a session that is dead and of which nothing is left.
@@ -209,7 +202,7 @@ impl Kubernetes {
 
     /// The connection to a place.
     pub(crate) async fn cluster(&self, place: &ClusterPlace) -> Result<Arc<Cluster>, SchedulerError> {
-        let cell = Arc::clone(self.clusters.lock().unwrap_or_else(PoisonError::into_inner).entry(place.clone()).or_default());
+        let cell = Arc::clone(self.clusters.lock().entry(place.clone()).or_default());
         let connect = || async {
             let cluster = Cluster::connect_within(place, Arc::clone(&self.budget)).await;
             Ok(cluster.map_err(|error| ApiError::from(error).classify())?.with_limits(self.limits))
@@ -217,29 +210,29 @@ impl Kubernetes {
         cell.get_or_try_init(connect).await.map(Arc::clone)
     }
 
-    async fn tenancy(&self, place: &ClusterPlace, session: &SessionId) -> Result<Arc<Tenancy>, SchedulerError> {
+    async fn shared(&self, place: &ClusterPlace, session: &SessionId) -> Result<Arc<SharedState>, SchedulerError> {
         let cell = {
-            let mut tenancies = self.tenancies.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(tenancies.entry((place.clone(), session.clone())).or_default())
+            let mut shared_states = self.shared_states.lock();
+            Arc::clone(shared_states.entry((place.clone(), session.clone())).or_default())
         };
-        let open = || async { Ok(Arc::new(Tenancy::new(self.cluster(place).await?, session, self.pulse))) };
+        let open = || async { Ok(Arc::new(SharedState::new(self.cluster(place).await?, session, self.pulse))) };
         cell.get_or_try_init(open).await.map(Arc::clone)
     }
 
-    async fn of(&self, job: &Job) -> Result<(Arc<Tenancy>, Handle), SchedulerError> {
+    async fn of(&self, job: &Job) -> Result<(Arc<SharedState>, Handle), SchedulerError> {
         let handle = Handle::of(job).map_err(|error| {
             SchedulerError::new(Class::Config, format!("the stored job {} cannot be read", job.identifier), error)
         })?;
-        Ok((self.tenancy(&handle.place, &job.session).await?, handle))
+        Ok((self.shared(&handle.place, &job.session).await?, handle))
     }
 
     async fn status(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
-        let (tenancy, handle) = self.of(job).await?;
-        let mut observed = tenancy.observe(job, &handle);
-        let mut health = tenancy.watch.health();
+        let (shared, handle) = self.of(job).await?;
+        let mut observed = shared.observe(job, &handle);
+        let mut health = shared.watch.health();
         loop {
             let now = Arc::clone(&observed.borrow_and_update());
-            let clock = tenancy.cluster.clock();
+            let clock = shared.cluster.clock();
             let assessment = assess(&handle, &now, clock.now(), &self.patience);
             match assessment.verdict {
                 Verdict::Status(status) => {
@@ -252,7 +245,7 @@ impl Kubernetes {
                 Verdict::Broken(why) => return Err(SchedulerError::plain(Class::Infra, why)),
             }
             if has_unlabelled_pods(&now) {
-                tenancy.watch.find_unlabelled(&job.identifier, &handle);
+                shared.watch.find_unlabelled(&job.identifier, &handle);
             }
             let workload = handle.workload().map(|object| &object.resource);
             blindness(&health.borrow_and_update(), &job.identifier, |source| {
@@ -260,11 +253,11 @@ impl Kubernetes {
             })?;
             tokio::select! {
                 changed = observed.changed() => if changed.is_err() {
-                    observed = tenancy.observe(job, &handle);
+                    observed = shared.observe(job, &handle);
                 },
                 _ = health.changed() => {}
                 () = after(assessment.recheck_in) => {}
-                () = look_for_trouble(&tenancy, job), if assessment.stuck => {}
+                () = look_for_trouble(&shared, job), if assessment.stuck => {}
             }
         }
     }
@@ -286,8 +279,8 @@ impl Scheduler for Kubernetes {
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
         Box::pin(async move {
-            let (tenancy, handle) = self.of(job).await?;
-            launch::launch(&tenancy, job, handle).await
+            let (shared, handle) = self.of(job).await?;
+            launch::launch(&shared, job, handle).await
         })
     }
 
@@ -297,17 +290,17 @@ impl Scheduler for Kubernetes {
 
     fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
         let following = async move {
-            let (tenancy, handle) = self.of(job).await?;
-            let observed = tenancy.observe(job, &handle);
-            Ok(logs::collect(Arc::clone(&tenancy.cluster), Arc::new(handle), observed, from))
+            let (shared, handle) = self.of(job).await?;
+            let observed = shared.observe(job, &handle);
+            Ok(logs::collect(Arc::clone(&shared.cluster), Arc::new(handle), observed, from))
         };
         Box::pin(following.try_flatten_stream())
     }
 
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(async move {
-            let (tenancy, handle) = self.of(job).await?;
-            cleanup::cleanup(&tenancy, job, handle, how, &self.patience).await
+            let (shared, handle) = self.of(job).await?;
+            cleanup::cleanup(&shared, job, handle, how, &self.patience).await
         })
     }
 
@@ -339,7 +332,7 @@ fn has_unlabelled_pods(observed: &Observed) -> bool {
 /// A kind without pod templates (they are elsewhere), or one whose schema dropped the label.
 fn is_label_lost(workload: &Value) -> bool {
     let templates = pod_templates(workload);
-    let labelled = |template: &Value| template["metadata"]["labels"].get(crate::job::handle::LABEL).is_some();
+    let labelled = |template: &Value| template["metadata"]["labels"].get(crate::api::LABEL).is_some();
     !templates.iter().all(|(template, _)| labelled(template)) || templates.is_empty()
 }
 
@@ -351,9 +344,9 @@ async fn after(pause: Option<Duration>) {
 }
 
 /// Returns when there is something new to assess.
-async fn look_for_trouble(tenancy: &Tenancy, job: &Job) {
+async fn look_for_trouble(shared: &SharedState, job: &Job) {
     loop {
-        match tenancy.watch.trouble(&job.identifier).await {
+        match shared.watch.trouble(&job.identifier).await {
             Some(due) => sleep_until(due.max(Instant::now())).await,
             None => pending().await,
         }

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::{
-    api::clock,
+    api::{Resource, clock},
     client::testing::{self, Reply},
-    job::handle::Resource,
 };
 use jiff::{Timestamp as Instant, fmt::rfc2822::DateTimePrinter};
 use muster_core::case::Identifier;
@@ -26,7 +25,7 @@ async fn a_pod_has_run_as_long_as_the_server_says_though_our_clock_is_ten_minute
             _ => Reply::list("1", &[]),
         });
         let kubernetes = Kubernetes::new(Contexts::default());
-        kubernetes.clusters.lock().unwrap().insert(testing::place(), Arc::new(tokio::sync::OnceCell::new_with(Some(cluster))));
+        kubernetes.clusters.lock().insert(testing::place(), Arc::new(tokio::sync::OnceCell::new_with(Some(cluster))));
         let handle = json!({"place": testing::place(), "workload": 0, "expected_pods": 1, "rules": {}, "keep_seconds": 60, "objects": [
             {"resource": Resource::of("v1", "Pod"), "name": "rfm-x", "manifest": {}, "uid": "u"}]});
         let job = Job {

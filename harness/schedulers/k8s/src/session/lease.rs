@@ -11,24 +11,22 @@
 //! for people.
 
 use crate::{
-    api::clock,
-    client::{
-        Cluster, Dated, Deletion, Propagation, Selection,
-        error::{ApiError, Why},
-    },
-    job::handle::{Resource, SESSION_LABEL},
+    api::{Resource, SESSION_LABEL, clock},
+    client::{ApiError, Cluster, Dated, Selection, Why},
 };
+use kube::api::PropagationPolicy;
 use muster_core::{
     case::SessionId,
     liveness::{Pulse, Sign},
 };
 use muster_text::{Value, time::Timestamp};
+use parking_lot::Mutex;
 use serde_json::json;
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
     process,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::sleep};
@@ -105,7 +103,7 @@ impl Lease {
     }
 
     fn start(&self, version: Option<String>) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.task.lock();
         if task.is_none() {
             *task = Some(tokio::spawn(self.keeper.clone().keep(version)));
         }
@@ -113,7 +111,7 @@ impl Lease {
 
     /// The session is over. That its Lease goes too is a courtesy: it would expire.
     pub(crate) async fn release(&self) {
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let task = self.task.lock().take();
         // One that has ended has lost the Lease: it is somebody else's.
         let Some(task) = task.filter(|task| !task.is_finished()) else { return };
         task.abort();
@@ -127,7 +125,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(task) = self.task.get_mut().take() {
             task.abort();
         }
     }
@@ -232,8 +230,7 @@ pub(crate) async fn sessions(cluster: &Cluster) -> Result<(BTreeMap<SessionId, L
 
 /// Deletes the Lease of a session that is dead or over.
 pub(crate) async fn bury(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
-    let how = Deletion { propagation: Propagation::Background, uid: None };
-    cluster.delete(&resource(), &name(session), &how).await.map(|_| ())
+    cluster.delete(&resource(), &name(session), None, PropagationPolicy::Background).await.map(|_| ())
 }
 
 fn name(session: &SessionId) -> String {

@@ -3,13 +3,12 @@
 pub(crate) mod gate;
 pub(crate) mod lease;
 
+pub use lease::LeaseSeen;
+
 use crate::{
-    api::clock,
-    client::{
-        Cluster, Selection,
-        error::{ApiError, Why},
-    },
-    job::handle::{Handle, Resource},
+    api::{Resource, clock},
+    client::{ApiError, Cluster, Selection, Why},
+    job::Handle,
     quota::{self, Demand, Line, Promised, Refusal, Turn},
     watch::Watch,
 };
@@ -21,11 +20,8 @@ use muster_core::{
     scheduler::Job,
 };
 use muster_text::Value;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// Quotas change seldom: their list is good for so long.
@@ -35,7 +31,7 @@ const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
 /// What the jobs of a session in a place have in common.
-pub(crate) struct Tenancy {
+pub(crate) struct SharedState {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) watch: Watch,
     pub(crate) lease: Lease,
@@ -70,7 +66,7 @@ pub(crate) enum Age {
     Now,
 }
 
-impl Tenancy {
+impl SharedState {
     pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
         Self {
             watch: Watch::new(Arc::clone(&cluster), session.clone()),
@@ -83,17 +79,13 @@ impl Tenancy {
     }
 
     /// Its jobs are watched from here on, by whoever has launched them.
-    pub(crate) fn observe(
-        &self,
-        job: &Job,
-        handle: &Handle,
-    ) -> tokio::sync::watch::Receiver<Arc<crate::job::observed::Observed>> {
+    pub(crate) fn observe(&self, job: &Job, handle: &Handle) -> tokio::sync::watch::Receiver<Arc<crate::job::Observed>> {
         self.watch.observe(&job.identifier, handle)
     }
 
     /// Who stands before a job in the line for what it wants, and for which resource.
     pub(crate) fn behind(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         match queue.line.may_try(&job.identifier, wants, clock::now()) {
             Turn::Try => None,
             Turn::Behind(who, resource) => {
@@ -121,7 +113,7 @@ impl Tenancy {
     }
 
     fn gates(&self) -> MutexGuard<'_, Gates> {
-        self.gates.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gates.lock()
     }
 
     /// Lets a job in with so many pods of `one` each, if all of them fit at once beside what was promised to others.
@@ -129,7 +121,7 @@ impl Tenancy {
     /// # Errors
     /// What is short.
     pub(crate) fn let_in(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let promised = queue.promised.of_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
         let limits = quotas.iter().filter_map(quota::Limits::of);
         if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &promised)) {
@@ -141,19 +133,19 @@ impl Tenancy {
 
     /// A job that was let in was not created.
     pub(crate) fn take_back(&self, identifier: &Identifier) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).promised.take_back(identifier);
+        self.queue.lock().promised.take_back(identifier);
     }
 
     /// A job was refused for want of room.
     pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         queue.line.refused(&job.identifier, refusal, clock::now());
         queue.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
     }
 
     /// It has its room, or does not want it any more.
     pub(crate) fn leave_line(&self, identifier: &Identifier) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         queue.line.leave(identifier);
         queue.waiting.remove(identifier);
         self.gates().leave(identifier);
@@ -161,14 +153,14 @@ impl Tenancy {
 
     /// When a job that waits for room asks again.
     pub(crate) fn retry_after(&self, identifier: &Identifier) -> Duration {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.lock();
         let waited = queue.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());
         (waited / 10).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
     /// The quotas, asked for once in a while, or now.
     pub(crate) async fn quotas(&self, age: Age) -> Result<Quotas, ApiError> {
-        if let Some((at, quotas)) = &*self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some((at, quotas)) = &*self.quotas.lock()
             && age == Age::Any
             && at.elapsed() < QUOTAS_LIVE
         {
@@ -179,7 +171,7 @@ impl Tenancy {
             Err(error) if error.why() == Why::NotAllowed => Quotas::Hidden,
             Err(error) => return Err(error),
         };
-        *self.quotas.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), quotas.clone()));
+        *self.quotas.lock() = Some((Instant::now(), quotas.clone()));
         Ok(quotas)
     }
 }

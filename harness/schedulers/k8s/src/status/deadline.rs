@@ -3,7 +3,7 @@
 //! One that the manifest has itself is the check's own: reaching it is a failure of the workload.
 
 use super::{Look, condition};
-use crate::job::handle::Deadline;
+use crate::job::Deadline;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::result::Clock;
 use muster_text::{Value, time::format_duration};

@@ -25,12 +25,8 @@ pub(crate) use patience::Patience;
 pub(crate) use pod::{placement::is_hopeless, taken::node_is_silent};
 
 use crate::{
-    api::clock,
-    job::{
-        handle::{Handle, Resource},
-        observed::{Assessment, Object, Observed, Seen, SeenPod, Verdict},
-        replaced_pods,
-    },
+    api::{Resource, clock},
+    job::{Assessment, Handle, LiveObject, Observed, Seen, SeenPod, Verdict, replaced_pods},
     manifest::runs_at_once,
 };
 use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
@@ -83,7 +79,7 @@ impl<'a> Look<'a> {
     /// A Pod that only its own watch has shown so far, for rules that read `self`.
     fn pod_with_rules(self, recheck_in: &mut Option<Duration>) -> Verdict {
         let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
-        let object = Object::of(Arc::clone(&seen.pod));
+        let object = LiveObject::of(Arc::clone(&seen.pod));
         let workload = if seen.gone { Seen::Gone(object) } else { Seen::Present(object) };
         let observed = Observed { workload, ..self.observed.clone() };
         Look { observed: &observed, ..self }.owned(recheck_in)

@@ -2,10 +2,8 @@
 
 use super::Patience;
 use crate::{
-    job::{
-        handle::{ClusterPlace, Handle, Object, Resource},
-        observed::{Assessment, Observed, Seen, SeenPod, Verdict},
-    },
+    api::{ClusterPlace, Resource},
+    job::{Assessment, Handle, Object, Observed, Seen, SeenPod, Verdict},
     kind::WorkloadRules,
 };
 use k8s_openapi::{api::core::v1::Pod, jiff};

@@ -1,6 +1,6 @@
 //! What the events say: asked for only while a job does not move.
 
-use crate::{api::clock, job::observed::Trouble, quota, status::cause::quote};
+use crate::{api::clock, job::Trouble, quota, status::cause::quote};
 use k8s_openapi::api::core::v1::Event;
 use muster_text::time::Timestamp;
 use std::sync::Arc;

@@ -11,23 +11,14 @@
 
 use super::health::Report;
 use crate::{
-    client::{
-        Cluster, Listed, Selection, WatchEvent, Watched,
-        error::{ApiError, Why},
-        jittered,
-    },
-    job::handle::Resource,
+    api::Resource,
+    client::{ApiError, Cluster, Listed, Selection, WatchEvent, Watched, Why, jittered},
 };
 use futures_util::StreamExt;
 use muster_core::case::Identifier;
 use muster_text::Value;
-use std::{
-    collections::BTreeSet,
-    future::Future,
-    marker::PhantomData,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeSet, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, sleep_until},
@@ -46,7 +37,7 @@ impl Pace {
     /// Waits before a request, after so many `Expired` in a row.
     async fn wait(&self, expired: u32) {
         let turn = {
-            let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = self.0.lock();
             turn(&mut next, expired, Instant::now())
         };
         sleep_until(turn).await;
@@ -234,7 +225,7 @@ mod tests {
     impl Sink<Value> for Told {
         async fn take(&self, change: Change<Value>) {
             let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            self.0.lock().unwrap().push(match &change {
+            self.0.lock().push(match &change {
                 Change::Applied(object) => format!("{} is there", name(object)),
                 Change::Deleted(object) => format!("{} is deleted", name(object)),
                 Change::Vanished(uid) => format!("{uid} has vanished"),
@@ -265,7 +256,7 @@ mod tests {
         let report = Health::new().of(source.clone());
         let following = follow(cluster, source, Arc::default(), report, Pace::default(), told.clone());
         let _ = timeout(Duration::from_mins(1), following).await;
-        let lines = told.0.lock().unwrap().clone();
+        let lines = told.0.lock().clone();
         let version = |line: &String| line.split("resourceVersion=").nth(1).unwrap_or("list").to_owned();
         (lines, requests.full().iter().map(version).collect())
     }
@@ -308,7 +299,7 @@ mod tests {
         let asked: Arc<Mutex<Vec<Duration>>> = Arc::default();
         let seen = Arc::clone(&asked);
         let (cluster, _) = testing::cluster(move |line, _| {
-            seen.lock().unwrap().push(began.elapsed());
+            seen.lock().push(began.elapsed());
             if line.contains("watch=true") { Reply::refusal(410, "Expired", "too old") } else { Reply::list("1", &[]) }
         });
         let pace = Pace::default();
@@ -318,7 +309,7 @@ mod tests {
             follow(Arc::clone(&cluster), source, Arc::default(), report, pace.clone(), Told::default())
         };
         let _ = timeout(Duration::from_mins(2), futures_util::future::join(one("Pod"), one("ConfigMap"))).await;
-        let asked = asked.lock().unwrap().clone();
+        let asked = asked.lock().clone();
         let (first, later): (Vec<Duration>, Vec<Duration>) = asked.iter().partition(|at| **at < Duration::from_secs(10));
         assert!(first.len() <= 10, "{first:?}");
         assert!(later.windows(2).all(|pair| pair[1].saturating_sub(pair[0]) >= EXPIRED_EACH), "{later:?}");

@@ -1,7 +1,7 @@
 //! Whether the watches see anything: which of them does not, and why.
 
 use super::follow::Source;
-use crate::client::error::{ApiError, Why};
+use crate::client::{ApiError, Why};
 use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
@@ -77,7 +77,7 @@ fn passes(why: Why) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{client::testing, job::handle::Resource};
+    use crate::{api::Resource, client::testing};
 
     fn source(kind: &str, job: Option<&str>) -> Source {
         let job = job.map(|job| Identifier::parse(job).unwrap());

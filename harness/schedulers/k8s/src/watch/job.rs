@@ -1,11 +1,9 @@
 //! What the watches know of one job: events in, `Observed` out. No I/O.
 
 use crate::{
-    client::{ServerClock, Watched},
-    job::{
-        handle::Handle,
-        observed::{Object, Observed, Seen, SeenPod, Trouble},
-    },
+    api::ServerClock,
+    client::Watched,
+    job::{Handle, LiveObject, Observed, Seen, SeenPod, Trouble},
     status::is_hopeless,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -28,7 +26,7 @@ pub(super) struct Tracked {
     pub(super) is_composed: bool,
     pub(super) is_pod: bool,
     /// Its launch was answered, by whoever launched it: if a list does not have it, it is gone.
-    pub(super) manifest: Option<Object>,
+    pub(super) manifest: Option<LiveObject>,
     clock: ServerClock,
     deleted_by_us: bool,
     trouble_due: Instant,
@@ -76,7 +74,7 @@ impl Tracked {
     }
 
     /// The workload is, or was last, like this.
-    pub(super) fn workload(&self, object: Object, gone: bool) {
+    pub(super) fn workload(&self, object: LiveObject, gone: bool) {
         self.change(|observed| observed.workload = if gone { Seen::Gone(object) } else { Seen::Present(object) });
     }
 
@@ -84,7 +82,7 @@ impl Tracked {
     pub(super) fn pod(&self, pod: Pod, gone: bool) {
         let pod = Arc::new(pod);
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
-            self.workload(Object::of(Arc::clone(&pod)), gone);
+            self.workload(LiveObject::of(Arc::clone(&pod)), gone);
         }
         let deleted_by_us = self.deleted_by_us;
         let now = self.clock.now();
@@ -179,7 +177,10 @@ fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::handle::{ClusterPlace, Object, Resource};
+    use crate::{
+        api::{ClusterPlace, Resource},
+        job::Object,
+    };
     use serde_json::json;
 
     fn handle(api_version: &str, kind: &str) -> Handle {

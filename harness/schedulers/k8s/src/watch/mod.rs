@@ -19,11 +19,9 @@ mod trouble;
 pub(crate) use health::blindness;
 
 use crate::{
+    api::{LABEL, Resource, SESSION_LABEL},
     client::{Cluster, Watched},
-    job::{
-        handle::{Handle, LABEL, Resource, SESSION_LABEL},
-        observed::Observed,
-    },
+    job::{Handle, Observed},
 };
 use follow::{Change, Pace, Sink, Source, follow};
 use health::{Downs, Health};
@@ -32,10 +30,8 @@ use k8s_openapi::api::core::v1::Pod;
 use muster_core::case::{Identifier, SessionId};
 use muster_text::Value;
 use owners::Owners;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
@@ -61,7 +57,7 @@ struct Jobs(Arc<Mutex<BTreeMap<Identifier, Tracked>>>);
 
 impl Jobs {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Identifier, Tracked>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Tells the job to which the object's label leads; all of `kind` when everything was listed.
@@ -133,7 +129,7 @@ impl Watch {
     /// Starts the shared watch of a kind; one that runs tells everything again if `anew`.
     fn share(&self, resource: Resource, anew: bool) {
         let source = Source { resource, selector: Some(format!("{SESSION_LABEL}={}", self.session)), job: None };
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         match shared.get(&source) {
             Some(running) if anew => running.resync.notify_one(),
             Some(_) => {}
@@ -159,7 +155,7 @@ impl Watch {
     /// Finds pods that do not carry our label: by the kind's selector, else by whom they belong to. Asked again, it does nothing.
     pub(crate) fn find_unlabelled(&self, identifier: &Identifier, handle: &Handle) {
         let Some(workload) = handle.workload().filter(|object| !object.resource.is_pod()) else { return };
-        let mut extra = self.extra.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut extra = self.extra.lock();
         if extra.contains_key(identifier) {
             return;
         }
@@ -181,7 +177,7 @@ impl Watch {
     /// Nobody wants to know of it any more.
     pub(crate) fn forget(&self, identifier: &Identifier) {
         self.jobs.lock().remove(identifier);
-        self.extra.lock().unwrap_or_else(PoisonError::into_inner).remove(identifier);
+        self.extra.lock().remove(identifier);
     }
 
     /// What vanishes of it from now on has not been taken by others.
@@ -221,7 +217,7 @@ impl Watch {
     }
 
     fn ration(&self) -> MutexGuard<'_, Instant> {
-        self.ration.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ration.lock()
     }
 }
 

@@ -1,12 +1,10 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
-use crate::{client::Cluster, job::handle::Resource};
+use crate::{api::Resource, client::Cluster};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use parking_lot::Mutex;
 use serde::Deserialize;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// No chain of controllers that makes sense is longer.
 const LONGEST: usize = 6;
@@ -46,7 +44,7 @@ impl Owners {
 
     /// What cannot be read is taken to belong to nobody: another right would be needed, and a pod too many is worse than none.
     async fn above(&self, below: &Controller) -> Option<Controller> {
-        if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&below.uid) {
+        if let Some(known) = self.known.lock().get(&below.uid) {
             return known.clone();
         }
         let above = match self.cluster.get(&below.resource, &below.name).await {
@@ -60,7 +58,7 @@ impl Owners {
                 None
             }
         };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(below.uid.clone(), above.clone());
+        self.known.lock().insert(below.uid.clone(), above.clone());
         above
     }
 }

@@ -1,14 +1,9 @@
 //! What is asked for only while a job does not move: events, and what Kueue says of it.
 
 use crate::{
-    client::{
-        Cluster, Selection,
-        error::{ApiError, Why},
-    },
-    job::{
-        handle::{LABEL, Resource},
-        observed::{Observed, SeenPod, Trouble},
-    },
+    api::{LABEL, Resource},
+    client::{ApiError, Cluster, Selection, Why},
+    job::{Observed, SeenPod, Trouble},
 };
 use k8s_openapi::api::core::v1::Event;
 use muster_core::case::Identifier;

@@ -6,11 +6,8 @@
 //! Not here: fetching anything, and writing the files.
 
 use crate::{
-    api::clock,
-    job::{
-        handle::{ClusterPlace, Handle, LABEL},
-        observed::{Observed, SeenPod},
-    },
+    api::{ClusterPlace, LABEL, clock},
+    job::{Handle, Observed, SeenPod},
     status::trouble,
 };
 use k8s_openapi::api::core::v1::Event;

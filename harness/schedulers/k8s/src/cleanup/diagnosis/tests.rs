@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    job::handle::{Object, Resource},
+    api::Resource,
+    job::Object,
     status::testing::{Scene, yaml as value},
 };
 

@@ -2,7 +2,7 @@
 //!
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
-use crate::job::handle::ClusterPlace;
+use crate::api::ClusterPlace;
 use kube::config::{Kubeconfig, KubeconfigError};
 use muster_text::diagnostic::nearest;
 use std::{

@@ -6,13 +6,11 @@
 //!                                                          '-fails-> its error for all who wait, and until the pause is over
 //! ```
 
-use crate::client::{connection, error::ConnectError};
-use crate::{api::clock, job::handle::ClusterPlace};
+use crate::api::{ClusterPlace, clock};
+use crate::client::{ConnectError, connection};
 use muster_text::time::Timestamp;
-use std::{
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use parking_lot::RwLock;
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
 
 /// Credentials that end sooner are renewed.
@@ -83,7 +81,7 @@ impl Login {
     }
 
     fn current(&self) -> Option<Live> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// On a task of its own: it serves all who wait, even if the first of them does not wait any more.
@@ -109,7 +107,7 @@ impl Login {
             Ok((client, expires)) => {
                 last.failed = None;
                 let live = Live { client, expires, number: current.map_or(0, |live| live.number + 1) };
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+                *self.current.write() = Some(live.clone());
                 Ok(live)
             }
             Err(error) => {

@@ -7,7 +7,7 @@ mod proxy;
 mod transport;
 
 use super::error::{ConnectError, root_cause};
-use crate::job::handle::ClusterPlace;
+use crate::api::ClusterPlace;
 use kube::{
     Client, Config,
     client::AuthError,

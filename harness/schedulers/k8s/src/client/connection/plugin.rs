@@ -3,7 +3,7 @@
 //! kube would run it itself, but twice a connection and on a thread of the runtime.
 
 use crate::api::clock;
-use crate::client::error::ConnectError;
+use crate::client::ConnectError;
 use k8s_openapi::ByteString;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use muster_host::file_limit;
@@ -118,7 +118,7 @@ fn base64(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::error::{ApiError, Why};
+    use crate::client::{ApiError, Why};
 
     fn user(line: &str) -> AuthInfo {
         let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", line, "secret"],

@@ -9,6 +9,7 @@
 //! and networks, each with a port or without.
 
 use http::Uri;
+use ipnet::IpNet;
 use std::net::IpAddr;
 
 const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
@@ -62,10 +63,8 @@ fn is_spared(server: &Uri, list: &str) -> bool {
 
 /// Whether one entry of `NO_PROXY` means a host.
 fn names(entry: &str, host: &str, port: u16) -> bool {
-    if let Ok(address) = host.parse::<IpAddr>()
-        && let Some((network, bits)) = entry.split_once('/')
-    {
-        return is_within(address, network, bits);
+    if let (Ok(address), true) = (host.parse::<IpAddr>(), entry.contains('/')) {
+        return entry.parse::<IpNet>().is_ok_and(|network| network.contains(&address));
     }
     let (name, wanted) = name_and_port(entry);
     if wanted.is_some_and(|wanted| wanted != port) {
@@ -87,18 +86,6 @@ fn name_and_port(entry: &str) -> (&str, Option<u16>) {
         _ => (entry, None),
     };
     (name.trim_start_matches('[').trim_end_matches(']'), port)
-}
-
-fn is_within(address: IpAddr, network: &str, bits: &str) -> bool {
-    let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else { return false };
-    let (address, network, length) = match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => (address.to_bits().into(), network.to_bits().into(), 32),
-        (IpAddr::V6(address), IpAddr::V6(network)) => (address.to_bits(), network.to_bits(), 128),
-        _ => return false,
-    };
-    // A shift by all bits, of a network that has everything, is none.
-    let cut = |address: u128| address.checked_shr(length - bits.min(length)).unwrap_or(0);
-    bits <= length && cut(address) == cut(network)
 }
 
 #[cfg(test)]

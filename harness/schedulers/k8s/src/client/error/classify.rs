@@ -1,6 +1,6 @@
 //! One sentence and one class for every way in which the API server can refuse.
 
-use crate::client::error::{ApiError, Asked, ConnectError, Refused, Why};
+use super::{ApiError, Asked, ConnectError, Refused, Why};
 use muster_core::error::{Class, SchedulerError};
 
 impl ApiError {
@@ -10,7 +10,7 @@ impl ApiError {
             Self::Refused(refused) => refused.classify(),
             Self::NoAnswer { asked, why } => {
                 let place = &asked.place;
-                let operation = format!("{}: the API server of {place} does not answer", action(&asked));
+                let operation = format!("{}: the API server of {place} does not answer", asked.action());
                 SchedulerError::new(Class::Outage, operation, why)
             }
             Self::Connect(ConnectError::Credentials { .. }) => SchedulerError::plain(Class::Outage, self.to_string()),
@@ -37,7 +37,7 @@ impl Refused {
     fn sentence(&self) -> (Class, String) {
         let asked = &self.asked;
         let Asked { place, .. } = asked;
-        let (what, thing) = (action(asked), subject(asked));
+        let (what, thing) = (asked.action(), asked.subject());
         match self.why() {
             Why::Unauthorized => {
                 (Class::Config, format!("{what}: the API server of {place} does not accept the credentials; log in again"))
@@ -74,9 +74,12 @@ impl Refused {
     /// The server's words; of an invalid object one line a field.
     fn cause(&self) -> Option<String> {
         if self.why() == Why::Invalid && !self.causes.is_empty() {
-            let fields = self.causes.iter().map(|cause| match cause.field.as_str() {
-                "" => cause.message.clone(),
-                field => format!("{field}: {}", cause.message),
+            let fields = self.causes.iter().map(|cause| {
+                let message = cause.message.as_deref().unwrap_or_default();
+                match cause.field.as_deref().unwrap_or_default() {
+                    "" => message.to_owned(),
+                    field => format!("{field}: {message}"),
+                }
             });
             return Some(fields.collect::<Vec<_>>().join("; "));
         }
@@ -84,26 +87,10 @@ impl Refused {
     }
 }
 
-/// `create jobs.batch rfm-x`
-fn action(asked: &Asked) -> String {
-    format!("{} {}", asked.verb, subject(asked))
-}
-
-fn subject(asked: &Asked) -> String {
-    let resource = match asked.subresource {
-        Some(part) => format!("{}/{part}", asked.resource.for_kubectl()),
-        None => asked.resource.for_kubectl(),
-    };
-    match &asked.name {
-        Some(name) => format!("{resource} {name}"),
-        None => resource,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::handle::{ClusterPlace, Resource};
+    use crate::api::{ClusterPlace, Resource};
     use muster_core::error::chain;
     use std::{fmt::Write, time::Duration};
 

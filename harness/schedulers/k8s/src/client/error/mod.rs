@@ -3,9 +3,9 @@
 mod classify;
 pub(super) mod rights;
 
-use crate::job::handle::{ClusterPlace, Resource};
+use crate::api::{ClusterPlace, Resource};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};
 use kube::client::AuthError;
-use serde::Deserialize;
 use std::{error::Error as StdError, fmt, time::Duration};
 
 /// What was asked of the API server: enough for a sentence about it.
@@ -40,26 +40,28 @@ impl Asked {
     }
 }
 
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verb, resource, subresource, name, place } = self;
-        write!(f, "{verb} {}", resource.for_kubectl())?;
-        if let Some(part) = subresource {
-            write!(f, "/{part}")?;
+impl Asked {
+    /// `jobs.batch rfm-x`, or `pods/log rfm-x`
+    fn subject(&self) -> String {
+        let mut subject = self.resource.for_kubectl();
+        for (separator, part) in [('/', self.subresource), (' ', self.name.as_deref())] {
+            if let Some(part) = part {
+                subject.extend([separator]);
+                subject += part;
+            }
         }
-        if let Some(name) = name {
-            write!(f, " {name}")?;
-        }
-        write!(f, " in {place}")
+        subject
+    }
+
+    /// `create jobs.batch rfm-x`
+    fn action(&self) -> String {
+        format!("{} {}", self.verb, self.subject())
     }
 }
 
-impl fmt::Display for ClusterPlace {
+impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.context {
-            Some(context) => write!(f, "namespace {} (context {context})", self.namespace),
-            None => write!(f, "namespace {}", self.namespace),
-        }
+        write!(f, "{} in {}", self.action(), self.place)
     }
 }
 
@@ -140,7 +142,7 @@ pub enum ConnectError {
 }
 
 /// An answer that is no.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
     /// What was asked.
     pub asked: Asked,
@@ -151,25 +153,13 @@ pub struct Refused {
     /// The server's words.
     pub message: String,
     /// `details.causes`: which field, and what of it.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// `details.kind`: what was not found, what is there already.
     pub about: Option<String>,
     /// When to come back, from the header `Retry-After` or the details.
     pub retry_after: Option<Duration>,
     /// It may pass by itself: such a request was granted before, or the server has just failed.
     pub passes: bool,
-}
-
-/// One of the mistakes in an object.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
-#[serde(default)]
-pub struct Cause {
-    /// `FieldValueInvalid`
-    pub reason: String,
-    /// One sentence.
-    pub message: String,
-    /// `spec.template.spec.containers[0].image`
-    pub field: String,
 }
 
 impl fmt::Display for Refused {
@@ -180,24 +170,6 @@ impl fmt::Display for Refused {
             (message, _) => f.write_str(message),
         }
     }
-}
-
-/// `metav1.Status`, as far as it is read.
-#[derive(Debug, Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Status {
-    pub(super) code: u16,
-    pub(super) reason: Option<String>,
-    pub(super) message: Option<String>,
-    pub(super) details: Option<StatusDetails>,
-}
-
-#[derive(Debug, Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct StatusDetails {
-    kind: Option<String>,
-    causes: Option<Vec<Cause>>,
-    retry_after_seconds: Option<u64>,
 }
 
 impl Refused {
@@ -213,7 +185,7 @@ impl Refused {
 
     pub(super) fn of(asked: Asked, code: u16, status: Status, retry_after: Option<Duration>) -> Self {
         let details = status.details.unwrap_or_default();
-        let asked_back = details.retry_after_seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        let seconds = details.retry_after_seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
         Self {
             asked,
             code,
@@ -221,7 +193,7 @@ impl Refused {
             message: status.message.unwrap_or_default(),
             causes: details.causes.unwrap_or_default(),
             about: details.kind,
-            retry_after: retry_after.or(asked_back),
+            retry_after: retry_after.or(seconds.map(Duration::from_secs)),
             passes: false,
         }
     }
@@ -346,7 +318,9 @@ impl Refused {
             403 if says("status unknown for quota") || says("serviceaccount \"default\" not found") => Why::Transient,
             // An admission rule of a server that has just started.
             403 if says("not yet ready to handle request") => Why::Transient,
-            403 if self.causes.iter().any(|cause| cause.reason == "NamespaceTerminating") || says("is being terminated") => {
+            403 if self.causes.iter().any(|cause| cause.reason.as_deref() == Some("NamespaceTerminating"))
+                || says("is being terminated") =>
+            {
                 Why::NamespaceEnds
             }
             403 if says(" cannot ") && (says(" resource \"") || says(" path \"")) => Why::NotAllowed,

@@ -8,7 +8,7 @@
 //! An API server that starts answers 403 until its caches are full, and 401 or 404 to some. A `RoleBinding` that is replaced is
 //! absent for a moment. Neither says anything about a request that the server has granted before.
 
-use crate::client::error::{ApiError, Asked, Refused, Why};
+use super::{ApiError, Asked, Refused, Why};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -116,7 +116,7 @@ fn right_of(refused: &Refused) -> Option<Right> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::handle::{ClusterPlace, Resource};
+    use crate::api::{ClusterPlace, Resource};
 
     fn asked(verb: &'static str, kind: &str, name: Option<&str>) -> Asked {
         let place = ClusterPlace { context: None, namespace: "n".into() };

@@ -8,7 +8,7 @@
 
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
-    client::{LogQuery, error::ApiError, jittered},
+    client::{ApiError, LogQuery, jittered},
     logs::{container::Node, reader::Reader},
 };
 use futures_util::StreamExt;

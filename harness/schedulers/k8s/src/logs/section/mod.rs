@@ -19,12 +19,8 @@ use super::{
     reader::Reader,
 };
 use crate::{
-    client::{
-        Cluster, LogQuery,
-        error::{ApiError, Why},
-        jittered,
-    },
-    job::{handle::LogRotation, observed::Observed},
+    client::{ApiError, Cluster, LogQuery, Why, jittered},
+    job::{LogRotation, Observed},
 };
 use futures_util::StreamExt;
 use muster_core::{

@@ -1,7 +1,7 @@
 //! What a section says: what is new of its log, and that it goes on where nothing is.
 
 use super::{Closed, ROTATION_IS_NEAR, Section, Shared};
-use crate::{job::handle::LogRotation, logs::reader::Fed};
+use crate::{job::LogRotation, logs::reader::Fed};
 use muster_core::scheduler::Chunk;
 use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{Instant as Clock, timeout};

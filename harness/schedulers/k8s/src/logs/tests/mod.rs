@@ -5,14 +5,9 @@ mod rotation;
 
 use super::{follow::collect_at, pace::Pace};
 use crate::{
-    client::{
-        Cluster,
-        budget::{Budget, Shares},
-    },
-    job::{
-        handle::{ClusterPlace, Handle},
-        observed::{Observed, Seen, SeenPod},
-    },
+    api::ClusterPlace,
+    client::{Budget, Cluster, Shares},
+    job::{Handle, Observed, Seen, SeenPod},
     status::testing::handle,
 };
 use futures_util::StreamExt;

@@ -1,7 +1,7 @@
 //! A node that begins a new file while the log is read.
 
 use super::{Collected, Scene, lines};
-use crate::job::handle::LogRotation;
+use crate::job::LogRotation;
 use muster_fake_api::Fault;
 use std::time::Duration;
 use tokio::time::sleep;

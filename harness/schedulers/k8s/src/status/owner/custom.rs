@@ -4,7 +4,7 @@
 //! rules (check, site, table: CEL) > status.conditions > status.phase and its relatives > all pods ended and settled
 //! ```
 
-use crate::job::{observed::Verdict, replaced_pods};
+use crate::job::{Verdict, replaced_pods};
 use crate::status::{
     Look, cause, conditions,
     owner::{Owner, Pods},

@@ -1,6 +1,6 @@
 //! `Job` of batch/v1: over when a condition says so, whatever its pods look like.
 
-use crate::job::observed::Verdict;
+use crate::job::Verdict;
 use crate::status::{
     Look, cause,
     kueue::{self, Admission},

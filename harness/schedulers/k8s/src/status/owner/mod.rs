@@ -15,10 +15,9 @@ use super::{
     sooner,
     trouble::Blocked,
 };
-use crate::job::{
-    handle::Resource,
-    observed::{Seen, SeenPod, Verdict},
-    replaced_pods,
+use crate::{
+    api::Resource,
+    job::{Seen, SeenPod, Verdict, replaced_pods},
 };
 use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::time::Timestamp;

@@ -17,10 +17,7 @@ pub(crate) mod taken;
 mod waiting;
 
 use super::{Look, cause, cause::Place};
-use crate::job::{
-    observed::SeenPod,
-    sections::{self, ContainerLog},
-};
+use crate::job::{ContainerLog, SeenPod, sections};
 use ends::{exit, is_running, terminated};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use muster_core::{

@@ -1,10 +1,7 @@
 //! What holds for every observation.
 
 use crate::{
-    job::{
-        observed::{Assessment, Verdict},
-        sections,
-    },
+    job::{Assessment, Verdict, sections},
     status::testing::{Scene, at},
 };
 use muster_core::scheduler::{Exit, JobStatus};

@@ -1,7 +1,7 @@
 //! Jobs that have failed, or were taken away.
 
 use super::{container, ended, good, job, running};
-use crate::job::handle::Deadline;
+use crate::job::Deadline;
 use crate::status::testing::Scene;
 use crate::status::tests::says;
 

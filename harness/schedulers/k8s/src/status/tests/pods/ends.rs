@@ -1,7 +1,7 @@
 //! Crashes, restarts, signals and deadlines.
 
 use super::failed;
-use crate::job::handle::Deadline;
+use crate::job::Deadline;
 use crate::status::testing::Scene;
 use crate::status::tests::says;
 

@@ -32,7 +32,7 @@ impl ServerClock {
     }
 
     /// An answer of this date has just come.
-    pub(super) fn dated(&self, date: Timestamp) {
+    pub(crate) fn dated(&self, date: Timestamp) {
         self.ahead.store(corrected(self.ahead(), date, clock::now()), Ordering::Relaxed);
     }
 
