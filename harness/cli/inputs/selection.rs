@@ -10,9 +10,11 @@ use crate::{
 use muster_core::{
     check::Check,
     dependencies::{self, Edge, Planned},
+    matcher::Matcher,
     overrides::Overrides,
-    select::{self, Filters, Matcher},
-    site::{SchedulerKind, System},
+    scheduler_kind::SchedulerKind,
+    select::{self, Filters},
+    site::System,
     site_facts::{KnownSystems, SystemFacts},
     site_file,
     test_case::TestCase,

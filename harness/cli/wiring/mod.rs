@@ -5,7 +5,7 @@ pub mod owners;
 use muster_core::{
     error::chain,
     scheduler::{Disposition, Scheduler},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     test_case::TestCase,
 };
 use muster_fake::FakeScheduler;

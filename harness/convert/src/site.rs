@@ -10,7 +10,8 @@ use crate::{
     value::Value,
     world::File,
 };
-use muster_core::site::SchedulerKind;
+use muster_core::scheduler_kind::SchedulerKind;
+use muster_text::decode::Words;
 use muster_text::yaml::Node;
 
 /// A system's file.
@@ -112,7 +113,7 @@ impl Reader<'_> {
         let name = text(partition, "name")?;
         let scheduler = text(partition, "scheduler")?;
         let at = |key| [path, &[Step::Key(key)]].concat();
-        if !SchedulerKind::ALL.iter().any(|known| known.as_str() == scheduler) {
+        if !SchedulerKind::WORDS.iter().any(|(known, _)| *known == scheduler) {
             let why = format!("Muster has no scheduler `{scheduler}`, so the partition `{name}` is left out");
             self.tell(&at("scheduler"), Level::Refused, why, "describe it as k8s, ec2 or local");
             return None;

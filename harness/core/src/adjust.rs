@@ -1,6 +1,6 @@
 //! What a command line changes of every case when it has been rendered: nothing of it is written in a check.
 
-use crate::{site::SchedulerKind, test_case::Rendered, workload::Program};
+use crate::{scheduler_kind::SchedulerKind, test_case::Rendered, workload::Program};
 use muster_text::Value;
 use serde_json::Map;
 use std::fmt;

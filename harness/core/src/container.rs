@@ -5,79 +5,11 @@
 //!
 //! Not done here: saying that a platform is not installed; the script does.
 
-use crate::check_file::ContainerEntry;
-use muster_text::{
-    Value,
-    decode::{Context, Decode, words_schema},
-    yaml::Node,
-};
-use std::fmt;
+use crate::{check_file::ContainerEntry, platform::Platform};
+use muster_text::yaml::Node;
 
 /// Where the stage folder is, unless the check says otherwise.
 const WORKDIR: &str = "/rfm_workdir";
-
-/// What runs a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Platform {
-    /// Docker.
-    Docker,
-    /// Podman, with docker's command line.
-    Podman,
-    /// Singularity.
-    Singularity,
-    /// Apptainer, with singularity's command line.
-    Apptainer,
-    /// Sarus.
-    Sarus,
-    /// Shifter, with nearly Sarus' command line.
-    Shifter,
-}
-
-impl Platform {
-    /// The words of the files. They are also the names of the programs.
-    pub const WORDS: [(&'static str, Self); 6] = [
-        ("docker", Self::Docker),
-        ("podman", Self::Podman),
-        ("singularity", Self::Singularity),
-        ("apptainer", Self::Apptainer),
-        ("sarus", Self::Sarus),
-        ("shifter", Self::Shifter),
-    ];
-
-    /// Its program.
-    pub fn program(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, platform)| *platform == self).map_or("", |(word, _)| word)
-    }
-}
-
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.program())
-    }
-}
-
-/// ReFrame's names begin with a capital letter, and are the same platforms.
-impl Decode for Platform {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        let text = node.text().map(str::to_lowercase);
-        let known = Self::WORDS.iter().find(|(word, _)| Some(*word) == text.as_deref());
-        match (context.kind(node)?, known) {
-            (_, Some((_, platform))) => Some(*platform),
-            (_, None) => muster_text::decode::word(node, context, &Self::WORDS),
-        }
-    }
-
-    fn schema() -> Value {
-        let words = Self::WORDS.map(|(word, platform)| [word.to_owned(), capital(word)].map(|word| (word, platform))).concat();
-        let words: Vec<(&str, Platform)> = words.iter().map(|(word, platform)| (word.as_str(), *platform)).collect();
-        words_schema(&words)
-    }
-}
-
-fn capital(word: &str) -> String {
-    let (first, rest) = word.split_at(1);
-    format!("{}{rest}", first.to_uppercase())
-}
 
 /// A container to run.
 #[derive(Debug, Clone)]
@@ -162,7 +94,12 @@ impl<'a> Container<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_text::{decode::Placeholders, diagnostic::FileId, shell, yaml::parse};
+    use muster_text::{
+        decode::{Context, Decode, Placeholders},
+        diagnostic::FileId,
+        shell,
+        yaml::parse,
+    };
 
     /// The lines of every platform for a check that says this.
     fn lines(text: &str) -> String {

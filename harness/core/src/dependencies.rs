@@ -16,7 +16,7 @@ use crate::{
     fixture::{Binding, Need},
     needs::{Dependency, Fixture},
     parameter::{self, Setting, Variant},
-    render,
+    scope,
     site_facts::SystemFacts,
     test_case::TestCase,
 };
@@ -89,7 +89,7 @@ impl<'c> Library<'c> {
         for fixture in &check.needs.fixtures {
             let mut own = Vec::new();
             let found = self.variants_of(fixture, &case, &mut own);
-            if let Some(reason) = render::reason_to_skip(&case, &own) {
+            if let Some(reason) = scope::reason_to_skip(&case, &own) {
                 return vec![case.skipped(reason)];
             }
             diagnostics.append(&mut own);
@@ -176,7 +176,7 @@ fn with(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Vec<Wanted>, Vec<Arc<Setting>>)> {
     let has_placeholder = fixture.with.iter().any(|(_, value)| value.has_placeholder_within());
-    let scope = if has_placeholder { Some(render::scope_of(user, diagnostics)?) } else { None };
+    let scope = if has_placeholder { Some(scope::scope_of(user, diagnostics)?) } else { None };
     let (mut wanted, mut set, before) = (Vec::new(), Vec::new(), diagnostics.len());
     for (name, value) in &fixture.with {
         let rendered = match &scope {

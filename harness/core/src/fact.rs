@@ -1,13 +1,17 @@
 //! Processor and device facts of a partition: the only things that a site may leave out without a mistake anywhere. A case
 //! whose evaluation needs one that is missing is skipped.
 
-use crate::site_file::{DeviceFile, ProcessorFile};
 use muster_text::{
-    decode::Keyed,
     diagnostic::{Diagnostic, MissingKey},
     expr::ExprError,
 };
 use std::fmt;
+
+/// The keys of `processor` in a site file.
+pub(crate) const PROCESSOR: [&str; 8] =
+    ["arch", "model", "platform", "num_cpus", "num_cpus_per_core", "num_cpus_per_socket", "num_cores", "num_sockets"];
+/// The keys of an entry of `devices` in a site file.
+pub(crate) const DEVICE: [&str; 4] = ["type", "arch", "model", "num_devices"];
 
 /// A fact that the site does not tell: `processor.num_cores`, `devices.gpu.num_devices`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +20,10 @@ pub(crate) struct Fact(String);
 impl Fact {
     /// The fact that a missing key is. `None`: it is something else, a misspelt key for one.
     pub(crate) fn of(missing: &MissingKey) -> Option<Self> {
-        let is_key_of_device = |key: &str| DeviceFile::TABLE.keys.iter().any(|known| known.name == key);
+        let is_key_of_device = |key: &str| DEVICE.contains(&key);
         let path: Vec<&str> = missing.path.iter().map(String::as_str).collect();
         match path.as_slice() {
-            ["partition", "processor", key] => {
-                let is_known = ProcessorFile::TABLE.keys.iter().any(|known| known.name == *key);
-                is_known.then(|| Self(format!("processor.{key}")))
-            }
+            ["partition", "processor", key] => PROCESSOR.contains(key).then(|| Self(format!("processor.{key}"))),
             ["partition", "devices", kind] => Some(Self(match missing.then.first() {
                 Some(key) if is_key_of_device(key) => format!("devices.{kind}.{key}"),
                 _ => format!("devices.{kind}"),

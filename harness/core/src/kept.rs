@@ -1,6 +1,6 @@
 //! `keep_files` and `file`: what is wrong with them before anything runs.
 
-use crate::{check_file::CheckFile, site::SchedulerKind, staging};
+use crate::{check_file::CheckFile, scheduler_kind::SchedulerKind, staging};
 use muster_text::{
     decode::Spanned,
     diagnostic::Diagnostic,

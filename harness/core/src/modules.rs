@@ -9,7 +9,7 @@
 
 use muster_text::{
     Value,
-    decode::{Context, Decode, OneOrMany, word, words_schema},
+    decode::{Context, Decode, OneOrMany, Words},
     diagnostic::Span,
     keys,
     yaml::{Kind, Node},
@@ -32,9 +32,9 @@ pub enum ModulesSystem {
     Nomod,
 }
 
-impl ModulesSystem {
-    /// The words of a site file: ReFrame's, those of its earlier versions too.
-    pub const WORDS: [(&'static str, Self); 8] = [
+/// ReFrame's words, those of its earlier versions too.
+impl Words for ModulesSystem {
+    const WORDS: &'static [(&'static str, Self)] = &[
         ("lmod", Self::Lmod),
         ("tmod", Self::Tmod),
         ("tmod31", Self::Tmod),
@@ -44,7 +44,9 @@ impl ModulesSystem {
         ("spack", Self::Spack),
         ("nomod", Self::Nomod),
     ];
+}
 
+impl ModulesSystem {
     /// What local jobs inherit to find it, and the modules that the user sees.
     pub fn pass_env(self) -> &'static [&'static str] {
         match self {
@@ -176,16 +178,6 @@ impl Decode for Module {
 
     fn schema() -> Value {
         json!({ "anyOf": [String::schema(), LongModule::schema()] })
-    }
-}
-
-impl Decode for ModulesSystem {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        word(node, context, &Self::WORDS)
-    }
-
-    fn schema() -> Value {
-        words_schema(&Self::WORDS)
     }
 }
 

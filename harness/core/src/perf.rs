@@ -1,7 +1,10 @@
 //! Performance variables: how figures are read from a stdout, and how numbers are read and written.
 //! Reading them is done in `judge`.
 
-use muster_text::pattern::{Pattern, PatternError};
+use muster_text::{
+    decode::Words,
+    pattern::{Pattern, PatternError},
+};
 use serde::{Deserialize, Serialize};
 
 /// How many values a median, or an item counted from the end, may hold in memory.
@@ -215,6 +218,23 @@ pub fn format_digits(value: f64, digits: usize) -> String {
 
 fn without_trailing_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+impl Words for Direction {
+    const WORDS: &'static [(&'static str, Self)] = &[("higher", Self::Higher), ("lower", Self::Lower)];
+}
+
+impl Words for Reduce {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("first", Self::First),
+        ("last", Self::Last),
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("mean", Self::Mean),
+        ("median", Self::Median),
+        ("sum", Self::Sum),
+        ("count", Self::Count),
+    ];
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! No clock runs here; the caller says how much time has passed.
 
 use crate::{
-    result::{Clock, Outcome},
+    result::Outcome,
     scheduler::{Disposition, Ending, JobStatus},
-    workload::Limits,
+    workload::{Clock, Limits},
 };
 use std::time::Duration;
 

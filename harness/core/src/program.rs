@@ -5,10 +5,12 @@
 
 use crate::{
     check_file::CheckFile,
-    container::{Container, Platform},
+    container::Container,
     modules::{self, ModulesSystem},
+    platform::Platform,
+    scheduler_kind::SchedulerKind,
     script::{Preparation, Script},
-    site::{ContainerPlatform, Partition, SchedulerKind},
+    site::{ContainerPlatform, Partition},
     test_case::TestCase,
     workload::Program,
 };

@@ -3,7 +3,7 @@
 //! Such a case runs and is reported like any other. When its time is over it counts again, and says so: nothing is
 //! forgotten in quarantine.
 
-use crate::{case::CaseName, result::Quarantine, select::Matcher};
+use crate::{case::CaseName, matcher::Matcher, result::Quarantine};
 use muster_text::{
     decode::{Context, Decode, Spanned},
     diagnostic::Diagnostic,

@@ -11,13 +11,13 @@ use crate::{
     fixture::Offer,
     kept,
     perf::Source,
-    program, references,
+    program, references_of_case,
     result::About,
     rules::{LogLimit, Rules},
     sanity::Claim,
+    scope::{base_scope, overlaid, reason_to_skip, untold},
     settings, staging,
     test_case::{LaunchFacts, Rendered, TestCase},
-    when::Rule,
     workload::{Limits, Workload},
 };
 use muster_text::{
@@ -33,8 +33,17 @@ use std::{sync::Arc, time::Duration};
 /// `judge_limit` when nobody says more.
 const JUDGE_LIMIT: Duration = Duration::from_mins(5);
 
-/// Fills in every placeholder of a case.
-pub fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
+impl TestCase {
+    /// Fills in every placeholder.
+    ///
+    /// # Errors
+    /// Every mistake that only shows with these values.
+    pub fn render(&self, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
+        render(self, facts)
+    }
+}
+
+fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let rendered = match &case.skip {
         Some(reason) => Some(skipped(case, facts, reason.to_string())),
@@ -53,11 +62,6 @@ pub fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diag
     }
 }
 
-/// Why a case is skipped of which only facts are missing.
-pub(crate) fn reason_to_skip(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
-    Fact::alone(diagnostics).and_then(Fact::of).map(|fact| untold(case, &fact))
-}
-
 fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Rendered> {
     let base = Arc::new(base_scope(case, facts));
     let (layer, skip) = overlaid(case, &base, diagnostics)?;
@@ -73,7 +77,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
 
     let partition = &case.place.partition;
     let program = program::program(case, &tree, &file, &scope, diagnostics);
-    let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
+    let rows = references_of_case::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
     let mut sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
@@ -118,30 +122,6 @@ fn log_limit(file: &CheckFile, partition: &crate::site::Partition) -> Option<Log
     Some(LogLimit { bytes, action: file.max_log_action.unwrap_or(partition.max_log_action) })
 }
 
-/// Parameters and facts, without variables.
-fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
-    let mut scope = case.variant.scope(&case.place.scope);
-    if !facts.is_rehearsal() {
-        // What never ends in one case is no fault of another. While files are read, one such mistake is enough.
-        scope.renew_effort();
-    }
-    scope.set("identifier", facts.identifier.as_str());
-    scope.set("session", facts.session.0.clone());
-    scope.set("stagedir", facts.stage.to_string_lossy().into_owned());
-    scope.set("fixtures", Value::Object(facts.given.fixtures.clone()));
-    scope.set("deps", Value::Object(facts.given.deps.clone()));
-    scope
-}
-
-/// What the placeholders of a case see before anything is known of its launch.
-pub(crate) fn scope_of(case: &TestCase, diagnostics: &mut Vec<Diagnostic>) -> Option<Scope> {
-    let base = Arc::new(base_scope(case, &LaunchFacts::rehearsal()));
-    let (layer, _) = overlaid(case, &base, diagnostics)?;
-    let mut scope = Scope::under(base);
-    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
-    Some(scope)
-}
-
 /// What a case leaves for others: nothing if there are none, and nothing runs when they are over.
 fn offer(
     case: &TestCase,
@@ -172,46 +152,6 @@ fn offer(
 fn missing_for_others(case: &TestCase, key: &MissingKey) -> Diagnostic {
     let message = format!("there is no `{}`, which a variable needs that others may read", key.path.join("."));
     Diagnostic { missing: Some(Box::new(key.clone())), ..Diagnostic::error(case.check.span, message) }
-}
-
-/// The layer of all entries of `when` that hold, or the reason to skip.
-fn overlaid(case: &TestCase, base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<(Arc<Layer>, Option<String>)> {
-    let mut applied = Vec::new();
-    for (index, rule) in case.check.rules().iter().enumerate() {
-        if !holds(rule, case, &applied, base, diagnostics)? {
-            continue;
-        }
-        // A reason that becomes null is none.
-        if let Some(reason) = &rule.skip
-            && let Some(reason) =
-                template::render(reason, &variables(case, &applied, base, diagnostics)?, &case.check.cache, diagnostics)
-        {
-            return Some((case.check.layer(&applied), Some(reason.text().unwrap_or("skipped by the check").to_owned())));
-        }
-        applied.push(index);
-    }
-    let layer = case.check.layer(&applied);
-    diagnostics.extend(layer.diagnostics.iter().cloned());
-    Some((layer, None))
-}
-
-/// Whether an entry holds; its `if` sees what the entries before it left.
-fn holds(rule: &Rule, case: &TestCase, applied: &[usize], base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<bool> {
-    let place = &case.place;
-    let condition = &rule.condition;
-    if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
-        return Some(false);
-    }
-    let Some((expression, node)) = &condition.expression else { return Some(true) };
-    let scope = variables(case, applied, base, diagnostics)?;
-    expression.eval_bool(&scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
-}
-
-/// What an entry of `when` sees: the variables as the entries before it left them.
-fn variables(case: &TestCase, applied: &[usize], base: &Arc<Scope>, diagnostics: &mut Vec<Diagnostic>) -> Option<Scope> {
-    let mut scope = Scope::under(base.clone());
-    case.check.layer(applied).variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
-    Some(scope)
 }
 
 /// The settings of a case; shared by all cases of a layer that has no placeholder in them. `None` after any mistake in
@@ -297,9 +237,4 @@ fn unjudgeable(rules: &Rules, scope: &Scope) -> Option<Fact> {
     let may_lack = |name: &str| name == "partition" || scope.missing(name).is_some();
     let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
     expressions.filter_map(|expression| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
-}
-
-/// The reason to skip a case.
-fn untold(case: &TestCase, fact: &Fact) -> String {
-    format!("{} does not say {fact}", case.name.system_partition())
 }

@@ -5,9 +5,13 @@ use crate::{
     fixture::Provides,
     perf::Measurement,
     scheduler::{Disruption, SectionExit},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
+    workload::Clock,
 };
-use muster_text::time::{Date, Timestamp};
+use muster_text::{
+    decode::Words,
+    time::{Date, Timestamp},
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -96,26 +100,6 @@ pub enum Invalid {
     Metrics,
     /// The run was not what it claims to be.
     Validity,
-}
-
-/// Which limit was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clock {
-    /// `max_pending_time`
-    Pending,
-    /// `time_limit`
-    Run,
-}
-
-impl Clock {
-    /// The key that sets its limit.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Pending => "max_pending_time",
-            Self::Run => "time_limit",
-        }
-    }
 }
 
 /// Whose fault it is that nothing was judged.
@@ -273,9 +257,8 @@ pub enum OnDisruption {
     Retry,
 }
 
-impl OnDisruption {
-    /// The words of the files.
-    pub const WORDS: [(&'static str, Self); 2] = [("fail", Self::Fail), ("retry", Self::Retry)];
+impl Words for OnDisruption {
+    const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("retry", Self::Retry)];
 }
 
 /// What a check says of itself, and where it runs.

@@ -2,13 +2,7 @@
 //! when a session is resumed.
 
 use crate::{fixture::Offer, perf::PerfVariable, reference::ReferenceRow, sanity::Assertion};
-use muster_text::{
-    Value,
-    decode::{Context, Decode, word, words_schema},
-    diagnostic::MissingKey,
-    size::Size,
-    yaml::Node,
-};
+use muster_text::{Value, decode::Words, diagnostic::MissingKey, size::Size};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -75,19 +69,8 @@ pub enum LogAction {
     Warn,
 }
 
-impl LogAction {
-    /// The words of check and site files.
-    pub const WORDS: [(&str, Self); 2] = [("invalid", Self::Invalid), ("warn", Self::Warn)];
-}
-
-impl Decode for LogAction {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        word(node, context, &Self::WORDS)
-    }
-
-    fn schema() -> Value {
-        words_schema(&Self::WORDS)
-    }
+impl Words for LogAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("invalid", Self::Invalid), ("warn", Self::Warn)];
 }
 
 /// Nothing is asked for, and references are strict.

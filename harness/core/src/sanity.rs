@@ -1,6 +1,12 @@
 //! Sanity: what must, and must not, stand in a stdout.
 
+use muster_text::{
+    Value,
+    decode::{Context, Decode, or_placeholder},
+    yaml::{Kind, Node},
+};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// One item of `sanity`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,4 +55,29 @@ pub enum ExitRule {
     Any,
     /// These.
     OneOf(Vec<i32>),
+}
+
+/// An exit status; what no process can end with is a slip.
+fn status(node: &Node, context: &mut Context) -> Option<i32> {
+    let status = i32::decode(node, context)?;
+    if (0..=255).contains(&status) {
+        return Some(status);
+    }
+    context.wrong(node, format!("{status} is no exit status"), Some("they are 0 to 255; a kill by signal n is 128 + n"))
+}
+
+impl Decode for ExitRule {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Seq(items) => Some(Self::OneOf(items.iter().filter_map(|item| status(item, context)).collect())),
+            Kind::Scalar { text, .. } if text == "any" => Some(Self::Any),
+            Kind::Scalar { .. } if node.what() == "a number" => Some(Self::OneOf(vec![status(node, context)?])),
+            _ => context.expected(node, "`any`, an exit status, or a list of them", None),
+        }
+    }
+
+    fn schema() -> Value {
+        let status = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
+        or_placeholder(&json!({ "anyOf": [{ "const": "any" }, status, { "type": "array", "items": status }] }))
+    }
 }

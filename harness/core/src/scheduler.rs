@@ -11,10 +11,9 @@
 use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
-    result::Clock,
+    scheduler_kind::SchedulerKind,
     secret::Secrets,
-    site::SchedulerKind,
-    workload::Workload,
+    workload::{Clock, Workload},
 };
 use futures_core::Stream;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};

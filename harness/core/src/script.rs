@@ -33,17 +33,6 @@ use crate::modules::{Module, ModulesSystem};
 use muster_text::shell;
 use std::fmt::Write;
 
-/// The script's name in the stage folder.
-pub const SCRIPT_FILE: &str = "rfm_job.sh";
-/// The log's name in the stage folder: standard output and standard error in order of arrival.
-pub const LOG_FILE: &str = "rfm_job.out";
-/// The name of the file beside the script that holds its exit status.
-pub const EXIT_FILE: &str = "rfm_job.exit";
-/// The name of the file beside the script that says why its program was never begun. Without it, it was.
-pub const FAULT_FILE: &str = "rfm_job.fault";
-/// The exit status then.
-pub const FAULT_STATUS: i32 = 1;
-
 /// What one layer of the surroundings puts before a program: a partition, an environment, the check. Later layers may
 /// use what earlier ones set, and within a layer variables what its modules set: ReFrame's order.
 #[derive(Debug, Clone, Copy, Default)]
@@ -230,11 +219,6 @@ fn push_line(text: &mut String, line: &str) {
     if !line.ends_with('\n') {
         text.push('\n');
     }
-}
-
-/// Reads the content of `rfm_job.exit`; `None` while it is not completely written.
-pub fn read_status(content: &str) -> Option<i32> {
-    content.strip_suffix('\n')?.parse().ok()
 }
 
 /// `export NAME="VALUE"` and a newline.

@@ -1,12 +1,11 @@
 //! Which cases run: the filters of the command line, with ReFrame's meanings.
 
-use crate::{case::CaseName, fact::Fact, test_case::TestCase};
+use crate::{fact::Fact, matcher::Matcher, test_case::TestCase};
 use muster_text::{
     Value,
     diagnostic::nearest,
     expr::{Arithmetic, Expr, Scope},
 };
-use regex::Regex;
 use std::collections::BTreeSet;
 
 /// All filters of one invocation. Empty ones admit everything.
@@ -24,56 +23,6 @@ pub struct Filters {
     pub environs: Vec<Matcher>,
     /// `-E`: all of them.
     pub expressions: Vec<Expr>,
-}
-
-/// A pattern of a filter: a regex, or `/HASH`; `!` before it negates.
-#[derive(Debug, Clone)]
-pub struct Matcher {
-    negated: bool,
-    what: What,
-}
-
-#[derive(Debug, Clone)]
-enum What {
-    Regex(Regex),
-    Hash(String),
-}
-
-impl Matcher {
-    /// Reads a pattern. `hashes` says whether `/1a2b3c4d` means a hash here.
-    ///
-    /// # Errors
-    /// One line that says what is wrong.
-    pub fn parse(text: &str, hashes: bool) -> Result<Self, String> {
-        let (negated, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
-        if let Some(hash) = pattern.strip_prefix('/').filter(|_| hashes) {
-            if hash.is_empty() || !hash.chars().all(|c| c.is_ascii_hexdigit()) {
-                return Err(format!("`{pattern}` is not a hash: write / and up to 8 hex digits"));
-            }
-            return Ok(Self { negated, what: What::Hash(hash.to_ascii_lowercase()) });
-        }
-        let regex =
-            Regex::new(pattern).map_err(|error| format!("`{pattern}` is not a regex: {}", last_line(&error.to_string())))?;
-        Ok(Self { negated, what: What::Regex(regex) })
-    }
-
-    /// Whether it admits a case by its name or hash.
-    pub fn matches(&self, case: &CaseName) -> bool {
-        let title = case.title();
-        self.admits(&[&title, &title.replace(' ', "")], &case.hash)
-    }
-
-    fn admits(&self, texts: &[&str], hash: &str) -> bool {
-        let found = match &self.what {
-            What::Regex(regex) => texts.iter().any(|text| regex.is_match(text)),
-            What::Hash(wanted) => hash.starts_with(wanted.as_str()),
-        };
-        found != self.negated
-    }
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }
 
 /// Compiles a `-E` expression.
@@ -96,7 +45,7 @@ impl Filters {
         let names = [name.display.as_str(), compact.as_str()];
         // A negated name narrows what the others admit; positive ones are alternatives.
         let any = |matchers: &[Matcher], texts: &[&str]| {
-            let (no, yes): (Vec<_>, Vec<_>) = matchers.iter().partition(|matcher| matcher.negated);
+            let (no, yes): (Vec<_>, Vec<_>) = matchers.iter().partition(|matcher| matcher.is_negated());
             no.iter().all(|matcher| matcher.admits(texts, &name.hash))
                 && (yes.is_empty() || yes.iter().any(|matcher| matcher.admits(texts, &name.hash)))
         };

@@ -194,10 +194,7 @@ fn says(fact: &Value, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        rules::LogAction,
-        site::{Device, SchedulerKind},
-    };
+    use crate::{rules::LogAction, scheduler_kind::SchedulerKind, site::Device};
     use std::sync::Arc;
 
     fn partition() -> Partition {

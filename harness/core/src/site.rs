@@ -1,63 +1,15 @@
 //! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
 
 use crate::{
-    container::Platform,
     modules::{Module, ModulesSystem},
+    platform::Platform,
     quarantine,
     result::OnDisruption,
     rules::LogAction,
+    scheduler_kind::SchedulerKind,
 };
 use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
-use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
-
-/// The schedulers that a partition may name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SchedulerKind {
-    /// Kubernetes.
-    K8s,
-    /// Kubernetes with Graphcore's `IPUJob` as the usual resource.
-    Ipu,
-    /// Bare EC2 instances.
-    Ec2,
-    /// Processes of this machine.
-    Local,
-    /// A script of statuses and logs, for rehearsals and tests.
-    Fake,
-}
-
-impl SchedulerKind {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::K8s, Self::Ipu, Self::Ec2, Self::Local, Self::Fake];
-
-    /// The word of the site file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::K8s => "k8s",
-            Self::Ipu => "ipu",
-            Self::Ec2 => "ec2",
-            Self::Local => "local",
-            Self::Fake => "fake",
-        }
-    }
-
-    /// Whether its jobs are objects of a Kubernetes cluster.
-    pub fn is_kubernetes(self) -> bool {
-        matches!(self, Self::K8s | Self::Ipu)
-    }
-
-    /// Whether its jobs read and write the harness' own files.
-    pub fn shares_files(self) -> bool {
-        matches!(self, Self::Local | Self::Fake)
-    }
-}
-
-impl fmt::Display for SchedulerKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A machine, a cluster or a cloud account that checks run on.
 #[derive(Debug, Clone)]

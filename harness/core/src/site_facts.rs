@@ -2,9 +2,9 @@
 //! files may mention.
 
 use crate::{
+    place::Place,
     selector::Entry,
     site::{Partition, System},
-    test_case::Place,
 };
 use muster_text::{
     Value,

@@ -1,8 +1,17 @@
-//! The names of the files that Muster writes into a stage folder, beside those of the script.
+//! The files that Muster writes into a stage folder.
 
-use crate::script::{EXIT_FILE, FAULT_FILE, LOG_FILE, SCRIPT_FILE};
 use std::ffi::OsStr;
 
+/// The script's name in the stage folder.
+pub const SCRIPT_FILE: &str = "rfm_job.sh";
+/// The log's name in the stage folder: standard output and standard error in order of arrival.
+pub const LOG_FILE: &str = "rfm_job.out";
+/// The name of the file beside the script that holds its exit status.
+pub const EXIT_FILE: &str = "rfm_job.exit";
+/// The name of the file beside the script that says why its program was never begun. Without it, it was.
+pub const FAULT_FILE: &str = "rfm_job.fault";
+/// The exit status then.
+pub const FAULT_STATUS: i32 = 1;
 /// The list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";
 /// The list while it is written: what has the final name is whole.
@@ -22,4 +31,9 @@ pub fn is_unfinished(name: &OsStr) -> bool {
 /// Whether Muster writes a file of this name into a stage folder.
 pub fn is_ours(name: &OsStr) -> bool {
     is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
+}
+
+/// Reads the content of `rfm_job.exit`; `None` while it is not completely written.
+pub fn read_status(content: &str) -> Option<i32> {
+    content.strip_suffix('\n')?.parse().ok()
 }

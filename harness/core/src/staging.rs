@@ -3,41 +3,17 @@
 //! ReFrame's rules: relative to the file that mentions it, `src` beside the check if nothing is said and there is one, null
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
-use crate::{check_file::CheckFile, load::Manifests, site::SchedulerKind};
+use crate::{check_file::CheckFile, load::Manifests, scheduler_kind::SchedulerKind, workload::Staging};
 use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
     glob::Globs,
     yaml::Node,
 };
-use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 /// The folder that is staged where nothing else is said.
 pub const DEFAULT_FOLDER: &str = "src";
-
-/// What is staged before the script runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Staging {
-    /// The folder; as long as nobody has looked, relative to the working directory.
-    pub folder: PathBuf,
-    /// Globs within it: what is linked instead of copied.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readonly_files: Vec<String>,
-    /// How long it may take from its turn on; `None`: for ever.
-    #[serde(default = "Staging::usual_limit")]
-    pub limit: Option<Duration>,
-}
-
-impl Staging {
-    /// `stage_limit` when nobody says more.
-    pub(crate) const LIMIT: Duration = Duration::from_mins(10);
-
-    #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
-    fn usual_limit() -> Option<Duration> {
-        Some(Self::LIMIT)
-    }
-}
 
 /// The folders that a check mentions, in its body and under `when`.
 pub(crate) fn mentioned(check: &Node) -> Vec<(String, Span)> {

@@ -7,13 +7,11 @@ use crate::{
     dependencies::Use,
     fixture::{Given, Need},
     parameter::{Setting, Variant},
-    render,
+    place::Place,
     result::About,
     rules::Rules,
-    site::{Environment, Partition, System},
     workload::Workload,
 };
-use muster_text::{Value, diagnostic::Diagnostic, expr::Scope};
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
@@ -45,19 +43,6 @@ pub struct TestCase {
     pub(crate) node: Option<Arc<str>>,
     /// Why it will not run, if that shows before it can be rendered.
     pub(crate) skip: Option<Arc<str>>,
-}
-
-/// A partition with one of its environments, and what expressions see of them.
-#[derive(Debug)]
-pub struct Place {
-    /// The system.
-    pub system: Arc<System>,
-    /// Its part.
-    pub partition: Arc<Partition>,
-    /// The setting.
-    pub environ: Arc<Environment>,
-    /// `system`, `partition`, `environ` and `scheduler` in expressions.
-    pub scope: Arc<Scope>,
 }
 
 /// What is known only when a case is launched.
@@ -258,48 +243,4 @@ impl TestCase {
         let hidden = self.name.hidden.split(' ').filter(|word| !word.is_empty());
         hidden.fold(folder, |folder, word| folder + "-" + &word.trim_start_matches("%.").replace('=', "_"))
     }
-
-    /// Fills in every placeholder.
-    ///
-    /// # Errors
-    /// Every mistake that only shows with these values.
-    pub fn render(&self, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
-        render::render(self, facts)
-    }
-}
-
-impl Place {
-    pub(crate) fn new(system: &Arc<System>, partition: &Arc<Partition>, environ: &Arc<Environment>, parent: &Arc<Scope>) -> Self {
-        let mut scope = Scope::under(parent.clone());
-        scope.set("partition", partition_value(partition));
-        scope.set("environ", environ_value(environ));
-        scope.set("scheduler", partition.scheduler.as_str());
-        Self { system: system.clone(), partition: partition.clone(), environ: environ.clone(), scope: Arc::new(scope) }
-    }
-}
-
-fn partition_value(partition: &Partition) -> Value {
-    let device = |device: &crate::site::Device| {
-        let facts = [
-            ("arch", device.arch.clone().map(Value::from)),
-            ("model", device.model.clone().map(Value::from)),
-            ("num_devices", device.num_devices.map(Value::from)),
-        ];
-        facts.into_iter().filter_map(|(key, fact)| fact.map(|fact| (key.to_owned(), fact))).collect::<serde_json::Map<_, _>>()
-    };
-    let devices: serde_json::Map<_, _> = partition.devices.iter().map(|d| (d.kind.clone(), Value::Object(device(d)))).collect();
-    serde_json::json!({
-        "name": partition.name,
-        "descr": partition.descr,
-        "scheduler": partition.scheduler.as_str(),
-        "max_jobs": partition.max_jobs,
-        "features": partition.features,
-        "extras": partition.extras,
-        "processor": partition.processor,
-        "devices": devices,
-    })
-}
-
-fn environ_value(environ: &Environment) -> Value {
-    serde_json::json!({ "name": environ.name, "features": environ.features, "extras": environ.extras })
 }

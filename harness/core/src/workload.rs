@@ -1,10 +1,6 @@
 //! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
 
-use crate::{
-    case::{CaseName, Identifier, SessionId},
-    result::Clock,
-    staging::Staging,
-};
+use crate::case::{CaseName, Identifier, SessionId};
 use muster_text::Value;
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
@@ -77,6 +73,49 @@ pub enum Program {
     },
     /// A play for the `fake` scheduler.
     Play(Value),
+}
+
+/// What is staged before the script runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staging {
+    /// The folder; as long as nobody has looked, relative to the working directory.
+    pub folder: PathBuf,
+    /// Globs within it: what is linked instead of copied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readonly_files: Vec<String>,
+    /// How long it may take from its turn on; `None`: for ever.
+    #[serde(default = "Staging::usual_limit")]
+    pub limit: Option<Duration>,
+}
+
+impl Staging {
+    /// `stage_limit` when nobody says more.
+    pub const LIMIT: Duration = Duration::from_mins(10);
+
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
+    fn usual_limit() -> Option<Duration> {
+        Some(Self::LIMIT)
+    }
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// `max_pending_time`
+    Pending,
+    /// `time_limit`
+    Run,
+}
+
+impl Clock {
+    /// The key that sets its limit.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Pending => "max_pending_time",
+            Self::Run => "time_limit",
+        }
+    }
 }
 
 /// How long a case may wait, run and be judged. Two clocks, never one.

@@ -199,8 +199,9 @@ pub(crate) fn ran_here(case: &CaseResult) -> bool {
 mod tests {
     use super::*;
     use muster_core::{
-        result::{Clock, Failure, Fault, Invalid},
+        result::{Failure, Fault, Invalid},
         scheduler::Disruption,
+        workload::Clock,
     };
 
     #[test]

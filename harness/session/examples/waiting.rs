@@ -9,7 +9,7 @@ use muster_core::{
     result::{About, Counting, Outcome, Session},
     rules::Rules,
     sanity::{Assertion, Claim},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     test_case::Rendered,
     workload::{Limits, Program, Workload},
 };

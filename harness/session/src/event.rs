@@ -2,7 +2,8 @@
 
 use muster_core::{
     case::{CaseName, Identifier},
-    result::{CaseResult, Clock, Phase},
+    result::{CaseResult, Phase},
+    workload::Clock,
 };
 use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Duration};

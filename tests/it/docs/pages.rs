@@ -3,9 +3,10 @@
 use crate::sandbox::Sandbox;
 use muster_core::{
     pipeline,
-    result::{CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase},
+    result::{CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase},
     rounds::{Policy, Threshold, is_settled},
     scheduler::{Disposition, Disruption},
+    workload::Clock,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

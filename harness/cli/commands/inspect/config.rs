@@ -7,7 +7,7 @@ use crate::{
     settings::{self, Setting},
     terminal::Terminal,
 };
-use muster_core::site::{Partition, SchedulerKind};
+use muster_core::{scheduler_kind::SchedulerKind, site::Partition};
 use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
 
 /// Wider columns of values would move the sources out of sight.

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use muster_core::{
     case::CaseName,
     distribute::{Distribute, NodeState},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     test_case::TestCase,
 };
 use muster_k8s::{ClusterPlace, Contexts, Node, NodesError, list_nodes};

@@ -31,8 +31,8 @@ use muster_core::{
     pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
     result::Session,
     rounds::Policy,
+    scheduler_kind::SchedulerKind,
     secret::Secrets,
-    site::SchedulerKind,
     test_case::TestCase,
 };
 use muster_host::clock;

@@ -132,7 +132,7 @@ fn left(answer: Result<Leftovers, SchedulerError>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{case::Identifier, site::SchedulerKind};
+    use muster_core::{case::Identifier, scheduler_kind::SchedulerKind};
     use muster_k8s::Kept;
     use muster_text::Value;
 

@@ -4,10 +4,11 @@ use super::Check;
 use crate::{
     check_file::CheckFile,
     parameter::{self, Variant},
+    place::Place,
     selector::Selector,
     site::System,
     site_facts::SystemFacts,
-    test_case::{Place, TestCase},
+    test_case::TestCase,
     when,
 };
 use muster_text::{

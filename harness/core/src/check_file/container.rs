@@ -1,6 +1,6 @@
 //! `container_platform`: a container on `local`, in ReFrame's words.
 
-use crate::container::Platform;
+use crate::platform::Platform;
 use muster_text::{
     Value,
     decode::{Context, Decode, OneOrMany, or_placeholder},

@@ -1,9 +1,8 @@
 //! `fixtures`, `depends_on` and `exclude`: what comes before a check, and which of its variants there are.
 
-use super::judging::words;
 use muster_text::{
     Value,
-    decode::{Context, Decode, Keyed, Ordered, Spanned, object, word, words_schema},
+    decode::{Context, Decode, Keyed, Ordered, Spanned, Words, object},
     keys,
     yaml::{Kind, Node},
 };
@@ -45,12 +44,10 @@ pub enum FixtureScope {
     Test,
 }
 
-words! { FixtureScope {
-    "session" => Session,
-    "partition" => Partition,
-    "environment" => Environment,
-    "test" => Test,
-} }
+impl Words for FixtureScope {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("session", Self::Session), ("partition", Self::Partition), ("environment", Self::Environment), ("test", Self::Test)];
+}
 
 /// What becomes of several variants of a fixture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -62,7 +59,9 @@ pub enum FixtureAction {
     Join,
 }
 
-words! { FixtureAction { "fork" => Fork, "join" => Join, } }
+impl Words for FixtureAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("fork", Self::Fork), ("join", Self::Join)];
+}
 
 /// One entry of `depends_on`: a check's name, or a mapping that also says how cases are paired.
 #[derive(Debug, Clone)]
@@ -99,12 +98,10 @@ pub enum How {
     ByCase,
 }
 
-words! { How {
-    "fully" => Fully,
-    "by_part" => ByPart,
-    "by_env" => ByEnv,
-    "by_case" => ByCase,
-} }
+impl Words for How {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("fully", Self::Fully), ("by_part", Self::ByPart), ("by_env", Self::ByEnv), ("by_case", Self::ByCase)];
+}
 
 impl Decode for Dependency {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {

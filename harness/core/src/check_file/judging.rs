@@ -5,12 +5,10 @@ use crate::{
     sanity::ExitRule,
 };
 use muster_text::{
-    Value,
-    decode::{Context, Decode, Keyed, Placeholders, Spanned, object, or_placeholder, word, words_schema},
+    decode::{Context, Keyed, Placeholders, Spanned, Words, object},
     keys,
     yaml::{Kind, Node},
 };
-use serde_json::json;
 
 keys! {
     /// One item of `sanity`. What it claims is exactly one of `found`, `not_found`, `assert` and `exit`, unless
@@ -71,31 +69,6 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
         context.wrong::<()>(file, "an exit status stands in no file", Some("leave `file` out"));
     }
     Some(item)
-}
-
-/// An exit status; what no process can end with is a slip.
-fn status(node: &Node, context: &mut Context) -> Option<i32> {
-    let status = i32::decode(node, context)?;
-    if (0..=255).contains(&status) {
-        return Some(status);
-    }
-    context.wrong(node, format!("{status} is no exit status"), Some("they are 0 to 255; a kill by signal n is 128 + n"))
-}
-
-impl Decode for ExitRule {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        match context.kind(node)? {
-            Kind::Seq(items) => Some(Self::OneOf(items.iter().filter_map(|item| status(item, context)).collect())),
-            Kind::Scalar { text, .. } if text == "any" => Some(Self::Any),
-            Kind::Scalar { .. } if node.what() == "a number" => Some(Self::OneOf(vec![status(node, context)?])),
-            _ => context.expected(node, "`any`, an exit status, or a list of them", None),
-        }
-    }
-
-    fn schema() -> Value {
-        let status = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
-        or_placeholder(&json!({ "anyOf": [{ "const": "any" }, status, { "type": "array", "items": status }] }))
-    }
 }
 
 keys! {
@@ -169,32 +142,6 @@ pub enum PerFigure {
     Section,
 }
 
-/// Implements [`Decode`] for the words of an enum.
-macro_rules! words {
-    ($type:ty { $($word:literal => $value:ident,)* }) => {
-        impl Decode for $type {
-            fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-                word(node, context, &[$(($word, Self::$value)),*])
-            }
-
-            fn schema() -> Value {
-                words_schema(&[$(($word, Self::$value)),*])
-            }
-        }
-    };
+impl Words for PerFigure {
+    const WORDS: &'static [(&'static str, Self)] = &[("section", Self::Section)];
 }
-
-pub(super) use words;
-
-words! { PerFigure { "section" => Section, } }
-words! { Direction { "higher" => Higher, "lower" => Lower, } }
-words! { Reduce {
-    "first" => First,
-    "last" => Last,
-    "min" => Min,
-    "max" => Max,
-    "mean" => Mean,
-    "median" => Median,
-    "sum" => Sum,
-    "count" => Count,
-} }

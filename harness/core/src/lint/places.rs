@@ -1,7 +1,7 @@
 //! Where a check runs, on all sites that are known.
 
 use super::{Report, Subject};
-use crate::site::SchedulerKind;
+use crate::scheduler_kind::SchedulerKind;
 
 pub(super) fn no_time_limit(subject: &Subject<'_>, report: &mut Report) {
     // A null is somebody's word: no limit.

@@ -1,8 +1,9 @@
 use super::*;
 use crate::{
-    result::{About, Clock, Failure, Invalid, Phase, Quarantine, Times},
+    result::{About, Failure, Invalid, Phase, Quarantine, Times},
     scheduler::Disruption,
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
+    workload::Clock,
 };
 use muster_text::time::Date;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stage_folder::{FAULT_FILE, read_status};
 
 fn owned(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|&line| line.to_owned()).collect()

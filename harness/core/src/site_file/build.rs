@@ -5,7 +5,7 @@ use crate::{
     modules,
     quarantine::Entry,
     site::{ContainerPlatform, Device, Environment, Mode, Partition, System},
-    staging::Staging,
+    workload::Staging,
 };
 use muster_text::{
     Value,

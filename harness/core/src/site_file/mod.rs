@@ -10,16 +10,16 @@ pub use build::read;
 pub use pick::{built_in_local, duplicates, pick};
 
 use crate::{
-    container::Platform,
     modules::{Module, ModulesSystem},
+    platform::Platform,
     quarantine::QuarantineFile,
     result::OnDisruption,
     rules::LogAction,
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
 };
 use muster_text::{
     Value,
-    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, word, words_schema},
+    decode::{Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within},
     file_mode::FileMode,
     keys,
     size::Size,
@@ -237,26 +237,6 @@ keys! {
         model: String,
         /// How many a node has.
         num_devices: u64,
-    }
-}
-
-impl Decode for OnDisruption {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        word(node, context, &Self::WORDS)
-    }
-
-    fn schema() -> Value {
-        words_schema(&Self::WORDS)
-    }
-}
-
-impl Decode for SchedulerKind {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        word(node, context, &Self::ALL.map(|kind| (kind.as_str(), kind)))
-    }
-
-    fn schema() -> Value {
-        words_schema(&Self::ALL.map(|kind| (kind.as_str(), kind)))
     }
 }
 

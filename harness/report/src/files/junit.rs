@@ -22,7 +22,10 @@ use crate::{
         words::{Origins, what_happened},
     },
 };
-use muster_core::result::{CaseResult, Clock, Counting, Outcome};
+use muster_core::{
+    result::{CaseResult, Counting, Outcome},
+    workload::Clock,
+};
 use muster_text::shell;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::{collections::BTreeMap, fmt::Write};

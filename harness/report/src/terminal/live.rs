@@ -16,7 +16,8 @@ use crate::text::{
 };
 use muster_core::{
     case::CaseName,
-    result::{CaseResult, Clock, Outcome, Phase},
+    result::{CaseResult, Outcome, Phase},
+    workload::Clock,
 };
 use muster_text::time::format_duration;
 use std::{

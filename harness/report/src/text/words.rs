@@ -3,7 +3,8 @@
 use crate::text::style::{Tone, one_line};
 use muster_core::{
     perf::{Measurement, Verdict},
-    result::{CaseResult, Clock, Failure, Outcome},
+    result::{CaseResult, Failure, Outcome},
+    workload::Clock,
 };
 use std::collections::HashMap;
 

@@ -4,9 +4,10 @@ use jiff::tz::TimeZone;
 use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},
     perf::{Bounds, Direction, Measurement, Verdict},
-    result::{About, CaseResult, Clock, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
+    result::{About, CaseResult, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
     scheduler::{Exit, SectionExit},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
+    workload::Clock,
 };
 use muster_report::{Paint, Results, Screen};
 use muster_text::time::Timestamp;

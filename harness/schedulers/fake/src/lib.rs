@@ -14,7 +14,7 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     workload::{Program, Workload},
 };
 use muster_host::files;

@@ -8,7 +8,8 @@ use futures_util::StreamExt;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     scheduler::{Chunk, Disposition, JobStatus, Launch, LogMarks, Scheduler},
-    script::{SCRIPT_FILE, Script},
+    script::Script,
+    stage_folder::SCRIPT_FILE,
     workload::{Limits, Program, Workload},
 };
 use muster_local::LocalScheduler;

@@ -3,7 +3,7 @@
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::Job,
-    staging::Staging,
+    workload::Staging,
 };
 use muster_host::process::{Machine, Process};
 use muster_text::{Value, time::Timestamp};

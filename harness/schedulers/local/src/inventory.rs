@@ -16,8 +16,8 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     scheduler::Job,
-    script::{EXIT_FILE, read_status},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
+    stage_folder::{EXIT_FILE, read_status},
 };
 use muster_host::process::{self, Machine, Process, Reach};
 use std::{collections::BTreeMap, fs};

@@ -14,7 +14,7 @@ use crate::{
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::Job,
-    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
+    stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
     stdout::{first_line, header},
 };
 use muster_host::{clock, file_limit, files, process::Process};

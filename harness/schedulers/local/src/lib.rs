@@ -43,10 +43,9 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     scheduler::{Chunks, Disposition, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
-    script,
-    site::SchedulerKind,
-    staging::Staging,
-    workload::{Program, Workload},
+    scheduler_kind::SchedulerKind,
+    stage_folder,
+    workload::{Program, Staging, Workload},
 };
 use muster_host::process::{Machine, Process, Reach};
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
@@ -242,8 +241,8 @@ fn absolute(staging: Staging) -> Staging {
 async fn fault(job: &Job, status: &JobStatus) -> Option<String> {
     let JobStatus::Ended(ending) = status else { return None };
     // What passes need not be asked.
-    ending.exits.iter().find(|section| section.exit == Exit::Code(script::FAULT_STATUS))?;
-    let path = job.stage.join(script::FAULT_FILE);
+    ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;
+    let path = job.stage.join(stage_folder::FAULT_FILE);
     let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
     Some(text.trim_end().to_owned())
 }

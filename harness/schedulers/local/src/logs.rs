@@ -7,7 +7,7 @@ use crate::launch::framing;
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Chunk, Job},
-    script::LOG_FILE,
+    stage_folder::LOG_FILE,
     stdout::SectionOrigin,
 };
 use muster_text::time::Timestamp;

@@ -14,7 +14,7 @@ use crate::{
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Disruption, Exit, Job, JobStatus},
-    script::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+    stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
 };
 use muster_host::process::{Machine, Process, Reach};
 use muster_text::time::Timestamp;

@@ -38,7 +38,7 @@ use muster_core::{
     pipeline::cleanup_after,
     result::{CaseResult, Outcome, Phase},
     scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Scheduler},
-    script::LOG_FILE,
+    stage_folder::LOG_FILE,
 };
 use muster_host::clock;
 use muster_text::shell;

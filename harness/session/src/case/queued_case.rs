@@ -8,7 +8,7 @@ use muster_core::{
     result::About,
     rules::Rules,
     scheduler::Job,
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     test_case::{LaunchFacts, Rendered, TestCase},
     workload::Limits,
 };

@@ -309,7 +309,7 @@ mod tests {
             maintainers: vec![],
             file: String::new(),
             parameters: vec![],
-            scheduler: muster_core::site::SchedulerKind::Fake,
+            scheduler: muster_core::scheduler_kind::SchedulerKind::Fake,
             num_tasks: 1,
             on_disruption: None,
         };

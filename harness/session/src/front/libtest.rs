@@ -7,7 +7,7 @@ use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 use muster_core::{
     case::CaseName,
     result::{CaseResult, Outcome},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;

@@ -15,8 +15,7 @@ use crate::log::{
 };
 use ignore::WalkBuilder;
 use muster_core::{
-    script::LOG_FILE,
-    stage_folder::{self, SECTIONS, UNFINISHED_SECTIONS},
+    stage_folder::{self, LOG_FILE, SECTIONS, UNFINISHED_SECTIONS},
     stdout::{Files, Section, SectionOrigin, Stdout, header},
 };
 use muster_host::files;

@@ -8,7 +8,7 @@ use muster_core::{
     rules::Rules,
     sanity::{Assertion, Claim},
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     test_case::Rendered,
     workload::{Limits, Program, Workload},
 };

@@ -242,7 +242,7 @@ mod tests {
     use muster_core::{
         error::chain,
         result::{Counting, Outcome, Phase, Times},
-        site::SchedulerKind,
+        scheduler_kind::SchedulerKind,
     };
     use tempfile::TempDir;
 

@@ -5,11 +5,13 @@ use muster_core::{
     case::{CaseName, SessionId},
     fixture::Provides,
     perf::{Bounds, Direction, Measurement, Verdict},
-    result::{About, CaseResult, Clock, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
+    result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
     scheduler::{Disruption, Exit, SectionExit},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
+    workload::Clock,
 };
 use muster_store::{Reader, Store};
+use muster_text::decode::Words;
 use muster_text::time::{Date, Timestamp};
 use proptest::{
     collection::vec,
@@ -110,7 +112,7 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
         |(words, tags, maintainers, parameters, num_tasks)| {
             let [display, check, environ, partition, hidden, descr, file] = <[String; 7]>::try_from(words).unwrap();
             let name = CaseName { display, check, environ, partition, hidden, ..name(0) };
-            let scheduler = SchedulerKind::ALL[num_tasks as usize % SchedulerKind::ALL.len()];
+            let scheduler = SchedulerKind::WORDS[num_tasks as usize % SchedulerKind::WORDS.len()].1;
             let on_disruption = [None, Some(OnDisruption::Fail), Some(OnDisruption::Retry)][num_tasks as usize % 3];
             (name, About { descr, file, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
         },

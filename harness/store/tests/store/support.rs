@@ -7,7 +7,7 @@ use muster_core::{
     rules::Rules,
     sanity::{Assertion, Claim},
     scheduler::{Exit, Job, SectionExit},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     workload::Limits,
 };
 use muster_store::{Held, Intent, Owner, Store, StoreError};

@@ -112,6 +112,22 @@ pub trait Decode: Sized {
     fn schema() -> Value;
 }
 
+/// A value that is one of a few words.
+pub trait Words: Copy + 'static {
+    /// The words of the files with their values, in the order of the documentation.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl<T: Words> Decode for T {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        word(node, context, Self::WORDS)
+    }
+
+    fn schema() -> Value {
+        words_schema(Self::WORDS)
+    }
+}
+
 /// A value and its place, for mistakes that only show later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spanned<T> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::site::System;
 use muster_text::{
-    decode::Placeholders,
+    decode::{Context, Placeholders},
     diagnostic::{Diagnostic, Sources, render_short},
     yaml::parse,
 };

@@ -80,3 +80,10 @@ fn a_site_without_environments_has_one_that_sets_nothing() {
 fn the_schema_in_the_repository_is_fresh() {
     crate::check_file::tests::assert_fresh("site.schema.json", &schema());
 }
+
+#[test]
+fn the_facts_that_may_be_missing_are_the_keys_of_processor_and_device() {
+    let processor: Vec<_> = ProcessorFile::TABLE.keys.iter().map(|key| key.name).collect();
+    let device: Vec<_> = DeviceFile::TABLE.keys.iter().map(|key| key.name).collect();
+    assert_eq!((processor, device), (crate::fact::PROCESSOR.to_vec(), crate::fact::DEVICE.to_vec()));
+}

@@ -4,7 +4,8 @@ use crate::sample::case;
 use insta::assert_snapshot;
 use muster_core::{
     case::CaseName,
-    result::{CaseResult, Clock, Failure, Outcome, Phase},
+    result::{CaseResult, Failure, Outcome, Phase},
+    workload::Clock,
 };
 use muster_report::{
     Paint,

@@ -3,8 +3,9 @@
 use crate::sample::{after, case, cases, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
 use muster_core::{
-    result::{CaseResult, Clock, Failure, Fault, Invalid, Outcome, Phase, Session},
+    result::{CaseResult, Failure, Fault, Invalid, Outcome, Phase, Session},
     scheduler::Disruption,
+    workload::Clock,
 };
 use muster_report::{
     Counts, Paint, Results,

@@ -7,7 +7,7 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::{Class, chain},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
 };
 use serde_json::json;
 use std::sync::Mutex;

@@ -23,7 +23,7 @@ use muster_core::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     scheduler::{Job, Scope},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
 };
 use muster_text::{Value, time::Timestamp};
 use std::{

@@ -206,7 +206,7 @@ mod tests {
     use muster_core::{
         case::{Identifier, SessionId},
         error::chain,
-        site::SchedulerKind,
+        scheduler_kind::SchedulerKind,
     };
     use serde_json::json;
 

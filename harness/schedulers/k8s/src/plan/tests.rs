@@ -538,7 +538,7 @@ proptest! {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: String::new(),
-            scheduler: muster_core::site::SchedulerKind::K8s,
+            scheduler: muster_core::scheduler_kind::SchedulerKind::K8s,
             stage: PathBuf::new(),
             handle: handle.to_value(),
         });

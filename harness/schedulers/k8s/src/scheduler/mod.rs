@@ -19,7 +19,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     liveness::Pulse,
     scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
     workload::Workload,
 };
 use muster_text::{Value, diagnostic::Diagnostic};

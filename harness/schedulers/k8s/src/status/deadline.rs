@@ -5,7 +5,7 @@
 use super::{Look, condition};
 use crate::job::Deadline;
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::result::Clock;
+use muster_core::workload::Clock;
 use muster_text::{Value, time::format_duration};
 use std::time::Duration;
 

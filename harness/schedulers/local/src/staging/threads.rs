@@ -9,7 +9,7 @@
 use super::{StagingError, Stop, stage};
 use muster_core::{
     error::{Class, SchedulerError},
-    staging::Staging,
+    workload::Staging,
 };
 use std::{
     future::Future,

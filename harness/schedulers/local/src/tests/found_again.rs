@@ -4,7 +4,7 @@ use super::{Field, chunks, ending, launch, until};
 use crate::{LocalHandle, LocalScheduler};
 use muster_core::{
     scheduler::{Disposition, Disruption, Exit, Job, JobStatus, Scheduler},
-    script::{EXIT_FILE, LOG_FILE},
+    stage_folder::{EXIT_FILE, LOG_FILE},
 };
 use muster_host::process::{Machine, Process};
 use std::{

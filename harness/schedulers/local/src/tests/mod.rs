@@ -11,7 +11,8 @@ use futures_util::StreamExt;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
-    script::{LOG_FILE, Script},
+    script::Script,
+    stage_folder::LOG_FILE,
     workload::{Limits, Program, Workload},
 };
 use muster_host::process::Process;

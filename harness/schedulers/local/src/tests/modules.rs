@@ -5,7 +5,8 @@ use muster_core::{
     error::Class,
     modules::{Module, ModulesSystem},
     scheduler::{Chunk, JobStatus, Scheduler},
-    script::{LOG_FILE, Preparation, Script},
+    script::{Preparation, Script},
+    stage_folder::LOG_FILE,
     workload::{Program, Workload},
 };
 use muster_text::diagnostic::Span;

@@ -4,7 +4,7 @@ use super::{Field, chunks, ending, launch};
 use crate::{LocalHandle, LocalScheduler};
 use muster_core::{
     scheduler::{Chunk, Disposition, Exit, JobStatus, LogMarks, Scheduler},
-    script::{EXIT_FILE, SCRIPT_FILE},
+    stage_folder::{EXIT_FILE, SCRIPT_FILE},
     workload::{Program, Workload},
 };
 use muster_host::process;

@@ -1,6 +1,9 @@
 //! Job scripts in the shells that are here: what they write and with which status they end.
 
-use muster_core::script::{EXIT_FILE, Preparation, Script, read_status};
+use muster_core::{
+    script::{Preparation, Script},
+    stage_folder::{EXIT_FILE, read_status},
+};
 use std::{
     fs,
     process::{Command, Stdio},

@@ -5,7 +5,7 @@ use crate::{LocalHandle, inventory};
 use muster_core::{
     case::SessionId,
     scheduler::{Disposition, Exit, Scheduler, Scope},
-    script::LOG_FILE,
+    stage_folder::LOG_FILE,
 };
 use std::{
     fs,

@@ -7,7 +7,7 @@ use muster_core::{
     error::{Class, chain},
     result::Phase,
     scheduler::{Disposition, Job, Leftovers, Scheduler},
-    site::SchedulerKind,
+    scheduler_kind::SchedulerKind,
 };
 use muster_text::time::format_duration;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};

@@ -13,8 +13,9 @@ use crate::{
 use muster_core::{
     error::SchedulerError,
     pipeline::{Step, next_step},
-    result::{Clock, Outcome, Phase},
+    result::{Outcome, Phase},
     scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
+    workload::Clock,
 };
 use muster_host::clock;
 use muster_text::time::format_duration;

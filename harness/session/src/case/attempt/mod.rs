@@ -37,10 +37,10 @@ use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
     pipeline::{Step, next_step},
-    result::{Clock, Invalid, Outcome, Phase},
+    result::{Invalid, Outcome, Phase},
     rules::LogLimit,
     scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
-    workload::Limits,
+    workload::{Clock, Limits},
 };
 use muster_text::time::format_duration;
 use std::{sync::Arc, time::Duration};

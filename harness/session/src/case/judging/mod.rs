@@ -29,7 +29,7 @@ use muster_core::{
     result::{Invalid, Outcome, Phase},
     rules::Rules,
     scheduler::{Ending, SectionExit},
-    script::LOG_FILE,
+    stage_folder::LOG_FILE,
     stdout::Stdout,
 };
 use std::{

@@ -24,7 +24,7 @@ use muster_core::{
     result::CaseResult,
     rules::Rules,
     scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},
-    script::LOG_FILE,
+    stage_folder::LOG_FILE,
     workload::Workload,
 };
 use muster_host::clock;

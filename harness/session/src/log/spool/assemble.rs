@@ -12,8 +12,7 @@ use crate::{
 use muster_core::{
     rules::LogAction,
     scheduler::{Ending, JobPod, SectionExit},
-    script::LOG_FILE,
-    stage_folder::{SECTIONS, SPOOL},
+    stage_folder::{LOG_FILE, SECTIONS, SPOOL},
     stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
 };
 use muster_host::files;

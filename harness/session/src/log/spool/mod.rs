@@ -17,8 +17,7 @@ use muster_core::{
     case::Identifier,
     rules::LogLimit,
     scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
-    script::LOG_FILE,
-    stage_folder::{SECTIONS, SPOOL},
+    stage_folder::{LOG_FILE, SECTIONS, SPOOL},
     stdout::{Section, SectionOrigin, first_line, header},
 };
 use muster_host::files;

@@ -12,8 +12,7 @@
 //! All functions here block.
 
 use muster_core::{
-    script::LOG_FILE,
-    stage_folder::{SECTIONS, UNFINISHED_LOG, UNFINISHED_SECTIONS},
+    stage_folder::{LOG_FILE, SECTIONS, UNFINISHED_LOG, UNFINISHED_SECTIONS},
     stdout::Section,
 };
 use muster_host::files;

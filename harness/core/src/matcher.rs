@@ -1,0 +1,60 @@
+//! Patterns for names of cases, as in `-n`, `-x` and `quarantine`.
+
+use crate::case::CaseName;
+use regex::Regex;
+
+/// A pattern of a filter: a regex, or `/HASH`; `!` before it negates.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    negated: bool,
+    what: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    Regex(Regex),
+    Hash(String),
+}
+
+impl Matcher {
+    /// Reads a pattern. `hashes` says whether `/1a2b3c4d` means a hash here.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub fn parse(text: &str, hashes: bool) -> Result<Self, String> {
+        let (negated, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+        if let Some(hash) = pattern.strip_prefix('/').filter(|_| hashes) {
+            if hash.is_empty() || !hash.chars().all(|c| c.is_ascii_hexdigit()) {
+                return Err(format!("`{pattern}` is not a hash: write / and up to 8 hex digits"));
+            }
+            return Ok(Self { negated, what: What::Hash(hash.to_ascii_lowercase()) });
+        }
+        let regex =
+            Regex::new(pattern).map_err(|error| format!("`{pattern}` is not a regex: {}", last_line(&error.to_string())))?;
+        Ok(Self { negated, what: What::Regex(regex) })
+    }
+
+    /// Whether `!` stands before it.
+    pub fn is_negated(&self) -> bool {
+        self.negated
+    }
+
+    /// Whether it admits a case by its name or hash.
+    pub fn matches(&self, case: &CaseName) -> bool {
+        let title = case.title();
+        self.admits(&[&title, &title.replace(' ', "")], &case.hash)
+    }
+
+    /// Whether it admits something of one of these texts, or of this hash.
+    pub fn admits(&self, texts: &[&str], hash: &str) -> bool {
+        let found = match &self.what {
+            What::Regex(regex) => texts.iter().any(|text| regex.is_match(text)),
+            What::Hash(wanted) => hash.starts_with(wanted.as_str()),
+        };
+        found != self.negated
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+}
