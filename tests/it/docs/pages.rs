@@ -59,16 +59,31 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every page for people, by its path from the root.
-fn pages() -> BTreeMap<String, String> {
-    let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
-    for folder in ["docs", "tests/cluster", "tests/fuzz"] {
-        let entries = fs::read_dir(root().join(folder)).expect(folder);
-        paths.extend(entries.map(|entry| entry.expect("an entry").path()));
-    }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+/// The files of a folder and of the folders in it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Texts by their paths from the root: these files, and the files of these folders.
+fn texts(names: &[&str], folders: &[&str]) -> BTreeMap<String, String> {
+    let mut paths: Vec<PathBuf> = names.iter().map(|name| root().join(name)).collect();
+    paths.extend(folders.iter().flat_map(|folder| files(&root().join(folder))));
     let name = |path: &Path| path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
-    paths.into_iter().map(|path| (name(&path), fs::read_to_string(&path).expect("text"))).collect()
+    paths.iter().filter_map(|path| Some((name(path), fs::read_to_string(path).ok()?))).collect()
+}
+
+/// Every page for people.
+fn pages() -> BTreeMap<String, String> {
+    let pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/cluster/README.md", "tests/fuzz/README.md"];
+    let is_page = |name: &String| Path::new(name).extension().is_some_and(|extension| extension == "md");
+    texts(&pages, &["docs"]).into_iter().filter(|(name, _)| is_page(name)).collect()
+}
+
+/// Files with comments for people.
+fn commented() -> BTreeMap<String, String> {
+    texts(&["Cargo.toml", "clippy.toml", "deny.toml", "justfile", ".ci/run"], &["checks", "site-config", "deploy"])
 }
 
 /// The lines of a page with their numbers, without blocks of code.
@@ -118,8 +133,8 @@ fn lines_and_paragraphs_are_short() {
 #[test]
 fn words_are_plain() {
     let mut found = Vec::new();
-    for (name, page) in pages().iter().filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
-        for (number, line) in prose(page) {
+    for (name, text) in pages().iter().chain(&commented()).filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
+        for (number, line) in prose(text) {
             let line = line.to_lowercase();
             let whole = |word: &&&str| {
                 line.match_indices(**word).any(|(start, _)| {
