@@ -217,6 +217,21 @@ fn outcomes() -> Vec<Outcome> {
     all
 }
 
+#[test]
+fn every_page_that_names_an_outcome_links_the_table() {
+    let names: Vec<String> =
+        outcomes().iter().filter(|outcome| outcome.detail().is_some()).map(|name| format!("`{name}`")).collect();
+    let is_linked = |name: &str, page: &str| name.ends_with("outcomes.md") || page.contains("outcomes.md");
+    for (name, page) in pages().iter().filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
+        let named = names.iter().find(|outcome| page.contains(*outcome));
+        assert!(
+            named.is_none() || is_linked(name, page),
+            "{name} names {} and does not link docs/outcomes.md",
+            named.unwrap_or(name)
+        );
+    }
+}
+
 /// The rows of the table of outcomes: the outcome, and the cells after it.
 fn table() -> Vec<(String, Vec<String>)> {
     let page = fs::read_to_string(root().join("docs/outcomes.md")).expect("the page of outcomes");
