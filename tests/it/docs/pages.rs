@@ -219,15 +219,15 @@ fn outcomes() -> Vec<Outcome> {
 
 #[test]
 fn every_page_that_names_an_outcome_links_the_table() {
-    let names: Vec<String> =
+    let details: Vec<String> =
         outcomes().iter().filter(|outcome| outcome.detail().is_some()).map(|name| format!("`{name}`")).collect();
     let is_linked = |name: &str, page: &str| name.ends_with("outcomes.md") || page.contains("outcomes.md");
     for (name, page) in pages().iter().filter(|(name, _)| !EXEMPT.contains(&name.as_str())) {
-        let named = names.iter().find(|outcome| page.contains(*outcome));
+        let first = details.iter().find(|outcome| page.contains(*outcome));
         assert!(
-            named.is_none() || is_linked(name, page),
+            first.is_none() || is_linked(name, page),
             "{name} names {} and does not link docs/outcomes.md",
-            named.unwrap_or(name)
+            first.unwrap_or(name)
         );
     }
 }
