@@ -5,6 +5,7 @@ mod common;
 mod sandbox;
 
 mod checks;
+mod compat;
 mod convert;
 mod docs;
 mod k8s;

@@ -1,0 +1,43 @@
+//! Results databases from SQL, for tests of what earlier versions have stored. SQLite stays out of the other tests.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
+
+/// Makes the database with these statements.
+///
+/// # Errors
+/// A file that cannot be written, or a statement that fails.
+pub fn create(path: &Path, statements: &str) -> Result<(), sqlx::Error> {
+    finish(async {
+        let mut connection = open(path).await?;
+        sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut connection).await?;
+        connection.close().await
+    })
+}
+
+/// Every column, as `table.column`.
+///
+/// # Errors
+/// A file that is not there, or that is no database.
+pub fn columns(path: &Path) -> Result<BTreeSet<String>, sqlx::Error> {
+    const COLUMNS: &str =
+        "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'";
+    finish(async {
+        let mut connection = open(path).await?;
+        let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut connection).await?;
+        connection.close().await?;
+        Ok(columns.into_iter().collect())
+    })
+}
+
+async fn open(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    SqliteConnectOptions::new().filename(path).create_if_missing(true).disable_statement_logging().connect().await
+}
+
+fn finish<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(sqlx::Error::Io)?.block_on(work)
+}
