@@ -14,7 +14,7 @@ use muster_core::{
     scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
 };
 use muster_host::clock;
-use muster_k8s::{Census, ClusterPlace, Found, Handle, Kubernetes};
+use muster_k8s::{ClusterPlace, Found, Handle, Inventory, Kubernetes};
 use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 16;
 /// The clusters, and what there is.
 pub struct Clusters {
     kubernetes: Arc<Kubernetes>,
-    pub census: Census,
+    pub census: Inventory,
 }
 
 /// Something that was deleted, or not.
@@ -38,7 +38,7 @@ pub struct Ended {
 /// Looks at every place that the database or the system knows; `None`: there is none.
 pub async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
     let Some(kubernetes) = owners::clusters(cli, jobs)? else { return Ok(None) };
-    let census = kubernetes.census(&Scope::default()).await;
+    let census = kubernetes.inventory(&Scope::default()).await;
     Ok(Some(Clusters { kubernetes, census }))
 }
 
@@ -104,7 +104,7 @@ impl Clusters {
             let mut here = self.census.found.iter().filter(is_here);
             if is_dead
                 && here.all(|found| found.kept.is_some() || is_gone(&found.job))
-                && let Err(error) = self.kubernetes.bury(place, session).await
+                && let Err(error) = self.kubernetes.delete_lease(place, session).await
             {
                 tracing::debug!(error = %chain(&error), "a dead session's Lease stays");
             }

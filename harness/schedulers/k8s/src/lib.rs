@@ -37,9 +37,9 @@ mod status;
 mod watch;
 
 pub use api::{ClusterPlace, Resource};
-pub use client::{Cluster, ContextError, Contexts, Limits, Selection};
+pub use client::{Cluster, ContextError, Contexts, Selection, Timeouts};
 pub use inventory::{
-    Census, Found, Kept,
+    Found, Inventory, Kept,
     nodes::{Node, NodesError, list_nodes},
 };
 pub use job::Handle;

@@ -1,5 +1,6 @@
 //! Times: this machine's clock, and what the API writes, in the core's terms.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use muster_text::time::Timestamp;
 
 /// Now.
@@ -13,14 +14,19 @@ pub(crate) fn now() -> Timestamp {
 pub(crate) fn now() -> Timestamp {
     use std::sync::LazyLock;
     use tokio::time::Instant;
-    static BEGUN: LazyLock<(jiff::Timestamp, Instant)> = LazyLock::new(|| (jiff::Timestamp::now(), Instant::now()));
-    let (then, instant) = *BEGUN;
+    static START: LazyLock<(jiff::Timestamp, Instant)> = LazyLock::new(|| (jiff::Timestamp::now(), Instant::now()));
+    let (then, instant) = *START;
     of(then).plus(Instant::now().saturating_duration_since(instant))
 }
 
 /// A time of a typed object.
 pub(crate) fn of(time: jiff::Timestamp) -> Timestamp {
     Timestamp(time.as_microsecond())
+}
+
+/// A time of a status; `None` also for the year 1970, with which the kubelet says that it does not know.
+pub(crate) fn known(time: &Time) -> Option<Timestamp> {
+    Some(of(time.0)).filter(|time| time.0 > 0)
 }
 
 /// A time as the API writes it; `None`: it is none.

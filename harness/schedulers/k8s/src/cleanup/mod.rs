@@ -11,16 +11,15 @@
 //! a node could end that does not answer is named at once.
 
 mod diagnosis;
+mod messages;
 mod reach;
 mod stop;
-mod words;
 
 use crate::{
     api::{LABEL, Resource, SESSION_LABEL},
     client::{ApiError, Deleted, Selection, Watched, Why},
     job::{Handle, Observed, Seen, SeenPod, is_of},
     session::SharedState,
-    status::Patience,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PropagationPolicy;
@@ -46,23 +45,21 @@ pub(crate) async fn cleanup(
     job: &Job,
     handle: Handle,
     how: Disposition,
-    patience: &Patience,
 ) -> Result<Leftovers, SchedulerError> {
-    shared.leave_line(&job.identifier);
+    shared.leave_queue(&job.identifier);
     let observed = shared.observe(job, &handle);
-    let end = End { shared, job, handle, patience, observed, absent: BTreeSet::new(), by: Instant::now() + LIMIT };
+    let cleanup = Cleanup { shared, job, handle, observed, absent: BTreeSet::new(), by: Instant::now() + LIMIT };
     match how {
-        Disposition::Stop => end.stop().await,
-        Disposition::Delete => end.delete().await,
+        Disposition::Stop => cleanup.stop().await,
+        Disposition::Delete => cleanup.delete().await,
     }
     .map_err(ApiError::classify)
 }
 
-struct End<'a> {
+struct Cleanup<'a> {
     shared: &'a SharedState,
     job: &'a Job,
     handle: Handle,
-    patience: &'a Patience,
     observed: watch::Receiver<Arc<Observed>>,
     /// Uids of what the server says is gone: the watch may not have heard yet.
     absent: BTreeSet<String>,
@@ -79,13 +76,13 @@ struct Target {
     is_workload: bool,
 }
 
-impl End<'_> {
+impl Cleanup<'_> {
     async fn delete(mut self) -> Result<Leftovers, ApiError> {
         self.shared.watch.deleted_by_us(&self.job.identifier);
         let mut going = Vec::new();
         for target in self.targets().await? {
             match self.ask_to_go(&target).await? {
-                Deleted::Begun => going.push(target),
+                Deleted::Pending => going.push(target),
                 Deleted::Done | Deleted::Absent => self.absent.extend(target.uid),
             }
         }
@@ -237,7 +234,7 @@ impl End<'_> {
                 Some(Some(object)) => object,
                 None => Value::Null,
             };
-            lines.push(words::left(&self.handle.place, target, &object, silent));
+            lines.push(messages::left(&self.handle.place, target, &object, silent));
         }
         lines
     }

@@ -1,11 +1,11 @@
 //! Ends the compute of a job and keeps its objects.
 
-use crate::cleanup::{End, reach, words};
+use crate::cleanup::{Cleanup, messages, reach};
 use crate::{
     api::{EXPIRES_ANNOTATION, KEPT_LABEL, clock},
     cleanup::diagnosis,
     client::{ApiError, Why},
-    job::{Object, Observed, SeenPod, Verdict},
+    job::{JobState, Object, Observed, SeenPod},
     kind::Stop,
     status::assess,
 };
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{task::spawn_blocking, time::timeout_at};
 
-impl End<'_> {
+impl Cleanup<'_> {
     pub(super) async fn stop(mut self) -> Result<Leftovers, ApiError> {
         let Some(workload) = self.handle.workload().filter(|workload| workload.uid.is_some()).cloned() else {
             return self.delete().await;
@@ -41,7 +41,7 @@ impl End<'_> {
             if silent.is_some() {
                 self.shared.watch.unreachable(&self.job.identifier);
             }
-            leftovers.items.push(words::still_runs(&self.handle.place, &workload, silent.as_deref()));
+            leftovers.items.push(messages::still_runs(&self.handle.place, &workload, silent.as_deref()));
         }
         self.keep_files(self.diagnosis()).await;
         if !was_there {
@@ -57,11 +57,11 @@ impl End<'_> {
     /// kinds leave running their controllers end.
     fn is_over(&mut self) -> bool {
         let observed = Arc::clone(&self.observed.borrow_and_update());
-        let verdict = assess(&self.handle, &observed, self.shared.cluster.clock().now(), self.patience).verdict;
+        let state = assess(&self.handle, &observed, self.shared.cluster.clock().now()).state;
         let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
-        match verdict {
-            Verdict::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
-            Verdict::Status(JobStatus::Gone { .. }) => true,
+        match state {
+            JobState::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
+            JobState::Status(JobStatus::Gone { .. }) => true,
             _ => false,
         }
     }

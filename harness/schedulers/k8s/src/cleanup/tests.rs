@@ -81,7 +81,7 @@ async fn ended(
     if handle.objects[1].uid.is_some() {
         observed.changed().await.unwrap();
     }
-    let leftovers = cleanup(&shared, &job, handle, how, &Patience::default()).await;
+    let leftovers = cleanup(&shared, &job, handle, how).await;
     let patches = patches.lock().unwrap().clone();
     (leftovers, requests, patches, stage)
 }

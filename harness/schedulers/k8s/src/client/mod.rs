@@ -25,7 +25,7 @@ pub(crate) use budget::{Budget, Shares};
 pub use connection::contexts::{ContextError, Contexts};
 pub(crate) use count::Requests;
 pub(crate) use error::{ApiError, ConnectError};
-pub(crate) use error::{Why, rights::REFUSAL_LIMIT};
+pub(crate) use error::{Why, grants::REFUSAL_LIMIT};
 pub use objects::Selection;
 pub(crate) use objects::{Dated, Deleted, Listed};
 pub(crate) use send::jittered;
@@ -35,7 +35,7 @@ use crate::api::{ClusterPlace, ServerClock};
 use connection::login::Login;
 use count::Counters;
 use discovery::Served;
-use error::rights::Rights;
+use error::grants::Grants;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,26 +51,26 @@ const CREATES_AT_ONCE: usize = 16;
 pub struct Cluster {
     place: ClusterPlace,
     login: Arc<Login>,
-    rights: Mutex<Rights>,
+    grants: Mutex<Grants>,
     counters: Counters,
     budget: Arc<Budget>,
     creates: Semaphore,
     served: Mutex<BTreeMap<String, Served>>,
     warned: Mutex<BTreeSet<String>>,
-    limits: Limits,
+    timeouts: Timeouts,
     clock: ServerClock,
 }
 
 /// When a connection is dead that says nothing. Both are tried again.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Timeouts {
     /// A request has no answer.
     pub answer: Duration,
     /// A watch has shown neither an event nor a bookmark, of which there is about one a minute.
     pub silence: Duration,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { answer: Duration::from_secs(30), silence: Duration::from_mins(3) }
     }
@@ -103,22 +103,22 @@ impl Cluster {
         Arc::new(Self {
             place,
             login,
-            rights: Mutex::default(),
+            grants: Mutex::default(),
             counters: Counters::default(),
             creates: Semaphore::new(budget.creates(CREATES_AT_ONCE)),
             budget,
             served: Mutex::default(),
             warned: Mutex::default(),
-            limits: Limits::default(),
+            timeouts: Timeouts::default(),
             clock: ServerClock::default(),
         })
     }
 
     /// With other limits.
     #[must_use]
-    pub(crate) fn with_limits(mut self: Arc<Self>, limits: Limits) -> Arc<Self> {
+    pub(crate) fn with_timeouts(mut self: Arc<Self>, timeouts: Timeouts) -> Arc<Self> {
         if let Some(own) = Arc::get_mut(&mut self) {
-            own.limits = limits;
+            own.timeouts = timeouts;
         }
         self
     }

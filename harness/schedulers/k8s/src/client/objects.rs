@@ -35,7 +35,7 @@ pub(crate) enum Deleted {
     /// It is gone.
     Done,
     /// It ends: its processes have their grace, its dependents or finalizers come first. That it is gone has to be seen.
-    Begun,
+    Pending,
 }
 
 impl Deleted {
@@ -44,7 +44,7 @@ impl Deleted {
         let metadata = &answer["metadata"];
         let is_held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         let has_grace = metadata.get("deletionTimestamp").is_some() && metadata["deletionGracePeriodSeconds"] != 0;
-        if answer["kind"] == "Status" || !(is_held || has_grace) { Self::Done } else { Self::Begun }
+        if answer["kind"] == "Status" || !(is_held || has_grace) { Self::Done } else { Self::Pending }
     }
 }
 
@@ -334,10 +334,10 @@ mod tests {
             (json!({"kind": "Status", "status": "Success"}), Deleted::Done),
             (json!({"kind": "Pod", "metadata": {"name": "x"}}), Deleted::Done),
             (json!({"kind": "Pod", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 0}}), Deleted::Done),
-            (json!({"kind": "Pod", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 30}}), Deleted::Begun),
+            (json!({"kind": "Pod", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 30}}), Deleted::Pending),
             (
                 json!({"kind": "Job", "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 0, "finalizers": ["foregroundDeletion"]}}),
-                Deleted::Begun,
+                Deleted::Pending,
             ),
         ];
         for (answer, expected) in rows {

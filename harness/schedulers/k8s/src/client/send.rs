@@ -123,8 +123,8 @@ impl Cluster {
 
     /// What is refused may pass.
     fn judge<T>(&self, call: &Call, answer: Result<T, ApiError>) -> Result<T, ApiError> {
-        let mut rights = self.rights.lock();
-        rights.judge(&call.asked, answer, Instant::now())
+        let mut grants = self.grants.lock();
+        grants.judge(&call.asked, answer, Instant::now())
     }
 
     async fn once(&self, call: &Call, client: kube::Client) -> Result<Answer, ApiError> {
@@ -143,7 +143,7 @@ impl Cluster {
     }
 
     async fn in_time<T>(&self, call: &Call, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
-        let limit = self.limits.answer;
+        let limit = self.timeouts.answer;
         timeout(limit, answer).await.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {limit:?}"))))
     }
 

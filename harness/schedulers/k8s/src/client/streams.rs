@@ -163,7 +163,7 @@ impl Cluster {
         let asked = self.asked("watch", &resource, None);
         let call = Call { kind: "watch", asked, method: Method::GET, path, body: None };
         let body = self.open(&call).await?.into_body();
-        Ok(events(pieces(body), call, self.limits.silence))
+        Ok(events(pieces(body), call, self.timeouts.silence))
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::{
         api::ClusterPlace,
-        client::{Limits, Why, error::Asked},
+        client::{Timeouts, Why, error::Asked},
     };
 
     fn call() -> Call {
@@ -264,7 +264,7 @@ mod tests {
         for size in 1..text.len() {
             let pieces = text.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece)));
             let events: Vec<WatchEvent<Value>> =
-                events(stream::iter(pieces), call(), Limits::default().silence).map(Result::unwrap).collect().await;
+                events(stream::iter(pieces), call(), Timeouts::default().silence).map(Result::unwrap).collect().await;
             let object = serde_json::json!({"metadata": {"name": "a"}});
             let expected = [WatchEvent::Applied(object.clone()), WatchEvent::Bookmark("7".into()), WatchEvent::Deleted(object)];
             assert_eq!(events, expected, "pieces of {size} bytes");
@@ -283,7 +283,7 @@ mod tests {
         });
         let pieces = Box::pin(every_minute.chain(stream::pending()));
         let began = tokio::time::Instant::now();
-        let mut events = events::<Value, _>(pieces, call(), Limits::default().silence);
+        let mut events = events::<Value, _>(pieces, call(), Timeouts::default().silence);
         for _ in 0..10 {
             assert!(events.next().await.unwrap().is_ok());
         }

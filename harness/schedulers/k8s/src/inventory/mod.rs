@@ -42,7 +42,7 @@ pub(crate) struct Known {
 
 /// What there is.
 #[derive(Debug, Default)]
-pub struct Census {
+pub struct Inventory {
     /// One for each attempt of a case, in no order.
     pub found: Vec<Found>,
     /// What may not be listed, one sentence a place.
@@ -84,21 +84,21 @@ impl Kept {
     }
 }
 
-impl Census {
+impl Inventory {
     /// Looks at one place.
-    pub(crate) async fn take(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
+    pub(crate) async fn add_place(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
         let place = cluster.place();
         let (sessions, now) = lease::sessions(cluster).await?;
         let selector = match &scope.session {
             Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
             None => LABEL.to_owned(),
         };
-        let (mut jobs, mut hidden): (BTreeMap<Mark, Vec<Object>>, Vec<Resource>) = Default::default();
+        let (mut jobs, mut hidden): (BTreeMap<Owner, Vec<Object>>, Vec<Resource>) = Default::default();
         for resource in kinds(cluster, &known.kinds).await? {
             match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
                 Ok(listed) => {
-                    for (mark, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
-                        jobs.entry(mark).or_default().push(object);
+                    for (owner, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
+                        jobs.entry(owner).or_default().push(object);
                     }
                 }
                 Err(error) if error.why() == Why::NotAllowed => hidden.push(resource),
@@ -108,14 +108,14 @@ impl Census {
                 Err(error) => return Err(error),
             }
         }
-        for (mark, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
-            if scope.session.as_ref().is_none_or(|session| *session == mark.0) {
-                jobs.entry(mark).or_default().push(object);
+        for (owner, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
+            if scope.session.as_ref().is_none_or(|session| *session == owner.0) {
+                jobs.entry(owner).or_default().push(object);
             }
         }
         self.notes.extend(note(place, &hidden));
-        for (mark, objects) in jobs {
-            self.found.push(found(place, mark, objects));
+        for (owner, objects) in jobs {
+            self.found.push(found(place, owner, objects));
         }
         self.sessions.extend(sessions.into_iter().map(|(session, lease)| ((place.clone(), session), lease)));
         self.now.extend(now.map(|now| (place.clone(), now)));
@@ -123,7 +123,7 @@ impl Census {
     }
 
     /// Asks for each of what may not be listed by its name.
-    async fn hidden(&mut self, cluster: &Cluster, names: BTreeSet<(Resource, String)>) -> Result<Vec<(Mark, Object)>, ApiError> {
+    async fn hidden(&mut self, cluster: &Cluster, names: BTreeSet<(Resource, String)>) -> Result<Vec<(Owner, Object)>, ApiError> {
         let mut found = Vec::new();
         for (resource, name) in names {
             match cluster.get(&resource, &name).await {
@@ -142,7 +142,7 @@ fn names(
     hidden: &[Resource],
     known: &Known,
     place: &ClusterPlace,
-    jobs: &BTreeMap<Mark, Vec<Object>>,
+    jobs: &BTreeMap<Owner, Vec<Object>>,
 ) -> BTreeSet<(Resource, String)> {
     let stored = known.objects.iter().filter(|(there, ..)| there == place).map(|(_, kind, name)| (kind.clone(), name.clone()));
     let annotated = jobs.values().flatten().filter_map(|object| {
@@ -184,10 +184,10 @@ async fn kinds(cluster: &Cluster, more: &BTreeSet<Resource>) -> Result<BTreeSet<
 }
 
 /// Whose an object is. Two sessions may have drawn the same identifier.
-type Mark = (SessionId, Identifier);
+type Owner = (SessionId, Identifier);
 
 /// An object that we have created: not one that a controller has made of it, which goes with it.
-fn ours(resource: &Resource, item: Value) -> Option<(Mark, Object)> {
+fn ours(resource: &Resource, item: Value) -> Option<(Owner, Object)> {
     let metadata = &item["metadata"];
     let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
     if owners.any(|owner| owner["controller"] == true) {
@@ -200,8 +200,8 @@ fn ours(resource: &Resource, item: Value) -> Option<(Mark, Object)> {
 }
 
 /// A job as `cleanup` understands it.
-fn found(place: &ClusterPlace, mark: Mark, mut objects: Vec<Object>) -> Found {
-    let (session, identifier) = mark;
+fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>) -> Found {
+    let (session, identifier) = owner;
     let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
     objects.sort_by_key(|object| !is_helper(object));
     let workload = objects.len().saturating_sub(1);
@@ -266,16 +266,16 @@ mod tests {
         });
         let stored = (testing::place(), Resource::of("v1", "Secret"), "rfm-b".to_owned());
         let known = Known { objects: BTreeSet::from([stored]), ..Known::default() };
-        let mut census = Census::default();
-        census.take(&cluster, &known, &Scope::default()).await.unwrap();
-        let lines: Vec<String> = census.found.iter().map(Found::line).collect();
+        let mut inventory = Inventory::default();
+        inventory.add_place(&cluster, &known, &Scope::default()).await.unwrap();
+        let lines: Vec<String> = inventory.found.iter().map(Found::line).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         rfm-p (abcdefgh, session s): secrets rfm-a, pods rfm-p in namespace n
         rfm-b (zzzzzzzz, session s): secrets rfm-b in namespace n
         ");
-        insta::assert_snapshot!(census.notes.join("\n"), @"in namespace n: the right to list them is missing, so only those with a known name were looked at: secrets");
+        insta::assert_snapshot!(inventory.notes.join("\n"), @"in namespace n: the right to list them is missing, so only those with a known name were looked at: secrets");
         let asked = requests.paths().into_iter().filter(|path| path.contains("/secrets/")).count();
-        assert_eq!((asked, census.blind.len()), (2, 0), "a ConfigMap is listed: nobody asks for it by name");
+        assert_eq!((asked, inventory.blind.len()), (2, 0), "a ConfigMap is listed: nobody asks for it by name");
     }
 
     #[test]
@@ -288,13 +288,13 @@ mod tests {
         let child = json!({"metadata": {"name": "p", "labels": labels, "ownerReferences": [{"controller": true}]}});
         let (jobs, configs) = (resource("batch/v1", "Job", "jobs"), resource("v1", "ConfigMap", "configmaps"));
         assert_eq!(ours(&resource("v1", "Pod", "pods"), child), None);
-        let (mark, job) = ours(&jobs, job).unwrap();
+        let (owner, job) = ours(&jobs, job).unwrap();
         let (same, config) = ours(&configs, config).unwrap();
-        assert_eq!((&mark, mark.1.as_str()), (&same, "abcdefgh"));
+        assert_eq!((&owner, owner.1.as_str()), (&same, "abcdefgh"));
         let mut anothers = json!({"metadata": {"name": "rfm-y-abcdefgh", "uid": "3", "labels": labels}});
         anothers["metadata"]["labels"]["rfm-session"] = json!("s2");
-        assert_ne!(ours(&configs, anothers).unwrap().0, mark, "another session drew the same letters");
-        let found = found(&place, mark, vec![job, config]);
+        assert_ne!(ours(&configs, anothers).unwrap().0, owner, "another session drew the same letters");
+        let found = found(&place, owner, vec![job, config]);
         let handle = Handle::of(&found.job).unwrap();
         assert_eq!(handle.workload().map(|object| object.name.as_str()), Some("rfm-x-abcdefgh"));
         insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");

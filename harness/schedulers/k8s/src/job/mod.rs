@@ -7,5 +7,5 @@ pub(crate) mod sections;
 
 pub use handle::Handle;
 pub(crate) use handle::{Deadline, LogRotation, Object, is_of, parse_named};
-pub(crate) use observed::{Assessment, LiveObject, Observed, Seen, SeenPod, Trouble, Verdict};
+pub(crate) use observed::{Assessment, JobState, LiveObject, Observed, Seen, SeenPod, Trouble};
 pub(crate) use sections::ContainerLog;

@@ -112,7 +112,7 @@ pub(crate) struct Trouble {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assessment {
     /// The answer.
-    pub verdict: Verdict,
+    pub state: JobState,
     /// Look again after this time even if nothing changes: some patience will be over.
     pub recheck_in: Option<Duration>,
     /// It does not move: fetch `Trouble`.
@@ -121,7 +121,7 @@ pub(crate) struct Assessment {
 
 /// What a job is, or why it will never be.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum JobState {
     /// A status for the runner.
     Status(JobStatus),
     /// It can never run as it stands (`error{config}`): one sentence with what, where and what to do.

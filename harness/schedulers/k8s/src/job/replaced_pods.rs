@@ -1,11 +1,11 @@
 //! Pods that have one name after the other: an operator, or a StatefulSet, replaces a pod under its name.
 //!
 //! A pod is superseded once a later one of its name has started a container: from then on only the later one is judged
-//! (`Lives::Last`). This is the one place that decides so: exits and rules (`status`) ask it, and `Ending::pods` carries it to the stdout.
+//! (`JudgedPods::Last`). This is the one place that decides so: exits and rules (`status`) ask it, and `Ending::pods` carries it to the stdout.
 
 use crate::{
     job::{Handle, SeenPod, sections},
-    kind::{Lives, WorkloadRules},
+    kind::{JudgedPods, WorkloadRules},
 };
 use k8s_openapi::api::core::v1::ContainerState;
 use muster_core::scheduler::JobPod;
@@ -26,7 +26,7 @@ pub(crate) fn later(pods: &[SeenPod], handle: &Handle) -> Vec<u32> {
 
 /// Whether a pod after which so many of its name have started is judged.
 pub(crate) fn counts(later: u32, rules: &WorkloadRules) -> bool {
-    later == 0 || rules.lives == Lives::All
+    later == 0 || rules.judged_pods == JudgedPods::All
 }
 
 /// The pods of a job that has ended, as far as they have started: what has not has no section.
@@ -110,7 +110,7 @@ mod tests {
             |pods: Vec<JobPod>| pods.iter().map(|pod| format!("{}#{} {}", pod.uid, pod.later, pod.judged)).collect::<Vec<_>>();
         let last = Handle::default();
         let mut all = Handle::default();
-        all.rules.lives = Lives::All;
+        all.rules.judged_pods = JudgedPods::All;
         let pods = [life("1", "terminated"), life("2", "running"), life("3", "waiting")];
         assert_eq!(told(at_the_end(&pods, &last)), ["1#1 false", "2#0 true"]);
         assert_eq!(told(at_the_end(&pods, &all)), ["1#1 true", "2#0 true"]);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_kind_may_want_each_of_them_judged() {
-        let all = WorkloadRules { lives: Lives::All, ..WorkloadRules::default() };
+        let all = WorkloadRules { judged_pods: JudgedPods::All, ..WorkloadRules::default() };
         assert_eq!([counts(0, &all), counts(3, &all)], [true, true]);
         assert_eq!([counts(0, &WorkloadRules::default()), counts(3, &WorkloadRules::default())], [true, false]);
     }

@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// What the rules of a kind say: `Some(true)` it has succeeded, `Some(false)` it has failed, `None` neither.
-    fn verdict(api_version: &str, kind: &str, object: Value, pods: Value, conditions: &[&str]) -> Option<bool> {
+    fn state(api_version: &str, kind: &str, object: Value, pods: Value, conditions: &[&str]) -> Option<bool> {
         let rules = Kinds::known().rules(&resource(api_version, kind));
         let mut scope = muster_text::expr::Scope::new();
         scope.set("self", object);
@@ -247,7 +247,7 @@ mod tests {
             ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Complete", "Failed"),
         ];
         for (api_version, kind, good, bad) in rows {
-            let of = |conditions: &[&str]| verdict(api_version, kind, json!({}), json!([]), conditions);
+            let of = |conditions: &[&str]| state(api_version, kind, json!({}), json!([]), conditions);
             assert_eq!((of(&[]), of(&["Created", good]), of(&["Created", bad])), (None, Some(true), Some(false)), "{kind}");
         }
         let rows = [
@@ -273,7 +273,7 @@ mod tests {
             ("workload.codeflare.dev/v1beta2", "AppWrapper", json!({ "phase": "Succeeded" }), json!({ "phase": "Failed" })),
         ];
         for (api_version, kind, good, bad) in rows {
-            let of = |object: Value| verdict(api_version, kind, object, json!([]), &[]);
+            let of = |object: Value| state(api_version, kind, object, json!([]), &[]);
             let with = |status: Value| json!({ "status": status });
             assert_eq!((of(json!({})), of(with(json!({})))), (None, None), "{kind}");
             assert_eq!((of(with(good)), of(with(bad))), (Some(true), Some(false)), "{kind}");
@@ -298,8 +298,8 @@ mod tests {
             (json!([pod("0", ended(0)), pod("0", ended(3))]), Some(false)),
         ];
         for (pods, expected) in rows {
-            let verdict = verdict("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", json!({}), pods.clone(), &[]);
-            assert_eq!(verdict, expected, "{pods}");
+            let state = state("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", json!({}), pods.clone(), &[]);
+            assert_eq!(state, expected, "{pods}");
         }
     }
 

@@ -30,7 +30,8 @@ pub struct WorkloadRules {
     /// Containers that decide how a pod ended; empty: the default container, else all.
     pub primary_containers: Vec<String>,
     /// Which of the pods that have one name after the other are judged.
-    pub lives: Lives,
+    #[serde(rename = "lives")]
+    pub judged_pods: JudgedPods,
     /// How its compute is ended while the object stays.
     pub stop: Stop,
     /// The longest name it may have; `None`: 63.
@@ -53,7 +54,7 @@ pub struct PodRules {
 /// Which of the pods that have one name after the other are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lives {
+pub enum JudgedPods {
     /// The last that has started a container: what was before it is repeated by it.
     #[default]
     Last,

@@ -22,7 +22,7 @@ use crate::{
     quota::{self, Decision, Demand, Refusal},
     session::{
         SharedState,
-        gate::{self, Verdict},
+        gate::{self, AfterRefusal},
     },
 };
 use kube::api::PropagationPolicy;
@@ -43,10 +43,10 @@ pub(crate) async fn launch(shared: &SharedState, job: &Job, handle: Handle) -> R
     let silent = || SchedulerError::plain(Class::Outage, format!("launch: no answer within {} s", LAUNCH_LIMIT.as_secs()));
     let answer = timeout(LAUNCH_LIMIT, attempt.run()).await.unwrap_or_else(|_| Err(silent()));
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
-        shared.leave_line(&job.identifier);
+        shared.leave_queue(&job.identifier);
     }
     if !matches!(answer, Ok(Launch::Launched(_))) {
-        shared.take_back(&job.identifier);
+        shared.release(&job.identifier);
     }
     answer
 }
@@ -74,11 +74,11 @@ impl Attempt<'_> {
             // Before anything exists, and before anybody watches for what the server does not know.
             self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
         }
-        if let Some(why) = self.shared.held_up(self.job, &self.handle) {
+        if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
             return Ok(Launch::NotNow { why, retry_after: gate::LOOK });
         }
-        if let Some((before, resource)) = self.shared.behind(self.job, &self.demand()) {
-            return Ok(self.not_now(format!("{before} is before it in the line for {resource}")));
+        if let Some((before, resource)) = self.shared.blocked_by(self.job, &self.demand()) {
+            return Ok(self.not_now(format!("{before} is before it in the queue for {resource}")));
         }
         if let Err(refused) = self.preflight().await {
             return self.answer(refused);
@@ -91,7 +91,7 @@ impl Attempt<'_> {
                 Err(refused) => {
                     let answer = self.answer(refused);
                     if matches!(answer, Ok(Launch::NotNow { .. })) {
-                        self.take_back(&self.handle.objects[..place]).await?;
+                        self.undo(&self.handle.objects[..place]).await?;
                     }
                     return answer.map_err(|error| SchedulerError { made_nothing: error.made_nothing && place == 0, ..error });
                 }
@@ -144,7 +144,7 @@ impl Attempt<'_> {
     }
 
     /// Objects that were created before there was no room: whoever waits holds nothing.
-    async fn take_back(&self, created: &[Object]) -> Result<(), SchedulerError> {
+    async fn undo(&self, created: &[Object]) -> Result<(), SchedulerError> {
         for object in created.iter().rev() {
             let deleted =
                 self.shared.cluster.delete(&object.resource, &object.name, object.uid.as_deref(), PropagationPolicy::Background);
@@ -164,8 +164,8 @@ impl Attempt<'_> {
                 self.shared.watch.forget(&self.job.identifier);
                 let why = format!("launches wait, for {error}");
                 match self.shared.withdrawn(self.job, &kind, &why) {
-                    Verdict::Wait => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
-                    Verdict::Final => Err(error.for_good().classify().before_anything()),
+                    AfterRefusal::Retry => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
+                    AfterRefusal::Fail => Err(error.for_good().classify().before_anything()),
                 }
             }
             Refused::Taken(by) => Ok(Launch::Taken { by }),
@@ -335,7 +335,7 @@ mod tests {
         insta::assert_snapshot!(why, @"quota compute: requests.cpu requested 2, used 3, limited 4");
         assert_eq!(retry_after, Duration::from_secs(1));
         let Launch::NotNow { why, .. } = launch(&shared, &job('b'), handle(vec![pod()])).await.unwrap() else { panic!() };
-        insta::assert_snapshot!(why, @"case a is before it in the line for requests.cpu");
+        insta::assert_snapshot!(why, @"case a is before it in the queue for requests.cpu");
         assert_eq!(asked(&requests), ["POST pods?fieldValidation=Warn"]);
     }
 

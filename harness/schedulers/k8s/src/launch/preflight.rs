@@ -7,10 +7,9 @@ use crate::{
     job::Object,
     manifest::{pod_templates, preflight_pod, runs_at_once},
     quota::{self, Demand},
-    session::{Age, Quotas},
+    session::Age,
 };
 use muster_text::Value;
-use std::sync::Arc;
 
 impl Attempt<'_> {
     /// Asks for pods as they will be, without creating any: a controller would be refused where nobody looks.
@@ -22,9 +21,8 @@ impl Attempt<'_> {
         let gangs = gangs(workload);
         let age = if gangs.iter().any(|gang| gang.pods > 1) { Age::Now } else { Age::Any };
         let quotas = match self.shared.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
-            Quotas::Known(quotas) if quotas.is_empty() => return Ok(()),
-            Quotas::Known(quotas) => quotas,
-            Quotas::Hidden => Arc::default(),
+            Some(quotas) if quotas.is_empty() => return Ok(()),
+            quotas => quotas.unwrap_or_default(),
         };
         // Kueue admits it when it is its turn: that the namespace's quota is full now means nothing.
         let is_queued = workload.manifest["metadata"]["labels"].get(QUEUE_LABEL).is_some();
@@ -52,14 +50,14 @@ impl Attempt<'_> {
 
     /// Pods that run together stand together within every quota, or are not created at all.
     fn room(&self, workload: &Object, quotas: &[Value], one: &Demand, pods: u32, is_queued: bool) -> Result<(), Refused> {
-        let mut limits = quotas.iter().filter_map(quota::Limits::of);
+        let mut limits = quotas.iter().filter_map(quota::QuotaStatus::of);
         if let Some(why) = limits.find_map(|limits| quota::never_fits(&limits, one, pods)) {
             return Err(never(workload, &why));
         }
         if pods < 2 || is_queued {
             return Ok(());
         }
-        self.shared.let_in(self.job, quotas, one, pods).map_err(|refusal| {
+        self.shared.reserve(self.job, quotas, one, pods).map_err(|refusal| {
             let why = refusal.to_string();
             Refused::NoRoom(refusal, why)
         })

@@ -8,22 +8,22 @@ use crate::{
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use muster_text::time::Timestamp;
 
-/// The lives of a container are numbered by its restarts.
+/// The instances of a container are numbered by its restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Instance {
     /// It has not run yet.
     NotYet,
-    /// This life goes on.
+    /// This instance goes on.
     Running(i32),
-    /// This life is over; there may be another.
+    /// This instance is over; there may be another.
     Ended(i32),
 }
 
 /// A container, as last seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
-    pub life: Life,
-    /// When this life began.
+pub(super) struct ContainerView {
+    pub instance: Instance,
+    /// When this instance began.
     pub started: Option<Timestamp>,
     /// The container was seen to end; not only its pod to vanish or fail.
     pub terminated: bool,
@@ -42,9 +42,10 @@ pub(super) enum Node {
     Gone,
 }
 
-const UNSEEN: Look = Look { life: Life::NotYet, started: None, terminated: false, pod_over: true, node: Node::Gone };
+const UNSEEN: ContainerView =
+    ContainerView { instance: Instance::NotYet, started: None, terminated: false, pod_over: true, node: Node::Gone };
 
-impl Life {
+impl Instance {
     pub(super) fn number(self) -> Option<i32> {
         match self {
             Self::NotYet => None,
@@ -61,27 +62,27 @@ pub(super) struct Identity {
 }
 
 /// The container as it is now. `place`: where its pod stood; pods stay where they are, and there may be thousands.
-pub(super) fn look(observed: &Observed, place: usize, identity: &Identity) -> Look {
+pub(super) fn view(observed: &Observed, place: usize, identity: &Identity) -> ContainerView {
     let is_it = |seen: &&SeenPod| seen.pod.metadata.uid.as_ref() == Some(&identity.uid);
     let seen = observed.pods.get(place).filter(is_it).or_else(|| observed.pods.iter().find(is_it));
     seen.map_or(UNSEEN, |seen| of(seen, &identity.container))
 }
 
-pub(super) fn of(seen: &SeenPod, container: &str) -> Look {
+pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
     let pod_over = over(seen);
-    let (life, started) = status(&seen.pod, container).map_or((Life::NotYet, None), life);
-    let terminated = matches!(life, Life::Ended(_));
+    let (instance, started) = status(&seen.pod, container).map_or((Instance::NotYet, None), instance);
+    let terminated = matches!(instance, Instance::Ended(_));
     // Nobody updates the containers of a pod that was evicted, or whose node is lost.
-    let life = match life {
-        Life::Running(number) if pod_over => Life::Ended(number),
-        life => life,
+    let instance = match instance {
+        Instance::Running(number) if pod_over => Instance::Ended(number),
+        instance => instance,
     };
     let node = match seen.gone {
         true => Node::Gone,
         false if !terminated && node_is_silent(&seen.pod) => Node::Silent,
         false => Node::Answers,
     };
-    Look { life, started, terminated, pod_over, node }
+    ContainerView { instance, started, terminated, pod_over, node }
 }
 
 /// Gone, or in its last phase.
@@ -96,21 +97,21 @@ fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
     all.into_iter().find(|status| status.name == container)
 }
 
-fn life(status: &ContainerStatus) -> (Life, Option<Timestamp>) {
+fn instance(status: &ContainerStatus) -> (Instance, Option<Timestamp>) {
     let number = status.restart_count;
     let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
     let state = status.state.as_ref();
     let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     if let Some(running) = state.and_then(|state| state.running.as_ref()) {
-        return (Life::Running(number), began(&running.started_at));
+        return (Instance::Running(number), began(&running.started_at));
     }
     if let Some(terminated) = state.and_then(|state| state.terminated.as_ref()) {
-        return (Life::Ended(number), began(&terminated.started_at));
+        return (Instance::Ended(number), began(&terminated.started_at));
     }
-    // It waits to be started again: until then its last life's log is the current one.
+    // It waits to be started again: until then its last instance's log is the current one.
     match last {
-        Some(last) => (Life::Ended(number), began(&last.started_at)),
-        None => (Life::NotYet, None),
+        Some(last) => (Instance::Ended(number), began(&last.started_at)),
+        None => (Instance::NotYet, None),
     }
 }
 
@@ -131,17 +132,17 @@ mod tests {
             format!("{{phase: Running, containerStatuses: [{{name: main, image: i, imageID: i, ready: true, {rest}}}]}}")
         };
         let rows = [
-            ("{phase: Pending}".to_owned(), Life::NotYet),
-            (main("restartCount: 0, state: {waiting: {reason: ContainerCreating}}"), Life::NotYet),
-            (main("restartCount: 0, state: {running: {}}"), Life::Running(0)),
-            (main("restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Running(2)),
-            (main("restartCount: 0, state: {terminated: {exitCode: 0}}"), Life::Ended(0)),
-            (main("restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 1}}"), Life::Ended(1)),
+            ("{phase: Pending}".to_owned(), Instance::NotYet),
+            (main("restartCount: 0, state: {waiting: {reason: ContainerCreating}}"), Instance::NotYet),
+            (main("restartCount: 0, state: {running: {}}"), Instance::Running(0)),
+            (main("restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1}}"), Instance::Running(2)),
+            (main("restartCount: 0, state: {terminated: {exitCode: 0}}"), Instance::Ended(0)),
+            (main("restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 1}}"), Instance::Ended(1)),
         ];
-        for (status, life) in rows {
-            let look = of(&seen(&status, false), "main");
-            assert_eq!((look.life, look.pod_over), (life, false), "{status}");
-            assert_eq!(of(&seen(&status, false), "other").life, Life::NotYet);
+        for (status, instance) in rows {
+            let view = of(&seen(&status, false), "main");
+            assert_eq!((view.instance, view.pod_over), (instance, false), "{status}");
+            assert_eq!(of(&seen(&status, false), "other").instance, Instance::NotYet);
         }
     }
 
@@ -151,8 +152,8 @@ mod tests {
             "containerStatuses: [{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {running: {}}}]";
         for (status, gone) in [(format!("{{phase: Failed, {running}}}"), false), (format!("{{phase: Running, {running}}}"), true)]
         {
-            let look = of(&seen(&status, gone), "main");
-            assert_eq!((look.life, look.terminated, look.pod_over), (Life::Ended(0), false, true), "{status}");
+            let view = of(&seen(&status, gone), "main");
+            assert_eq!((view.instance, view.terminated, view.pod_over), (Instance::Ended(0), false, true), "{status}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! All logs of a job: a section for every container as soon as it has one, until the job is over and all have ended.
 //!
 //! ```text
-//! Observed -(a container has begun)-> Section --chunks--> one stream of chunks
+//! Observed -(a container has started)-> Section --chunks--> one stream of chunks
 //!     '----(the job is over, and everything has ended)--> its end
 //! ```
 //! Everything runs within the stream that is returned: dropping it ends every request.
 
 use super::{
-    container::{self, Identity, Life},
+    container::{self, Identity, Instance},
     pace::Pace,
     reader::Reader,
     section::{Section, Shared},
@@ -15,10 +15,10 @@ use super::{
 use crate::{
     client::Cluster,
     job::{
-        Assessment, ContainerLog, Handle, Observed, SeenPod, Verdict, replaced_pods,
+        Assessment, ContainerLog, Handle, JobState, Observed, SeenPod, replaced_pods,
         sections::{containers, origin},
     },
-    status::{Patience, assess},
+    status::assess,
 };
 use futures_util::{StreamExt, stream, stream::FuturesUnordered};
 use muster_core::scheduler::{Chunks, JobStatus, LogMarks};
@@ -51,14 +51,14 @@ pub(super) fn collect_at(
     let (out, chunks) = mpsc::channel(WAITING);
     let (is_over, over) = watch::channel(false);
     let shared = Shared { cluster, observed: observed.clone(), over, out, pace };
-    let drive = Drive {
+    let drive = Follower {
         shared: Arc::new(shared),
         handle,
         from,
         observed,
         is_over,
-        begun: BTreeSet::new(),
-        all_begun: BTreeSet::new(),
+        started: BTreeSet::new(),
+        all_started: BTreeSet::new(),
         over_since: None,
         has_ended: false,
     };
@@ -79,31 +79,31 @@ pub(super) fn collect_at(
 }
 
 /// What begins sections and knows when the last one has ended.
-struct Drive {
+struct Follower {
     shared: Arc<Shared>,
     handle: Arc<Handle>,
     from: LogMarks,
     observed: watch::Receiver<Arc<Observed>>,
     is_over: watch::Sender<bool>,
-    begun: BTreeSet<Identity>,
+    started: BTreeSet<Identity>,
     /// Pods of which every container has.
-    all_begun: BTreeSet<String>,
+    all_started: BTreeSet<String>,
     over_since: Option<Clock>,
     /// The job has ended: what an operator puts in the place of its pods from now on does not bring it back.
     has_ended: bool,
 }
 
-impl Drive {
+impl Follower {
     async fn run(mut self) {
         let mut sections = FuturesUnordered::new();
-        let mut told = true;
+        let mut is_watched = true;
         loop {
             let seen = Arc::clone(&self.observed.borrow_and_update());
             for section in self.new_sections(&seen) {
                 sections.push(section.run());
             }
-            let (over, recheck_in) = self.is_over(&seen, told);
-            // A watch that has just begun shows the owner before its pods.
+            let (over, recheck_in) = self.is_over(&seen, is_watched);
+            // A watch that has just started shows the owner before its pods.
             let complete = replaced_pods::names(&seen.pods) >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
             if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(container::over)) {
                 return;
@@ -116,7 +116,7 @@ impl Drive {
             }
             let next = late.filter(|_| !*self.is_over.borrow()).into_iter().chain(recheck_in.map(|by| Clock::now() + by)).min();
             tokio::select! {
-                changed = self.observed.changed(), if told => told = changed.is_ok(),
+                changed = self.observed.changed(), if is_watched => is_watched = changed.is_ok(),
                 Some(()) = sections.next() => {}
                 () = sleep_until(next.unwrap_or_else(Clock::now)), if next.is_some() => {}
                 else => return,
@@ -124,22 +124,22 @@ impl Drive {
         }
     }
 
-    /// Containers that have begun since they were last looked at; the first of all first.
+    /// Containers that have started since they were last looked at; the first of all first.
     fn new_sections(&mut self, seen: &Observed) -> Vec<Section> {
         let mut new = Vec::new();
         for (place, pod) in seen.pods.iter().enumerate() {
-            let Some(uid) = pod.pod.metadata.uid.as_ref().filter(|uid| !self.all_begun.contains(*uid)) else { continue };
+            let Some(uid) = pod.pod.metadata.uid.as_ref().filter(|uid| !self.all_started.contains(*uid)) else { continue };
             let mut all = true;
             for container in containers(&pod.pod, &self.handle).into_iter().filter(ContainerLog::logged) {
                 let identity = Identity { uid: uid.clone(), container: container.name };
-                if container::of(pod, &identity.container).life == Life::NotYet {
+                if container::of(pod, &identity.container).instance == Instance::NotYet {
                     all = false;
-                } else if self.begun.insert(identity.clone()) {
+                } else if self.started.insert(identity.clone()) {
                     new.push(self.section(pod, place, identity, container.primary));
                 }
             }
             if all {
-                self.all_begun.insert(uid.clone());
+                self.all_started.insert(uid.clone());
             }
         }
         if !new.is_empty() {
@@ -177,26 +177,28 @@ impl Drive {
     }
 
     /// Is the job over, and if not, when to look again.
-    fn is_over(&mut self, seen: &Observed, told: bool) -> (bool, Option<Duration>) {
+    fn is_over(&mut self, seen: &Observed, is_watched: bool) -> (bool, Option<Duration>) {
         if self.has_ended {
             return (true, None);
         }
         let now = self.shared.cluster.clock().now();
-        let Assessment { verdict, recheck_in, .. } = assess(&self.handle, seen, now, &Patience::default());
-        let over = match verdict {
-            Verdict::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => {
+        let Assessment { state, recheck_in, .. } = assess(&self.handle, seen, now);
+        let over = match state {
+            JobState::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }) => {
                 self.has_ended = true;
                 true
             }
             // Somebody is about to end it; what runs still has something to say.
-            Verdict::Hopeless(_) | Verdict::Broken(_) => !seen.pods.iter().any(|seen| !container::over(seen) && self.runs(seen)),
-            Verdict::Status(_) => false,
+            JobState::Hopeless(_) | JobState::Broken(_) => {
+                !seen.pods.iter().any(|seen| !container::over(seen) && self.runs(seen))
+            }
+            JobState::Status(_) => false,
         };
-        (over || seen.unreachable || !told, recheck_in)
+        (over || seen.unreachable || !is_watched, recheck_in)
     }
 
     fn runs(&self, seen: &SeenPod) -> bool {
         let all = containers(&seen.pod, &self.handle);
-        all.iter().any(|container| matches!(container::of(seen, &container.name).life, Life::Running(_)))
+        all.iter().any(|container| matches!(container::of(seen, &container.name).instance, Instance::Running(_)))
     }
 }

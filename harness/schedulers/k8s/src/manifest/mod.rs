@@ -11,7 +11,7 @@ mod pods;
 mod references;
 
 pub(crate) use document::{Document, read};
-pub(crate) use names::{Mark, shortened};
+pub(crate) use names::{AttemptLabels, shortened};
 pub(crate) use pods::{each_pod, each_pod_of, pod_count, runs_at_once};
 pub(crate) use pods::{pod_templates, preflight_pod};
 pub(crate) use references::Renames;

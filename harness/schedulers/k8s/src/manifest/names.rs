@@ -12,14 +12,14 @@ use muster_text::Value;
 
 /// The marks of one attempt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark<'a> {
+pub(crate) struct AttemptLabels<'a> {
     /// The identifier.
     pub(crate) id: &'a str,
     /// The session.
     pub(crate) session: &'a str,
 }
 
-impl Mark<'_> {
+impl AttemptLabels<'_> {
     /// The new name of something that was written with a name, or with a generated one.
     pub(crate) fn renamed(&self, name: Option<&str>, generate_name: Option<&str>, max: usize) -> Option<String> {
         // A generated name ends with its own dash, if it wants one.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_mark_and_loses_its_middle() {
-        let mark = Mark { id: "abcdefgh", session: "s" };
+        let mark = AttemptLabels { id: "abcdefgh", session: "s" };
         let long = "x".repeat(70);
         let rows: [Row<'_>; 10] = [
             (Some("nbody"), None, 63, Some("rfm-nbody-abcdefgh")),

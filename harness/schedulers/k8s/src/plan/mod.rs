@@ -20,7 +20,7 @@ use crate::{
     client::Contexts,
     job::{Handle, Object},
     kind::{Kinds, WorkloadRules},
-    manifest::{self, Document, Mark, Renames},
+    manifest::{self, AttemptLabels, Document, Renames},
     plan::policy::Subject,
 };
 use muster_core::{
@@ -155,7 +155,7 @@ fn place(documents: &[Document], options: &Options, contexts: &Contexts) -> Resu
 /// Makes every document this attempt's own: its name, its labels, its references to the others.
 fn mark(workload: &Workload, documents: &mut [Document], kinds: &Kinds, place: &ClusterPlace) -> Result<(), Vec<Diagnostic>> {
     let rules: Vec<WorkloadRules> = documents.iter().map(|document| kinds.rules(&document.resource)).collect();
-    let mark = Mark { id: workload.identifier.as_str(), session: &workload.session.0 };
+    let mark = AttemptLabels { id: workload.identifier.as_str(), session: &workload.session.0 };
     let (mut renames, mut mistakes, mut names) = (Renames::default(), Vec::new(), Vec::new());
     for (document, rules) in documents.iter().zip(&rules) {
         match new_name(document, mark, rules.name_max.unwrap_or(NAME_MAX), &mut renames) {
@@ -175,7 +175,7 @@ fn mark(workload: &Workload, documents: &mut [Document], kinds: &Kinds, place: &
     Ok(())
 }
 
-fn new_name(document: &Document, mark: Mark<'_>, max: usize, renames: &mut Renames) -> Result<String, Diagnostic> {
+fn new_name(document: &Document, mark: AttemptLabels<'_>, max: usize, renames: &mut Renames) -> Result<String, Diagnostic> {
     let kind = &document.resource.kind;
     let (name, generate_name) = (document.metadata("name"), document.metadata("generateName"));
     let Some(mut new) = mark.renamed(name, generate_name, max) else {

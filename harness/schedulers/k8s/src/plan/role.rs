@@ -79,7 +79,7 @@ fn object(kind: &str, namespace: &str, key: &str, value: Value) -> Value {
 }
 
 fn rules(handles: &[&Handle], extent: Extent) -> Value {
-    let mut rights = Rights::default();
+    let mut rights = RoleRules::default();
     rights.allow("", "pods", &[List, Watch]);
     rights.allow("", "pods/log", &[Get]);
     rights.allow("coordination.k8s.io", "leases", &[Create, Get, List, Update, Delete]);
@@ -94,9 +94,9 @@ fn rules(handles: &[&Handle], extent: Extent) -> Value {
 
 /// What may be done with each resource, by group and plural.
 #[derive(Default)]
-struct Rights(BTreeMap<(String, String), Vec<Verb>>);
+struct RoleRules(BTreeMap<(String, String), Vec<Verb>>);
 
-impl Rights {
+impl RoleRules {
     fn allow(&mut self, group: &str, plural: &str, verbs: &[Verb]) {
         let known = self.0.entry((group.to_owned(), plural.to_owned())).or_default();
         known.extend(verbs);

@@ -10,7 +10,7 @@ pub(crate) type Demand = BTreeMap<String, Quantity>;
 
 /// What a `ResourceQuota` allows and has given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limits<'a> {
+pub(crate) struct QuotaStatus<'a> {
     /// Its name.
     pub name: &'a str,
     /// What there is at all.
@@ -19,7 +19,7 @@ pub(crate) struct Limits<'a> {
     pub used: Demand,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> QuotaStatus<'a> {
     /// Of a `ResourceQuota`; `None` if it may not count these pods at all, for it has scopes.
     pub(crate) fn of(quota: &'a Value) -> Option<Self> {
         if quota["spec"].get("scopes").is_some() || quota["spec"].get("scopeSelector").is_some() {
@@ -70,7 +70,7 @@ pub(crate) fn demand(pod_spec: &Value) -> Demand {
 
 /// What is short, if `pods` pods of `one` each do not fit now beside what is `used` of a quota and what is `promised` to others
 /// whose pods are not counted yet.
-pub(crate) fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
+pub(crate) fn shortage(quota: &QuotaStatus<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
     let amount = |of: &Demand, resource: &str| of.get(resource).copied().unwrap_or(Quantity::ZERO);
     let short = one.iter().filter_map(|(resource, amount_of_one)| {
         let (requested, limited) = (amount_of_one.times(pods), *quota.hard.get(resource)?);
@@ -82,7 +82,7 @@ pub(crate) fn shortage(quota: &Limits<'_>, one: &Demand, pods: u32, promised: &D
 }
 
 /// The sentence, if `pods` pods of `one` each can never stand together within the hard limits of `quota`.
-pub(crate) fn never_fits(quota: &Limits<'_>, one: &Demand, pods: u32) -> Option<String> {
+pub(crate) fn never_fits(quota: &QuotaStatus<'_>, one: &Demand, pods: u32) -> Option<String> {
     one.iter().find_map(|(resource, amount)| {
         let (all, limited) = (amount.times(pods), *quota.hard.get(resource)?);
         let sentence = || match pods {
@@ -147,7 +147,7 @@ mod tests {
         let quota = yaml(
             "{metadata: {name: compute}, status: {hard: {requests.nvidia.com/gpu: 8, limits.cpu: 0}, used: {requests.nvidia.com/gpu: 2}}}",
         );
-        let quota = Limits::of(&quota).unwrap();
+        let quota = QuotaStatus::of(&quota).unwrap();
         assert_eq!(never_fits(&quota, &one, 2), None);
         assert_eq!(shortage(&quota, &one, 1, &Demand::new()), None);
         insta::assert_snapshot!(shortage(&quota, &one, 2, &Demand::new()).unwrap(), @"quota compute: requests.nvidia.com/gpu requested 8, used 2, limited 8");

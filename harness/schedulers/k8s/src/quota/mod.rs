@@ -3,21 +3,21 @@
 //! ```text
 //! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> NeverFits | Wait | Misconfigured
 //! pod template -demand-> amounts  -never_fits(pods, hard)-> NeverFits, before anything exists
-//! Promised: what was launched as a whole and is not counted yet, so that two do not get the same room
-//! Line: a later small case does not overtake an earlier big one that waits for the same resource
+//! Reservations: what was launched as a whole and is not counted yet, so that two do not get the same room
+//! WaitQueue: a later small case does not overtake an earlier big one that waits for the same resource
 //! ```
 //! The sentences are those of the API server's resourcequota admission (`controller.go`). Only the first quota that
 //! refuses is named there, and of it only the resources that do not fit.
 
 mod demand;
-mod line;
 mod message;
-mod promised;
+mod queue;
+mod reservations;
 
-pub(crate) use demand::{Demand, Limits, demand, never_fits, shortage};
-pub(crate) use line::{Line, Turn};
+pub(crate) use demand::{Demand, QuotaStatus, demand, never_fits, shortage};
 pub(crate) use message::read;
-pub(crate) use promised::Promised;
+pub(crate) use queue::WaitQueue;
+pub(crate) use reservations::Reservations;
 
 use crate::api::Quantity;
 use std::fmt;

@@ -3,14 +3,14 @@
 use crate::{
     api::{ClusterPlace, ServerClock},
     cleanup,
-    client::{ApiError, Budget, Cluster, Contexts, Limits, Requests, Shares},
-    inventory::{Census, Known},
-    job::{Handle, Object, Observed, Seen, Verdict},
+    client::{ApiError, Budget, Cluster, Contexts, Requests, Shares, Timeouts},
+    inventory::{Inventory, Known},
+    job::{Handle, JobState, Object, Observed, Seen},
     launch, logs,
     manifest::pod_templates,
     plan,
     session::{LeaseSeen, SharedState, lease},
-    status::{Patience, assess},
+    status::assess,
     watch::blindness,
 };
 use futures_util::TryFutureExt;
@@ -42,10 +42,9 @@ type Cell<T> = Arc<OnceCell<Arc<T>>>;
 /// One instance serves all Kubernetes partitions of a session, and as many sessions as are attached.
 pub struct Kubernetes {
     contexts: Contexts,
-    patience: Patience,
     pulse: Pulse,
     budget: Arc<Budget>,
-    limits: Limits,
+    timeouts: Timeouts,
     /// Where to look for what carries our label, and for kinds that are not in the table.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
@@ -57,10 +56,9 @@ impl Kubernetes {
     pub fn new(contexts: Contexts) -> Self {
         Self {
             contexts,
-            patience: Patience::default(),
             pulse: Pulse::default(),
             budget: Arc::default(),
-            limits: Limits::default(),
+            timeouts: Timeouts::default(),
             scope: Mutex::default(),
             clusters: Mutex::default(),
             shared_states: Mutex::default(),
@@ -91,12 +89,6 @@ impl Kubernetes {
         Self { budget: Arc::new(Budget::new(Shares::of_open_files(limit))), ..self }
     }
 
-    /// With other limits of patience: for tests.
-    #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
-    }
-
     /// With another rhythm of the signs of life.
     #[must_use]
     pub fn with_pulse(self, pulse: Pulse) -> Self {
@@ -105,8 +97,8 @@ impl Kubernetes {
 
     /// With other limits of what a silent connection may last: for tests.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
     }
 
     /// What was sent to all clusters so far.
@@ -141,23 +133,23 @@ impl Kubernetes {
     }
 
     /// Everything that carries our label, and whose it is. A place that cannot be looked at is named in it.
-    pub async fn census(&self, scope: &Scope) -> Census {
+    pub async fn inventory(&self, scope: &Scope) -> Inventory {
         let (places, known) = self.scope().clone();
-        let mut census = Census::default();
+        let mut inventory = Inventory::default();
         for place in places {
             if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
-                census.unknown.push(place);
+                inventory.unknown.push(place);
                 continue;
             }
             let taken = async {
                 let cluster = self.cluster(&place).await?;
-                census.take(&cluster, &known, scope).await.map_err(ApiError::classify)
+                inventory.add_place(&cluster, &known, scope).await.map_err(ApiError::classify)
             };
             if let Err(error) = taken.await {
-                census.blind.push((place, error));
+                inventory.blind.push((place, error));
             }
         }
-        census
+        inventory
     }
 
     /// The places that `list` and `census` look at.
@@ -188,8 +180,8 @@ impl Kubernetes {
     }
 
     /// Removes the Lease of a session that is dead and of which nothing is left.
-    pub async fn bury(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
-        lease::bury(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
+    pub async fn delete_lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
+        lease::delete(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
     }
 
     /// Has the API server check every object of a plan, and the pods that it will make, without creating any. Returns its warnings.
@@ -205,7 +197,7 @@ impl Kubernetes {
         let cell = Arc::clone(self.clusters.lock().entry(place.clone()).or_default());
         let connect = || async {
             let cluster = Cluster::connect_within(place, Arc::clone(&self.budget)).await;
-            Ok(cluster.map_err(|error| ApiError::from(error).classify())?.with_limits(self.limits))
+            Ok(cluster.map_err(|error| ApiError::from(error).classify())?.with_timeouts(self.timeouts))
         };
         cell.get_or_try_init(connect).await.map(Arc::clone)
     }
@@ -233,16 +225,16 @@ impl Kubernetes {
         loop {
             let now = Arc::clone(&observed.borrow_and_update());
             let clock = shared.cluster.clock();
-            let assessment = assess(&handle, &now, clock.now(), &self.patience);
-            match assessment.verdict {
-                Verdict::Status(status) => {
+            let assessment = assess(&handle, &now, clock.now());
+            match assessment.state {
+                JobState::Status(status) => {
                     let status = by_our_clock(status, clock);
                     if Some(&status) != seen {
                         return Ok(status);
                     }
                 }
-                Verdict::Hopeless(why) => return Err(SchedulerError::plain(Class::Config, why)),
-                Verdict::Broken(why) => return Err(SchedulerError::plain(Class::Infra, why)),
+                JobState::Hopeless(why) => return Err(SchedulerError::plain(Class::Config, why)),
+                JobState::Broken(why) => return Err(SchedulerError::plain(Class::Infra, why)),
             }
             if has_unlabelled_pods(&now) {
                 shared.watch.find_unlabelled(&job.identifier, &handle);
@@ -300,13 +292,13 @@ impl Scheduler for Kubernetes {
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(async move {
             let (shared, handle) = self.of(job).await?;
-            cleanup::cleanup(&shared, job, handle, how, &self.patience).await
+            cleanup::cleanup(&shared, job, handle, how).await
         })
     }
 
     fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
         Box::pin(async move {
-            let Census { found, mut blind, .. } = self.census(scope).await;
+            let Inventory { found, mut blind, .. } = self.inventory(scope).await;
             match blind.pop() {
                 Some((_, error)) => Err(error),
                 None => Ok(found.into_iter().map(|found| found.job).collect()),

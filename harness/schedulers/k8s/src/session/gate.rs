@@ -40,11 +40,11 @@ struct Trial {
 
 /// What follows from a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AfterRefusal {
     /// Try again.
-    Wait,
+    Retry,
     /// It was refused for too long.
-    Final,
+    Fail,
 }
 
 impl Gates {
@@ -62,20 +62,20 @@ impl Gates {
     }
 
     /// A case was refused an object of this kind.
-    pub(crate) fn refused(&mut self, case: &Identifier, kind: &str, why: &str, now: Instant) -> Verdict {
+    pub(crate) fn refused(&mut self, case: &Identifier, kind: &str, why: &str, now: Instant) -> AfterRefusal {
         let trial = || Some(Trial { of: case.clone(), since: now });
         let gate = self.0.entry(kind.to_owned()).or_insert_with(|| Closed { trial: trial(), next: now, why: why.to_owned() });
         let Some(Trial { since, .. }) = gate.trial.as_ref().filter(|trial| trial.of == *case) else {
             // It was on its way when the gate closed.
-            return Verdict::Wait;
+            return AfterRefusal::Retry;
         };
         let is_over = now.duration_since(*since) >= REFUSAL_LIMIT;
         gate.next = now + EVERY;
         if is_over {
             gate.trial = None;
-            return Verdict::Final;
+            return AfterRefusal::Fail;
         }
-        Verdict::Wait
+        AfterRefusal::Retry
     }
 
     /// Objects of these kinds are created.
@@ -134,7 +134,7 @@ mod tests {
                 if second >= granted_at {
                     gates.launched(["pods"]);
                     left.retain(|other| *other != letter);
-                } else if gates.refused(&case(letter), "pods", "why", now) == Verdict::Final {
+                } else if gates.refused(&case(letter), "pods", "why", now) == AfterRefusal::Fail {
                     over.push((second, letter));
                     left.retain(|other| *other != letter);
                 }
@@ -178,6 +178,6 @@ mod tests {
     fn a_launch_that_was_on_its_way_when_the_gate_closed_is_not_over() {
         let (now, mut gates) = (Instant::now(), Gates::default());
         gates.refused(&case('a'), "pods", "why", now);
-        assert_eq!(gates.refused(&case('b'), "pods", "why", now + REFUSAL_LIMIT), Verdict::Wait);
+        assert_eq!(gates.refused(&case('b'), "pods", "why", now + REFUSAL_LIMIT), AfterRefusal::Retry);
     }
 }

@@ -115,7 +115,7 @@ impl Lease {
         // One that has ended has lost the Lease: it is somebody else's.
         let Some(task) = task.filter(|task| !task.is_finished()) else { return };
         task.abort();
-        if let Err(error) = bury(&self.keeper.cluster, &self.keeper.session).await
+        if let Err(error) = delete(&self.keeper.cluster, &self.keeper.session).await
             && error.why() != Why::NotAllowed
         {
             tracing::debug!(%error, "the session's Lease stays until it expires");
@@ -141,7 +141,7 @@ struct Keeper {
 impl Keeper {
     /// Holds the Lease as long as nobody else does. `version`: that of the object, if it is ours already.
     async fn keep(self, mut version: Option<String>) {
-        let (mut was_held, mut was_told) = (version.is_some(), false);
+        let (mut was_held, mut was_logged) = (version.is_some(), false);
         if was_held {
             sleep(self.pulse.every).await;
         }
@@ -166,7 +166,7 @@ impl Keeper {
                 }
                 // A server that has just started refuses everything for a moment.
                 Err(error) if error.why() == Why::NotAllowed && !was_held => {
-                    if !std::mem::replace(&mut was_told, true) {
+                    if !std::mem::replace(&mut was_logged, true) {
                         tracing::info!(%error, "no Lease: `muster sweep` on other machines cannot tell whether this session lives");
                     }
                     self.pulse.every
@@ -229,7 +229,7 @@ pub(crate) async fn sessions(cluster: &Cluster) -> Result<(BTreeMap<SessionId, L
 }
 
 /// Deletes the Lease of a session that is dead or over.
-pub(crate) async fn bury(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
+pub(crate) async fn delete(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
     cluster.delete(&resource(), &name(session), None, PropagationPolicy::Background).await.map(|_| ())
 }
 

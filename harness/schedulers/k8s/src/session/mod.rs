@@ -9,10 +9,10 @@ use crate::{
     api::{Resource, clock},
     client::{ApiError, Cluster, Selection, Why},
     job::Handle,
-    quota::{self, Demand, Line, Promised, Refusal, Turn},
+    quota::{self, Demand, Refusal, Reservations, WaitQueue},
     watch::Watch,
 };
-use gate::{Gates, Verdict};
+use gate::{AfterRefusal, Gates};
 use lease::Lease;
 use muster_core::{
     case::{Identifier, SessionId},
@@ -35,27 +35,21 @@ pub(crate) struct SharedState {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) watch: Watch,
     pub(crate) lease: Lease,
-    queue: Mutex<Queue>,
+    room: Mutex<Room>,
     gates: Mutex<Gates>,
     quotas: Mutex<Option<(Instant, Quotas)>>,
 }
 
 #[derive(Default)]
-struct Queue {
-    line: Line,
-    promised: Promised,
+struct Room {
+    queue: WaitQueue,
+    reservations: Reservations,
     /// Since when who waits, and as what people know it.
     waiting: BTreeMap<Identifier, (Instant, String)>,
 }
 
-/// The quotas of the namespace.
-#[derive(Debug, Clone)]
-pub(crate) enum Quotas {
-    /// These.
-    Known(Arc<Vec<Value>>),
-    /// We may not ask.
-    Hidden,
-}
+/// The quotas of the namespace; `None`: the right to list them is missing.
+pub(crate) type Quotas = Option<Arc<Vec<Value>>>;
 
 /// How old an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +66,7 @@ impl SharedState {
             watch: Watch::new(Arc::clone(&cluster), session.clone()),
             lease: Lease::new(Arc::clone(&cluster), session, pulse),
             cluster,
-            queue: Mutex::default(),
+            room: Mutex::default(),
             gates: Mutex::default(),
             quotas: Mutex::default(),
         }
@@ -84,25 +78,21 @@ impl SharedState {
     }
 
     /// Who stands before a job in the line for what it wants, and for which resource.
-    pub(crate) fn behind(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
-        let mut queue = self.queue.lock();
-        match queue.line.may_try(&job.identifier, wants, clock::now()) {
-            Turn::Try => None,
-            Turn::Behind(who, resource) => {
-                let name = queue.waiting.get(&who).map_or_else(|| who.to_string(), |(_, case)| case.clone());
-                Some((name, resource))
-            }
-        }
+    pub(crate) fn blocked_by(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
+        let mut room = self.room.lock();
+        let (who, resource) = room.queue.blocker(&job.identifier, wants, clock::now())?;
+        let name = room.waiting.get(&who).map_or_else(|| who.to_string(), |(_, case)| case.clone());
+        Some((name, resource))
     }
 
     /// Why a job may not be launched now, for such objects were refused that were granted before.
-    pub(crate) fn held_up(&self, job: &Job, handle: &Handle) -> Option<String> {
+    pub(crate) fn gate_closed(&self, job: &Job, handle: &Handle) -> Option<String> {
         let kinds = kinds(handle);
         self.gates().closed(&job.identifier, kinds.iter().map(String::as_str), Instant::now())
     }
 
     /// A job was refused an object of this kind, as none was before.
-    pub(crate) fn withdrawn(&self, job: &Job, kind: &Resource, why: &str) -> Verdict {
+    pub(crate) fn withdrawn(&self, job: &Job, kind: &Resource, why: &str) -> AfterRefusal {
         self.gates().refused(&job.identifier, &kind.for_kubectl(), why, Instant::now())
     }
 
@@ -120,41 +110,41 @@ impl SharedState {
     ///
     /// # Errors
     /// What is short.
-    pub(crate) fn let_in(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
-        let mut queue = self.queue.lock();
-        let promised = queue.promised.of_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
-        let limits = quotas.iter().filter_map(quota::Limits::of);
-        if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &promised)) {
+    pub(crate) fn reserve(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
+        let mut room = self.room.lock();
+        let reserved = room.reservations.for_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
+        let limits = quotas.iter().filter_map(quota::QuotaStatus::of);
+        if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &reserved)) {
             return Err(refusal);
         }
-        queue.promised.promise(&job.identifier, one, pods, clock::now());
+        room.reservations.reserve(&job.identifier, one, pods, clock::now());
         Ok(())
     }
 
     /// A job that was let in was not created.
-    pub(crate) fn take_back(&self, identifier: &Identifier) {
-        self.queue.lock().promised.take_back(identifier);
+    pub(crate) fn release(&self, identifier: &Identifier) {
+        self.room.lock().reservations.release(identifier);
     }
 
     /// A job was refused for want of room.
     pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
-        let mut queue = self.queue.lock();
-        queue.line.refused(&job.identifier, refusal, clock::now());
-        queue.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
+        let mut room = self.room.lock();
+        room.queue.refused(&job.identifier, refusal, clock::now());
+        room.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
     }
 
     /// It has its room, or does not want it any more.
-    pub(crate) fn leave_line(&self, identifier: &Identifier) {
-        let mut queue = self.queue.lock();
-        queue.line.leave(identifier);
-        queue.waiting.remove(identifier);
+    pub(crate) fn leave_queue(&self, identifier: &Identifier) {
+        let mut room = self.room.lock();
+        room.queue.leave(identifier);
+        room.waiting.remove(identifier);
         self.gates().leave(identifier);
     }
 
     /// When a job that waits for room asks again.
     pub(crate) fn retry_after(&self, identifier: &Identifier) -> Duration {
-        let queue = self.queue.lock();
-        let waited = queue.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());
+        let room = self.room.lock();
+        let waited = room.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());
         (waited / 10).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
@@ -167,8 +157,8 @@ impl SharedState {
             return Ok(quotas.clone());
         }
         let quotas = match self.cluster.list(&Resource::of("v1", "ResourceQuota"), Selection::default()).await {
-            Ok(listed) => Quotas::Known(Arc::new(listed.items)),
-            Err(error) if error.why() == Why::NotAllowed => Quotas::Hidden,
+            Ok(listed) => Some(Arc::new(listed.items)),
+            Err(error) if error.why() == Why::NotAllowed => None,
             Err(error) => return Err(error),
         };
         *self.quotas.lock() = Some((Instant::now(), quotas.clone()));

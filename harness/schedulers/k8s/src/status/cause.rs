@@ -46,7 +46,7 @@ pub(super) fn reason_and(reason: Option<&str>, message: Option<&str>) -> String 
 }
 
 /// ` (a; b)` for what the message says, nothing if it says nothing.
-pub(super) fn said(message: Option<&str>) -> String {
+pub(super) fn detail(message: Option<&str>) -> String {
     message.map(quote).filter(|message| !message.is_empty()).map_or_else(String::new, |message| format!(": {message}"))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One that the manifest has itself is the check's own: reaching it is a failure of the workload.
 
-use super::{Look, condition};
+use super::{View, condition};
 use crate::job::Deadline;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::workload::Clock;
@@ -14,16 +14,16 @@ const REASON: &str = "DeadlineExceeded";
 const FAILED: [&str; 2] = ["Failed", "JobFailed"];
 
 /// What of ours the cluster has enforced on a workload that failed: which limit it stands for, and the cause.
-pub(super) fn enforced(look: Look<'_>, has_started: bool) -> Option<(Clock, String)> {
-    let deadline = look.handle.deadline.as_ref()?;
-    let by_owner = look.object().is_some_and(owner_says);
-    if !by_owner && !look.observed.pods.iter().any(|seen| pod_says(&seen.pod, deadline)) {
+pub(super) fn enforced(view: View<'_>, has_started: bool) -> Option<(Clock, String)> {
+    let deadline = view.handle.deadline.as_ref()?;
+    let by_owner = view.object().is_some_and(owner_says);
+    if !by_owner && !view.observed.pods.iter().any(|seen| pod_says(&seen.pod, deadline)) {
         return None;
     }
     let clock = if has_started { Clock::Run } else { Clock::Pending };
     let what = if has_started { "still running" } else { "still waiting" };
     let length = format_duration(Duration::from_secs(deadline.seconds));
-    Some((clock, format!("{} was {what} at its deadline in the cluster, {length} ({})", look.title(), deadline.from)))
+    Some((clock, format!("{} was {what} at its deadline in the cluster, {length} ({})", view.title(), deadline.from)))
 }
 
 fn owner_says(object: &Value) -> bool {

@@ -3,7 +3,7 @@
 //! Kueue suspends Jobs and gates Pods; its own Workload object says why. Where we may not read that, or have not yet,
 //! the name of the queue is all there is to say.
 
-use super::{Look, cause, sooner};
+use super::{View, cause, grace};
 use muster_text::Value;
 use std::time::Duration;
 
@@ -32,18 +32,18 @@ pub(super) fn queue(object: &Value) -> Option<&str> {
 }
 
 /// What Kueue says; `None` while it has not been asked, or has admitted.
-pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Option<Admission> {
-    let workload = look.observed.trouble.kueue.as_deref()?;
+pub(super) fn admission(view: View<'_>, recheck_in: &mut Option<Duration>) -> Option<Admission> {
+    let workload = view.observed.trouble.kueue.as_deref()?;
     let condition = |kind: &str| {
         let all = workload.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
         all.into_iter().find(|condition| text(condition, "type") == kind)
     };
     let is_true = |kind: &str| condition(kind).filter(|condition| text(condition, "status") == "True");
-    let said = |condition: &Value| cause::reason_and(Some(text(condition, "reason")), Some(text(condition, "message")));
+    let detail = |condition: &Value| cause::reason_and(Some(text(condition, "reason")), Some(text(condition, "message")));
     let evicted = is_true("Evicted");
     let inactive = workload.pointer("/spec/active") == Some(&Value::Bool(false));
     if inactive || evicted.is_some_and(|evicted| text(evicted, "reason").starts_with("Deactivated")) {
-        let why = evicted.map_or_else(|| "no reason given".to_owned(), said);
+        let why = evicted.map_or_else(|| "no reason given".to_owned(), detail);
         let own_limit = why.contains("MaximumExecutionTimeExceeded");
         return Some(Admission::Deactivated { cause: format!("Kueue has deactivated the workload: {why}"), own_limit });
     }
@@ -52,7 +52,7 @@ pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Op
     }
     let Some(quota) = condition("QuotaReserved").filter(|condition| text(condition, "status") == "False") else {
         let evicted =
-            evicted.map(|evicted| format!("evicted by Kueue ({}), it starts over when it is admitted again", said(evicted)));
+            evicted.map(|evicted| format!("evicted by Kueue ({}), it starts over when it is admitted again", detail(evicted)));
         return evicted
             .or_else(|| is_true("QuotaReserved").map(|_| "Kueue has reserved quota and runs its checks".to_owned()))
             .map(Admission::Waits);
@@ -66,37 +66,35 @@ pub(super) fn admission(look: Look<'_>, recheck_in: &mut Option<Duration>) -> Op
         }
         (_, message) if message.contains("doesn't exist") => Admission::Never,
         (_, message) if message.contains("is inactive") || message.contains("is stopped") => Admission::Stopped,
-        _ => return Some(Admission::Waits(format!("{}waits in Kueue: {}", evicted.map_or("", |_| "evicted, "), said(quota)))),
+        _ => return Some(Admission::Waits(format!("{}waits in Kueue: {}", evicted.map_or("", |_| "evicted, "), detail(quota)))),
     };
-    match look.left(look.observed.since, look.patience.kueue_grace) {
-        Some(left) => {
-            sooner(recheck_in, left);
-            Some(Admission::Waits(format!("waits in Kueue: {}", said(quota))))
-        }
-        None => Some(hopeless(format!("Kueue will not admit the workload: {}", said(quota)))),
-    }
+    Some(if view.is_within(view.observed.since, grace::KUEUE_GRACE, recheck_in) {
+        Admission::Waits(format!("waits in Kueue: {}", detail(quota)))
+    } else {
+        hopeless(format!("Kueue will not admit the workload: {}", detail(quota)))
+    })
 }
 
 /// What is known of the queue without Kueue's Workload: its name, and what Kueue's events say.
-pub(super) fn queued(look: Look<'_>, queue: Option<&str>) -> String {
+pub(super) fn queued(view: View<'_>, queue: Option<&str>) -> String {
     let queue = queue.map_or_else(String::new, |queue| format!(" from queue {queue}"));
-    let event = look.events().newest_of_owners(&["Pending", "QuotaReserved", "AdmissionCheckUpdated", "EvictedDueToPreempted"]);
-    let said = match event {
-        Some(event) => cause::said(event.message.as_deref()),
-        None if !look.observed.trouble.denied.is_empty() => {
-            format!(" (why cannot be seen without the right to {})", look.observed.trouble.denied.join(", "))
+    let event = view.events().newest_of_owners(&["Pending", "QuotaReserved", "AdmissionCheckUpdated", "EvictedDueToPreempted"]);
+    let detail = match event {
+        Some(event) => cause::detail(event.message.as_deref()),
+        None if !view.observed.trouble.denied.is_empty() => {
+            format!(" (why cannot be seen without the right to {})", view.observed.trouble.denied.join(", "))
         }
         None => String::new(),
     };
-    format!("until Kueue admits it{queue}{said}")
+    format!("until Kueue admits it{queue}{detail}")
 }
 
 /// Why a gated pod waits, in one fragment.
-pub(super) fn gated(look: Look<'_>, pod: &str) -> String {
-    match admission(look, &mut None) {
+pub(super) fn gated(view: View<'_>, pod: &str) -> String {
+    match admission(view, &mut None) {
         Some(Admission::Waits(why) | Admission::Never(why) | Admission::Stopped(why)) => format!("pod {pod} {why}"),
         Some(Admission::Deactivated { cause, .. }) => cause,
-        None => format!("pod {pod} waits {}", queued(look, look.object().and_then(queue))),
+        None => format!("pod {pod} waits {}", queued(view, view.object().and_then(queue))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an observation means: the owner's verdict first, its pods' second.
+//! What an observation means: the owner's state first, its pods' second.
 //!
 //! ```text
 //! Observed + now -> Pod:    pod                         the pod is its own owner
@@ -11,9 +11,9 @@
 
 mod cause;
 mod deadline;
+mod grace;
 mod kueue;
 mod owner;
-mod patience;
 mod pod;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -21,54 +21,52 @@ pub(crate) mod testing;
 mod tests;
 pub(crate) mod trouble;
 
-pub(crate) use patience::Patience;
-pub(crate) use pod::{placement::is_hopeless, taken::node_is_silent};
+pub(crate) use pod::{disruption::node_is_silent, placement::is_hopeless};
 
 use crate::{
     api::{Resource, clock},
-    job::{Assessment, Handle, LiveObject, Observed, Seen, SeenPod, Verdict, replaced_pods},
+    job::{Assessment, Handle, JobState, LiveObject, Observed, Seen, SeenPod, replaced_pods},
     manifest::runs_at_once,
 };
 use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::{Value, time::Timestamp};
 use owner::{Owner, Pods, custom, job};
-use pod::{PodState, PodVerdict, Restarts};
+use pod::{PodAssessment, PodState, Restarts};
 use std::{sync::Arc, time::Duration};
 
 /// What a job is now.
-pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp, patience: &Patience) -> Assessment {
-    let look = Look { handle, observed, now, patience };
+pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> Assessment {
+    let view = View { handle, observed, now };
     let mut recheck_in = None;
-    let verdict = look.verdict(&mut recheck_in);
-    let waits = matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
+    let state = view.state(&mut recheck_in);
+    let waits = matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
     let ever = u32::try_from(replaced_pods::names(&observed.pods)).unwrap_or(u32::MAX);
-    let is_gang = !look.is(Resource::is_pod) && look.needs_all();
-    let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&verdict);
+    let is_gang = !view.is(Resource::is_pod) && view.needs_all();
+    let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&state);
     // An incomplete gang may look as if it ran: nothing else would make anybody look again.
-    let left = (waits || incomplete).then(|| look.left(observed.since, patience.stuck_after));
+    let left = (waits || incomplete).then(|| view.left(observed.since, grace::STUCK_AFTER));
     let stuck = left == Some(None);
     if let Some(left) = left.flatten() {
         sooner(&mut recheck_in, left);
     }
-    let recheck_in = recheck_in.filter(|_| !is_final(&verdict));
-    Assessment { verdict, recheck_in, stuck }
+    let recheck_in = recheck_in.filter(|_| !is_final(&state));
+    Assessment { state, recheck_in, stuck }
 }
 
-fn is_final(verdict: &Verdict) -> bool {
-    !matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
+fn is_final(state: &JobState) -> bool {
+    !matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
 }
 
-/// Everything that a verdict may look at.
+/// Everything that a state may look at.
 #[derive(Debug, Clone, Copy)]
-struct Look<'a> {
+struct View<'a> {
     handle: &'a Handle,
     observed: &'a Observed,
     now: Timestamp,
-    patience: &'a Patience,
 }
 
-impl<'a> Look<'a> {
-    fn verdict(self, recheck_in: &mut Option<Duration>) -> Verdict {
+impl<'a> View<'a> {
+    fn state(self, recheck_in: &mut Option<Duration>) -> JobState {
         match (self.is(Resource::is_pod), custom::has_rules(self)) {
             (true, false) => self.own_pod(recheck_in),
             (true, true) if self.object().is_none() => self.pod_with_rules(recheck_in),
@@ -77,37 +75,37 @@ impl<'a> Look<'a> {
     }
 
     /// A Pod that only its own watch has shown so far, for rules that read `self`.
-    fn pod_with_rules(self, recheck_in: &mut Option<Duration>) -> Verdict {
-        let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
+    fn pod_with_rules(self, recheck_in: &mut Option<Duration>) -> JobState {
+        let Some(seen) = self.own_seen() else { return JobState::Status(JobStatus::NotSeen) };
         let object = LiveObject::of(Arc::clone(&seen.pod));
         let workload = if seen.gone { Seen::Gone(object) } else { Seen::Present(object) };
         let observed = Observed { workload, ..self.observed.clone() };
-        Look { observed: &observed, ..self }.owned(recheck_in)
+        View { observed: &observed, ..self }.owned(recheck_in)
     }
 
     /// A Pod that is the workload itself.
-    fn own_pod(self, recheck_in: &mut Option<Duration>) -> Verdict {
-        let Some(seen) = self.own_seen() else { return Verdict::Status(JobStatus::NotSeen) };
+    fn own_pod(self, recheck_in: &mut Option<Duration>) -> JobState {
+        let Some(seen) = self.own_seen() else { return JobState::Status(JobStatus::NotSeen) };
         let pod = pod::assess(self, &seen, Restarts::Never, 0);
         if let Some(left) = pod.recheck_in {
             sooner(recheck_in, left);
         }
         let gates =
             seen.pod.spec.as_ref().is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()));
-        if let Some(verdict) = gates.then(|| self.not_admitted(recheck_in)).flatten() {
-            return verdict;
+        if let Some(state) = gates.then(|| self.not_admitted(recheck_in)).flatten() {
+            return state;
         }
         match pod.state {
-            PodState::Waiting(why) => Verdict::Status(JobStatus::Pending { why }),
+            PodState::Waiting(why) => JobState::Status(JobStatus::Pending { why }),
             PodState::Running => {
                 let since = pod.started.unwrap_or(self.observed.since);
                 let partly_ended = pod.partly_ended;
-                Verdict::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect(), partly_ended })
+                JobState::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect(), partly_ended })
             }
-            PodState::Hopeless(why) => Verdict::Hopeless(why),
-            PodState::Broken(why) => Verdict::Broken(why),
-            PodState::Lost(taken) => {
-                Verdict::Status(JobStatus::Gone { why: taken.why.unwrap_or(Disruption::Deleted), cause: taken.cause })
+            PodState::Hopeless(why) => JobState::Hopeless(why),
+            PodState::Broken(why) => JobState::Broken(why),
+            PodState::Disrupted(disrupted) => {
+                JobState::Status(JobStatus::Gone { why: disrupted.why.unwrap_or(Disruption::Deleted), cause: disrupted.cause })
             }
             PodState::Removed => {
                 let cause = format!("Muster deleted pod {} before it ended", pod.name);
@@ -121,22 +119,22 @@ impl<'a> Look<'a> {
     }
 
     /// Kueue's word on a gated pod, where it is more than "wait".
-    fn not_admitted(self, recheck_in: &mut Option<Duration>) -> Option<Verdict> {
+    fn not_admitted(self, recheck_in: &mut Option<Duration>) -> Option<JobState> {
         match kueue::admission(self, recheck_in)? {
             kueue::Admission::Waits(_) => None,
-            kueue::Admission::Never(why) => Some(Verdict::Hopeless(why)),
-            kueue::Admission::Stopped(why) | kueue::Admission::Deactivated { cause: why, .. } => Some(Verdict::Broken(why)),
+            kueue::Admission::Never(why) => Some(JobState::Hopeless(why)),
+            kueue::Admission::Stopped(why) | kueue::Admission::Deactivated { cause: why, .. } => Some(JobState::Broken(why)),
         }
     }
 
     fn ended_pod(
         self,
         seen: &SeenPod,
-        pod: PodVerdict,
+        pod: PodAssessment,
         failed: bool,
         cause: Option<String>,
         disruption: Option<Disruption>,
-    ) -> Verdict {
+    ) -> JobState {
         let mut exits = pod.exits;
         if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
             exits.push(SectionExit { section: pod.name, section_id: pod.uid, node: pod.node, exit: Exit::Unknown });
@@ -147,7 +145,7 @@ impl<'a> Look<'a> {
         let started = pod.started.unwrap_or(ended);
         let (notes, ended) = (pod.notes, ended.max(started));
         let pods = replaced_pods::of_one_pod(&self.observed.pods, seen, self.handle);
-        Verdict::Status(JobStatus::Ended(Ending {
+        JobState::Status(JobStatus::Ended(Ending {
             started,
             ended,
             exits,
@@ -161,11 +159,11 @@ impl<'a> Look<'a> {
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.
-    fn owned(self, recheck_in: &mut Option<Duration>) -> Verdict {
+    fn owned(self, recheck_in: &mut Option<Duration>) -> JobState {
         let pods = Pods::of(self);
         let Some(object) = self.object() else {
             if pods.all.is_empty() {
-                return Verdict::Status(JobStatus::NotSeen);
+                return JobState::Status(JobStatus::NotSeen);
             }
             return pods.going(self.handle.expected_pods, false, recheck_in);
         };
@@ -177,26 +175,26 @@ impl<'a> Look<'a> {
                 return pods.succeeded(at, expected.filter(|_| object.pointer("/spec/managedBy").is_none()), recheck_in);
             }
             Owner::Failed { cause, at, disruptable } => return pods.failed(&cause, at, disruptable, recheck_in),
-            Owner::Says(verdict) => return verdict,
+            Owner::Says(state) => return state,
             Owner::Going => {}
         }
         if matches!(self.observed.workload, Seen::Gone(_)) {
             return pods.vanished();
         }
-        if let Some(verdict) = job::suspended(self, object, &pods, recheck_in) {
-            return verdict;
+        if let Some(state) = job::suspended(self, object, &pods, recheck_in) {
+            return state;
         }
         if is_job
             && pods.all.is_empty()
             && let Some(status) = job::runs_elsewhere(object)
         {
-            return Verdict::Status(status);
+            return JobState::Status(status);
         }
-        if is_job && let Some(verdict) = job::held(self, &pods) {
-            return verdict;
+        if is_job && let Some(state) = job::held(self, &pods) {
+            return state;
         }
-        if !is_job && let Some(verdict) = custom::settled(self, &pods, recheck_in) {
-            return verdict;
+        if !is_job && let Some(state) = custom::settled(self, &pods, recheck_in) {
+            return state;
         }
         pods.going(self.handle.expected_pods, self.needs_all(), recheck_in)
     }
@@ -239,8 +237,17 @@ impl<'a> Look<'a> {
     }
 
     /// What is left of a patience that began then; `None`: nothing.
-    fn left(self, from: Timestamp, patience: Duration) -> Option<Duration> {
-        patience.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
+    fn left(self, from: Timestamp, period: Duration) -> Option<Duration> {
+        period.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
+    }
+
+    /// Whether a period that began then goes on. If so, the next assessment is due at its end.
+    fn is_within(self, from: Timestamp, period: Duration, recheck_in: &mut Option<Duration>) -> bool {
+        let left = self.left(from, period);
+        if let Some(left) = left {
+            sooner(recheck_in, left);
+        }
+        left.is_some()
     }
 }
 

@@ -1,9 +1,8 @@
 //! Objects for tests, written as YAML.
 
-use super::Patience;
 use crate::{
     api::{ClusterPlace, Resource},
-    job::{Assessment, Handle, Object, Observed, Seen, SeenPod, Verdict},
+    job::{Assessment, Handle, JobState, Object, Observed, Seen, SeenPod},
     kind::WorkloadRules,
 };
 use k8s_openapi::{api::core::v1::Pod, jiff};
@@ -151,24 +150,24 @@ impl Scene {
     }
 
     pub(crate) fn assess(&self) -> Assessment {
-        super::assess(&self.handle, &self.observed, self.now, &Patience::default())
+        super::assess(&self.handle, &self.observed, self.now)
     }
 
     /// The assessment in words, one fact a line.
     pub(crate) fn says(&self) -> String {
-        let Assessment { verdict, recheck_in, stuck } = self.assess();
+        let Assessment { state, recheck_in, stuck } = self.assess();
         let mut lines = Vec::new();
-        match verdict {
-            Verdict::Hopeless(why) => lines.push(format!("hopeless: {why}")),
-            Verdict::Broken(why) => lines.push(format!("broken: {why}")),
-            Verdict::Status(JobStatus::NotSeen) => lines.push("not seen".into()),
-            Verdict::Status(JobStatus::Pending { why }) => lines.push(format!("pending: {why}")),
-            Verdict::Status(JobStatus::Running { since, nodes, partly_ended }) => {
+        match state {
+            JobState::Hopeless(why) => lines.push(format!("hopeless: {why}")),
+            JobState::Broken(why) => lines.push(format!("broken: {why}")),
+            JobState::Status(JobStatus::NotSeen) => lines.push("not seen".into()),
+            JobState::Status(JobStatus::Pending { why }) => lines.push(format!("pending: {why}")),
+            JobState::Status(JobStatus::Running { since, nodes, partly_ended }) => {
                 lines.push(format!("running since @{} on {nodes:?}", seconds(since)));
                 lines.extend(partly_ended);
             }
-            Verdict::Status(JobStatus::Gone { why, cause }) => lines.push(format!("gone ({why:?}): {cause}")),
-            Verdict::Status(JobStatus::Ended(ending)) => {
+            JobState::Status(JobStatus::Gone { why, cause }) => lines.push(format!("gone ({why:?}): {cause}")),
+            JobState::Status(JobStatus::Ended(ending)) => {
                 let exits = ending
                     .exits
                     .iter()

@@ -82,23 +82,23 @@ pub(super) fn classify(message: &str) -> Blocked {
     }
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     // The controllers say `Error creating: ` before what the server said.
-    let said = quote(message.strip_prefix("Error creating: ").unwrap_or(message));
+    let detail = quote(message.strip_prefix("Error creating: ").unwrap_or(message));
     if has(&["because it is being terminated"]) {
-        Blocked::Broken(format!("the namespace is being deleted: {said}"))
+        Blocked::Broken(format!("the namespace is being deleted: {detail}"))
     } else if has(&["failed calling webhook"]) {
-        Blocked::Waits(format!("an admission webhook does not answer: {said}"))
+        Blocked::Waits(format!("an admission webhook does not answer: {detail}"))
     } else if has(&["violates PodSecurity"]) {
-        Blocked::Hopeless(format!("the namespace's Pod Security level refuses the pods: {said}"))
+        Blocked::Hopeless(format!("the namespace's Pod Security level refuses the pods: {detail}"))
     } else if has(&["denied the request"]) {
-        Blocked::Denied { why: format!("an admission webhook refuses the pods: {said}"), since: None }
+        Blocked::Denied { why: format!("an admission webhook refuses the pods: {detail}"), since: None }
     } else if has(&[" per Container", " per Pod", " ratio is "]) {
-        Blocked::Hopeless(format!("the namespace's LimitRange refuses the pods: {said}"))
+        Blocked::Hopeless(format!("the namespace's LimitRange refuses the pods: {detail}"))
     } else if has(&["error looking up service account", "no PriorityClass with name"]) {
-        Blocked::Missing(format!("the pods name what does not exist: {said}"))
+        Blocked::Missing(format!("the pods name what does not exist: {detail}"))
     } else if has(&[" is invalid: "]) {
-        Blocked::Hopeless(format!("the API server refuses the pods as invalid: {said}"))
+        Blocked::Hopeless(format!("the API server refuses the pods as invalid: {detail}"))
     } else {
-        Blocked::Waits(format!("its pods cannot be created: {said}"))
+        Blocked::Waits(format!("its pods cannot be created: {detail}"))
     }
 }
 

@@ -7,7 +7,7 @@ use muster_core::{
     workload::{Limits, Program, Workload},
 };
 use muster_fake_api::{FakeApi, Proxy};
-use muster_k8s::{Cluster, ClusterPlace, Contexts, Handle, Kubernetes, Limits as ClientLimits, Resource, Selection};
+use muster_k8s::{Cluster, ClusterPlace, Contexts, Handle, Kubernetes, Resource, Selection, Timeouts};
 use muster_text::Value;
 use serde_json::json;
 use std::{
@@ -138,7 +138,7 @@ impl Ground {
         parts["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
         publish(&self.context, parts);
         let contexts = Contexts::load().expect("a kubeconfig");
-        self.scheduler = Kubernetes::new(contexts).with_limits(ClientLimits { answer: silence, silence });
+        self.scheduler = Kubernetes::new(contexts).with_timeouts(Timeouts { answer: silence, silence });
     }
 
     /// A connection beside the scheduler's.

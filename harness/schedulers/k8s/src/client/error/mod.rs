@@ -1,7 +1,7 @@
 //! What an API server refused, or why it did not answer; which of the reasons in [`Why`] that is.
 
 mod classify;
-pub(super) mod rights;
+pub(super) mod grants;
 
 use crate::api::{ClusterPlace, Resource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};

@@ -64,16 +64,16 @@ enum Replay {
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct LineMatch {
     /// So many of its first bytes are known.
     pub known: u64,
     /// Something before it may be missing.
     pub lost: bool,
 }
 
-const NEW: Verdict = Verdict { known: 0, lost: false };
-const OLD: Verdict = Verdict { known: u64::MAX, lost: false };
-const AFTER_GAP: Verdict = Verdict { known: 0, lost: true };
+const NEW: LineMatch = LineMatch { known: 0, lost: false };
+const OLD: LineMatch = LineMatch { known: u64::MAX, lost: false };
+const AFTER_GAP: LineMatch = LineMatch { known: 0, lost: true };
 
 impl Known {
     /// From where another process stopped: so many bytes, the last line of this moment (µs).
@@ -131,7 +131,7 @@ impl Known {
     }
 
     /// A whole line of this length.
-    pub(super) fn judge(&mut self, seen: Seen, len: u64) -> Verdict {
+    pub(super) fn judge(&mut self, seen: Seen, len: u64) -> LineMatch {
         match &mut self.replay {
             Replay::Live => NEW,
             Replay::Scattered(rest) => match rest.get_mut(&seen) {
@@ -170,7 +170,7 @@ impl Known {
     }
 
     /// A line that is too long to be held whole: recognised by its time, which is exact to the nanosecond.
-    pub(super) fn judge_long(&mut self, at: i64) -> (Verdict, Option<Hash>) {
+    pub(super) fn judge_long(&mut self, at: i64) -> (LineMatch, Option<Hash>) {
         match &mut self.replay {
             Replay::Live | Replay::Scattered(_) => (NEW, None),
             Replay::Sequence(next) => {
@@ -182,18 +182,18 @@ impl Known {
                 match self.cut.take() {
                     Some(cut) if cut.at == at => {
                         self.replay = Replay::Live;
-                        (Verdict { known: cut.bytes, lost: false }, Some(cut.hash))
+                        (LineMatch { known: cut.bytes, lost: false }, Some(cut.hash))
                     }
                     _ => (self.missed(next), None),
                 }
             }
-            Replay::Bytes { left, .. } => (Verdict { known: *left, lost: false }, None),
+            Replay::Bytes { left, .. } => (LineMatch { known: *left, lost: false }, None),
             Replay::Until(_) => (self.judge(Seen { at, hash: 0 }, 0), None),
         }
     }
 
     /// A long line is over: what it was, how long, and how many of its bytes were known.
-    pub(super) fn end_long(&mut self, seen: Seen, len: u64, known: u64) -> Verdict {
+    pub(super) fn end_long(&mut self, seen: Seen, len: u64, known: u64) -> LineMatch {
         if let Replay::Bytes { .. } = self.replay {
             return self.skipped(seen, len.min(known));
         }
@@ -233,7 +233,7 @@ impl Known {
     }
 
     /// A line came that is not known, although known ones are due.
-    fn missed(&mut self, next: usize) -> Verdict {
+    fn missed(&mut self, next: usize) -> LineMatch {
         let mut rest = HashMap::new();
         for seen in &self.window[next..] {
             *rest.entry(*seen).or_default() += 1;
@@ -243,7 +243,7 @@ impl Known {
     }
 
     /// Bytes of the log's known beginning came.
-    fn skipped(&mut self, seen: Seen, len: u64) -> Verdict {
+    fn skipped(&mut self, seen: Seen, len: u64) -> LineMatch {
         let Replay::Bytes { left, last, .. } = &mut self.replay else { return OLD };
         *left -= len.min(*left);
         let wrong = *left == 0 && last.is_some_and(|last| last != micros(seen.at));
@@ -252,6 +252,6 @@ impl Known {
             self.cut = None;
         }
         self.remember(seen);
-        Verdict { known: u64::MAX, lost: wrong }
+        LineMatch { known: u64::MAX, lost: wrong }
     }
 }

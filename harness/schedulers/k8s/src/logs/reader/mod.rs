@@ -97,7 +97,7 @@ impl Reader {
         Self::with(Known::up_to(bytes, last.map(|last| last.0)))
     }
 
-    /// As `resume`, where some of the bytes are an earlier life's: only the time tells what is known.
+    /// As `resume`, where some of the bytes are an earlier instance's: only the time tells what is known.
     pub(crate) fn after(bytes: u64, last: Timestamp) -> Self {
         Self::with(Known::after(bytes, last.0))
     }

@@ -1,4 +1,4 @@
-//! The last read: what a life has left when it is over, and the proof that nothing is missing.
+//! The last read: what a instance has left when it is over, and the proof that nothing is missing.
 //!
 //! A stream that is followed goes on from one file of the node to the newest, and leaves out, without a word, files between the two.
 //! Lines that follow one another faster than a node rotates prove that there was none; a request that goes on from an earlier one has to
@@ -30,7 +30,7 @@ const READ_WITH_IT: Duration = Duration::from_secs(1);
 const MISSING: u64 = 1 << 20;
 const ROTATED: &str = "the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, \
                        or print less";
-const BEGUN_LATE: &str = "the log was long when it was first read, and its first line is younger than its container: the node may have \
+const FIRST_READ_LATE: &str = "the log was long when it was first read, and its first line is younger than its container: the node may have \
                           rotated away what was before; raise containerLogMaxSize of the kubelet, or print less";
 const SILENT: &str = "the end of the log could not be read: the node of the pod does not answer";
 const DELETED: &str = "the pod was deleted before its log ended";
@@ -68,15 +68,15 @@ impl Section {
         let mut pause = pace.pause;
         let mut tries = Tries::default();
         if now == Now::Lost {
-            return self.lost_lives().await;
+            return self.lost_instances().await;
         }
         let why = loop {
             let (mut at_least, received) = (Duration::ZERO, self.reader.received());
-            let look = self.look();
-            match look.node {
+            let view = self.view();
+            match view.node {
                 Node::Answers => {}
                 Node::Silent => return self.gap(SILENT.to_owned()).await,
-                Node::Gone => return self.vanished(at_eof.filter(|_| look.terminated)).await,
+                Node::Gone => return self.vanished(at_eof.filter(|_| view.terminated)).await,
             }
             // Texts of earlier replies do not speak of this one.
             self.reader.take_notes();
@@ -94,14 +94,14 @@ impl Section {
                         let rotated = self.was_rotated(now == Now::Previous).await;
                         self.finish().await?;
                         if self.may_miss_its_beginning() {
-                            self.rotated(BEGUN_LATE.to_owned()).await?;
+                            self.rotated(FIRST_READ_LATE.to_owned()).await?;
                         }
                         return if rotated { self.rotated(ROTATED.to_owned()).await } else { Ok(()) };
                     }
                     let why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
                     (why, whole || self.reader.received() > received)
                 }
-                Err(error) if error.is_gone() => return self.vanished(at_eof.filter(|_| look.terminated)).await,
+                Err(error) if error.is_gone() => return self.vanished(at_eof.filter(|_| view.terminated)).await,
                 Err(error) if never(&error) => return self.give_up(error).await,
                 Err(error) => {
                     at_least = error.retry_after().unwrap_or_default();
@@ -139,7 +139,7 @@ impl Section {
     }
 
     fn may_miss_its_beginning(&self) -> bool {
-        let beginning = || Some((self.look().started?, self.seen_empty, self.reader.first()?, self.opened?));
+        let beginning = || Some((self.view().started?, self.seen_empty, self.reader.first()?, self.opened?));
         beginning().is_some_and(|(started, empty, first, opened)| {
             let since = empty.filter(|empty| *empty <= first).map_or(started, |empty| empty.max(started));
             missing(since, first, opened, self.reader.early()) >= MISSING

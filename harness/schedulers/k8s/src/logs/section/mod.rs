@@ -1,11 +1,11 @@
-//! One container's log, through all its lives, to the proven end.
+//! One container's log, through all its instances, to the proven end.
 //!
 //! ```text
 //!            running                      ended                       the pod is over, or the job is
 //! begin ---> follow, or poll in turns ---> last (one read to the end) --------------------------> End
-//!   |          ^  | EOF, cut, silence        | another life
+//!   |          ^  | EOF, cut, silence        | another instance
 //!   |          '--'                          v
-//!   '--- previous life first <----------- previous, and the new one
+//!   '--- previous instance first <----------- previous, and the new one
 //! ```
 //! An EOF alone proves nothing: a load balancer and a restarted kubelet end streams as politely as a container does. The end
 //! is an EOF of a container that was seen to have ended, and one more read to catch what came between the two.
@@ -14,7 +14,7 @@ mod last;
 mod say;
 
 use super::{
-    container::{Identity, Life, Look, look},
+    container::{ContainerView, Identity, Instance, view},
     pace::Pace,
     reader::Reader,
 };
@@ -66,11 +66,11 @@ pub(super) struct Section {
     pub first: bool,
     pub mark: Option<LogMark>,
     pub reader: Reader,
-    /// Bytes of earlier lives.
+    /// Bytes of earlier instances.
     pub base: u64,
-    /// When the log of this life was asked for that gave its first line.
+    /// When the log of this instance was asked for that gave its first line.
     pub opened: Option<Timestamp>,
-    /// When the log of this life was last seen empty.
+    /// When the log of this instance was last seen empty.
     pub seen_empty: Option<Timestamp>,
     pub warned: bool,
     pub log_rotation: LogRotation,
@@ -81,11 +81,11 @@ pub(super) struct Section {
 /// Nobody listens any more, or has been told an error.
 pub(super) struct Closed;
 
-/// What can be read of a life now.
+/// What can be read of a instance now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
     Running,
-    /// This life is over, or will not be waited for.
+    /// This instance is over, or will not be waited for.
     Ended,
     /// The next one has begun.
     Previous,
@@ -94,7 +94,7 @@ enum Now {
 }
 
 /// How a reading ended.
-enum How {
+enum StreamEnd {
     /// As the log of a container does that has ended.
     Eof,
     Silent,
@@ -113,56 +113,56 @@ impl Section {
 
     async fn whole(&mut self) -> Result<(), Closed> {
         self.say(Chunk::Open(self.origin.clone())).await?;
-        let mut life = self.begin().await?;
+        let mut instance = self.begin().await?;
         loop {
-            self.read(life).await?;
-            let Some(next) = self.next_life(life).await else { break };
-            self.begin_life();
-            if next > life + 1 {
-                self.lost_lives().await?;
+            self.read(instance).await?;
+            let Some(next) = self.next_instance(instance).await else { break };
+            self.start_instance();
+            if next > instance + 1 {
+                self.lost_instances().await?;
                 self.previous(next).await?;
-                self.begin_life();
+                self.start_instance();
             }
-            life = next;
+            instance = next;
         }
         self.say(Chunk::End { section: self.id.clone() }).await
     }
 
-    /// Which life is to be read, after what is left of the one before it.
+    /// Which instance is to be read, after what is left of the one before it.
     async fn begin(&mut self) -> Result<i32, Closed> {
-        let look = self.look();
-        let life = look.life.number().unwrap_or(0);
+        let view = self.view();
+        let instance = view.instance.number().unwrap_or(0);
         let mark = self.mark.take().filter(|mark| mark.offset > 0);
         let (bytes, last) = mark.map_or((0, None), |mark| (mark.offset, mark.time));
         match last {
-            _ if life == 0 => self.reader = Reader::resume(bytes, last),
-            Some(last) if look.started.is_none_or(|started| whole_second(started) <= last) => {
+            _ if instance == 0 => self.reader = Reader::resume(bytes, last),
+            Some(last) if view.started.is_none_or(|started| whole_second(started) <= last) => {
                 self.reader = Reader::after(bytes, last);
             }
             Some(last) => {
                 self.reader = Reader::after(bytes, last);
-                self.previous(life).await?;
-                self.begin_life();
+                self.previous(instance).await?;
+                self.start_instance();
             }
             None => {
                 self.base = bytes;
-                if life > 1 {
-                    self.lost_lives().await?;
+                if instance > 1 {
+                    self.lost_instances().await?;
                 }
-                self.previous(life).await?;
-                self.begin_life();
+                self.previous(instance).await?;
+                self.start_instance();
             }
         }
-        Ok(life)
+        Ok(instance)
     }
 
-    fn begin_life(&mut self) {
+    fn start_instance(&mut self) {
         (self.opened, self.seen_empty) = (None, None);
         self.base += self.reader.bytes();
         self.reader = Reader::default();
     }
 
-    async fn lost_lives(&mut self) -> Result<(), Closed> {
+    async fn lost_instances(&mut self) -> Result<(), Closed> {
         let why = format!(
             "container {} was restarted more than once: the node keeps the log of its last start only",
             self.identity.container
@@ -170,18 +170,22 @@ impl Section {
         self.gap(why).await
     }
 
-    /// The life before this one, from where the reader stands.
-    async fn previous(&mut self, life: i32) -> Result<(), Closed> {
-        if self.look().life.number() == Some(life) { self.last(Now::Previous, None).await } else { self.lost_lives().await }
+    /// The instance before this one, from where the reader stands.
+    async fn previous(&mut self, instance: i32) -> Result<(), Closed> {
+        if self.view().instance.number() == Some(instance) {
+            self.last(Now::Previous, None).await
+        } else {
+            self.lost_instances().await
+        }
     }
 
-    /// One life to its end.
-    async fn read(&mut self, life: i32) -> Result<(), Closed> {
+    /// One instance to its end.
+    async fn read(&mut self, instance: i32) -> Result<(), Closed> {
         let pace = self.shared.pace.clone();
         let (mut pause, mut silence) = (pace.pause, pace.silence);
         let mut at_eof = None;
         loop {
-            match self.now(life) {
+            match self.now(instance) {
                 Now::Running => {}
                 now => return self.last(now, at_eof).await,
             }
@@ -189,36 +193,36 @@ impl Section {
             let before = self.reader.bytes();
             let shared = Arc::clone(&self.shared);
             let how = match shared.cluster.budget().follow(self.first) {
-                Some(_stream) => self.follow(life, silence).await?,
-                None => self.poll(life).await?,
+                Some(_stream) => self.follow(instance, silence).await?,
+                None => self.poll(instance).await?,
             };
             if self.reader.bytes() > before {
                 (pause, silence) = (pace.pause, pace.silence);
             }
             match how {
-                How::Eof => {
+                StreamEnd::Eof => {
                     at_eof = Some(self.reader.clone());
-                    self.not_running(life, pace.lag).await;
+                    self.not_running(instance, pace.lag).await;
                 }
-                How::Broke(at_least) => {
-                    self.not_running(life, jittered(pause).max(at_least.unwrap_or_default())).await;
+                StreamEnd::Broke(at_least) => {
+                    self.not_running(instance, jittered(pause).max(at_least.unwrap_or_default())).await;
                     pause = (pause * 2).min(pace.longest_pause);
                 }
-                How::Silent => silence = (silence * 2).min(pace.longest_silence),
-                How::Polled => {}
+                StreamEnd::Silent => silence = (silence * 2).min(pace.longest_silence),
+                StreamEnd::Polled => {}
             }
         }
     }
 
     /// Until the stream ends, or says nothing for so long.
-    async fn follow(&mut self, life: i32, silence: Duration) -> Result<How, Closed> {
+    async fn follow(&mut self, instance: i32, silence: Duration) -> Result<StreamEnd, Closed> {
         let query = self.query(true, false);
         let mut stream = match self.shared.goes_on(self.shared.cluster.log(&self.pod, &query)).await {
             Ok(stream) => stream,
             Err(error) => return self.refused(error).await,
         };
         let lag = self.shared.pace.lag;
-        let mut ended = pin!(self.ended(life));
+        let mut ended = pin!(self.ended(instance));
         let mut is_over = false;
         let mut leave_at = None;
         let mut since = Clock::now();
@@ -234,7 +238,7 @@ impl Section {
                 () = &mut ended, if !is_over => {
                     is_over = true;
                     // What still runs is not waited for, however much it goes on to say.
-                    leave_at = matches!(self.look().life, Life::Running(_)).then(|| Clock::now() + lag);
+                    leave_at = matches!(self.view().instance, Instance::Running(_)).then(|| Clock::now() + lag);
                     continue;
                 }
             };
@@ -245,22 +249,22 @@ impl Section {
                 }
                 Ok(Some(Err(error))) => {
                     tracing::debug!(section = self.title, %error, "the log broke off");
-                    return Ok(How::Broke(None));
+                    return Ok(StreamEnd::Broke(None));
                 }
-                Ok(None) => return Ok(How::Eof),
-                Err(_) => return Ok(How::Silent),
+                Ok(None) => return Ok(StreamEnd::Eof),
+                Err(_) => return Ok(StreamEnd::Silent),
             }
         }
-        Ok(How::Silent)
+        Ok(StreamEnd::Silent)
     }
 
     /// What is there now, when it is our turn; the end does not wait for its turn.
-    async fn poll(&mut self, life: i32) -> Result<How, Closed> {
+    async fn poll(&mut self, instance: i32) -> Result<StreamEnd, Closed> {
         let shared = Arc::clone(&self.shared);
         let polled = shared.cluster.budget().polled();
         let turn = tokio::select! {
             biased;
-            () = self.ended(life) => return Ok(How::Polled),
+            () = self.ended(instance) => return Ok(StreamEnd::Polled),
             turn = shared.cluster.budget().read() => turn,
         };
         let query = self.query(false, false);
@@ -272,8 +276,8 @@ impl Section {
             self.seen_empty = self.opened;
         }
         drop(turn);
-        self.not_running(life, polled.pause(shared.pace.poll)).await;
-        Ok(if whole { How::Polled } else { How::Broke(None) })
+        self.not_running(instance, polled.pause(shared.pace.poll)).await;
+        Ok(if whole { StreamEnd::Polled } else { StreamEnd::Broke(None) })
     }
 
     /// `false`: it broke off.
@@ -301,14 +305,14 @@ impl Section {
         LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }
     }
 
-    async fn refused(&mut self, error: ApiError) -> Result<How, Closed> {
+    async fn refused(&mut self, error: ApiError) -> Result<StreamEnd, Closed> {
         if never(&error) {
-            return self.give_up(error).await.map(|()| How::Polled);
+            return self.give_up(error).await.map(|()| StreamEnd::Polled);
         }
         tracing::debug!(section = self.title, %error, "no log yet");
         // The pod is gone: the watch will say so.
         let lag = error.is_gone().then_some(self.shared.pace.lag);
-        Ok(How::Broke(error.retry_after().or(lag)))
+        Ok(StreamEnd::Broke(error.retry_after().or(lag)))
     }
 
     /// The log cannot be read, now or ever. Whoever listens decides.
@@ -317,37 +321,38 @@ impl Section {
         Err(Closed)
     }
 
-    fn look(&self) -> Look {
-        look(&self.shared.observed.borrow(), self.place, &self.identity)
+    fn view(&self) -> ContainerView {
+        view(&self.shared.observed.borrow(), self.place, &self.identity)
     }
 
-    fn now(&self, life: i32) -> Now {
-        now(self.look(), life, *self.shared.over.borrow())
+    fn now(&self, instance: i32) -> Now {
+        now(self.view(), instance, *self.shared.over.borrow())
     }
 
-    /// Until this life does not run any more, but no longer than this.
-    async fn not_running(&self, life: i32, limit: Duration) {
+    /// Until this instance does not run any more, but no longer than this.
+    async fn not_running(&self, instance: i32, limit: Duration) {
         // Either is a reason to look again.
-        let _ = timeout(limit, self.ended(life)).await;
+        let _ = timeout(limit, self.ended(instance)).await;
     }
 
-    /// Until this life does not run any more, or is not waited for.
-    fn ended(&self, life: i32) -> impl Future<Output = ()> + Send + use<> {
+    /// Until this instance does not run any more, or is not waited for.
+    fn ended(&self, instance: i32) -> impl Future<Output = ()> + Send + use<> {
         let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
         let (identity, place) = (self.identity.clone(), self.place);
         async move {
             tokio::select! {
-                _ = observed.wait_for(|observed| now(look(observed, place, &identity), life, false) != Now::Running) => {}
+                _ = observed.wait_for(|observed| now(view(observed, place, &identity), instance, false) != Now::Running) => {}
                 _ = over.wait_for(|over| *over) => {}
             }
         }
     }
 
-    /// The life after this one; `None`: there will be none.
-    async fn next_life(&self, life: i32) -> Option<i32> {
+    /// The instance after this one; `None`: there will be none.
+    async fn next_instance(&self, instance: i32) -> Option<i32> {
         let (mut observed, mut over) = (self.shared.observed.clone(), self.shared.over.clone());
-        let next = |observed: &Observed| look(observed, self.place, &self.identity).life.number().filter(|next| *next > life);
-        let decided = |observed: &Arc<Observed>| look(observed, self.place, &self.identity).pod_over || next(observed).is_some();
+        let next =
+            |observed: &Observed| view(observed, self.place, &self.identity).instance.number().filter(|next| *next > instance);
+        let decided = |observed: &Arc<Observed>| view(observed, self.place, &self.identity).pod_over || next(observed).is_some();
         tokio::select! {
             biased;
             seen = observed.wait_for(decided) => seen.ok().and_then(|seen| next(&seen)),
@@ -356,11 +361,11 @@ impl Section {
     }
 }
 
-fn now(look: Look, life: i32, over: bool) -> Now {
-    match look.life {
-        Life::Running(number) | Life::Ended(number) if number == life + 1 => Now::Previous,
-        Life::Running(number) | Life::Ended(number) if number > life => Now::Lost,
-        Life::Running(_) if !over => Now::Running,
+fn now(view: ContainerView, instance: i32, over: bool) -> Now {
+    match view.instance {
+        Instance::Running(number) | Instance::Ended(number) if number == instance + 1 => Now::Previous,
+        Instance::Running(number) | Instance::Ended(number) if number > instance => Now::Lost,
+        Instance::Running(_) if !over => Now::Running,
         _ => Now::Ended,
     }
 }

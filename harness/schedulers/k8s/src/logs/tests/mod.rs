@@ -424,7 +424,7 @@ async fn a_log_that_waits_for_its_turn_says_so() {
     sleep(Duration::from_millis(100)).await;
     let collected = scene.collect().await;
     assert_eq!((collected.text("x/main"), collected.text("x/side")), ("one\n", "two\n"));
-    assert!(collected.alive >= 10, "{} signs of life", collected.alive);
+    assert!(collected.alive >= 10, "{} signs of instance", collected.alive);
     assert_eq!(collected.gaps, Vec::<String>::new());
 }
 

@@ -4,12 +4,11 @@
 //! rules (check, site, table: CEL) > status.conditions > status.phase and its relatives > all pods ended and settled
 //! ```
 
-use crate::job::{Verdict, replaced_pods};
+use crate::job::{JobState, replaced_pods};
 use crate::status::{
-    Look, cause, conditions,
+    View, cause, conditions, grace,
     owner::{Owner, Pods},
     pod::PodState,
-    sooner,
 };
 use muster_text::{
     Value,
@@ -37,30 +36,30 @@ const GOOD_PHASES: [&str; 4] = ["succeeded", "completed", "complete", "finished"
 const BAD_PHASES: [&str; 6] = ["failed", "error", "aborted", "terminated", "submission_failed", "validationfailed"];
 
 /// What the object says, by its rules if it has any.
-pub(in crate::status) fn owner(look: Look<'_>, object: &Value) -> Owner {
-    match by_rules(look, object) {
-        Owner::Going if !has_rules(look) => by_status(object),
+pub(in crate::status) fn owner(view: View<'_>, object: &Value) -> Owner {
+    match by_rules(view, object) {
+        Owner::Going if !has_rules(view) => by_status(object),
         owner => owner,
     }
 }
 
-pub(in crate::status) fn has_rules(look: Look<'_>) -> bool {
-    look.handle.rules.succeeded.is_some() || look.handle.rules.failed.is_some()
+pub(in crate::status) fn has_rules(view: View<'_>) -> bool {
+    view.handle.rules.succeeded.is_some() || view.handle.rules.failed.is_some()
 }
 
 /// Rules are complete where both are given; a missing one is what the status generally means.
-pub(in crate::status) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
-    let holds = |which: &str, rule: &Option<String>| rule.as_deref().map(|rule| evaluate(look, object, which, rule)).transpose();
-    let rules = &look.handle.rules;
+pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
+    let holds = |which: &str, rule: &Option<String>| rule.as_deref().map(|rule| evaluate(view, object, which, rule)).transpose();
+    let rules = &view.handle.rules;
     let (succeeded, failed) = match (holds("succeeded", &rules.succeeded), holds("failed", &rules.failed)) {
         (Ok(succeeded), Ok(failed)) => (succeeded, failed),
-        (Err(why), _) | (_, Err(why)) => return Owner::Says(Verdict::Hopeless(why)),
+        (Err(why), _) | (_, Err(why)) => return Owner::Says(JobState::Hopeless(why)),
     };
     let at = conditions(object).filter_map(|condition| condition.get("lastTransitionTime").and_then(crate::status::time)).max();
     match (succeeded, failed) {
         (Some(true), _) => Owner::Succeeded { at },
         (_, Some(true)) => {
-            Owner::Failed { cause: format!("{} failed, by its rule `failed`", look.title()), at, disruptable: true }
+            Owner::Failed { cause: format!("{} failed, by its rule `failed`", view.title()), at, disruptable: true }
         }
         (Some(false), None) => match by_status(object) {
             failed @ Owner::Failed { .. } => failed,
@@ -74,17 +73,17 @@ pub(in crate::status) fn by_rules(look: Look<'_>, object: &Value) -> Owner {
     }
 }
 
-fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
+fn evaluate(view: View<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
     let wrong = |error: muster_text::expr::ExprError| {
         let hint = error.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
-        format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}", look.title(), error.message)
+        format!("rule `{which}` of {}, `{rule}`, cannot be evaluated: {}{hint}", view.title(), error.message)
     };
     let expr = Expr::compile(rule, Arithmetic::Exact).map_err(wrong)?;
     let mut scope = Scope::new();
     scope.set_effort(Arc::new(Effort::counted(RULE_STEPS)));
     scope.set("self", object.clone());
     if expr.names().iter().any(|name| name == "pods") {
-        scope.set("pods", pods(look));
+        scope.set("pods", pods(view));
     }
     scope.set("conditions", true_conditions(object));
     expr.eval_bool(&scope).map_err(wrong)
@@ -92,10 +91,10 @@ fn evaluate(look: Look<'_>, object: &Value, which: &str, rule: &str) -> Result<b
 
 /// The pods as last seen. One that vanished counts only if it had ended, and only until the one that an operator has put in its
 /// place has started.
-fn pods(look: Look<'_>) -> Value {
-    let later = replaced_pods::later(&look.observed.pods, look.handle);
+fn pods(view: View<'_>) -> Value {
+    let later = replaced_pods::later(&view.observed.pods, view.handle);
     let ended = |value: &Value| matches!(value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
-    let counting = look.observed.pods.iter().zip(later).filter(|(_, later)| replaced_pods::counts(*later, &look.handle.rules));
+    let counting = view.observed.pods.iter().zip(later).filter(|(_, later)| replaced_pods::counts(*later, &view.handle.rules));
     let all = counting.filter_map(|(seen, _)| {
         let value = serde_json::to_value(seen.pod.as_ref()).ok()?;
         (!seen.gone || ended(&value)).then_some(value)
@@ -154,13 +153,13 @@ fn by_phase(object: &Value, name: &str) -> Owner {
 }
 
 /// Nobody says how it ended: all pods have, and none has come or gone for a while.
-pub(in crate::status) fn settled(look: Look<'_>, pods: &Pods<'_>, recheck_in: &mut Option<Duration>) -> Option<Verdict> {
-    let expected = look.handle.expected_pods.unwrap_or(1).max(1);
-    let crashed = pods.all.iter().find(|pod| !pod.gone && pod.restarts >= look.patience.crash_restarts && pod.held_by.is_none());
+pub(in crate::status) fn settled(view: View<'_>, pods: &Pods<'_>, recheck_in: &mut Option<Duration>) -> Option<JobState> {
+    let expected = view.handle.expected_pods.unwrap_or(1).max(1);
+    let crashed = pods.all.iter().find(|pod| !pod.gone && pod.restarts >= grace::CRASH_RESTARTS && pod.held_by.is_none());
     let ended = |state: &PodState| matches!(state, PodState::Ended { .. });
     let enough = u32::try_from(pods.all.iter().filter(|pod| ended(&pod.state)).count()).unwrap_or(u32::MAX) >= expected;
     let all_ended = enough && pods.all.iter().all(|pod| ended(&pod.state) || pod.gone);
-    if !has_rules(look)
+    if !has_rules(view)
         && !all_ended
         && let Some(pod) = crashed
     {
@@ -168,30 +167,27 @@ pub(in crate::status) fn settled(look: Look<'_>, pods: &Pods<'_>, recheck_in: &m
         let cause = format!(
             "{place} was started again {} and {} says nothing of its end",
             cause::count(pod.restarts as usize, "time"),
-            look.title()
+            view.title()
         );
-        let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-        return Some(pods.ended(None, pods.with_a_bad_one(exits), None, Some(cause), Vec::new()));
+        return Some(pods.ended_badly(None, cause));
     }
     if !all_ended {
         return None;
     }
-    let last = pods.all.iter().filter_map(|pod| pod.ended).max().unwrap_or_default().max(look.observed.since);
-    let patience = if has_rules(look) { look.patience.rule_silent } else { look.patience.settle };
-    if let Some(left) = look.left(last, patience) {
-        sooner(recheck_in, left);
+    let last = pods.all.iter().filter_map(|pod| pod.ended).max().unwrap_or_default().max(view.observed.since);
+    let period = if has_rules(view) { grace::RULE_SILENT } else { grace::SETTLE };
+    if view.is_within(last, period, recheck_in) {
         return None;
     }
-    if !has_rules(look) {
+    if !has_rules(view) {
         return Some(pods.ended_by_pods());
     }
     let cause = format!(
         "all pods of {} ended {} ago, and neither of its rules `succeeded` and `failed` holds",
-        look.title(),
-        cause::seconds(patience)
+        view.title(),
+        cause::seconds(period)
     );
-    let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-    Some(pods.ended(None, pods.with_a_bad_one(exits), None, Some(cause), Vec::new()))
+    Some(pods.ended_badly(None, cause))
 }
 
 fn title(object: &Value) -> String {

@@ -1,12 +1,11 @@
 //! `Job` of batch/v1: over when a condition says so, whatever its pods look like.
 
-use crate::job::Verdict;
+use crate::job::JobState;
 use crate::status::{
-    Look, cause,
+    View, cause, grace,
     kueue::{self, Admission},
     owner::{Owner, Pods},
     pod::PodState,
-    sooner,
 };
 use muster_core::scheduler::{Disruption, JobStatus};
 use muster_text::Value;
@@ -31,7 +30,7 @@ pub(in crate::status) fn owner(job: &Value) -> Owner {
     let why = match text("reason") {
         "BackoffLimitExceeded" => format!("more pods failed than its backoffLimit of {} allows", spec("backoffLimit")),
         "DeadlineExceeded" => format!("it ran longer than its activeDeadlineSeconds of {} s", spec("activeDeadlineSeconds")),
-        "PodFailurePolicy" => format!("its podFailurePolicy ended it{}", cause::said(Some(text("message")))),
+        "PodFailurePolicy" => format!("its podFailurePolicy ended it{}", cause::detail(Some(text("message")))),
         "FailedIndexes" => format!("not every index succeeded ({})", indexes()),
         "MaxFailedIndexesExceeded" => {
             format!("more indexes failed than its maxFailedIndexes of {} allows ({})", spec("maxFailedIndexes"), indexes())
@@ -57,18 +56,18 @@ pub(in crate::status) fn runs_elsewhere(job: &Value) -> Option<JobStatus> {
 
 /// Suspended: by Kueue, by a manifest that nobody will ever resume, or by somebody while it ran.
 pub(in crate::status) fn suspended(
-    look: Look<'_>,
+    view: View<'_>,
     object: &Value,
     pods: &Pods<'_>,
     recheck_in: &mut Option<Duration>,
-) -> Option<Verdict> {
+) -> Option<JobState> {
     let is_suspended = |object: &Value| object.pointer("/spec/suspend") == Some(&Value::Bool(true));
-    let pending = |why: String| Some(Verdict::Status(JobStatus::Pending { why }));
+    let pending = |why: String| Some(JobState::Status(JobStatus::Pending { why }));
     let idle = pods.all.iter().all(|pod| pod.started.is_none());
-    match kueue::admission(look, recheck_in) {
+    match kueue::admission(view, recheck_in) {
         Some(Admission::Deactivated { cause, own_limit }) => return Some(deactivated(pods, cause, own_limit)),
-        Some(Admission::Never(why)) if idle => return Some(Verdict::Hopeless(why)),
-        Some(Admission::Stopped(why)) if idle => return Some(Verdict::Broken(why)),
+        Some(Admission::Never(why)) if idle => return Some(JobState::Hopeless(why)),
+        Some(Admission::Stopped(why)) if idle => return Some(JobState::Broken(why)),
         Some(Admission::Waits(why) | Admission::Never(why) | Admission::Stopped(why)) if is_suspended(object) => {
             return pending(why);
         }
@@ -77,10 +76,10 @@ pub(in crate::status) fn suspended(
     if !is_suspended(object) {
         return None;
     }
-    let name = look.title();
+    let name = view.title();
     let queue = kueue::queue(object);
     if let Some(queue) = queue {
-        return pending(format!("{name} is suspended {}", kueue::queued(look, Some(queue))));
+        return pending(format!("{name} is suspended {}", kueue::queued(view, Some(queue))));
     }
     if object.pointer("/spec/managedBy").is_some() {
         return pending(format!("{name} is suspended"));
@@ -89,49 +88,43 @@ pub(in crate::status) fn suspended(
         let cause = format!("{name} was suspended by somebody else while it ran");
         return Some(pods.ended(None, pods.with_a_bad_one(Vec::new()), Some(Disruption::Evicted), Some(cause), Vec::new()));
     }
-    if look.handle.workload().is_some_and(|own| is_suspended(&own.manifest)) {
-        return Some(Verdict::Hopeless(format!(
+    if view.handle.workload().is_some_and(|own| is_suspended(&own.manifest)) {
+        return Some(JobState::Hopeless(format!(
             "{name} has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nobody will ever start it: remove the one or add the other"
         )));
     }
-    match look.left(look.observed.since, look.patience.config_grace) {
-        Some(left) => {
-            sooner(recheck_in, left);
-            pending(format!("{name} was suspended when it was created"))
-        }
-        None => Some(Verdict::Hopeless(format!(
-            "{name} was suspended when it was created and stands in no queue: the cluster wants a label kueue.x-k8s.io/queue-name"
-        ))),
+    if view.is_within(view.observed.since, grace::CONFIG_GRACE, recheck_in) {
+        return pending(format!("{name} was suspended when it was created"));
     }
+    Some(JobState::Hopeless(format!(
+        "{name} was suspended when it was created and stands in no queue: the cluster wants a label kueue.x-k8s.io/queue-name"
+    )))
 }
 
 /// Kueue has taken the workload out for good.
-fn deactivated(pods: &Pods<'_>, cause: String, own_limit: bool) -> Verdict {
+fn deactivated(pods: &Pods<'_>, cause: String, own_limit: bool) -> JobState {
     if pods.all.iter().all(|pod| pod.started.is_none()) {
-        return Verdict::Broken(cause);
+        return JobState::Broken(cause);
     }
-    let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-    let disruption = (!own_limit).then_some(Disruption::Evicted);
-    pods.ended(None, pods.with_a_bad_one(exits), disruption, Some(cause), Vec::new())
+    pods.ended_badly((!own_limit).then_some(Disruption::Evicted), cause)
 }
 
 /// Every pod has done its work, but containers beside it keep the pods and so the Job running for ever.
-pub(in crate::status) fn held(look: Look<'_>, pods: &Pods<'_>) -> Option<Verdict> {
+pub(in crate::status) fn held(view: View<'_>, pods: &Pods<'_>) -> Option<JobState> {
     let over = |state: &PodState| matches!(state, PodState::Ended { .. });
     let holder = pods.all.iter().find(|pod| pod.held_by.is_some() && !pod.gone)?;
     if !pods.all.iter().all(|pod| pod.gone || over(&pod.state)) {
         return None;
     }
     let done = pods.all.iter().filter(|pod| matches!(pod.state, PodState::Ended { failed: false, .. })).count();
-    if done >= look.handle.expected_pods.map_or(1, |expected| expected as usize) {
+    if done >= view.handle.expected_pods.map_or(1, |expected| expected as usize) {
         return Some(pods.ended_by_pods());
     }
     let container = holder.held_by.as_deref().unwrap_or_default();
     let cause = format!(
         "container {container} keeps pod {} running after its work has ended, so {} never goes on: make it a native sidecar",
         holder.name,
-        look.title()
+        view.title()
     );
-    let exits = pods.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-    Some(pods.ended(None, pods.with_a_bad_one(exits), None, Some(cause), Vec::new()))
+    Some(pods.ended_badly(None, cause))
 }

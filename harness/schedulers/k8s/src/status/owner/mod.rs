@@ -1,4 +1,4 @@
-//! A workload of several pods: its own verdict first, what its pods say second.
+//! A workload of several pods: its own state first, what its pods say second.
 //!
 //! ```text
 //! Succeeded --> Ended: the pods that succeeded; failed attempts and vanished pods are notes
@@ -10,14 +10,14 @@ pub(super) mod custom;
 pub(super) mod job;
 
 use super::{
-    Look, Patience, cause, deadline,
-    pod::{self, PodState, PodVerdict, Restarts},
+    View, cause, deadline, grace,
+    pod::{self, PodAssessment, PodState, Restarts},
     sooner,
     trouble::Blocked,
 };
 use crate::{
     api::Resource,
-    job::{Seen, SeenPod, Verdict, replaced_pods},
+    job::{JobState, Seen, SeenPod, replaced_pods},
 };
 use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::time::Timestamp;
@@ -36,35 +36,35 @@ pub(in crate::status) enum Owner {
     },
     Going,
     /// It needs a word first, and has none yet: pods alone do not tell.
-    Says(Verdict),
+    Says(JobState),
 }
 
 /// The pods of a workload, judged, in the order of their sections.
 pub(in crate::status) struct Pods<'a> {
-    pub(in crate::status) look: Look<'a>,
+    pub(in crate::status) view: View<'a>,
     /// Those that count.
-    pub(in crate::status) all: Vec<PodVerdict>,
+    pub(in crate::status) all: Vec<PodAssessment>,
     /// Those that another replaced under the same name.
-    superseded: Vec<PodVerdict>,
+    superseded: Vec<PodAssessment>,
 }
 
 impl<'a> Pods<'a> {
-    pub(in crate::status) fn of(look: Look<'a>) -> Self {
-        let later = replaced_pods::later(&look.observed.pods, look.handle);
-        let mut seen: Vec<(&SeenPod, u32)> = look.observed.pods.iter().zip(later).collect();
+    pub(in crate::status) fn of(view: View<'a>) -> Self {
+        let later = replaced_pods::later(&view.observed.pods, view.handle);
+        let mut seen: Vec<(&SeenPod, u32)> = view.observed.pods.iter().zip(later).collect();
         seen.sort_by_cached_key(|(seen, _)| {
-            let origin = crate::job::sections::origin(&seen.pod, "", look.handle);
+            let origin = crate::job::sections::origin(&seen.pod, "", view.handle);
             (origin.role, origin.index, origin.created, origin.name)
         });
-        let judge = |(seen, later): (&SeenPod, u32)| pod::assess(look, seen, Restarts::Owners, later);
-        let counts = |(_, later): &(&SeenPod, u32)| replaced_pods::counts(*later, &look.handle.rules);
+        let judge = |(seen, later): (&SeenPod, u32)| pod::assess(view, seen, Restarts::Owners, later);
+        let counts = |(_, later): &(&SeenPod, u32)| replaced_pods::counts(*later, &view.handle.rules);
         let (all, superseded): (Vec<_>, Vec<_>) = seen.into_iter().partition(counts);
         let [all, superseded] = [all, superseded].map(|pods| pods.into_iter().map(judge).collect());
-        Self { look, all, superseded }
+        Self { view, all, superseded }
     }
 
     /// Superseded ones too.
-    fn ever(&self) -> impl Iterator<Item = &PodVerdict> {
+    fn ever(&self) -> impl Iterator<Item = &PodAssessment> {
         self.superseded.iter().chain(&self.all)
     }
 
@@ -74,8 +74,8 @@ impl<'a> Pods<'a> {
         at: Option<Timestamp>,
         expected: Option<u32>,
         recheck_in: &mut Option<Duration>,
-    ) -> Verdict {
-        let good = |pod: &&PodVerdict| matches!(pod.state, PodState::Ended { failed: false, .. });
+    ) -> JobState {
+        let good = |pod: &&PodAssessment| matches!(pod.state, PodState::Ended { failed: false, .. });
         let ended = self.all.iter().filter(good).count();
         let awaited = expected.map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX));
         let lively = self.all.iter().any(|pod| !pod.gone && matches!(pod.state, PodState::Running | PodState::Waiting(_)));
@@ -92,13 +92,13 @@ impl<'a> Pods<'a> {
             if let Some(note) = self.no_pods() {
                 notes.push(note);
             } else {
-                let name = self.look.title();
+                let name = self.view.title();
                 missing = Some(format!("{name} says that it has succeeded, but no pod of it was ever seen"));
                 exits.push(self.unknown());
             }
         } else if ended < awaited {
             let missed = cause::count(awaited - ended, "pod");
-            notes.push(format!("{missed} of {} succeeded without being seen to", self.look.title()));
+            notes.push(format!("{missed} of {} succeeded without being seen to", self.view.title()));
         }
         if !vanished.is_empty() && ended < awaited.max(1) {
             let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));
@@ -114,15 +114,16 @@ impl<'a> Pods<'a> {
         at: Option<Timestamp>,
         disruptable: bool,
         recheck_in: &mut Option<Duration>,
-    ) -> Verdict {
-        let over =
-            |pod: &PodVerdict| pod.gone || matches!(pod.state, PodState::Ended { .. } | PodState::Lost(_) | PodState::Removed);
+    ) -> JobState {
+        let over = |pod: &PodAssessment| {
+            pod.gone || matches!(pod.state, PodState::Ended { .. } | PodState::Disrupted(_) | PodState::Removed)
+        };
         if !self.all.iter().all(over) && self.may_lag(at, recheck_in) {
             return self.going_on();
         }
-        let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let exits = self.exits();
         let mut failures: Vec<_> = self.all.iter().filter_map(failure).collect();
-        if failures.is_empty() && disruptable && self.look.is(Resource::is_job) {
+        if failures.is_empty() && disruptable && self.view.is(Resource::is_job) {
             // A Job that no pod of its own failed: its count of failures went up because pods were deleted.
             failures.extend(self.all.iter().filter_map(deleted));
         }
@@ -137,7 +138,7 @@ impl<'a> Pods<'a> {
     }
 
     /// It goes on, as far as it says.
-    pub(in crate::status) fn going(&self, expected: Option<u32>, gang: bool, recheck_in: &mut Option<Duration>) -> Verdict {
+    pub(in crate::status) fn going(&self, expected: Option<u32>, gang: bool, recheck_in: &mut Option<Duration>) -> JobState {
         for pod in self.all.iter().filter(|pod| !pod.gone) {
             if let Some(left) = pod.recheck_in {
                 sooner(recheck_in, left);
@@ -145,31 +146,31 @@ impl<'a> Pods<'a> {
         }
         for pod in self.all.iter().filter(|pod| !pod.gone) {
             match &pod.state {
-                PodState::Hopeless(why) => return Verdict::Hopeless(why.clone()),
-                PodState::Broken(why) => return Verdict::Broken(why.clone()),
+                PodState::Hopeless(why) => return JobState::Hopeless(why.clone()),
+                PodState::Broken(why) => return JobState::Broken(why.clone()),
                 _ => {}
             }
         }
         let expected = expected.map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX));
         let there = self.all.iter().filter(|pod| !pod.gone).count();
         // A gang that was complete once has started; what vanishes later is its owner's to replace.
-        let is_empty = self.look.is(Resource::is_job) && there == 0;
+        let is_empty = self.view.is(Resource::is_job) && there == 0;
         let incomplete = is_empty || gang && self.all.len() < expected.max(1);
-        if incomplete && let Some(blocked) = self.look.events().refused_pods() {
+        if incomplete && let Some(blocked) = self.view.events().refused_pods() {
             return self.blocked(blocked, there, expected, recheck_in);
         }
         self.going_on()
     }
 
     /// Running or pending, by the pods alone.
-    pub(in crate::status) fn going_on(&self) -> Verdict {
+    pub(in crate::status) fn going_on(&self) -> JobState {
         let started = self.ever().filter_map(|pod| pod.started).min();
         if let Some(since) = started {
             let mut nodes: Vec<_> = self.all.iter().filter(|pod| !pod.gone).filter_map(|pod| pod.node.clone()).collect();
             nodes.sort();
             nodes.dedup();
             let partly_ended = self.all.iter().filter(|pod| !pod.gone).find_map(|pod| pod.partly_ended.clone());
-            return Verdict::Status(JobStatus::Running { since, nodes, partly_ended });
+            return JobState::Status(JobStatus::Running { since, nodes, partly_ended });
         }
         let waiting: Vec<_> = self
             .all
@@ -185,38 +186,31 @@ impl<'a> Pods<'a> {
             [one] => (*one).clone(),
             [first, more @ ..] => format!("{first} (and {} wait)", cause::count(more.len(), "more pod")),
         };
-        Verdict::Status(JobStatus::Pending { why })
+        JobState::Status(JobStatus::Pending { why })
     }
 
     /// It was there and is not any more, and nobody said how it ended.
-    pub(in crate::status) fn vanished(&self) -> Verdict {
-        let name = self.look.title();
+    pub(in crate::status) fn vanished(&self) -> JobState {
+        let name = self.view.title();
         if self.all.iter().any(|pod| matches!(pod.state, PodState::Removed))
-            || self.look.observed.pods.iter().any(|pod| pod.deleted_by_us)
+            || self.view.observed.pods.iter().any(|pod| pod.deleted_by_us)
         {
-            let exits = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
-            return self.ended(
-                None,
-                self.with_a_bad_one(exits),
-                None,
-                Some(format!("Muster deleted {name} before it ended")),
-                Vec::new(),
-            );
+            return self.ended_badly(None, format!("Muster deleted {name} before it ended"));
         }
-        let taken = self.all.iter().find_map(|pod| match &pod.state {
-            PodState::Lost(taken) if taken.why.is_some_and(|why| why != Disruption::Deleted) => Some(taken),
+        let disrupted = self.all.iter().find_map(|pod| match &pod.state {
+            PodState::Disrupted(disrupted) if disrupted.why.is_some_and(|why| why != Disruption::Deleted) => Some(disrupted),
             _ => None,
         });
-        let cause = match taken {
-            Some(taken) => format!("{name} was deleted before it ended; {}", taken.cause),
+        let cause = match disrupted {
+            Some(disrupted) => format!("{name} was deleted before it ended; {}", disrupted.cause),
             None => format!("{name} was deleted by somebody else before it ended"),
         };
-        Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause })
+        JobState::Status(JobStatus::Gone { why: Disruption::Deleted, cause })
     }
 
     /// An end that the pods tell, because nobody else does.
-    pub(in crate::status) fn ended_by_pods(&self) -> Verdict {
-        let exits: Vec<_> = self.all.iter().flat_map(|pod| pod.exits.clone()).collect();
+    pub(in crate::status) fn ended_by_pods(&self) -> JobState {
+        let exits = self.exits();
         let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
         let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
         let Some((_, disruption)) = failures.first() else {
@@ -238,19 +232,28 @@ impl<'a> Pods<'a> {
         disruption: Option<Disruption>,
         cause: Option<String>,
         mut notes: Vec<String>,
-    ) -> Verdict {
+    ) -> JobState {
         notes.extend(self.replacements());
-        let pods = replaced_pods::at_the_end(&self.look.observed.pods, self.look.handle);
+        let pods = replaced_pods::at_the_end(&self.view.observed.pods, self.view.handle);
         let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
         let started = self.ever().filter_map(|pod| pod.started).min();
-        let ended = last.or(started).unwrap_or(self.look.observed.since);
+        let ended = last.or(started).unwrap_or(self.view.observed.since);
         let failed = exits.iter().any(|exit| exit.exit.status() != Some(0));
-        let enforced = if failed { deadline::enforced(self.look, started.is_some()) } else { None };
+        let enforced = if failed { deadline::enforced(self.view, started.is_some()) } else { None };
         let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = started.unwrap_or(ended);
         let ended = ended.max(started);
-        Verdict::Status(JobStatus::Ended(Ending { started, ended, exits, pods, superseded, disruption, limit, cause, notes }))
+        JobState::Status(JobStatus::Ended(Ending { started, ended, exits, pods, superseded, disruption, limit, cause, notes }))
+    }
+
+    /// An end that is a failure, with every exit that is known.
+    pub(in crate::status) fn ended_badly(&self, disruption: Option<Disruption>, cause: String) -> JobState {
+        self.ended(None, self.with_a_bad_one(self.exits()), disruption, Some(cause), Vec::new())
+    }
+
+    fn exits(&self) -> Vec<SectionExit> {
+        self.all.iter().flat_map(|pod| pod.exits.clone()).collect()
     }
 
     /// The workload failed, so one exit must say so.
@@ -262,7 +265,7 @@ impl<'a> Pods<'a> {
     }
 
     fn unknown(&self) -> SectionExit {
-        let section = self.look.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
+        let section = self.view.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
         SectionExit { section, section_id: None, node: None, exit: Exit::Unknown }
     }
 
@@ -283,7 +286,7 @@ impl<'a> Pods<'a> {
         let failed: Vec<_> = self.ever().filter(|pod| failure(pod).is_some()).collect();
         let restarts: u32 = self.all.iter().filter(|pod| failure(pod).is_none()).map(|pod| pod.restarts).sum();
         let attempts = failed.len() + usize::try_from(restarts).unwrap_or(0);
-        let how = |pod: &PodVerdict| {
+        let how = |pod: &PodAssessment| {
             let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
             let exit = pod.exits.iter().map(|exit| exit.exit).find(|exit| exit.status() != Some(0));
             match (exit, &pod.state) {
@@ -303,83 +306,73 @@ impl<'a> Pods<'a> {
 
     /// Why there are none, if that is as it should be.
     fn no_pods(&self) -> Option<String> {
-        let object = self.look.object()?;
+        let object = self.view.object()?;
         let spec = object.get("spec")?;
         let manager = spec.get("managedBy").and_then(muster_text::Value::as_str);
         if let Some(manager) = manager.filter(|manager| *manager != job::CONTROLLER) {
             return Some(format!(
                 "{} is managed by {manager}, which runs its pods elsewhere: their logs are not available",
-                self.look.title()
+                self.view.title()
             ));
         }
-        let none = self.look.handle.expected_pods == Some(0) || spec.get("completions") == Some(&0.into());
-        none.then(|| format!("{} has no pods to run", self.look.title()))
+        let none = self.view.handle.expected_pods == Some(0) || spec.get("completions") == Some(&0.into());
+        none.then(|| format!("{} has no pods to run", self.view.title()))
     }
 
     /// No pod runs and none waits.
     fn no_pod_waits(&self) -> String {
-        let name = self.look.title();
+        let name = self.view.title();
         let there = || self.all.iter().filter(|pod| !pod.gone);
         if let Some((cause, _)) = there().rev().find_map(failure) {
-            return format!("{name} has not started another pod yet{}", cause::said(cause));
+            return format!("{name} has not started another pod yet{}", cause::detail(cause));
         }
         if there().next().is_some() {
             return format!("the pods of {name} have ended, and it does not say so yet");
         }
-        match self.look.events().newest_warning_of_owners() {
+        match self.view.events().newest_warning_of_owners() {
             Some(event) => {
-                let said = cause::reason_and(event.reason.as_deref(), event.message.as_deref());
-                format!("{name} has no pod yet ({said})")
+                let detail = cause::reason_and(event.reason.as_deref(), event.message.as_deref());
+                format!("{name} has no pod yet ({detail})")
             }
-            None if !self.look.observed.trouble.denied.is_empty() => format!(
+            None if !self.view.observed.trouble.denied.is_empty() => format!(
                 "{name} has no pod yet, and why cannot be seen without the right to {}",
-                self.look.observed.trouble.denied.join(", ")
+                self.view.observed.trouble.denied.join(", ")
             ),
             None => format!("{name} has no pod yet"),
         }
     }
 
-    fn blocked(&self, blocked: Blocked, there: usize, expected: usize, recheck_in: &mut Option<Duration>) -> Verdict {
+    fn blocked(&self, blocked: Blocked, there: usize, expected: usize, recheck_in: &mut Option<Duration>) -> JobState {
         let some = |why: String| match there {
             0 => why,
             there => format!("{there} of {expected} pods exist, {} blocked: {why}", expected.saturating_sub(there)),
         };
         match blocked {
-            Blocked::Hopeless(why) => Verdict::Hopeless(some(why)),
-            Blocked::Broken(why) => Verdict::Broken(some(why)),
-            Blocked::Waits(why) => Verdict::Status(JobStatus::Pending { why: some(why) }),
-            Blocked::Missing(why) => self.grace(self.look.observed.since, self.look.patience.config_grace, some(why), recheck_in),
+            Blocked::Hopeless(why) => JobState::Hopeless(some(why)),
+            Blocked::Broken(why) => JobState::Broken(some(why)),
+            Blocked::Waits(why) => JobState::Status(JobStatus::Pending { why: some(why) }),
+            Blocked::Missing(why) => self.pending_for(self.view.observed.since, grace::CONFIG_GRACE, some(why), recheck_in),
             Blocked::Denied { why, since } => {
-                let since = since.unwrap_or(self.look.observed.since);
-                self.grace(since, self.look.patience.webhook_grace, some(why), recheck_in)
+                let since = since.unwrap_or(self.view.observed.since);
+                self.pending_for(since, grace::WEBHOOK_GRACE, some(why), recheck_in)
             }
         }
     }
 
     /// It waits so long for what may change yet.
-    fn grace(&self, since: Timestamp, grace: Duration, why: String, recheck_in: &mut Option<Duration>) -> Verdict {
-        match self.look.left(since, grace) {
-            Some(left) => {
-                sooner(recheck_in, left);
-                Verdict::Status(JobStatus::Pending { why })
-            }
-            None => Verdict::Hopeless(why),
+    fn pending_for(&self, since: Timestamp, period: Duration, why: String, recheck_in: &mut Option<Duration>) -> JobState {
+        if self.view.is_within(since, period, recheck_in) {
+            JobState::Status(JobStatus::Pending { why })
+        } else {
+            JobState::Hopeless(why)
         }
     }
 
     /// The pods' last states may come after the owner's: another watch. Only while the owner is still there, and for
     /// clocks that differ by minutes not at all.
     fn may_lag(&self, at: Option<Timestamp>, recheck_in: &mut Option<Duration>) -> bool {
-        let Patience { watch_lag, .. } = *self.look.patience;
-        let (Some(at), Seen::Present(_)) = (at, &self.look.observed.workload) else { return false };
-        let ahead = at.since(self.look.now) > watch_lag;
-        match self.look.left(at, watch_lag).filter(|_| !ahead) {
-            Some(left) => {
-                sooner(recheck_in, left);
-                true
-            }
-            None => false,
-        }
+        let (Some(at), Seen::Present(_)) = (at, &self.view.observed.workload) else { return false };
+        at.since(self.view.now) <= grace::WATCH_LAG && self.view.is_within(at, grace::WATCH_LAG, recheck_in)
     }
 }
 
@@ -390,21 +383,23 @@ fn first_cause<'p>(failures: &[(Option<&'p str>, Option<Disruption>)], disruptio
 }
 
 /// A pod that somebody deleted before it ended.
-fn deleted(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
+fn deleted(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
     let why = Some(Disruption::Deleted);
     match &pod.state {
         PodState::Ended { failed: true, cause, disruption } if *disruption == why => Some((cause.as_deref(), why)),
-        PodState::Lost(taken) if taken.why == why => Some((Some(&taken.cause), why)),
+        PodState::Disrupted(disrupted) if disrupted.why == why => Some((Some(&disrupted.cause), why)),
         _ => None,
     }
 }
 
 /// Why a pod failed and who took it, if it did either. Who deleted a pod is not known, and mostly it is its owner.
-pub(in crate::status) fn failure(pod: &PodVerdict) -> Option<(Option<&str>, Option<Disruption>)> {
+pub(in crate::status) fn failure(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
     match &pod.state {
         PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,
         PodState::Ended { failed: true, cause, disruption } => Some((cause.as_deref(), *disruption)),
-        PodState::Lost(taken) if taken.why.is_some_and(|why| why != Disruption::Deleted) => Some((Some(&taken.cause), taken.why)),
+        PodState::Disrupted(disrupted) if disrupted.why.is_some_and(|why| why != Disruption::Deleted) => {
+            Some((Some(&disrupted.cause), disrupted.why))
+        }
         PodState::Hopeless(why) | PodState::Broken(why) => Some((Some(why), None)),
         _ => None,
     }

@@ -3,14 +3,14 @@
 use crate::api::clock;
 use crate::status::{
     cause,
-    pod::{PodLook, Restarts},
+    pod::{PodView, Restarts},
     trouble,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
 use muster_core::scheduler::Exit;
 use muster_text::time::Timestamp;
 
-impl PodLook<'_> {
+impl PodView<'_> {
     /// Why a container ended as it did, where its status alone does not say it.
     pub(in crate::status) fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
         let container = format!("container {} of {}", status.name, self.place());
@@ -21,8 +21,8 @@ impl PodLook<'_> {
                 Some(format!("{container} was lost with its node's state: nobody knows how it ended"))
             }
             _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
-            _ => match end.message.as_deref().map(cause::quote).filter(|said| !said.is_empty()) {
-                Some(said) => Some(format!("{container} says: {said}")),
+            _ => match end.message.as_deref().map(cause::quote).filter(|detail| !detail.is_empty()) {
+                Some(detail) => Some(format!("{container} says: {detail}")),
                 None if status.restart_count > 0 => Some(match self.restarts {
                     Restarts::Owners => format!("{container} crashed after {}", cause::count(restarted(status), "restart")),
                     Restarts::Never => {
@@ -48,12 +48,12 @@ impl PodLook<'_> {
     }
 
     fn killed(&self, container: &str, code: i32) -> String {
-        let events = self.look.events();
+        let events = self.view.events();
         // A failed readiness probe kills nobody.
         let is_fatal = |event: &&Event| ["Liveness", "Startup"].iter().any(|probe| trouble::message(event).starts_with(probe));
         let mut unhealthy = events.of_pod(self.name()).rev().filter(|event| trouble::reason(event) == "Unhealthy");
         match unhealthy.find(is_fatal).or_else(|| events.newest_of_pod(self.name(), &["Killing"])) {
-            Some(event) => format!("{container} was killed (status {code}){}", cause::said(event.message.as_deref())),
+            Some(event) => format!("{container} was killed (status {code}){}", cause::detail(event.message.as_deref())),
             None => format!("{container} was killed (status {code}), and not for its memory as far as the kubelet saw"),
         }
     }
@@ -63,7 +63,7 @@ impl PodLook<'_> {
             let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
             let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
             // A container that could not be started is said to have started in 1970.
-            running.or(ended).map(|time| clock::of(time.0)).filter(|time| time.0 > 0)
+            running.or(ended).and_then(clock::known)
         };
         let starts =
             self.primaries().flat_map(|status| [state_starts(status.state.as_ref()), state_starts(status.last_state.as_ref())]);
@@ -73,7 +73,7 @@ impl PodLook<'_> {
     pub(in crate::status) fn ended(&self) -> Option<Timestamp> {
         let ends =
             self.statuses().chain(self.status.init_container_statuses.iter().flatten()).filter_map(|status| self.end_of(status));
-        let ends = ends.filter_map(|end| end.finished_at.as_ref()).map(|time| clock::of(time.0)).filter(|time| time.0 > 0);
+        let ends = ends.filter_map(|end| clock::known(end.finished_at.as_ref()?));
         let last = if self.is_terminal() { ends.max() } else { self.last_deciding_end() };
         let deleted = || self.pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
         let changed = || {
@@ -98,8 +98,9 @@ impl PodLook<'_> {
 
     fn last_deciding_end(&self) -> Option<Timestamp> {
         let deciding = self.primaries().filter_map(|status| self.end_of(status));
-        let ends = deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| end.finished_at.as_ref());
-        ends.map(|time| clock::of(time.0)).filter(|time| time.0 > 0).max()
+        let ends =
+            deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| clock::known(end.finished_at.as_ref()?));
+        ends.max()
     }
 }
 

@@ -11,13 +11,14 @@
 //! Where an owner restarts containers (`Restarts::Owners`) only a container's present state counts; a Pod of its own is
 //! over with the first end of a deciding container.
 
+pub(crate) mod disruption;
 mod ends;
 pub(crate) mod placement;
-pub(crate) mod taken;
 mod waiting;
 
-use super::{Look, cause, cause::Place};
+use super::{View, cause, cause::Place, grace};
 use crate::job::{ContainerLog, SeenPod, sections};
+use disruption::Disrupted;
 use ends::{exit, is_running, terminated};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use muster_core::{
@@ -26,11 +27,10 @@ use muster_core::{
 };
 use muster_text::time::Timestamp;
 use std::time::Duration;
-use taken::Taken;
 
 /// What a pod is.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::status) struct PodVerdict {
+pub(in crate::status) struct PodAssessment {
     pub(in crate::status) name: String,
     pub(in crate::status) uid: Option<String>,
     pub(in crate::status) node: Option<String>,
@@ -65,8 +65,8 @@ pub(in crate::status) enum PodState {
         cause: Option<String>,
         disruption: Option<Disruption>,
     },
-    /// Taken away before it ended.
-    Lost(Taken),
+    /// Disrupted away before it ended.
+    Disrupted(Disrupted),
     /// We deleted it before it ended.
     Removed,
     Hopeless(String),
@@ -83,8 +83,8 @@ pub(in crate::status) enum Restarts {
 }
 
 /// A pod with everything that is looked at.
-pub(in crate::status) struct PodLook<'a> {
-    pub(in crate::status) look: Look<'a>,
+pub(in crate::status) struct PodView<'a> {
+    pub(in crate::status) view: View<'a>,
     pub(in crate::status) seen: &'a SeenPod,
     pub(in crate::status) pod: &'a Pod,
     pub(in crate::status) status: &'a PodStatus,
@@ -94,13 +94,13 @@ pub(in crate::status) struct PodLook<'a> {
     pub(in crate::status) later: u32,
 }
 
-pub(in crate::status) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restarts, later: u32) -> PodVerdict {
+pub(in crate::status) fn assess(view: View<'_>, seen: &SeenPod, restarts: Restarts, later: u32) -> PodAssessment {
     let pod = seen.pod.as_ref();
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
-    let containers = sections::containers(pod, look.handle);
-    let this = PodLook { look, seen, pod, status, containers, restarts, later };
-    let mut verdict = PodVerdict {
+    let containers = sections::containers(pod, view.handle);
+    let this = PodView { view, seen, pod, status, containers, restarts, later };
+    let mut assessed = PodAssessment {
         name: this.name().to_owned(),
         uid: pod.metadata.uid.clone(),
         node: this.node().map(str::to_owned),
@@ -115,32 +115,32 @@ pub(in crate::status) fn assess(look: Look<'_>, seen: &SeenPod, restarts: Restar
         recheck_in: None,
         notes: Vec::new(),
     };
-    this.judge(&mut verdict);
-    verdict
+    this.judge(&mut assessed);
+    assessed
 }
 
-impl PodLook<'_> {
-    fn judge(&self, verdict: &mut PodVerdict) {
+impl PodView<'_> {
+    fn judge(&self, assessed: &mut PodAssessment) {
         let all_ended = self.primaries().all(|status| self.end_of(status).is_some()) && self.primaries().next().is_some();
         let phase = self.status.phase.as_deref().unwrap_or_default();
-        if let Some(taken) = taken::not_finished(self).filter(|_| phase == "Succeeded") {
-            verdict.state = PodState::Lost(taken);
+        if let Some(disrupted) = disruption::not_finished(self).filter(|_| phase == "Succeeded") {
+            assessed.state = PodState::Disrupted(disrupted);
         } else if phase == "Succeeded" {
-            verdict.state = PodState::Ended { failed: false, cause: None, disruption: None };
+            assessed.state = PodState::Ended { failed: false, cause: None, disruption: None };
         } else if phase == "Failed" {
-            self.failed(verdict);
-        } else if let Some(taken) = taken::lost(self, &mut verdict.recheck_in) {
-            verdict.state = match (all_ended && taken::ended_before(self), self.seen.deleted_by_us) {
+            self.failed(assessed);
+        } else if let Some(disrupted) = disruption::lost(self, &mut assessed.recheck_in) {
+            assessed.state = match (all_ended && disruption::ended_before(self), self.seen.deleted_by_us) {
                 (true, _) => self.by_exits(None),
                 (false, true) => PodState::Removed,
-                (false, false) => PodState::Lost(taken),
+                (false, false) => PodState::Disrupted(disrupted),
             };
-        } else if let Some(state) = self.init_failed().or_else(|| self.never_starts(&mut verdict.recheck_in)) {
-            verdict.state = state;
-        } else if all_ended && self.is_over(verdict) {
-            verdict.state = self.by_exits(None);
-        } else if verdict.started.is_none() {
-            verdict.state = PodState::Waiting(waiting::reason(self, &mut verdict.recheck_in));
+        } else if let Some(state) = self.init_failed().or_else(|| self.never_starts(&mut assessed.recheck_in)) {
+            assessed.state = state;
+        } else if all_ended && self.is_over(assessed) {
+            assessed.state = self.by_exits(None);
+        } else if assessed.started.is_none() {
+            assessed.state = PodState::Waiting(waiting::reason(self, &mut assessed.recheck_in));
         }
     }
 
@@ -151,11 +151,11 @@ impl PodLook<'_> {
 
     /// All deciding containers have ended and the pod's phase does not say so: at once where one was or would be
     /// started again, else after the grace.
-    fn is_over(&self, verdict: &mut PodVerdict) -> bool {
-        let failed = verdict.exits.iter().any(|exit| exit.exit.status() != Some(0));
-        if self.restarts == Restarts::Never && (verdict.restarts > 0 || (failed && self.policy() != "Never")) {
+    fn is_over(&self, assessed: &mut PodAssessment) -> bool {
+        let failed = assessed.exits.iter().any(|exit| exit.exit.status() != Some(0));
+        if self.restarts == Restarts::Never && (assessed.restarts > 0 || (failed && self.policy() != "Never")) {
             if !failed {
-                verdict.notes.push(format!(
+                assessed.notes.push(format!(
                     "{} is started again after it has succeeded: its restartPolicy is {}",
                     self.place(),
                     self.policy()
@@ -166,26 +166,25 @@ impl PodLook<'_> {
         if self.restarts == Restarts::Owners && self.policy() != "Never" && failed {
             return false;
         }
-        let ended = verdict.ended.unwrap_or(self.look.observed.since);
-        if let Some(left) = self.look.left(ended, self.look.patience.sidecar_grace) {
-            super::sooner(&mut verdict.recheck_in, left);
+        let ended = assessed.ended.unwrap_or(self.view.observed.since);
+        if self.view.is_within(ended, grace::SIDECAR_GRACE, &mut assessed.recheck_in) {
             return false;
         }
-        verdict.held_by = self.statuses().find(|status| is_running(status)).map(|status| status.name.clone());
-        if let Some(container) = &verdict.held_by {
-            verdict.notes.push(format!("container {container} keeps {} running after its work has ended", self.place()));
+        assessed.held_by = self.statuses().find(|status| is_running(status)).map(|status| status.name.clone());
+        if let Some(container) = &assessed.held_by {
+            assessed.notes.push(format!("container {container} keeps {} running after its work has ended", self.place()));
         }
         true
     }
 
     /// Phase Failed: refused, taken away, or by itself.
-    fn failed(&self, verdict: &mut PodVerdict) {
-        if let Some(taken) = taken::failed(self) {
-            verdict.state = PodState::Ended { failed: true, cause: Some(taken.cause), disruption: taken.why };
+    fn failed(&self, assessed: &mut PodAssessment) {
+        if let Some(disrupted) = disruption::failed(self) {
+            assessed.state = PodState::Ended { failed: true, cause: Some(disrupted.cause), disruption: disrupted.why };
             return;
         }
         if let Some(state) = self.init_failed().or_else(|| waiting::never_started(self)) {
-            verdict.state = match state {
+            assessed.state = match state {
                 // The next attempt may get another node.
                 PodState::Broken(cause) if self.restarts == Restarts::Owners => {
                     PodState::Ended { failed: true, cause: Some(cause), disruption: None }
@@ -194,10 +193,10 @@ impl PodLook<'_> {
             };
             return;
         }
-        if self.restarts == Restarts::Never && self.all_fine(verdict) {
+        if self.restarts == Restarts::Never && self.all_fine(assessed) {
             let others = self.statuses().filter_map(|status| Some((status, terminated(status)?)));
             for (status, end) in others.filter(|(_, end)| end.exit_code != 0) {
-                verdict.notes.push(format!(
+                assessed.notes.push(format!(
                     "container {} of {} exited with {}, which does not count",
                     status.name,
                     self.place(),
@@ -205,16 +204,16 @@ impl PodLook<'_> {
                 ));
             }
         }
-        verdict.state = self.by_exits(Some(self.status));
-        if let PodState::Ended { failed, .. } = &mut verdict.state
+        assessed.state = self.by_exits(Some(self.status));
+        if let PodState::Ended { failed, .. } = &mut assessed.state
             && self.restarts == Restarts::Owners
         {
             *failed = true;
         }
     }
 
-    fn all_fine(&self, verdict: &PodVerdict) -> bool {
-        self.primaries().next().is_some() && verdict.exits.iter().all(|exit| exit.exit == Exit::Code(0))
+    fn all_fine(&self, assessed: &PodAssessment) -> bool {
+        self.primaries().next().is_some() && assessed.exits.iter().all(|exit| exit.exit == Exit::Code(0))
     }
 
     /// By what the deciding containers say, and the pod itself where it failed for a reason of its own.
@@ -228,7 +227,7 @@ impl PodLook<'_> {
             (None, Some(pod)) => Some(format!(
                 "{} failed{}",
                 self.place(),
-                cause::said(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
+                cause::detail(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
             )),
             (None, None) if pod.is_some() && none_ended => Some(format!("{} failed and does not say why", self.place())),
             (None, None) => None,
@@ -261,7 +260,7 @@ impl PodLook<'_> {
         // As their sections stand in the stdout.
         ends.sort_by_key(|(status, _)| &status.name);
         let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
-            let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.look.handle) };
+            let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.view.handle) };
             let (section_id, node) = (Some(origin.id()), self.node().map(str::to_owned));
             SectionExit { section: origin.title(), section_id, node, exit: exit(end) }
         };

@@ -2,12 +2,12 @@
 
 use crate::api::clock;
 use crate::status::{
-    cause, kueue,
+    cause, grace, kueue,
     pod::{
-        PodLook, PodState, Restarts,
+        PodState, PodView, Restarts,
         ends::{is_running, terminated},
     },
-    sooner, trouble,
+    trouble,
 };
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
 use muster_text::time::{Timestamp, format_duration};
@@ -31,34 +31,28 @@ const NO_SUCH_IMAGE: [&str; 10] = [
 ];
 
 /// A container that can never start, if there is one; else the time to look again.
-pub(in crate::status) fn never_starts(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+pub(in crate::status) fn never_starts(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
     let inits = this.status.init_container_statuses.iter().flatten();
     let all = inits.chain(this.statuses());
     all.filter_map(|status| Some((status, status.state.as_ref()?.waiting.as_ref()?)))
         .find_map(|(status, waiting)| stopped(this, status, waiting, recheck_in))
         .or_else(|| never_started(this))
-        .or_else(|| missing_volume(this).and_then(|missing| after_grace(this, recheck_in, missing)))
-        .or_else(|| missing_claim(this).and_then(|missing| after_grace(this, recheck_in, missing)))
+        // Another object of the job, or another user, may be creating it.
+        .or_else(|| after(this, grace::CONFIG_GRACE, PodState::Hopeless(missing_volume(this)?), recheck_in))
+        .or_else(|| after(this, grace::CONFIG_GRACE, PodState::Hopeless(missing_claim(this)?), recheck_in))
         .or_else(|| no_node_ever(this, recheck_in))
 }
 
 fn stopped(
-    this: &PodLook<'_>,
+    this: &PodView<'_>,
     status: &ContainerStatus,
     waiting: &ContainerStateWaiting,
     recheck_in: &mut Option<Duration>,
 ) -> Option<PodState> {
-    let said = cause::said(waiting.message.as_deref());
-    let (container, image, patience) =
-        (format!("container {} of {}", status.name, this.place()), &status.image, this.look.patience);
+    let detail = cause::detail(waiting.message.as_deref());
+    let (container, image) = (format!("container {} of {}", status.name, this.place()), &status.image);
     let hopeless = |what: String| Some(PodState::Hopeless(what));
-    let mut after = |limit: Duration, state: PodState| match this.look.left(scheduled(this), limit) {
-        Some(left) => {
-            sooner(recheck_in, left);
-            None
-        }
-        None => Some(state),
-    };
+    let mut after = |limit: Duration, state: PodState| after(this, limit, state, recheck_in);
     match waiting.reason.as_deref().unwrap_or_default() {
         "InvalidImageName" => hopeless(format!("{container} has no valid image name: `{image}`")),
         "ErrImageNeverPull" => {
@@ -68,40 +62,40 @@ fn stopped(
             let detail = pull_detail(this, waiting);
             let sentence = |what: &str| format!("image {image} of {container} {what}: {detail}");
             if !NO_SUCH_IMAGE.iter().any(|words| detail.contains(words)) && reason != "SignatureValidationFailed" {
-                let what = format!("could not be pulled for {}", cause::seconds(patience.registry_limit));
-                return after(patience.registry_limit, PodState::Broken(sentence(&what)));
+                let what = format!("could not be pulled for {}", cause::seconds(grace::REGISTRY_LIMIT));
+                return after(grace::REGISTRY_LIMIT, PodState::Broken(sentence(&what)));
             }
             let hopeless = PodState::Hopeless(sentence("cannot be pulled"));
-            if pull_failures(this) < patience.image_pull_failures {
-                let own = this.look.handle.hopeless_after.map(Duration::from_secs);
-                after(own.map_or(patience.image_pull_limit, |own| own.min(patience.image_pull_limit)), hopeless)
+            if pull_failures(this) < grace::IMAGE_PULL_FAILURES {
+                let own = this.view.handle.hopeless_after.map(Duration::from_secs);
+                after(own.map_or(grace::IMAGE_PULL_LIMIT, |own| own.min(grace::IMAGE_PULL_LIMIT)), hopeless)
             } else {
                 Some(hopeless)
             }
         }
         "CreateContainerConfigError" => {
-            after(patience.config_grace, PodState::Hopeless(format!("{container} cannot be configured{said}")))
+            after(grace::CONFIG_GRACE, PodState::Hopeless(format!("{container} cannot be configured{detail}")))
         }
         // The kubelet tries again whatever the restartPolicy: nothing was started that could have ended.
-        "CreateContainerError" => after(patience.config_grace, not_startable(&container, &said)),
+        "CreateContainerError" => after(grace::CONFIG_GRACE, not_startable(&container, &detail)),
         "RunContainerError" | "PostStartHookError"
-            if this.policy() == "Never" || u32::try_from(status.restart_count).unwrap_or(0) >= patience.start_failures =>
+            if this.policy() == "Never" || u32::try_from(status.restart_count).unwrap_or(0) >= grace::START_FAILURES =>
         {
-            Some(not_startable(&container, &said))
+            Some(not_startable(&container, &detail))
         }
         _ => None,
     }
 }
 
 /// A container that the runtime could not start: it has an exit status, but none of a program of the check.
-pub(in crate::status) fn never_started(this: &PodLook<'_>) -> Option<PodState> {
+pub(in crate::status) fn never_started(this: &PodView<'_>) -> Option<PodState> {
     let inits = this.status.init_container_statuses.iter().flatten();
     let earlier = |status: &'_ ContainerStatus| status.last_state.as_ref()?.terminated.clone();
     let last = |status: &'_ ContainerStatus| terminated(status).cloned().or_else(|| earlier(status));
     // Where a container is started again, only after some failures.
     let counts = |status: &&ContainerStatus| {
         let is_tried_again = this.restarts == Restarts::Owners && this.policy() != "Never";
-        !is_tried_again || u32::try_from(status.restart_count).unwrap_or(0) >= this.look.patience.start_failures
+        !is_tried_again || u32::try_from(status.restart_count).unwrap_or(0) >= grace::START_FAILURES
     };
     inits
         .chain(this.primaries())
@@ -111,12 +105,12 @@ pub(in crate::status) fn never_started(this: &PodLook<'_>) -> Option<PodState> {
         .find(|(_, end)| matches!(end.reason.as_deref(), Some("StartError" | "ContainerCannotRun")))
         .map(|(status, end)| {
             let container = format!("container {} of {}", status.name, this.place());
-            not_startable(&container, &cause::said(end.message.as_deref()))
+            not_startable(&container, &cause::detail(end.message.as_deref()))
         })
 }
 
 /// The manifest's fault where the runtime names the file, otherwise the node's: a hook, a device, a full disk.
-fn not_startable(container: &str, said: &str) -> PodState {
+fn not_startable(container: &str, detail: &str) -> PodState {
     const MANIFEST: [&str; 6] = [
         "executable file not found",
         "no such file or directory",
@@ -126,15 +120,15 @@ fn not_startable(container: &str, said: &str) -> PodState {
         "no command specified",
     ];
     // Before it stand the runtime's layers, each with its own "failed to".
-    let said = said.split_once("unable to start container process: ").map_or(said, |(_, why)| why).trim_start_matches(": ");
-    let said = if said.is_empty() { "the runtime does not say why" } else { said };
-    let sentence = format!("{container} cannot be started: {said}");
-    if MANIFEST.iter().any(|words| said.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
+    let detail = detail.split_once("unable to start container process: ").map_or(detail, |(_, why)| why).trim_start_matches(": ");
+    let detail = if detail.is_empty() { "the runtime does not say why" } else { detail };
+    let sentence = format!("{container} cannot be started: {detail}");
+    if MANIFEST.iter().any(|words| detail.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
 }
 
 /// A volume of what does not exist. Only events say so.
-fn missing_volume(this: &PodLook<'_>) -> Option<String> {
-    let event = this.look.events().of_pod(this.name()).next_back()?;
+fn missing_volume(this: &PodView<'_>) -> Option<String> {
+    let event = this.view.events().of_pod(this.name()).next_back()?;
     let message = trouble::message(event);
     let missing = ["configmap \"", "secret \""].iter().any(|what| message.contains(what)) && message.contains("not found");
     let is_it = trouble::reason(event) == "FailedMount" && missing && this.started().is_none();
@@ -142,7 +136,7 @@ fn missing_volume(this: &PodLook<'_>) -> Option<String> {
 }
 
 /// A claim that does not exist: the scheduler says so.
-fn missing_claim(this: &PodLook<'_>) -> Option<String> {
+fn missing_claim(this: &PodView<'_>) -> Option<String> {
     let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
     let message = condition.message.as_deref()?;
     let missing = message.contains("persistentvolumeclaim \"") && message.contains("not found");
@@ -150,15 +144,14 @@ fn missing_claim(this: &PodLook<'_>) -> Option<String> {
 }
 
 /// No node could ever take it, and nobody has added one for a while.
-fn no_node_ever(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
-    let patience = Duration::from_secs(this.look.handle.hopeless_after?);
-    let since = *this.look.observed.hopeless.get(this.pod.metadata.uid.as_deref()?)?;
-    if let Some(left) = this.look.left(since, patience) {
-        sooner(recheck_in, left);
+fn no_node_ever(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+    let period = Duration::from_secs(this.view.handle.hopeless_after?);
+    let since = *this.view.observed.hopeless.get(this.pod.metadata.uid.as_deref()?)?;
+    if this.view.is_within(since, period, recheck_in) {
         return None;
     }
     let cause = unplaced(this).unwrap_or_default();
-    let waited = format_duration(patience);
+    let waited = format_duration(period);
     Some(PodState::Hopeless(format!(
         "{cause}; that has not changed in {waited} and cannot by itself: change the manifest or the nodes, or set \
          `sched_options.hopeless_after` to null where nodes are added on demand"
@@ -166,7 +159,7 @@ fn no_node_ever(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option
 }
 
 /// What the scheduler says of a pod that it cannot place.
-fn unplaced(this: &PodLook<'_>) -> Option<String> {
+fn unplaced(this: &PodView<'_>) -> Option<String> {
     let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
     let name = this.name();
     Some(match (condition.reason.as_deref(), condition.message.as_deref()) {
@@ -174,23 +167,19 @@ fn unplaced(this: &PodLook<'_>) -> Option<String> {
             // Behind it stands the same again for each way of making room.
             let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
             let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
-            format!("pod {name} fits on no node{}", cause::said(message.as_deref()))
+            format!("pod {name} fits on no node{}", cause::detail(message.as_deref()))
         }
         (reason, message) => format!("pod {name} is not scheduled ({})", cause::reason_and(reason, message)),
     })
 }
 
-/// Another object of the job, or somebody else, may be creating it.
-fn after_grace(this: &PodLook<'_>, recheck_in: &mut Option<Duration>, missing: String) -> Option<PodState> {
-    let Some(left) = this.look.left(scheduled(this), this.look.patience.config_grace) else {
-        return Some(PodState::Hopeless(missing));
-    };
-    sooner(recheck_in, left);
-    None
+/// `state`, once the period since the pod was scheduled is over.
+fn after(this: &PodView<'_>, period: Duration, state: PodState, recheck_in: &mut Option<Duration>) -> Option<PodState> {
+    (!this.view.is_within(scheduled(this), period, recheck_in)).then_some(state)
 }
 
 /// What the pod waits for.
-pub(in crate::status) fn reason(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String {
+pub(in crate::status) fn reason(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> String {
     if this.node().is_none() {
         return unscheduled(this, recheck_in);
     }
@@ -217,7 +206,7 @@ pub(in crate::status) fn reason(this: &PodLook<'_>, recheck_in: &mut Option<Dura
     }
 }
 
-fn creating(this: &PodLook<'_>) -> String {
+fn creating(this: &PodView<'_>) -> String {
     const STEPS: [&str; 7] = [
         "Pulling",
         "Pulled",
@@ -227,7 +216,7 @@ fn creating(this: &PodLook<'_>) -> String {
         "FailedToRetrieveImagePullSecret",
         "NetworkNotReady",
     ];
-    let event = this.look.events().newest_of_pod(this.name(), &STEPS);
+    let event = this.view.events().newest_of_pod(this.name(), &STEPS);
     match event.map(|event| (trouble::reason(event), trouble::message(event))) {
         Some(("Pulling", message)) => format!("{} pulls an image: {}", this.place(), cause::quote(message)),
         None | Some(("Pulled", _)) => format!("{} is being created", this.place()),
@@ -237,12 +226,12 @@ fn creating(this: &PodLook<'_>) -> String {
     }
 }
 
-fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String {
+fn unscheduled(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> String {
     let name = this.name();
     let gates = this.pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
     let gates: Vec<_> = gates.map(|gate| gate.name.as_str()).collect();
     if gates.iter().any(|gate| gate.starts_with("kueue.x-k8s.io/")) {
-        return kueue::gated(this.look, name);
+        return kueue::gated(this.view, name);
     }
     if !gates.is_empty() {
         return format!("pod {name} is gated until whoever set it removes {}", cause::names(gates.into_iter()));
@@ -251,23 +240,21 @@ fn unscheduled(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> String 
         return why;
     }
     let created = this.pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default();
-    let silent = this.look.patience.scheduler_silent;
-    if let Some(left) = this.look.left(created.max(this.look.observed.since), silent) {
-        sooner(recheck_in, left);
+    if this.view.is_within(created.max(this.view.observed.since), grace::SCHEDULER_SILENT, recheck_in) {
         return format!("pod {name} waits for the scheduler");
     }
     let scheduler = this.pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
-    format!("no scheduler has looked at pod {name} for {}: does {scheduler} run?", cause::seconds(silent))
+    format!("no scheduler has looked at pod {name} for {}: does {scheduler} run?", cause::seconds(grace::SCHEDULER_SILENT))
 }
 
 /// When the kubelet took the pod over, but not before we began to watch: the clocks may differ.
-fn scheduled(this: &PodLook<'_>) -> Timestamp {
+fn scheduled(this: &PodView<'_>) -> Timestamp {
     let started = this.status.start_time.as_ref().map(|time| clock::of(time.0));
-    started.unwrap_or_default().max(this.look.observed.since)
+    started.unwrap_or_default().max(this.view.observed.since)
 }
 
 /// What the registry said: old kubelets say it only in events.
-fn pull_detail(this: &PodLook<'_>, waiting: &ContainerStateWaiting) -> String {
+fn pull_detail(this: &PodView<'_>, waiting: &ContainerStateWaiting) -> String {
     let own = waiting.message.as_deref().unwrap_or_default();
     let backs_off = own.starts_with("Back-off pulling image");
     let own = if backs_off { own.split_once(": ").map_or("", |(_, why)| why) } else { own };
@@ -279,11 +266,11 @@ fn pull_detail(this: &PodLook<'_>, waiting: &ContainerStateWaiting) -> String {
     }
 }
 
-fn pull_failures(this: &PodLook<'_>) -> u32 {
+fn pull_failures(this: &PodView<'_>) -> u32 {
     pull_events(this).map(trouble::times).sum()
 }
 
-fn pull_events<'a>(this: &PodLook<'a>) -> impl DoubleEndedIterator<Item = &'a k8s_openapi::api::core::v1::Event> {
-    let events = this.look.events().of_pod(this.name());
+fn pull_events<'a>(this: &PodView<'a>) -> impl DoubleEndedIterator<Item = &'a k8s_openapi::api::core::v1::Event> {
+    let events = this.view.events().of_pod(this.name());
     events.filter(|event| trouble::reason(event) == "Failed" && trouble::message(event).contains("pull image"))
 }

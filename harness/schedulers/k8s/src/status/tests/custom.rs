@@ -146,7 +146,7 @@ fn a_pod_may_have_a_rule_too() {
 fn the_usual_conditions_are_understood() {
     let scene = |kind: &str, reason: &str| {
         Scene::of("JobSet")
-            .object(&format!("status: {{conditions: [{{type: {kind}, status: 'True', reason: {reason}, message: said so, lastTransitionTime: '@10'}}]}}"))
+            .object(&format!("status: {{conditions: [{{type: {kind}, status: 'True', reason: {reason}, message: detail so, lastTransitionTime: '@10'}}]}}"))
             .pod("x-0", FINE)
             .at(30)
     };
@@ -155,19 +155,19 @@ fn the_usual_conditions_are_understood() {
     }
     says!(scene("Failed", "FailurePolicy"), @"
     ended @3-@9: x-0@n1 Code(0), x@? Unknown
-    cause: JobSet x failed: FailurePolicy: said so
+    cause: JobSet x failed: FailurePolicy: detail so
     ");
     says!(scene("JobFailed", "Odd"), @"
     ended @3-@9: x-0@n1 Code(0), x@? Unknown
-    cause: JobSet x failed: Odd: said so
+    cause: JobSet x failed: Odd: detail so
     ");
     says!(scene("Stalled", "Odd"), @"
     ended @3-@9: x-0@n1 Code(0), x@? Unknown
-    cause: JobSet x failed: Odd: said so
+    cause: JobSet x failed: Odd: detail so
     ");
     says!(scene("Finished", "JobFailed"), @"
     ended @3-@9: x-0@n1 Code(0), x@? Unknown
-    cause: JobSet x failed: JobFailed: said so
+    cause: JobSet x failed: JobFailed: detail so
     ");
     says!(scene("Suspended", "Odd"), @"ended @3-@9: x-0@n1 Code(0)");
 }

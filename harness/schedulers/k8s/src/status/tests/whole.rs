@@ -1,7 +1,7 @@
 //! What holds for every observation.
 
 use crate::{
-    job::{Assessment, Verdict, sections},
+    job::{Assessment, JobState, sections},
     status::testing::{Scene, at},
 };
 use muster_core::scheduler::{Exit, JobStatus};
@@ -88,34 +88,34 @@ const NOW: i64 = 12;
 const LATE: i64 = 700;
 
 /// What was said from when on, and whether it was stuck.
-type Answers = Vec<(i64, Verdict, bool)>;
+type Answers = Vec<(i64, JobState, bool)>;
 
 /// The answers from second to second until the end, and those of somebody who looks again only when told to.
 fn by_time_alone(mut scene: Scene) -> (Answers, Answers) {
     let (mut every, mut told) = (Vec::new(), Vec::new());
-    let mut look = |second: i64, into: &mut Answers| {
+    let mut view = |second: i64, into: &mut Answers| {
         scene.now = at(second);
-        let Assessment { verdict, recheck_in, stuck } = scene.assess();
-        let over = is_over(&verdict);
-        if into.last().is_none_or(|(_, last, was)| (last, *was) != (&verdict, stuck)) {
-            into.push((second, verdict, stuck));
+        let Assessment { state, recheck_in, stuck } = scene.assess();
+        let over = is_over(&state);
+        if into.last().is_none_or(|(_, last, was)| (last, *was) != (&state, stuck)) {
+            into.push((second, state, stuck));
         }
         (over, recheck_in)
     };
     for second in NOW..LATE {
-        if look(second, &mut every).0 {
+        if view(second, &mut every).0 {
             break;
         }
     }
     let mut next = Some(NOW);
     while let Some(second) = next.filter(|second| *second < LATE) {
-        next = look(second, &mut told).1.map(|after| second + i64::try_from(after.as_secs()).unwrap());
+        next = view(second, &mut told).1.map(|after| second + i64::try_from(after.as_secs()).unwrap());
     }
     (every, told)
 }
 
-fn is_over(verdict: &Verdict) -> bool {
-    !matches!(verdict, Verdict::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
+fn is_over(state: &JobState) -> bool {
+    !matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
 }
 
 proptest! {
@@ -131,7 +131,7 @@ proptest! {
     fn an_end_is_the_end(mut scene in any_scene(), first in NOW..LATE, second in NOW..LATE) {
         let mut over_at = |second| {
             scene.now = at(second);
-            is_over(&scene.assess().verdict)
+            is_over(&scene.assess().state)
         };
         prop_assert!(!over_at(first.min(second)) || over_at(first.max(second)));
     }
@@ -139,17 +139,17 @@ proptest! {
     #[test]
     fn good_exits_alone_need_somebody_who_says_success(scene in any_scene()) {
         let scene = scene.at(600);
-        let Verdict::Status(JobStatus::Ended(ending)) = scene.assess().verdict else { return Ok(()) };
+        let JobState::Status(JobStatus::Ended(ending)) = scene.assess().state else { return Ok(()) };
         let fine = ending.exits.iter().all(|exit| exit.exit == Exit::Code(0)) && ending.disruption.is_none();
         let text = format!("{:?}", scene.observed);
-        let said = text.contains("Complete") || text.contains("exit_code: 0");
-        prop_assert!(!fine || said || text.contains("Succeeded"), "{ending:?} {text}");
+        let detail = text.contains("Complete") || text.contains("exit_code: 0");
+        prop_assert!(!fine || detail || text.contains("Succeeded"), "{ending:?} {text}");
     }
 
     #[test]
     fn exits_are_named_like_sections(scene in any_scene()) {
         let scene = scene.at(600);
-        let Verdict::Status(JobStatus::Ended(ending)) = scene.assess().verdict else { return Ok(()) };
+        let JobState::Status(JobStatus::Ended(ending)) = scene.assess().state else { return Ok(()) };
         let mut known: BTreeSet<String> = BTreeSet::from(["x".to_owned()]);
         for seen in &scene.observed.pods {
             for container in sections::containers(&seen.pod, &scene.handle) {

@@ -14,7 +14,7 @@ fn every_reason_of_failure_has_its_sentence() {
     ");
     says!(failed("PodFailurePolicy", ""), @"
     ended @3-@9: x-a@n1 Code(1)
-    cause: Job x failed: its podFailurePolicy ended it: said so
+    cause: Job x failed: its podFailurePolicy ended it: detail so
     ");
     let indexes = |reason: &str, more: &str| {
         Scene::job(&format!(
@@ -31,7 +31,7 @@ fn every_reason_of_failure_has_its_sentence() {
     ");
     says!(job("Failed", "SomethingNew", ""), @"
     ended @10-@10: x@? Unknown
-    cause: Job x failed: SomethingNew: said so
+    cause: Job x failed: SomethingNew: detail so
     ");
 }
 

@@ -39,8 +39,8 @@ fn a_pod_that_is_deleted_before_it_could_start_says_nothing_of_its_job() {
     assert!(hopeless.at(35).says().starts_with("hopeless: "));
     let goes = format!("{{metadata: {{deletionTimestamp: '@40', deletionGracePeriodSeconds: 30}}, {config}}}");
     for second in [35, 100] {
-        let said = Scene::job("{}").pod("x-a", &goes).at(second).says();
-        assert!(said.starts_with("pending: "), "{said}");
+        let detail = Scene::job("{}").pod("x-a", &goes).at(second).says();
+        assert!(detail.starts_with("pending: "), "{detail}");
     }
 }
 

@@ -26,7 +26,7 @@ fn running() -> String {
 /// A Job with this condition since @10.
 fn job(kind: &str, reason: &str, more: &str) -> Scene {
     Scene::job(&format!(
-        "status: {{conditions: [{{type: {kind}, status: 'True', reason: {reason}, message: said so, lastTransitionTime: '@10'}}]}}\n{more}"
+        "status: {{conditions: [{{type: {kind}, status: 'True', reason: {reason}, message: detail so, lastTransitionTime: '@10'}}]}}\n{more}"
     ))
     .at(30)
 }

@@ -1,9 +1,9 @@
 //! Pods: what a `status` says.
 
+mod disruption;
 mod ends;
 mod phases;
 mod several;
-mod taken;
 mod waiting;
 
 use crate::status::testing::Scene;

@@ -93,8 +93,8 @@ fn an_image_that_may_not_be_pulled_and_is_not_there_is_final_at_once() {
 
 #[test]
 fn a_missing_image_is_final_after_three_failures_or_two_minutes() {
-    let said = "Back-off pulling image \"reg/i:1\": ErrImagePull: rpc error: code = NotFound desc = reg/i:1: not found";
-    let scene = || waiting("ImagePullBackOff", said);
+    let detail = "Back-off pulling image \"reg/i:1\": ErrImagePull: rpc error: code = NotFound desc = reg/i:1: not found";
+    let scene = || waiting("ImagePullBackOff", detail);
     says!(scene().at(60), @"
     pending: image reg/i:1 of container main of pod x on n1 cannot be pulled yet: ErrImagePull: rpc error: code = NotFound desc = reg/i:1: not found
     stuck

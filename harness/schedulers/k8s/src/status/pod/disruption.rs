@@ -2,9 +2,8 @@
 
 use crate::api::clock;
 use crate::status::{
-    cause,
-    pod::{PodLook, ends::terminated},
-    sooner,
+    cause, grace,
+    pod::{PodView, ends::terminated},
 };
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use muster_core::scheduler::Disruption;
@@ -13,42 +12,44 @@ use std::time::Duration;
 
 /// A pod that was taken away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::status) struct Taken {
+pub(in crate::status) struct Disrupted {
     /// Who it was; `None`: the check itself brought it about.
     pub(in crate::status) why: Option<Disruption>,
     pub(in crate::status) cause: String,
 }
 
 /// A pod in phase Failed that did not fail by itself, or failed as a whole.
-pub(in crate::status) fn failed(this: &PodLook<'_>) -> Option<Taken> {
+pub(in crate::status) fn failed(this: &PodView<'_>) -> Option<Disrupted> {
     let reason = this.status.reason.as_deref().unwrap_or_default();
-    let said = cause::said(this.status.message.as_deref());
+    let detail = cause::detail(this.status.message.as_deref());
     let place = this.place();
-    if let Some(taken) = refused(this, reason, &said) {
-        return Some(taken);
+    if let Some(disrupted) = refused(this, reason, &detail) {
+        return Some(disrupted);
     }
     match reason {
         "DeadlineExceeded" => {
             let limit = this.pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
             let limit = limit.map_or_else(String::new, |limit| format!(" of {limit} s"));
-            return Some(Taken { why: None, cause: format!("{place} ran longer than its activeDeadlineSeconds{limit}") });
+            return Some(Disrupted { why: None, cause: format!("{place} ran longer than its activeDeadlineSeconds{limit}") });
         }
         "Evicted" if is_own_storage(this.status.message.as_deref().unwrap_or_default()) => {
-            return Some(Taken {
+            return Some(Disrupted {
                 why: None,
-                cause: format!("{place} was evicted, for it used more storage than its own limit{said}"),
+                cause: format!("{place} was evicted, for it used more storage than its own limit{detail}"),
             });
         }
-        "Evicted" => return Some(Taken { why: Some(Disruption::Evicted), cause: format!("{place} was evicted{said}") }),
-        "NodeLost" => return Some(Taken { why: Some(Disruption::Node), cause: format!("the node of {place} was lost{said}") }),
+        "Evicted" => return Some(Disrupted { why: Some(Disruption::Evicted), cause: format!("{place} was evicted{detail}") }),
+        "NodeLost" => {
+            return Some(Disrupted { why: Some(Disruption::Node), cause: format!("the node of {place} was lost{detail}") });
+        }
         "Preempting" => {
-            return Some(Taken {
+            return Some(Disrupted {
                 why: Some(Disruption::Preempted),
-                cause: format!("{place} made room for a critical pod{said}"),
+                cause: format!("{place} made room for a critical pod{detail}"),
             });
         }
         "Terminated" | "NodeShutdown" => {
-            return Some(Taken { why: Some(Disruption::Node), cause: format!("the node of {place} was shut down{said}") });
+            return Some(Disrupted { why: Some(Disruption::Node), cause: format!("the node of {place} was shut down{detail}") });
         }
         _ => {}
     }
@@ -68,34 +69,36 @@ pub(crate) fn node_is_silent(pod: &Pod) -> bool {
 }
 
 /// The pod has vanished, or should have by now: who took it. Until then the time to look again.
-pub(in crate::status) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Duration>) -> Option<Taken> {
-    let taken = || condition(this).or_else(|| deleted(this));
+pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<Disrupted> {
+    let disrupted = || condition(this).or_else(|| deleted(this));
     if this.seen.gone {
         let vanished =
-            || Taken { why: Some(Disruption::Deleted), cause: format!("{} was deleted by somebody else", this.place()) };
-        return Some(taken().unwrap_or_else(vanished));
+            || Disrupted { why: Some(Disruption::Deleted), cause: format!("{} was deleted by somebody else", this.place()) };
+        return Some(disrupted().unwrap_or_else(vanished));
     }
     if this.status.phase.as_deref() == Some("Unknown") {
-        let said = cause::said(this.status.message.as_deref());
-        return Some(Taken { why: Some(Disruption::Node), cause: format!("the node of {} does not answer{said}", this.place()) });
+        let detail = cause::detail(this.status.message.as_deref());
+        return Some(Disrupted {
+            why: Some(Disruption::Node),
+            cause: format!("the node of {} does not answer{detail}", this.place()),
+        });
     }
     let due = clock::of(this.pod.metadata.deletion_timestamp.as_ref()?.0);
     let all_stopped = this.statuses().next().is_some() && this.statuses().all(|status| terminated(status).is_some());
     let silent = node_is_silent(this.pod);
     let tainted =
         this.condition("DisruptionTarget").and_then(|condition| condition.reason.as_deref()) == Some("DeletionByTaintManager");
-    let patience = if silent || tainted { this.look.patience.lost_node } else { this.look.patience.finalizer };
-    if !all_stopped && let Some(left) = this.look.left(due, patience) {
-        sooner(recheck_in, left);
+    let period = if silent || tainted { grace::LOST_NODE } else { grace::FINALIZER };
+    if !all_stopped && this.view.is_within(due, period, recheck_in) {
         return None;
     }
-    let ours = || Taken { why: None, cause: format!("Muster deleted {}", this.place()) };
+    let ours = || Disrupted { why: None, cause: format!("Muster deleted {}", this.place()) };
     // Older clusters do not say why they delete the pods of a lost node.
     let unsaid = || {
         let cause = format!("the node of {} does not answer, and the pod was deleted", this.place());
-        (silent && !this.seen.deleted_by_us).then_some(Taken { why: Some(Disruption::Node), cause })
+        (silent && !this.seen.deleted_by_us).then_some(Disrupted { why: Some(Disruption::Node), cause })
     };
-    let mut taken = condition(this).or_else(unsaid).or_else(|| deleted(this)).unwrap_or_else(ours);
+    let mut disrupted = condition(this).or_else(unsaid).or_else(|| deleted(this)).unwrap_or_else(ours);
     let finalizers = this.pod.metadata.finalizers.as_deref().unwrap_or_default();
     if !all_stopped {
         let held = match finalizers {
@@ -103,41 +106,41 @@ pub(in crate::status) fn lost(this: &PodLook<'_>, recheck_in: &mut Option<Durati
             [] => "its node has not confirmed its end".to_owned(),
             held => format!("it is held by the finalizers {}", held.join(", ")),
         };
-        taken.cause = format!("{}; it should be gone since {}, but {held}", taken.cause, cause::seconds(patience));
+        disrupted.cause = format!("{}; it should be gone since {}, but {held}", disrupted.cause, cause::seconds(period));
     }
-    Some(taken)
+    Some(disrupted)
 }
 
 /// A pod that succeeded only because it was told to stop: a program may well end with 0 at a TERM.
-pub(in crate::status) fn not_finished(this: &PodLook<'_>) -> Option<Taken> {
-    let taken = condition(this).or_else(|| deleted(this));
-    taken.filter(|_| !ended_before(this))
+pub(in crate::status) fn not_finished(this: &PodView<'_>) -> Option<Disrupted> {
+    let disrupted = condition(this).or_else(|| deleted(this));
+    disrupted.filter(|_| !ended_before(this))
 }
 
 /// Its containers had ended before anybody took it away.
-pub(in crate::status) fn ended_before(this: &PodLook<'_>) -> bool {
+pub(in crate::status) fn ended_before(this: &PodView<'_>) -> bool {
     let disruption = this.condition("DisruptionTarget").filter(|condition| condition.status == "True");
     let disrupted = disruption.and_then(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0));
     let grace = this.pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
     let due = this.pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
     let asked = due.map(|due| Timestamp(due.0.saturating_sub(grace.saturating_mul(1_000_000))));
-    let Some(taken) = disrupted.into_iter().chain(asked).min() else { return true };
+    let Some(disrupted) = disrupted.into_iter().chain(asked).min() else { return true };
     let mut ends = this.primaries().map(|status| Some(clock::of(this.end_of(status)?.finished_at.as_ref()?.0))).peekable();
-    ends.peek().is_some() && ends.all(|end| end.is_some_and(|end| end.0 > 0 && end < taken))
+    ends.peek().is_some() && ends.all(|end| end.is_some_and(|end| end.0 > 0 && end < disrupted))
 }
 
 /// Pod conditions with which the cluster says that it takes a pod away.
-fn condition(this: &PodLook<'_>) -> Option<Taken> {
+fn condition(this: &PodView<'_>) -> Option<Disrupted> {
     let is_true = |condition: &&PodCondition| condition.status == "True";
-    let said = |condition: &PodCondition| cause::said(condition.message.as_deref());
+    let detail = |condition: &PodCondition| cause::detail(condition.message.as_deref());
     let place = this.place();
     if let Some(kueue) = this.condition("TerminationTarget").filter(is_true) {
         let is_preempted = kueue.message.as_deref().is_some_and(|message| message.contains("Preempted"));
         let why = if is_preempted { Disruption::Preempted } else { Disruption::Evicted };
-        return Some(Taken { why: Some(why), cause: format!("Kueue stopped {place}{}", said(kueue)) });
+        return Some(Disrupted { why: Some(why), cause: format!("Kueue stopped {place}{}", detail(kueue)) });
     }
     let condition = this.condition("DisruptionTarget").filter(is_true)?;
-    let said = said(condition);
+    let detail = detail(condition);
     let shutdown = condition.message.as_deref().is_some_and(|message| message.contains("shutdown"));
     let (why, what) = match condition.reason.as_deref().unwrap_or_default() {
         "PreemptionByScheduler" => (Disruption::Preempted, format!("{place} was preempted by a pod of higher priority")),
@@ -150,17 +153,17 @@ fn condition(this: &PodLook<'_>) -> Option<Taken> {
         "TerminationByKubelet" => (Disruption::Evicted, format!("{place} was ended by its node")),
         other => (Disruption::Evicted, format!("{place} was taken away ({other})")),
     };
-    Some(Taken { why: Some(why), cause: format!("{what}{said}") })
+    Some(Disrupted { why: Some(why), cause: format!("{what}{detail}") })
 }
 
-fn deleted(this: &PodLook<'_>) -> Option<Taken> {
+fn deleted(this: &PodView<'_>) -> Option<Disrupted> {
     this.pod.metadata.deletion_timestamp.as_ref().filter(|_| !this.seen.deleted_by_us)?;
     let cause = format!("{} was deleted by somebody else", this.place());
-    Some(Taken { why: Some(Disruption::Deleted), cause })
+    Some(Disrupted { why: Some(Disruption::Deleted), cause })
 }
 
 /// The kubelet did not admit the pod: nothing of it ran, and another node might have taken it.
-fn refused(this: &PodLook<'_>, reason: &str, said: &str) -> Option<Taken> {
+fn refused(this: &PodView<'_>, reason: &str, detail: &str) -> Option<Disrupted> {
     const REASONS: [&str; 9] = [
         "UnexpectedAdmissionError",
         "NodeAffinity",
@@ -174,8 +177,8 @@ fn refused(this: &PodLook<'_>, reason: &str, said: &str) -> Option<Taken> {
     ];
     let is_refusal = REASONS.contains(&reason) || reason.starts_with("OutOf");
     let node = this.node().unwrap_or("the node");
-    let cause = format!("{node} refused pod {} ({reason}){said}", this.name());
-    is_refusal.then_some(Taken { why: Some(Disruption::Node), cause })
+    let cause = format!("{node} refused pod {} ({reason}){detail}", this.name());
+    is_refusal.then_some(Disrupted { why: Some(Disruption::Node), cause })
 }
 
 /// The limit that was passed is one of the manifest's, not the node's.

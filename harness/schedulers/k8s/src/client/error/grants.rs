@@ -29,7 +29,7 @@ enum Right {
 
 /// What one server has granted and refused in one namespace.
 #[derive(Debug, Default)]
-pub(in crate::client) struct Rights {
+pub(in crate::client) struct Grants {
     granted: BTreeSet<Right>,
     /// Refused for good before anything else failed: no part of the account's Role.
     denied: BTreeSet<Right>,
@@ -44,7 +44,7 @@ fn may_pass(was_granted: bool, is_unsettled: bool, refused_for: Duration) -> boo
     (was_granted || is_unsettled) && refused_for < REFUSAL_LIMIT
 }
 
-impl Rights {
+impl Grants {
     /// Takes note of an answer, and marks a refusal that may pass.
     pub(in crate::client) fn judge<T>(
         &mut self,
@@ -188,10 +188,10 @@ mod tests {
         ];
         let start = Instant::now();
         for row in rows {
-            let mut rights = Rights::default();
+            let mut grants = Grants::default();
             for (second, (verb, kind), code, passes) in row {
                 let asked = asked(verb, kind, None);
-                let judged = rights.judge(&asked, answer(&asked, *code), start + Duration::from_secs(*second));
+                let judged = grants.judge(&asked, answer(&asked, *code), start + Duration::from_secs(*second));
                 let marked = judged.is_err_and(|error| error.why() == Why::Withdrawn);
                 assert_eq!(marked, *passes, "at {second}: {row:?}");
             }
@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn an_object_that_is_not_there_is_no_refusal() {
-        let mut rights = Rights::default();
+        let mut grants = Grants::default();
         let asked = asked("get", "Pod", Some("x"));
         let missing = || Refused::new(asked.clone(), 404, br#"{"code": 404, "message": "pods \"x\" not found"}"#, None).into();
         let now = Instant::now();
-        assert!(rights.judge(&asked, Ok(()), now).is_ok());
-        let judged: Result<(), ApiError> = rights.judge(&asked, Err(missing()), now);
+        assert!(grants.judge(&asked, Ok(()), now).is_ok());
+        let judged: Result<(), ApiError> = grants.judge(&asked, Err(missing()), now);
         assert!(judged.is_err_and(|error| error.is_gone()));
     }
 }

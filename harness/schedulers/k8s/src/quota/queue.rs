@@ -1,0 +1,139 @@
+//! The queue of a session's cases for the quotas of one namespace.
+//!
+//! ```text
+//! refused ---> waits, in the order of the first refusal ---> launched, cancelled: leaves
+//!                '-> no try for half a minute: leaves, so that a cancelled case does not block the others
+//! ```
+//! A case may try if no case before it waits for a resource that it wants too. So small cases do not starve a big one, and a
+//! case that wants no GPU passes those that wait for GPUs.
+//!
+//! Other sessions and other users are not in the queue. The API server decides between them.
+
+use super::{Demand, Refusal};
+use muster_core::case::Identifier;
+use muster_text::time::Timestamp;
+use std::{collections::BTreeSet, time::Duration};
+
+/// A case that has not tried for this time has left: twice the longest time between two tries.
+pub(super) const SILENT: Duration = Duration::from_secs(30);
+
+/// The waiting cases of one namespace, the first refused first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WaitQueue {
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    who: Identifier,
+    /// The resources that were short when it last tried.
+    short: BTreeSet<String>,
+    last_try: Timestamp,
+}
+
+impl WaitQueue {
+    /// The first case before `who` that waits for a resource that `who` wants too, with that resource; `None`: `who` may try.
+    /// Asking keeps its place.
+    pub(crate) fn blocker(&mut self, who: &Identifier, wants: &Demand, now: Timestamp) -> Option<(Identifier, String)> {
+        self.touch(who, now);
+        let mut before = self.waiting.iter().take_while(|waiting| waiting.who != *who);
+        before.find_map(|waiting| {
+            let resource = waiting.short.iter().find(|resource| wants.contains_key(*resource))?;
+            Some((waiting.who.clone(), resource.clone()))
+        })
+    }
+
+    /// `who` has tried and was refused. It keeps its place if it has one.
+    pub(crate) fn refused(&mut self, who: &Identifier, refusal: &Refusal, now: Timestamp) {
+        let short = refusal.resources().map(str::to_owned).collect();
+        match self.waiting.iter_mut().find(|waiting| waiting.who == *who) {
+            Some(waiting) => {
+                waiting.short = short;
+                waiting.last_try = now;
+            }
+            None => self.waiting.push(Waiting { who: who.clone(), short, last_try: now }),
+        }
+        self.touch(who, now);
+    }
+
+    /// `who` was launched, or is given up.
+    pub(crate) fn leave(&mut self, who: &Identifier) {
+        self.waiting.retain(|waiting| waiting.who != *who);
+    }
+
+    fn touch(&mut self, who: &Identifier, now: Timestamp) {
+        if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.who == *who) {
+            waiting.last_try = now;
+        }
+        self.waiting.retain(|waiting| now.since(waiting.last_try) <= SILENT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{api::Quantity, quota::Shortage};
+
+    const GPU: &str = "requests.nvidia.com/gpu";
+
+    fn id(letter: char) -> Identifier {
+        Identifier::parse(&letter.to_string().repeat(8)).unwrap()
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::default().plus(Duration::from_secs(seconds))
+    }
+
+    fn wants(resources: &[&str]) -> Demand {
+        resources.iter().map(|resource| ((*resource).to_owned(), Quantity::whole(1))).collect()
+    }
+
+    fn short_of(resource: &str) -> Refusal {
+        let amount = Quantity::whole(1);
+        let shortage = Shortage { resource: resource.into(), requested: amount, used: amount, limited: amount };
+        Refusal::Exceeded { quota: "q".into(), shortages: vec![shortage] }
+    }
+
+    #[test]
+    fn a_small_case_does_not_overtake_a_big_one_that_waits_for_the_same() {
+        let mut queue = WaitQueue::default();
+        let (big, small, other) = (id('a'), id('b'), id('c'));
+        assert_eq!(queue.blocker(&big, &wants(&[GPU]), at(0)), None);
+        queue.refused(&big, &short_of(GPU), at(0));
+        assert_eq!(queue.blocker(&small, &wants(&[GPU, "pods"]), at(1)), Some((big.clone(), GPU.into())));
+        assert_eq!(queue.blocker(&other, &wants(&["limits.cpu", "pods"]), at(1)), None, "wants nothing that is waited for");
+        assert_eq!(queue.blocker(&big, &wants(&[GPU]), at(2)), None, "nobody is before it");
+        queue.leave(&big);
+        assert_eq!(queue.blocker(&small, &wants(&[GPU]), at(3)), None);
+        assert!(queue.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_place_in_the_queue_is_kept_however_often_a_case_is_refused() {
+        let mut queue = WaitQueue::default();
+        for (who, seconds) in [('a', 0), ('b', 1), ('a', 15), ('b', 16), ('a', 30), ('b', 31), ('a', 45), ('b', 46)] {
+            queue.refused(&id(who), &short_of(GPU), at(seconds));
+        }
+        assert_eq!(queue.blocker(&id('a'), &wants(&[GPU]), at(50)), None);
+        assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(50)), Some((id('a'), GPU.into())));
+    }
+
+    #[test]
+    fn a_case_that_falls_silent_blocks_no_other() {
+        let mut queue = WaitQueue::default();
+        queue.refused(&id('a'), &short_of(GPU), at(0));
+        queue.refused(&id('b'), &short_of(GPU), at(10));
+        assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(30)), Some((id('a'), GPU.into())));
+        assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(31)), None);
+        assert_eq!(queue.blocker(&id('a'), &wants(&[GPU]), at(32)), Some((id('b'), GPU.into())), "it comes back behind");
+    }
+
+    #[test]
+    fn what_was_short_is_what_was_short_last() {
+        let mut queue = WaitQueue::default();
+        queue.refused(&id('a'), &short_of(GPU), at(0));
+        queue.refused(&id('a'), &short_of("pods"), at(1));
+        assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(2)), None);
+        assert_eq!(queue.blocker(&id('b'), &wants(&["pods"]), at(2)), Some((id('a'), "pods".into())));
+    }
+}
