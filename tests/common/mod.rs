@@ -10,7 +10,7 @@ use std::{
 pub(crate) const STEPS: [&str; 13] = [
     "planned",
     "intent-stored",
-    "launch-begun",
+    "launch-started",
     "launched",
     "launch-stored",
     "seen",
@@ -20,7 +20,7 @@ pub(crate) const STEPS: [&str; 13] = [
     "judged",
     "cleaned-up",
     "result-stored",
-    "told",
+    "reported",
 ];
 
 /// The two more of a case whose identifier is taken: of all, these are the steps that no other case comes by.

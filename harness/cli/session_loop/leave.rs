@@ -11,7 +11,7 @@ use muster_core::{
     result::CaseResult,
 };
 use muster_session::{
-    engine::{Engine, InFlight, Lease},
+    engine::{Engine, InFlight, Ownership},
     folders, heartbeat,
 };
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>)
 }
 
 /// Ends the process if another one takes its session over: two that run the same cases would measure each other.
-pub async fn when_taken(lease: Lease, session: SessionId, terminal: Terminal) {
+pub async fn when_taken(lease: Ownership, session: SessionId, terminal: Terminal) {
     heartbeat::until_taken(lease.store, session.clone(), lease.owner, heartbeat::pulse()).await;
     taken(&session, terminal);
 }
@@ -63,13 +63,13 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) {
     view::take_down();
     terminal.note("second signal: leaving at once");
     engine.leave().await;
-    let (in_flight, standing) = (engine.in_flight(), engine.standing());
+    let (in_flight, standing) = (engine.in_flight(), engine.not_torn_down());
     for InFlight { case, job, tears_down } in &in_flight {
         let what = if *tears_down { "its teardown may still run" } else { "may be left" };
         terminal.note(&format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
     for (case, provides) in standing.iter().filter_map(|case| Some((case, case.provides.as_ref()?))) {
-        let what = match (&provides.teardown, folders::is_there(&provides.stage)) {
+        let what = match (&provides.teardown, folders::is_available(&provides.stage)) {
             (None, _) => "kept",
             (Some(_), true) => "not torn down",
             (Some(_), false) => "torn down in part",

@@ -34,8 +34,8 @@ use muster_core::{
 use muster_host::{clock, owner};
 use muster_report::progress;
 use muster_session::{
-    case::{judging::JudgeIn, queued_case::Turn},
-    engine::{Engine, EngineConfig, ExecPolicy, Lease},
+    case::{QueuedCase, judging::JudgeIn},
+    engine::{Engine, EngineConfig, ExecPolicy, Ownership},
     folders,
     front::{
         libtest::{self, Submitted},
@@ -66,7 +66,7 @@ pub struct Course {
     /// Results that are there already, of this session or restored from another.
     pub before: Vec<Arc<CaseResult>>,
     /// Attempts that were begun already.
-    pub begun: Vec<Turn>,
+    pub begun: Vec<QueuedCase>,
     /// The cases of the first round that have no result yet, and those that may run again.
     pub cases: Vec<TestCase>,
     /// What makes them run again.
@@ -115,7 +115,7 @@ pub fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) 
     if course.is_rehearsal() {
         places = places.of_a_rehearsal();
     }
-    let folders = folders::Places::open(&places.stage, &places.output)
+    let folders = folders::Folders::open(&places.stage, &places.output)
         .context("no place for running cases: choose another with --prefix, --stage or --output")?
         .keeping_stages(cli.rounds.keep_stage_files)
         .beside_another(course.is_beside_another);
@@ -146,8 +146,8 @@ pub fn course(cli: &Cli, runtime: &Runtime, course: Course, terminal: Terminal) 
     let (events, receiver) = mpsc::unbounded_channel();
     let config = EngineConfig {
         session,
-        places: folders,
-        lease: store.map(|store| Lease { store, owner: owner::this_owner(), is_new }),
+        folders,
+        ownership: store.map(|store| Ownership { store, owner: owner::this_owner(), is_new }),
         schedulers: wired.schedulers.clone(),
         events,
         policy: match cli.run.exec_policy {
@@ -180,7 +180,7 @@ pub fn store(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) 
 /// What is to be done, and what is done already.
 struct Work {
     before: Vec<Arc<CaseResult>>,
-    begun: Vec<Turn>,
+    begun: Vec<QueuedCase>,
     cases: Vec<TestCase>,
     policy: Policy,
     adjustments: Arc<Adjustments>,
@@ -195,11 +195,11 @@ fn conduct(
     terminal: Terminal,
     watch: impl FnOnce() -> JoinHandle<()>,
 ) -> anyhow::Result<(Session, Vec<Arc<CaseResult>>)> {
-    let (begun, lease) = (config.session.clone(), config.lease.clone());
+    let (begun, lease) = (config.session.clone(), config.ownership.clone());
     let _guard = runtime.enter();
     let signals = Signals::listen().context("listen to signals")?;
     let engine = runtime.block_on(Engine::begin(config))?;
-    if let Some(Lease { store, is_new: true, .. }) = &lease {
+    if let Some(Ownership { store, is_new: true, .. }) = &lease {
         runtime.block_on(restore::adopt(store, &begun, &work.before))?;
     }
     let heart = lease.clone().map(|lease| runtime.spawn(leave::when_taken(lease, begun.id.clone(), terminal)));
@@ -223,15 +223,15 @@ fn conduct(
         panic::resume_unwind(panic);
     }
     let ended = runtime.block_on(async {
-        if let Some(Lease { store, owner, .. }) = &lease {
+        if let Some(Ownership { store, owner, .. }) = &lease {
             heart.iter().for_each(tokio::task::JoinHandle::abort);
             if let Err(StoreError::Taken { .. }) = store.beat(&begun.id, owner).await {
                 leave::taken(&begun.id, terminal);
             }
         }
         let session = engine.end().await?;
-        leave::name_what_is_kept(&mut results, engine.kept().await);
-        if let Some(Lease { store, .. }) = lease {
+        leave::name_what_is_kept(&mut results, engine.with_leftovers().await);
+        if let Some(Ownership { store, .. }) = lease {
             store.close().await?;
         }
         Ok::<_, StoreError>(session)
@@ -310,15 +310,15 @@ fn all_rounds(
 fn turns_of(
     number: u32,
     due: &[&TestCase],
-    begun: &mut Vec<Turn>,
+    begun: &mut Vec<QueuedCase>,
     results: &[Arc<CaseResult>],
     adjustments: &Arc<Adjustments>,
-) -> Vec<Turn> {
-    let taken_up: Vec<Turn> = begun.extract_if(.., |turn| turn.attempt == number).collect();
+) -> Vec<QueuedCase> {
+    let taken_up: Vec<QueuedCase> = begun.extract_if(.., |turn| turn.attempt == number).collect();
     let over = results.iter().filter(|result| result.attempt == number).map(|result| &result.name);
     let known: BTreeSet<&CaseName> = over.chain(taken_up.iter().map(|turn| &*turn.name)).collect();
-    let fresh: Vec<Turn> =
-        due.iter().filter(|case| !known.contains(&*case.name)).map(|case| Turn::of(case, adjustments, number)).collect();
+    let fresh: Vec<QueuedCase> =
+        due.iter().filter(|case| !known.contains(&*case.name)).map(|case| QueuedCase::of(case, adjustments, number)).collect();
     taken_up.into_iter().chain(fresh).collect()
 }
 

@@ -9,7 +9,7 @@ use muster_core::{
     rounds,
     test_case::TestCase,
 };
-use muster_session::{case::queued_case::Turn, folders};
+use muster_session::{case::QueuedCase, folders};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -17,12 +17,12 @@ use std::{
 
 /// Whether a case passed and nobody can count on it any more.
 pub fn is_gone(result: &CaseResult) -> bool {
-    let is_there = || result.provides.as_ref().is_some_and(|provides| folders::is_there(&provides.stage));
+    let is_there = || result.provides.as_ref().is_some_and(|provides| folders::is_available(&provides.stage));
     Verdict::of(&result.outcome) == Verdict::Passed && !is_there()
 }
 
 /// What a turn still needs.
-pub fn needs(turn: &Turn) -> (&CaseName, &[Need]) {
+pub fn needs(turn: &QueuedCase) -> (&CaseName, &[Need]) {
     (&turn.name, if turn.is_launched() { &[] } else { &turn.needs })
 }
 
@@ -57,18 +57,18 @@ impl<'a> Known<'a> {
     }
 
     /// The turns with those of `anew` among them, each as its case's next attempt.
-    pub fn joined(&self, turns: Vec<Turn>, anew: &BTreeSet<CaseName>, adjustments: &Arc<Adjustments>) -> Vec<Turn> {
-        let again = |name| Some(Turn::of(self.cases.get(name)?, adjustments, self.last.get(name)?.attempt + 1));
-        let changed = |turn: Turn| {
+    pub fn joined(&self, turns: Vec<QueuedCase>, anew: &BTreeSet<CaseName>, adjustments: &Arc<Adjustments>) -> Vec<QueuedCase> {
+        let again = |name| Some(QueuedCase::of(self.cases.get(name)?, adjustments, self.last.get(name)?.attempt + 1));
+        let changed = |turn: QueuedCase| {
             if turn.is_launched() {
                 // It has what it needs, or fails by itself.
                 let is_there = |need: &&Need| !self.last.get(&*need.case).is_some_and(|result| is_gone(result));
                 let needs = turn.needs.iter().filter(is_there).cloned().collect();
-                return Turn { needs, ..turn };
+                return QueuedCase { needs, ..turn };
             }
             // What another process has rendered, it has rendered with another folder.
             match self.cases.get(&*turn.name).filter(|_| turn.needs.iter().any(|need| anew.contains(&*need.case))) {
-                Some(case) => turn.anew(case, adjustments),
+                Some(case) => turn.relaunch(case, adjustments),
                 None => turn,
             }
         };

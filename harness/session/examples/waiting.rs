@@ -15,12 +15,9 @@ use muster_core::{
 };
 use muster_fake::FakeScheduler;
 use muster_session::{
-    case::{
-        judging::JudgeIn,
-        queued_case::{Turn, Work},
-    },
+    case::{QueuedCase, Work, judging::JudgeIn},
     engine::{Engine, EngineConfig, ExecPolicy},
-    folders::Places,
+    folders::Folders,
     runtime,
 };
 use muster_text::time::Timestamp;
@@ -60,7 +57,7 @@ fn about(number: usize) -> About {
     }
 }
 
-fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
+fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
     let name = Arc::new(CaseName {
         display: format!("waits %number={number}"),
         check: "waits".into(),
@@ -71,7 +68,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         hidden: String::new(),
     });
     let case = Arc::clone(&name);
-    Turn {
+    QueuedCase {
         name,
         folder: format!("waits_{number:016x}"),
         scheduler: SchedulerKind::Fake,
@@ -79,7 +76,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> Turn {
         attempt: 1,
         needs: Box::default(),
         about: Arc::new(move || about(number)),
-        work: Work::Fresh(Arc::new(move |facts| {
+        work: Work::New(Arc::new(move |facts| {
             let play = json!({
                 "statuses": [{ "state": "running", "nodes": ["node-1"] }, { "after_ms": millis, "state": "ended" }],
                 "logs": [{ "text": "hello from a case that waits\n" }],
@@ -129,11 +126,11 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
     let schedulers: BTreeMap<String, Arc<dyn muster_core::scheduler::Scheduler>> =
         BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::new()) as _)]);
     let session = session();
-    let places = Places::open(&folder.join("stage"), &folder.join("output"))?;
+    let folders = Folders::open(&folder.join("stage"), &folder.join("output"))?;
     let config = EngineConfig {
         session,
-        places,
-        lease: None,
+        folders,
+        ownership: None,
         schedulers,
         events,
         policy: ExecPolicy::Async,

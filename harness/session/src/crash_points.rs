@@ -1,4 +1,4 @@
-//! The steps of a case's life between which the harness may be killed.
+//! The points of a case's life between which the harness may be killed.
 //!
 //! After each of them the store, the stage folder and the scheduler together say what was done, so that `muster attach` goes on
 //! and `muster sweep` leaves nothing. A debug build proves it: `RFM_CRASH_AT=launched` ends the process there as SIGKILL
@@ -7,13 +7,13 @@
 
 /// What was just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Point {
     /// The identifier is drawn and the plan is made.
     Planned,
     /// The plan is in the store.
     IntentStored,
     /// The scheduler is about to be asked.
-    LaunchBegun,
+    LaunchStarted,
     /// The identifier is somebody else's, and of ours nothing has it any more.
     Taken,
     /// The plan with another one is in the store.
@@ -38,24 +38,24 @@ pub(crate) enum Step {
     CleanedUp,
     /// Its result is in the store.
     ResultStored,
-    /// Everybody knows the result.
-    Told,
+    /// The result is reported.
+    Reported,
 }
 
-/// A step is done.
+/// A point is reached.
 #[cfg(not(debug_assertions))]
-pub(crate) fn reached(_: Step) {}
+pub(crate) fn reached(_: Point) {}
 
-/// A step is done: if it was told to, the process is killed or interrupted here.
+/// Kills or interrupts the process if an environment variable names this point.
 #[cfg(debug_assertions)]
-pub(crate) fn reached(step: Step) {
+pub(crate) fn reached(point: Point) {
     use rustix::process::{Signal, getpid, kill_process};
     use std::sync::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
     };
     struct Order {
-        step: String,
+        point: String,
         times: u32,
         signal: Signal,
         reached: AtomicU32,
@@ -63,12 +63,12 @@ pub(crate) fn reached(step: Step) {
     static ORDERS: LazyLock<Vec<Order>> = LazyLock::new(|| {
         let order = |(variable, signal)| {
             let wanted = std::env::var(variable).ok()?;
-            let (step, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
-            Some(Order { step: step.replace('-', ""), times: times.parse().ok()?, signal, reached: AtomicU32::new(0) })
+            let (point, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+            Some(Order { point: point.replace('-', ""), times: times.parse().ok()?, signal, reached: AtomicU32::new(0) })
         };
         [("RFM_CRASH_AT", Signal::KILL), ("RFM_INTERRUPT_AT", Signal::INT)].into_iter().filter_map(order).collect()
     });
-    for order in ORDERS.iter().filter(|order| format!("{step:?}").eq_ignore_ascii_case(&order.step)) {
+    for order in ORDERS.iter().filter(|order| format!("{point:?}").eq_ignore_ascii_case(&order.point)) {
         if order.reached.fetch_add(1, Ordering::SeqCst) + 1 == order.times {
             let _ = kill_process(getpid(), order.signal);
         }

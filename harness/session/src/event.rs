@@ -14,8 +14,8 @@ pub type Limit = (Clock, Option<Duration>);
 /// One thing that happened. Cheap to clone and to send.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A case got its turn: `[ RUN      ]`.
-    Begun {
+    /// A case got its slot: `[ RUN      ]`.
+    Started {
         /// Which.
         case: Arc<CaseName>,
         /// Its mark.

@@ -111,7 +111,7 @@ fn a4_an_identifier_that_is_taken_is_left_to_its_owner_and_the_case_goes_on_unde
 
 #[test]
 fn a4_after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
-    for step in REDRAW_STEPS.into_iter().chain(["launch-begun", "launch-begun:2", "launched"]) {
+    for step in REDRAW_STEPS.into_iter().chain(["launch-started", "launch-started:2", "launched"]) {
         let ground = Ground::new();
         ground.killed_at(step);
         let ended = ground.muster(&["attach"]);
@@ -125,11 +125,11 @@ fn a4_after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
 
 #[test]
 fn a4_after_a_kill_between_two_identifiers_sweep_leaves_what_is_the_others() {
-    for step in REDRAW_STEPS.into_iter().chain(["launch-begun", "launch-begun:2", "launched"]) {
+    for step in REDRAW_STEPS.into_iter().chain(["launch-started", "launch-started:2", "launched"]) {
         let ground = Ground::new();
         ground.killed_at(step);
         let stored: Value = serde_json::from_str(&ground.muster(&["results", "show", "--json"]).stdout).expect("JSON");
-        if step == "launch-begun" {
+        if step == "launch-started" {
             // As if it had been killed when it had created the first of its two objects.
             ground.object("ConfigMap", "rfm-words-abcdefgh", stored["session"]["id"].as_str().expect("an id"));
         }

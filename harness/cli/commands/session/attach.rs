@@ -37,7 +37,7 @@ use muster_core::{
 };
 use muster_host::owner;
 use muster_session::{
-    case::queued_case::{self, Begun, Turn, Work},
+    case::{QueuedCase, StoredCase, Work, render},
     runtime,
 };
 use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
@@ -192,12 +192,12 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
 }
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
-fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> Turn {
+fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> QueuedCase {
     let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
     let case = cases.iter().find(|case| *case.name == name);
     let launched = state != JobState::Intent && !wiring::dies_with_the_harness(job.scheduler);
-    Turn {
+    QueuedCase {
         folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
         scheduler: job.scheduler,
         max_jobs: at_once,
@@ -205,12 +205,15 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
         needs: case.map(|case| case.needs().into()).unwrap_or_default(),
         name: Arc::new(name),
         about: Arc::new(move || about.clone()),
-        work: match case.map(|case| queued_case::render(case.clone(), Arc::clone(adjustments))) {
+        work: match case.map(|case| render(case.clone(), Arc::clone(adjustments))) {
             // What would launch it was stored without its secrets.
             render if has_secret && !launched => {
-                Work::Anew(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))
+                Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))
             }
-            render => Work::Begun { begun: Box::new(Begun { job, rules, limits, launched, begun, launched_at, swept }), render },
+            render => Work::TakenOver {
+                stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
+                render,
+            },
         },
     }
 }

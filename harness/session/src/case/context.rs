@@ -3,7 +3,7 @@
 use crate::{
     case::judging::{JudgeIn, Judges},
     event::{Event, Limit},
-    folders::Places,
+    folders::Folders,
     identifier::Identifiers,
 };
 use muster_core::{
@@ -39,7 +39,7 @@ pub struct InFlight {
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) session: Session,
-    pub(crate) places: Places,
+    pub(crate) folders: Folders,
     /// `None`: nothing is stored.
     pub(crate) store: Option<Store>,
     pub(crate) identifiers: Identifiers,
@@ -60,7 +60,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         session: Session,
-        places: Places,
+        folders: Folders,
         store: Option<Store>,
         events: UnboundedSender<Event>,
         judge: JudgeIn,
@@ -68,7 +68,7 @@ impl Context {
     ) -> Self {
         Self {
             session,
-            places,
+            folders,
             store,
             identifiers: Identifiers::default(),
             cancel: CancellationToken::new(),
@@ -123,32 +123,32 @@ impl Context {
     }
 
     /// From here on something may exist.
-    pub(crate) fn took_off(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+    pub(crate) fn may_exist(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));
-        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
+        self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
     }
 
     /// The same of a teardown.
     pub(crate) fn tears_down(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));
-        self.flights().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
+        self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
     }
 
     /// From here on nothing exists that the result does not name.
-    pub(crate) fn landed(&self, identifier: &Identifier) -> Option<InFlight> {
-        self.flights().remove(identifier)
+    pub(crate) fn ended(&self, identifier: &Identifier) -> Option<InFlight> {
+        self.running().remove(identifier)
     }
 
     /// What a case left in the air when it was lost.
     pub(crate) fn in_flight_of(&self, case: &Arc<CaseName>) -> Option<InFlight> {
-        self.flights().values().find(|flight| Arc::ptr_eq(&flight.case, case)).cloned()
+        self.running().values().find(|attempt| Arc::ptr_eq(&attempt.case, case)).cloned()
     }
 
     pub(crate) fn in_flight(&self) -> Vec<InFlight> {
-        self.flights().values().cloned().collect()
+        self.running().values().cloned().collect()
     }
 
-    fn flights(&self) -> MutexGuard<'_, BTreeMap<Identifier, InFlight>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Identifier, InFlight>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,13 +10,13 @@
 
 use crate::{
     case::{
+        Render,
         context::Context,
-        queued_case::Render,
         record::{End, Record, provided},
     },
-    crash_points::{self, Step},
+    crash_points::{self, Point},
     event::Event,
-    folders::Attempt,
+    folders::AttemptId,
     panics::panic_message,
 };
 use muster_core::{
@@ -71,21 +71,21 @@ pub(crate) async fn prepare(
     let draft = Draft { name: Arc::clone(&record.name), attempt: record.attempt, folder, render, instead_of: None };
     let planned = planned(context, scheduler, draft, identifier.clone()).await;
     let case = Arc::clone(&record.name);
-    let begun = || context.emit(Event::Begun { case, identifier, at: clock::now() });
+    let report_started = || context.emit(Event::Started { case, identifier, at: clock::now() });
     let (plan, about) = match planned {
         Ok(planned) => planned,
         Err(end) => {
             if end.outcome != Outcome::Skip {
-                begun();
+                report_started();
             }
             return Err(end);
         }
     };
-    plan.told(record);
-    crash_points::reached(Step::Planned);
+    plan.describe_in(record);
+    crash_points::reached(Point::Planned);
     let stored = plan.store(context, record, &about, replaces).await;
-    crash_points::reached(Step::IntentStored);
-    begun();
+    crash_points::reached(Point::IntentStored);
+    report_started();
     record.about = about;
     stored.map(|()| plan)
 }
@@ -106,7 +106,7 @@ impl Plan {
         let (name, attempt, folder) = (Arc::clone(&record.name), record.attempt, self.folder.clone());
         let draft = Draft { name, attempt, folder, render, instead_of: Some(self.job.stage.clone()) };
         let (plan, about) = planned(context, scheduler, draft, identifier).await?;
-        plan.told(record);
+        plan.describe_in(record);
         plan.store(context, record, &about, Some(&self.job.identifier)).await?;
         record.about = about;
         *self = plan;
@@ -114,7 +114,7 @@ impl Plan {
     }
 
     /// What the result will say of it.
-    pub(crate) fn told(&self, record: &mut Record) {
+    pub(crate) fn describe_in(&self, record: &mut Record) {
         record.folder = Some(self.job.stage.clone());
         record.identifier = Some(self.job.identifier.clone());
         record.provides = provided(&self.rules, &self.job.stage);
@@ -156,7 +156,7 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
     let Draft { name, attempt: number, folder, render, instead_of } = draft;
-    let stage = context.places.stage_of(Attempt { case: &name, folder: &folder, number, identifier: &identifier });
+    let stage = context.folders.stage_of(AttemptId { case: &name, folder: &folder, number, identifier: &identifier });
     let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, given: Given::default() };
     let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
     let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
@@ -166,8 +166,8 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
     let job = scheduler.plan(&workload).map_err(mistakes)?;
     // Only beside another session's are two folders of an attempt named differently.
     let old = instead_of.filter(|old| *old != facts.stage && old.is_dir());
-    let removed = old.map_or(Ok(()), |old| context.places.remove(&old));
-    removed.and_then(|()| context.places.create(&facts.stage)).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
+    let removed = old.map_or(Ok(()), |old| context.folders.remove(&old));
+    removed.and_then(|()| context.folders.create(&facts.stage)).map_err(|error| End::infra(Phase::Plan, chain(&error)))?;
     let (job, rules) = (Arc::new(job), Arc::new(rules));
     Ok((Plan { folder, job, rules, limits: workload.limits, render: Some(render) }, about))
 }

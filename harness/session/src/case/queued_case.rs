@@ -1,5 +1,4 @@
-//! A case that waits for its turn: what the engine must know of it before anything of it is rendered, or what a process
-//! that is gone has left of it.
+//! A case in the queue: what the engine must know before it renders the case, or what an earlier process left of it.
 
 use muster_core::{
     adjust::Adjustments,
@@ -22,7 +21,7 @@ pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
 pub type Render = Arc<dyn Fn(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send + Sync>;
 
 /// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
-pub struct Turn {
+pub struct QueuedCase {
     /// Which.
     pub name: Arc<CaseName>,
     /// The last component of its folders: the check and sixteen hex digits of the case's hash.
@@ -41,24 +40,24 @@ pub struct Turn {
     pub work: Work,
 }
 
-/// Where a case stands when its turn comes.
+/// How far a case is when it gets its slot.
 pub enum Work {
     /// Nothing of it exists yet.
-    Fresh(Render),
+    New(Render),
     /// Another process planned it, and perhaps launched it, and is gone.
-    Begun {
+    TakenOver {
         /// What it has left.
-        begun: Box<Begun>,
-        /// What plans it anew, if its check is still there.
+        stored: Box<StoredCase>,
+        /// What plans it again, if its check is still there.
         render: Option<Render>,
     },
-    /// The same, on what is gone as well: nothing that may have been launched of it is left when it is rendered anew.
-    Anew(Box<Job>, Render),
+    /// Another process planned it and perhaps launched it. What exists of that job is removed before the case is rendered again.
+    Relaunch(Box<Job>, Render),
 }
 
 /// A case as the store remembers it.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct StoredCase {
     /// As launched if that is known, else as planned.
     pub job: Job,
     /// How it will be judged.
@@ -68,14 +67,14 @@ pub struct Begun {
     /// It is known to have been launched.
     pub launched: bool,
     /// When its attempt began; `None`: an older muster did not write that down.
-    pub begun: Option<Timestamp>,
+    pub started: Option<Timestamp>,
     /// When it was launched, if that is known.
     pub launched_at: Option<Timestamp>,
     /// `muster sweep` has removed it.
     pub swept: bool,
 }
 
-impl Turn {
+impl QueuedCase {
     /// An attempt at a case, changed as the command line says.
     pub fn of(case: &TestCase, adjustments: &Arc<Adjustments>, attempt: u32) -> Self {
         let (case, adjustments) = (case.clone(), Arc::clone(adjustments));
@@ -91,15 +90,15 @@ impl Turn {
                 let case = case.clone();
                 Arc::new(move || case.about())
             },
-            work: Work::Fresh(render(case, adjustments)),
+            work: Work::New(render(case, adjustments)),
         }
     }
 
-    /// A turn that another process began and did not launch, as an attempt at `case` that is rendered anew.
+    /// A case that another process planned and did not launch, as an attempt at `case` that is rendered again.
     #[must_use]
-    pub fn anew(self, case: &TestCase, adjustments: &Arc<Adjustments>) -> Self {
+    pub fn relaunch(self, case: &TestCase, adjustments: &Arc<Adjustments>) -> Self {
         let work = match self.work {
-            Work::Begun { begun, .. } => Work::Anew(Box::new(begun.job), render(case.clone(), Arc::clone(adjustments))),
+            Work::TakenOver { stored, .. } => Work::Relaunch(Box::new(stored.job), render(case.clone(), Arc::clone(adjustments))),
             work => work,
         };
         Self { work, ..self }
@@ -107,7 +106,7 @@ impl Turn {
 
     /// Whether it needs no other case any more: it runs, or did.
     pub fn is_launched(&self) -> bool {
-        matches!(&self.work, Work::Begun { begun, .. } if begun.launched)
+        matches!(&self.work, Work::TakenOver { stored, .. } if stored.launched)
     }
 }
 
@@ -120,14 +119,14 @@ pub fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
     })
 }
 
-impl From<TestCase> for Turn {
+impl From<TestCase> for QueuedCase {
     fn from(case: TestCase) -> Self {
         Self::of(&case, &Arc::default(), 1)
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for QueuedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("name", &self.name).field("attempt", &self.attempt).finish_non_exhaustive()
+        f.debug_struct("QueuedCase").field("name", &self.name).field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! A case's result while it comes into being.
 
-use crate::case::queued_case::Turn;
+use crate::case::QueuedCase;
 use muster_core::{
     case::{CaseName, Identifier},
     error::{Class, SchedulerError, chain},
@@ -80,9 +80,9 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A case got its turn, or never will.
-    pub(crate) fn new(turn: &Turn, begun: Timestamp) -> Self {
-        Self::of(Arc::clone(&turn.name), (turn.about)(), turn.attempt, begun)
+    /// A case got its slot, or never will.
+    pub(crate) fn new(queued: &QueuedCase, begun: Timestamp) -> Self {
+        Self::of(Arc::clone(&queued.name), (queued.about)(), queued.attempt, begun)
     }
 
     /// The same, from what is left of a case whose turn is spent.

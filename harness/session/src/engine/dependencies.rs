@@ -1,4 +1,4 @@
-//! Which case has its turn, and what the others have left for it: a thin shell over `muster_core::graph`.
+//! Which case may start, and which outputs of other cases it gets: a thin shell over `muster_core::graph`.
 //!
 //! A case that must wait for others is held here, outside of all queues: it has no slot until it may begin, so that
 //! `max_jobs: 1` cannot lock a session up.
@@ -10,8 +10,8 @@
 //! ```
 
 use crate::{
-    case::queued_case::{Render, Turn, Work},
-    engine::teardown::Remains,
+    case::{QueuedCase, Render, Work},
+    engine::teardown::TeardownReport,
     folders,
 };
 use muster_core::{
@@ -27,12 +27,12 @@ use tokio::sync::oneshot;
 /// A submitted case that has not begun.
 pub(crate) struct Waiting {
     pub(crate) id: CaseId,
-    pub(crate) turn: Turn,
+    pub(crate) queued: QueuedCase,
     pub(crate) answer: oneshot::Sender<Arc<CaseResult>>,
 }
 
 /// What is to be done now.
-pub(crate) enum Step {
+pub(crate) enum Action {
     /// It may begin.
     Begin(Waiting),
     /// It never will.
@@ -60,7 +60,7 @@ pub(crate) struct Release {
 
 /// All cases of a session.
 #[derive(Default)]
-pub(crate) struct Order {
+pub(crate) struct Dependencies {
     graph: Graph,
     entries: Vec<Entry>,
     /// The last attempt of each.
@@ -75,56 +75,56 @@ struct Entry {
     before: Option<CaseId>,
     held: Option<Box<Waiting>>,
     result: Option<Arc<CaseResult>>,
-    left: Left,
+    provided: Provided,
 }
 
-/// How it stands with what a case left.
-enum Left {
+/// What became of the outputs that a case left.
+enum Provided {
     /// It is there, as far as there is anything.
-    Standing,
+    Available,
     /// It is being torn down, or about to be.
-    Falling,
+    TearingDown,
     /// Nothing more becomes of it; what could not be torn down.
-    Released(Box<Remains>),
+    Released(Box<TeardownReport>),
 }
 
-impl Order {
+impl Dependencies {
     /// Takes cases, in any order. What one needs is among them, or was taken before.
-    pub(crate) fn submit(&mut self, batch: Vec<(Turn, oneshot::Sender<Arc<CaseResult>>)>) -> Vec<Step> {
-        let places: HashMap<Arc<CaseName>, usize> =
-            batch.iter().enumerate().map(|(at, (turn, _))| (Arc::clone(&turn.name), at)).collect();
-        let needs = |turn: &Turn| turn.needs.iter().filter_map(|need| places.get(&need.case).copied()).collect();
-        let needs: Vec<Vec<usize>> = batch.iter().map(|(turn, _)| needs(turn)).collect();
+    pub(crate) fn submit(&mut self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) -> Vec<Action> {
+        let folders: HashMap<Arc<CaseName>, usize> =
+            batch.iter().enumerate().map(|(at, (queued, _))| (Arc::clone(&queued.name), at)).collect();
+        let needs = |queued: &QueuedCase| queued.needs.iter().filter_map(|need| folders.get(&need.case).copied()).collect();
+        let needs: Vec<Vec<usize>> = batch.iter().map(|(queued, _)| needs(queued)).collect();
         let mut batch: Vec<_> = batch.into_iter().map(Some).collect();
         let mut ids = Vec::with_capacity(batch.len());
         for at in graph::needs_first(&needs) {
-            if let Some((turn, answer)) = batch[at].take() {
-                ids.push(self.add(turn, answer));
+            if let Some((queued, answer)) = batch[at].take() {
+                ids.push(self.add(queued, answer));
             }
         }
         let news = self.graph.settle(&ids);
-        self.steps(news)
+        self.actions(news)
     }
 
     /// A case that ended before this session, or in another process.
     pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
         let stage = result.provides.as_ref().map(|provides| &*provides.stage);
-        let spoilt = stage.is_some_and(|stage| !folders::is_there(stage));
+        let spoilt = stage.is_some_and(|stage| !folders::is_available(stage));
         let verdict = if spoilt { Verdict::Failed } else { Verdict::of(&result.outcome) };
         // A teardown that somebody began and did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
-            self.entries[id.index()].left = Left::Released(Box::default());
+            self.entries[id.index()].provided = Provided::Released(Box::default());
         }
         self.entries[id.index()].result = Some(result);
         self.graph.over(id, verdict);
     }
 
     /// A case has its result.
-    pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Step> {
+    pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Action> {
         self.entries[id.index()].result = Some(Arc::clone(result));
         let news = self.graph.over(id, Verdict::of(&result.outcome));
-        self.steps(news)
+        self.actions(news)
     }
 
     /// Whether an earlier attempt at a case failed. One that never began for want of another case did not, nor did one that
@@ -136,10 +136,10 @@ impl Order {
     }
 
     /// Nothing more begins: everything that is held.
-    pub(crate) fn abort(&mut self) -> (Vec<Waiting>, Vec<Step>) {
+    pub(crate) fn abort(&mut self) -> (Vec<Waiting>, Vec<Action>) {
         let (held, news) = self.graph.abort_held();
         let held = held.into_iter().filter_map(|id| self.entries[id.index()].held.take()).map(|waiting| *waiting).collect();
-        (held, self.steps(news))
+        (held, self.actions(news))
     }
 
     /// What is left at the end of the session, latest first: what was built last is torn down first.
@@ -149,30 +149,30 @@ impl Order {
     }
 
     /// What was to become of what a case left, has.
-    pub(crate) fn released(&mut self, case: CaseId, remains: Remains) {
-        self.entries[case.index()].left = Left::Released(Box::new(remains));
+    pub(crate) fn released(&mut self, case: CaseId, report: TeardownReport) {
+        self.entries[case.index()].provided = Provided::Released(Box::new(report));
     }
 
     /// The cases that have left something for others and whose teardown has not ended.
-    pub(crate) fn standing(&self) -> Vec<Arc<CaseResult>> {
-        let entries = self.entries.iter().filter(|entry| !matches!(entry.left, Left::Released(_)));
+    pub(crate) fn not_torn_down(&self) -> Vec<Arc<CaseResult>> {
+        let entries = self.entries.iter().filter(|entry| !matches!(entry.provided, Provided::Released(_)));
         entries.filter_map(Entry::provider).collect()
     }
 
     /// The cases that have left something for others, and what could not be torn down.
-    pub(crate) fn released_providers(&self) -> Vec<(Arc<CaseResult>, Remains)> {
-        let remains = |entry: &Entry| match &entry.left {
-            Left::Released(remains) => (**remains).clone(),
-            Left::Standing | Left::Falling => Remains::default(),
+    pub(crate) fn released_providers(&self) -> Vec<(Arc<CaseResult>, TeardownReport)> {
+        let report = |entry: &Entry| match &entry.provided {
+            Provided::Released(report) => (**report).clone(),
+            Provided::Available | Provided::TearingDown => TeardownReport::default(),
         };
-        self.entries.iter().filter_map(|entry| Some((entry.provider()?, remains(entry)))).collect()
+        self.entries.iter().filter_map(|entry| Some((entry.provider()?, report(entry)))).collect()
     }
 
-    fn add(&mut self, mut turn: Turn, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
-        let needs = std::mem::take(&mut turn.needs);
+    fn add(&mut self, mut queued: QueuedCase, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
+        let needs = std::mem::take(&mut queued.needs);
         let needs = needs.into_iter().map(|need| (self.known(&need.case), need)).map(|(id, need)| (need, id)).collect();
-        let id = self.enter(Arc::clone(&turn.name), needs);
-        self.entries[id.index()].held = Some(Box::new(Waiting { id, turn, answer }));
+        let id = self.enter(Arc::clone(&queued.name), needs);
+        self.entries[id.index()].held = Some(Box::new(Waiting { id, queued, answer }));
         id
     }
 
@@ -190,28 +190,28 @@ impl Order {
         let ids: Vec<CaseId> = needs.iter().map(|(_, id)| *id).collect();
         let id = self.graph.add(&ids);
         let before = self.by_name.insert(Arc::clone(&name), id);
-        self.entries.push(Entry { id, name, needs, before, held: None, result: None, left: Left::Standing });
+        self.entries.push(Entry { id, name, needs, before, held: None, result: None, provided: Provided::Available });
         id
     }
 
-    fn steps(&mut self, news: Vec<News>) -> Vec<Step> {
-        news.into_iter().filter_map(|news| self.step(news)).collect()
+    fn actions(&mut self, news: Vec<News>) -> Vec<Action> {
+        news.into_iter().filter_map(|news| self.action(news)).collect()
     }
 
-    fn step(&mut self, news: News) -> Option<Step> {
+    fn action(&mut self, news: News) -> Option<Action> {
         match news {
             News::Ready(id) => {
                 let mut waiting = *self.entries[id.index()].held.take()?;
-                waiting.turn.work = given_to(self.given(id), waiting.turn.work);
-                Some(Step::Begin(waiting))
+                waiting.queued.work = with_inputs(self.given(id), waiting.queued.work);
+                Some(Action::Begin(waiting))
             }
             News::Blocked { case, by, root } => {
                 let waiting = *self.entries[case.index()].held.take()?;
-                Some(Step::Skip(waiting, self.blocked(by, root)))
+                Some(Action::Skip(waiting, self.blocked(by, root)))
             }
             // Whoever looks into a failure, or tries again, wants what it was given: until the end of the session.
             News::Unused { wanted: true, .. } => None,
-            News::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Step::Release),
+            News::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Action::Release),
         }
     }
 
@@ -254,21 +254,22 @@ impl Entry {
 
     /// What it left, once.
     fn release(&mut self, wanted: bool) -> Option<Release> {
-        let result = self.result.clone().filter(|result| result.provides.is_some() && matches!(self.left, Left::Standing))?;
-        self.left = Left::Falling;
+        let result =
+            self.result.clone().filter(|result| result.provides.is_some() && matches!(self.provided, Provided::Available))?;
+        self.provided = Provided::TearingDown;
         Some(Release { id: self.id, result, wanted })
     }
 }
 
 /// The same work, that knows what the cases before it have left.
-fn given_to(given: Given, work: Work) -> Work {
+fn with_inputs(given: Given, work: Work) -> Work {
     if given == Given::default() {
         return work;
     }
     match work {
-        Work::Fresh(render) => Work::Fresh(with(given, render)),
-        Work::Anew(job, render) => Work::Anew(job, with(given, render)),
-        Work::Begun { begun, render } => Work::Begun { begun, render: render.map(|render| with(given, render)) },
+        Work::New(render) => Work::New(with(given, render)),
+        Work::Relaunch(job, render) => Work::Relaunch(job, with(given, render)),
+        Work::TakenOver { stored, render } => Work::TakenOver { stored, render: render.map(|render| with(given, render)) },
     }
 }
 
@@ -292,7 +293,7 @@ mod tests {
             environ: "e".into(),
             hidden: String::new(),
         };
-        let mut order = Order::default();
+        let mut order = Dependencies::default();
         let folder = tempfile::tempdir().expect("a folder");
         order.recall(Arc::new(left(&name, Provides { stage: folder.path().to_owned(), ..Provides::default() })));
         assert_eq!(order.rest().len(), 1);

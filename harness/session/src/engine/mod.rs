@@ -16,16 +16,15 @@ mod teardown;
 
 use crate::{
     case::{
-        contained,
+        QueuedCase, contained,
         context::Context,
         judging::JudgeIn,
-        queued_case::Turn,
         record::{End, Record},
     },
     crash_points,
-    engine::dependencies::{Blocked, Order, Release, Step, Waiting},
+    engine::dependencies::{Action, Blocked, Dependencies, Release, Waiting},
     event::Event,
-    folders::Places,
+    folders::Folders,
 };
 use muster_core::{
     error::chain,
@@ -51,7 +50,7 @@ use tokio::{
 pub use crate::case::context::InFlight;
 
 /// How many cases that never begin are written to the store at once: it commits what has queued.
-const UNBEGUN_AT_ONCE: usize = 64;
+const UNSTARTED_AT_ONCE: usize = 64;
 /// How long somebody who is in a hurry waits for the end of teardowns: TERM, its grace, KILL, and a little more.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 const LEAVE_POLL: Duration = Duration::from_millis(20);
@@ -61,16 +60,16 @@ pub struct EngineConfig {
     /// Who began it, where, and how it is called.
     pub session: Session,
     /// Its folders.
-    pub places: Places,
+    pub folders: Folders,
     /// Where plans and results are kept; `None`: nowhere.
-    pub lease: Option<Lease>,
+    pub ownership: Option<Ownership>,
     /// Who launches in which partition, by the partition's name.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     /// Who is told what happens.
     pub events: UnboundedSender<Event>,
     /// How many cases at once.
     pub policy: ExecPolicy,
-    /// After so many failures of a round no further case is begun; those that run are let end.
+    /// After so many failures of a round no further case is started; those that run are let end.
     pub maxfail: Option<u32>,
     /// Whose outcome does not count.
     pub quarantine: List,
@@ -82,7 +81,7 @@ pub struct EngineConfig {
 
 /// The store, and who holds the session in it.
 #[derive(Debug, Clone)]
-pub struct Lease {
+pub struct Ownership {
     /// Open for writing.
     pub store: Store,
     /// This process.
@@ -120,14 +119,14 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    order: Order,
+    dependencies: Dependencies,
     lanes: BTreeMap<String, Lane>,
     /// Submitted and not over.
     outstanding: usize,
     /// What is being torn down.
     releasing: usize,
     failures: u32,
-    /// Why nothing more is begun.
+    /// Why nothing more is started.
     closed: Option<String>,
     /// In the order of their endings.
     results: Vec<Arc<CaseResult>>,
@@ -147,17 +146,17 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, places, lease, schedulers, events, policy, maxfail, quarantine, judge, sweep } = config;
-        if let Some(Lease { store, owner, is_new: true }) = &lease {
+        let EngineConfig { session, folders, ownership, schedulers, events, policy, maxfail, quarantine, judge, sweep } = config;
+        if let Some(Ownership { store, owner, is_new: true }) = &ownership {
             store.begin(&session, owner).await?;
         }
-        let context = Arc::new(Context::new(session, places, lease.map(|lease| lease.store), events, judge, sweep));
+        let context = Arc::new(Context::new(session, folders, ownership.map(|ownership| ownership.store), events, judge, sweep));
         let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
-    pub fn submit(&self, case: impl Into<Turn>) -> oneshot::Receiver<Arc<CaseResult>> {
+    pub fn submit(&self, case: impl Into<QueuedCase>) -> oneshot::Receiver<Arc<CaseResult>> {
         let (answer, result) = oneshot::channel();
         self.take(vec![(case.into(), answer)]);
         result
@@ -166,12 +165,12 @@ impl Engine {
     /// Takes many cases at once, in any order: a case waits for what it needs, and what others of them need stays until
     /// they are over. What a case needs is among them, or was submitted or recalled before. Their results arrive in the
     /// receivers, in the order of the cases.
-    pub fn submit_all(&self, cases: impl IntoIterator<Item = Turn>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
+    pub fn submit_all(&self, cases: impl IntoIterator<Item = QueuedCase>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
         let (batch, results) = cases
             .into_iter()
-            .map(|turn| {
+            .map(|queued| {
                 let (answer, result) = oneshot::channel();
-                ((turn, answer), result)
+                ((queued, answer), result)
             })
             .unzip();
         self.take(batch);
@@ -181,18 +180,18 @@ impl Engine {
     /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.
     /// It is not reported again.
     pub fn recall(&self, result: Arc<CaseResult>) {
-        self.shared.state().order.recall(result);
+        self.shared.state().dependencies.recall(result);
     }
 
-    fn take(&self, batch: Vec<(Turn, oneshot::Sender<Arc<CaseResult>>)>) {
-        let steps = {
+    fn take(&self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) {
+        let actions = {
             let mut state = self.shared.state();
             state.outstanding += batch.len();
-            let steps = state.order.submit(batch);
-            state.releasing += releases(&steps);
-            steps
+            let actions = state.dependencies.submit(batch);
+            state.releasing += releases(&actions);
+            actions
         };
-        let releases = self.shared.follow(steps);
+        let releases = self.shared.follow(actions);
         self.shared.release_soon(releases);
     }
 
@@ -202,12 +201,12 @@ impl Engine {
         self.shared.context.emit(Event::Round { cases, why });
     }
 
-    /// Whether nothing more is begun: the session was cancelled, or had too many failures.
+    /// Whether nothing more is started: the session was cancelled, or had too many failures.
     pub fn is_closed(&self) -> bool {
         self.shared.state().closed.is_some()
     }
 
-    /// Ends the session in order: nothing is begun, what runs is stopped, collected and cleaned up.
+    /// Ends the session in order: nothing is started, what runs is stopped, collected and cleaned up.
     pub fn cancel(&self, why: impl Into<String>) {
         let why = why.into();
         if self.shared.context.cancel(why.clone()) {
@@ -228,7 +227,7 @@ impl Engine {
         let context = &self.shared.context;
         context.leave.cancel();
         let ended = async {
-            while context.in_flight().iter().any(|flight| flight.tears_down) {
+            while context.in_flight().iter().any(|attempt| attempt.tears_down) {
                 sleep(LEAVE_POLL).await;
             }
         };
@@ -241,19 +240,20 @@ impl Engine {
     }
 
     /// The cases that have left something for others whose teardown has not ended, and would not if the process ended now.
-    pub fn standing(&self) -> Vec<Arc<CaseResult>> {
-        self.shared.state().order.standing()
+    pub fn not_torn_down(&self) -> Vec<Arc<CaseResult>> {
+        self.shared.state().dependencies.not_torn_down()
     }
 
     /// The results of cases of which something is left that they do not say yet, with the commands that remove it: the stage folders of passed
     /// cases that others were given, and what teardowns could not remove. To be called when `end` has returned.
-    pub async fn kept(&self) -> Vec<CaseResult> {
-        let keeps_stages = self.shared.context.places.keeps_stages();
-        let providers = self.shared.state().order.released_providers();
-        let kept =
-            move || providers.iter().filter_map(|(result, remains)| teardown::kept(result, remains, keeps_stages)).collect();
-        let kept = spawn_blocking(kept);
-        kept.await.unwrap_or_default()
+    pub async fn with_leftovers(&self) -> Vec<CaseResult> {
+        let keeps_stages = self.shared.context.folders.keeps_stages();
+        let providers = self.shared.state().dependencies.released_providers();
+        let found = move || {
+            providers.iter().filter_map(|(result, report)| teardown::with_leftovers(result, report, keeps_stages)).collect()
+        };
+        let found = spawn_blocking(found);
+        found.await.unwrap_or_default()
     }
 
     /// Waits until every case submitted so far is over. All results, in the order of their endings.
@@ -275,10 +275,10 @@ impl Engine {
     /// # Errors
     /// When that cannot be stored.
     pub async fn end(&self) -> Result<Session, StoreError> {
-        let rest = self.shared.state().order.rest();
+        let rest = self.shared.state().dependencies.rest();
         for release in rest {
-            let remains = teardown::release(&self.shared.context, &self.shared.schedulers, &release).await;
-            self.shared.state().order.released(release.id, remains);
+            let report = teardown::release(&self.shared.context, &self.shared.schedulers, &release).await;
+            self.shared.state().dependencies.released(release.id, report);
         }
         let ended = clock::now();
         let context = &self.shared.context;
@@ -295,30 +295,30 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lane_of(&self, turn: &Turn) -> String {
+    fn lane_of(&self, queued: &QueuedCase) -> String {
         match self.policy {
-            ExecPolicy::Async => turn.name.partition.clone(),
+            ExecPolicy::Async => queued.name.partition.clone(),
             ExecPolicy::Serial => String::new(),
         }
     }
 
     /// Does what the order says, but for what is to be torn down.
-    fn follow(self: &Arc<Self>, steps: Vec<Step>) -> Vec<Release> {
+    fn follow(self: &Arc<Self>, actions: Vec<Action>) -> Vec<Release> {
         let (mut lanes, mut skipped, mut releases) = (BTreeSet::new(), Vec::new(), Vec::new());
         {
             let mut state = self.state();
-            for step in steps {
-                match step {
-                    Step::Begin(waiting) => {
-                        let lane = self.lane_of(&waiting.turn);
-                        let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.turn.max_jobs.max(1) };
+            for action in actions {
+                match action {
+                    Action::Begin(waiting) => {
+                        let lane = self.lane_of(&waiting.queued);
+                        let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.queued.max_jobs.max(1) };
                         let entry = state.lanes.entry(lane.clone()).or_default();
                         entry.slots = slots;
                         entry.waiting.push_back(waiting);
                         lanes.insert(lane);
                     }
-                    Step::Skip(waiting, blocked) => skipped.push((waiting, blocked)),
-                    Step::Release(release) => releases.push(release),
+                    Action::Skip(waiting, blocked) => skipped.push((waiting, blocked)),
+                    Action::Release(release) => releases.push(release),
                 }
             }
         }
@@ -328,7 +328,7 @@ impl Shared {
         let skip = |(waiting, Blocked { cause, root }): (Waiting, Blocked)| {
             (waiting, End::new(Outcome::Skip, Phase::Plan, cause), Some(root))
         };
-        self.close_unbegun(skipped.into_iter().map(skip).collect());
+        self.close_unstarted(skipped.into_iter().map(skip).collect());
         releases
     }
 
@@ -342,9 +342,9 @@ impl Shared {
 
     async fn release(self: &Arc<Self>, releases: Vec<Release>) {
         for release in releases {
-            let remains = teardown::release(&self.context, &self.schedulers, &release).await;
+            let report = teardown::release(&self.context, &self.schedulers, &release).await;
             let mut state = self.state();
-            state.order.released(release.id, remains);
+            state.dependencies.released(release.id, report);
             state.releasing -= 1;
             if state.is_idle() {
                 self.idle.notify_waiters();
@@ -363,7 +363,7 @@ impl Shared {
                 state.lanes.get_mut(lane).and_then(Lane::next)
             };
             let Some(waiting) = next else { return };
-            tokio::spawn(Arc::clone(self).turn(waiting, lane.to_owned()));
+            tokio::spawn(Arc::clone(self).run(waiting, lane.to_owned()));
         }
         self.abort_waiting();
     }
@@ -374,26 +374,26 @@ impl Shared {
         self.abort_waiting();
     }
 
-    /// Gives everything that waits its result: not begun.
+    /// Gives everything that waits its result: not started.
     fn abort_waiting(self: &Arc<Self>) {
-        let (waiting, steps, why) = {
+        let (waiting, actions, why) = {
             let mut state = self.state();
             let Some(why) = state.closed.clone() else { return };
             let mut waiting: Vec<_> = state.lanes.values_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect();
-            let (held, steps) = state.order.abort();
-            state.releasing += releases(&steps);
+            let (held, actions) = state.dependencies.abort();
+            state.releasing += releases(&actions);
             waiting.extend(held);
-            (waiting, steps, why)
+            (waiting, actions, why)
         };
         // Nothing begins and nothing is skipped any more: only what nobody needs now is left.
-        let releases = self.follow(steps);
+        let releases = self.follow(actions);
         self.release_soon(releases);
         let abort = |waiting| (waiting, End::new(Outcome::Abort, Phase::Plan, why.clone()), None);
-        self.close_unbegun(waiting.into_iter().map(abort).collect());
+        self.close_unstarted(waiting.into_iter().map(abort).collect());
     }
 
     /// Gives cases that never begin their results: how they end, and which case they wanted.
-    fn close_unbegun(self: &Arc<Self>, cases: Vec<(Waiting, End, Option<String>)>) {
+    fn close_unstarted(self: &Arc<Self>, cases: Vec<(Waiting, End, Option<String>)>) {
         if cases.is_empty() {
             return;
         }
@@ -403,23 +403,23 @@ impl Shared {
             let close = |(waiting, end, blocked_by): (Waiting, End, Option<String>)| {
                 let shared = &shared;
                 async move {
-                    let record = Record::new(&waiting.turn, clock::now());
+                    let record = Record::new(&waiting.queued, clock::now());
                     let result = CaseResult { blocked_by, ..record.close(end, clock::now()) };
                     shared.over(waiting.id, result, waiting.answer).await;
                 }
             };
-            futures_util::stream::iter(cases).for_each_concurrent(UNBEGUN_AT_ONCE, close).await;
+            futures_util::stream::iter(cases).for_each_concurrent(UNSTARTED_AT_ONCE, close).await;
         });
     }
 
     /// One case, from its slot to the next one's.
-    async fn turn(self: Arc<Self>, waiting: Waiting, lane: String) {
-        let Waiting { id, turn, answer } = waiting;
-        let result = if let Some(scheduler) = self.schedulers.get(&turn.name.partition) {
-            contained(&self.context, scheduler, turn).await
+    async fn run(self: Arc<Self>, waiting: Waiting, lane: String) {
+        let Waiting { id, queued, answer } = waiting;
+        let result = if let Some(scheduler) = self.schedulers.get(&queued.name.partition) {
+            contained(&self.context, scheduler, queued).await
         } else {
-            let cause = format!("partition {} has no scheduler in this session", turn.name.partition);
-            Record::new(&turn, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
+            let cause = format!("partition {} has no scheduler in this session", queued.name.partition);
+            Record::new(&queued, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
         };
         Box::pin(self.over(id, result, answer)).await;
         if let Some(lane) = self.state().lanes.get_mut(&lane) {
@@ -430,7 +430,7 @@ impl Shared {
 
     /// What the session makes of a result.
     fn mark(&self, id: CaseId, result: &mut CaseResult) {
-        result.flaky = rounds::is_flaky(self.context.session.counting, result) && self.state().order.had_failed(id);
+        result.flaky = rounds::is_flaky(self.context.session.counting, result) && self.state().dependencies.had_failed(id);
         match self.quarantine.of(&result.name) {
             Standing::Free => {}
             Standing::Held(quarantine) => result.quarantine = Some(quarantine.clone()),
@@ -447,26 +447,26 @@ impl Shared {
         {
             self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
         }
-        crash_points::reached(crash_points::Step::ResultStored);
+        crash_points::reached(crash_points::Point::ResultStored);
         self.context.emit(Event::Finished(Arc::clone(&result)));
         let failed = rounds::is_failure(&result);
-        let (idle, enough, steps) = {
+        let (idle, enough, actions) = {
             let mut state = self.state();
             state.results.push(Arc::clone(&result));
             state.outstanding -= 1;
             state.failures += u32::from(failed);
-            let steps = state.order.over(id, &result);
-            state.releasing += releases(&steps);
-            (state.is_idle(), failed && self.maxfail.is_some_and(|limit| state.failures >= limit), steps)
+            let actions = state.dependencies.over(id, &result);
+            state.releasing += releases(&actions);
+            (state.is_idle(), failed && self.maxfail.is_some_and(|limit| state.failures >= limit), actions)
         };
         let _ = answer.send(result);
-        crash_points::reached(crash_points::Step::Told);
+        crash_points::reached(crash_points::Point::Reported);
         if enough {
             let failures = self.maxfail.unwrap_or_default();
             let s = if failures == 1 { "" } else { "s" };
             self.close(format!("after {failures} failure{s} (--maxfail)"));
         }
-        let releases = self.follow(steps);
+        let releases = self.follow(actions);
         if idle {
             self.idle.notify_waiters();
         }
@@ -480,8 +480,8 @@ impl State {
     }
 }
 
-fn releases(steps: &[Step]) -> usize {
-    steps.iter().filter(|step| matches!(step, Step::Release(_))).count()
+fn releases(actions: &[Action]) -> usize {
+    actions.iter().filter(|action| matches!(action, Action::Release(_))).count()
 }
 
 impl Lane {

@@ -38,7 +38,7 @@ const TORN_DOWN: &str = ".torn-down";
 
 /// A failed operation on a session's folders.
 #[derive(Debug, thiserror::Error)]
-pub enum PlacesError {
+pub enum FoldersError {
     /// A root is not writable, most of the time.
     #[error("create {}", path.display())]
     Create {
@@ -80,7 +80,7 @@ pub enum PlacesError {
 
 /// The folders of one session.
 #[derive(Debug)]
-pub struct Places {
+pub struct Folders {
     stage: PathBuf,
     output: PathBuf,
     /// Nobody else was at work on this stage root when the session began.
@@ -93,7 +93,7 @@ pub struct Places {
 
 /// What tells one attempt's folder from another's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt<'a> {
+pub(crate) struct AttemptId<'a> {
     pub(crate) case: &'a CaseName,
     /// `{check}_{hash16}`
     pub(crate) folder: &'a str,
@@ -102,19 +102,19 @@ pub(crate) struct Attempt<'a> {
     pub(crate) identifier: &'a Identifier,
 }
 
-impl Places {
+impl Folders {
     /// Creates both roots and tries to be the first.
     ///
     /// # Errors
     /// When a root cannot be created or written.
-    pub fn open(stage: &Path, output: &Path) -> Result<Self, PlacesError> {
+    pub fn open(stage: &Path, output: &Path) -> Result<Self, FoldersError> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (stage, output) = (absolute(stage), absolute(output));
         for path in [&stage, &output] {
-            files::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
+            files::create_dir_all(path).map_err(|source| FoldersError::Create { path: path.clone(), source })?;
         }
         let path = stage.join(LOCK);
-        let lock = files::append(&path).map_err(|source| PlacesError::Create { path: path.clone(), source })?;
+        let lock = files::append(&path).map_err(|source| FoldersError::Create { path: path.clone(), source })?;
         let is_first = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => true,
             Err(Errno::WOULDBLOCK) => false,
@@ -157,7 +157,7 @@ impl Places {
     }
 
     /// The folder that an attempt will have.
-    pub(crate) fn stage_of(&self, attempt: Attempt<'_>) -> PathBuf {
+    pub(crate) fn stage_of(&self, attempt: AttemptId<'_>) -> PathBuf {
         let mut leaf = leaf(attempt);
         if !self.is_first {
             leaf = format!("{leaf}.{}", attempt.identifier);
@@ -166,7 +166,7 @@ impl Places {
     }
 
     /// The folder that an attempt will have if it passes.
-    fn output_of(&self, attempt: Attempt<'_>) -> PathBuf {
+    fn output_of(&self, attempt: AttemptId<'_>) -> PathBuf {
         self.output.join(place(attempt.case)).join(leaf(attempt))
     }
 
@@ -176,7 +176,7 @@ impl Places {
     }
 
     /// Makes an attempt's folder, empty, in the place of the same case's last one.
-    pub(crate) fn create(&self, path: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn create(&self, path: &Path) -> Result<(), FoldersError> {
         files::widen(Self::above(&self.stage, path));
         let created = match files::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => files::create_dir_all(path),
@@ -186,19 +186,19 @@ impl Places {
             }
             created => created,
         };
-        created.map_err(|source| PlacesError::Create { path: path.to_owned(), source })
+        created.map_err(|source| FoldersError::Create { path: path.to_owned(), source })
     }
 
     /// Takes the folder of an attempt that a process now gone has launched. What was put together is judged again; else what
     /// there is of the log is dropped, to be collected from the start.
-    pub(crate) fn take_up(&self, path: &Path, attempt: Attempt<'_>) -> Result<Option<(Spool, Ending)>, PlacesError> {
+    pub(crate) fn take_over(&self, path: &Path, attempt: AttemptId<'_>) -> Result<Option<(Spool, Ending)>, FoldersError> {
         let output = self.output_of(attempt);
         if Spool::reopened(path, attempt.identifier).is_none() && Spool::reopened(&output, attempt.identifier).is_some() {
             // What is still there of the stage folder was about to be removed.
             if path.is_dir() {
                 self.remove(path)?;
             }
-            let kept = |source| PlacesError::Keep { from: output.clone(), to: path.to_owned(), source };
+            let kept = |source| FoldersError::Keep { from: output.clone(), to: path.to_owned(), source };
             fs::rename(&output, path).map_err(kept)?;
         }
         if !path.is_dir() {
@@ -208,7 +208,7 @@ impl Places {
         if whole.is_some() {
             return Ok(whole);
         }
-        let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
+        let failed = |source| FoldersError::Remove { path: path.to_owned(), source };
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if is_unfinished(&entry.file_name()) {
@@ -220,13 +220,13 @@ impl Places {
 
     /// Makes the stage folder of a passed attempt its output folder, without what the job left but for some files. Says where
     /// that is.
-    pub(crate) fn keep(&self, stage: &Path, attempt: Attempt<'_>, files: &[PathBuf]) -> Result<PathBuf, PlacesError> {
+    pub(crate) fn keep(&self, stage: &Path, attempt: AttemptId<'_>, files: &[PathBuf]) -> Result<PathBuf, FoldersError> {
         if self.keeps_stages {
             return self.keep_copy(stage, attempt, files);
         }
         let output = self.output_of(attempt);
         files::widen(Self::above(&self.output, &output));
-        prune(stage, files).map_err(|source| PlacesError::Remove { path: stage.to_owned(), source })?;
+        prune(stage, files).map_err(|source| FoldersError::Remove { path: stage.to_owned(), source })?;
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
         }
@@ -236,34 +236,34 @@ impl Places {
         let _ = fs::remove_dir_all(&old);
         let made_way = fs::rename(&output, &old).is_ok();
         let parent = output.parent().unwrap_or(&self.output);
-        files::create_dir_all(parent).map_err(|source| PlacesError::Create { path: parent.to_owned(), source })?;
+        files::create_dir_all(parent).map_err(|source| FoldersError::Create { path: parent.to_owned(), source })?;
         if fs::rename(stage, &output).is_err() {
             // The output is on another file system.
             self.keep_copy(stage, attempt, files)?;
             self.remove(stage)?;
         }
         if made_way {
-            fs::remove_dir_all(&old).map_err(|source| PlacesError::Remove { path: old, source })?;
+            fs::remove_dir_all(&old).map_err(|source| FoldersError::Remove { path: old, source })?;
         }
         Ok(output)
     }
 
     /// Copies what Muster wrote of a passed attempt, and some files, to its output folder; others still need the stage folder.
     /// Says where.
-    pub(crate) fn keep_copy(&self, stage: &Path, attempt: Attempt<'_>, files: &[PathBuf]) -> Result<PathBuf, PlacesError> {
+    pub(crate) fn keep_copy(&self, stage: &Path, attempt: AttemptId<'_>, files: &[PathBuf]) -> Result<PathBuf, FoldersError> {
         let output = self.output_of(attempt);
         let create =
-            |path: &Path| files::create_dir_all(path).map_err(|source| PlacesError::Create { path: path.to_owned(), source });
+            |path: &Path| files::create_dir_all(path).map_err(|source| FoldersError::Create { path: path.to_owned(), source });
         create(&output)?;
         files::widen(Self::above(&self.output, &output));
         // What an earlier pass has kept is not this one's.
-        prune(&output, &[]).map_err(|source| PlacesError::Remove { path: output.clone(), source })?;
+        prune(&output, &[]).map_err(|source| FoldersError::Remove { path: output.clone(), source })?;
         for name in KEPT.iter().map(Path::new).chain(files.iter().map(PathBuf::as_path)) {
             let (from, to) = (stage.join(name), output.join(name));
             create(to.parent().unwrap_or(&output))?;
             match files::copy(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(PlacesError::Keep { from, to, source: error });
+                    return Err(FoldersError::Keep { from, to, source: error });
                 }
                 _ => {}
             }
@@ -272,33 +272,33 @@ impl Places {
     }
 
     /// Says that nobody is to count any more on what a stage folder holds.
-    pub(crate) fn give_up(path: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn give_up(path: &Path) -> Result<(), FoldersError> {
         let mark = path.join(TORN_DOWN);
-        files::write(&mark, "").map_err(|source| PlacesError::Create { path: mark, source })
+        files::write(&mark, "").map_err(|source| FoldersError::Create { path: mark, source })
     }
 
     /// Removes a stage folder that others have counted on: whoever is killed here leaves nothing that looks whole.
-    pub(crate) fn tear_down(&self, path: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn tear_down(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
         let gone = path.with_added_extension("gone");
         // Left by one who was killed.
         let _ = fs::remove_dir_all(&gone);
         let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
-        moved.map_err(|source| PlacesError::Remove { path: path.to_owned(), source })
+        moved.map_err(|source| FoldersError::Remove { path: path.to_owned(), source })
     }
 
     /// Removes a stage folder with all that is in it.
-    pub(crate) fn remove(&self, path: &Path) -> Result<(), PlacesError> {
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
         // A link in the place of the folder itself is removed, not followed.
-        fs::remove_dir_all(path).map_err(|source| PlacesError::Remove { path: path.to_owned(), source })
+        fs::remove_dir_all(path).map_err(|source| FoldersError::Remove { path: path.to_owned(), source })
     }
 
     /// Nothing outside the stage root is ever touched. The root may be a link, the user's to set; a link below it may lead
     /// anywhere.
-    fn check_within(&self, path: &Path) -> Result<(), PlacesError> {
-        let failed = |source| PlacesError::Remove { path: path.to_owned(), source };
-        let outside = || PlacesError::Outside { path: path.to_owned(), root: self.stage.clone() };
+    fn check_within(&self, path: &Path) -> Result<(), FoldersError> {
+        let failed = |source| FoldersError::Remove { path: path.to_owned(), source };
+        let outside = || FoldersError::Outside { path: path.to_owned(), root: self.stage.clone() };
         let within = path.parent().and_then(|parent| parent.strip_prefix(&self.stage).ok()).ok_or_else(outside)?;
         let mut folder = self.stage.clone();
         for component in within.components() {
@@ -313,7 +313,7 @@ impl Places {
 }
 
 /// Whether others can count on what a case has left in its stage folder.
-pub fn is_there(stage: &Path) -> bool {
+pub fn is_available(stage: &Path) -> bool {
     stage.is_dir() && !stage.join(TORN_DOWN).exists()
 }
 
@@ -323,7 +323,7 @@ fn place(case: &CaseName) -> PathBuf {
 }
 
 /// `{check}_{hash16}`, and `.2` behind it for the second attempt.
-fn leaf(attempt: Attempt<'_>) -> String {
+fn leaf(attempt: AttemptId<'_>) -> String {
     let leaf = component(attempt.folder);
     if attempt.number > 1 { format!("{leaf}.{}", attempt.number) } else { leaf }
 }

@@ -32,32 +32,32 @@ fn identifier() -> Identifier {
 fn a_session_beside_another_has_folders_of_its_own() {
     let (_folder, stage, output) = roots();
     let (case, identifier) = (name(), identifier());
-    let leaf = |places: &Places, number| {
-        let attempt = Attempt { case: &case, folder: "case_1", number, identifier: &identifier };
-        places.stage_of(attempt).strip_prefix(stage.join("s/p/e")).unwrap().display().to_string()
+    let leaf = |folders: &Folders, number| {
+        let attempt = AttemptId { case: &case, folder: "case_1", number, identifier: &identifier };
+        folders.stage_of(attempt).strip_prefix(stage.join("s/p/e")).unwrap().display().to_string()
     };
-    let first = Places::open(&stage, &output).unwrap();
-    let second = Places::open(&stage, &output).unwrap();
+    let first = Folders::open(&stage, &output).unwrap();
+    let second = Folders::open(&stage, &output).unwrap();
     assert_eq!([leaf(&first, 1), leaf(&first, 2)], ["case_1", "case_1.2"]);
     assert_eq!([leaf(&second, 1), leaf(&second, 2)], ["case_1.kqzvwxyz", "case_1.2.kqzvwxyz"]);
     drop(first);
-    assert_eq!(leaf(&Places::open(&stage, &output).unwrap(), 1), "case_1");
+    assert_eq!(leaf(&Folders::open(&stage, &output).unwrap(), 1), "case_1");
 }
 
 #[test]
 fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
     let (_folder, stage, output) = roots();
-    let places = Places::open(&stage, &output).unwrap();
+    let folders = Folders::open(&stage, &output).unwrap();
     let (case, identifier) = (name(), identifier());
-    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-    let path = places.stage_of(attempt);
+    let attempt = AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = folders.stage_of(attempt);
     for round in ["first", "again"] {
-        places.create(&path).unwrap();
+        folders.create(&path).unwrap();
         fs::create_dir_all(path.join("deep/er")).unwrap();
         for file in KEPT.iter().chain(&["core.1", ".hidden", "deep/er/data"]) {
             fs::write(path.join(file), round).unwrap();
         }
-        let kept = places.keep(&path, attempt, &[]).unwrap();
+        let kept = folders.keep(&path, attempt, &[]).unwrap();
         assert_eq!(kept, output.join("s/p/e/case_1"));
         let mut found: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         found.sort();
@@ -71,15 +71,15 @@ fn a_pass_keeps_what_muster_wrote_and_nothing_else() {
 #[test]
 fn a_pass_may_leave_its_stage_folder_as_it_is() {
     let (_folder, stage, output) = roots();
-    let places = Places::open(&stage, &output).unwrap().keeping_stages(true);
+    let folders = Folders::open(&stage, &output).unwrap().keeping_stages(true);
     let (case, identifier) = (name(), identifier());
-    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-    let path = places.stage_of(attempt);
-    places.create(&path).unwrap();
+    let attempt = AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = folders.stage_of(attempt);
+    folders.create(&path).unwrap();
     for file in [LOG_FILE, "data"] {
         fs::write(path.join(file), file).unwrap();
     }
-    let kept = places.keep(&path, attempt, &[]).unwrap();
+    let kept = folders.keep(&path, attempt, &[]).unwrap();
     assert!(kept.join(LOG_FILE).exists() && !kept.join("data").exists());
     assert!(path.join(LOG_FILE).exists() && path.join("data").exists());
 }
@@ -87,17 +87,17 @@ fn a_pass_may_leave_its_stage_folder_as_it_is() {
 #[test]
 fn a_link_in_the_place_of_a_folder_is_not_followed() {
     let (folder, stage, output) = roots();
-    let places = Places::open(&stage, &output).unwrap();
+    let folders = Folders::open(&stage, &output).unwrap();
     let (case, identifier) = (name(), identifier());
-    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
-    let path = places.stage_of(attempt);
+    let attempt = AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let path = folders.stage_of(attempt);
     let precious = folder.path().join("precious");
     fs::create_dir(&precious).unwrap();
     fs::write(precious.join("file"), "keep me").unwrap();
-    places.create(&path).unwrap();
+    folders.create(&path).unwrap();
     fs::remove_dir(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    assert!(matches!(places.keep(&path, attempt, &[]), Err(PlacesError::Remove { .. })));
+    assert!(matches!(folders.keep(&path, attempt, &[]), Err(FoldersError::Remove { .. })));
     assert!(precious.join("file").exists() && !output.join("s").exists());
 }
 
@@ -111,17 +111,17 @@ fn a_name_cannot_lead_out_of_a_root() {
 #[test]
 fn nothing_outside_the_stage_root_is_renamed_or_removed() {
     let (folder, stage, output) = roots();
-    let places = Places::open(&stage, &output).unwrap();
+    let folders = Folders::open(&stage, &output).unwrap();
     let elsewhere = folder.path().join("elsewhere/build");
     fs::create_dir_all(&elsewhere).unwrap();
-    assert!(matches!(places.tear_down(&elsewhere), Err(PlacesError::Outside { .. })));
+    assert!(matches!(folders.tear_down(&elsewhere), Err(FoldersError::Outside { .. })));
     assert!(elsewhere.is_dir());
     let within = stage.join("s/build");
     fs::create_dir_all(&within).unwrap();
-    assert!(is_there(&within));
-    Places::give_up(&within).unwrap();
-    assert!(!is_there(&within) && within.is_dir());
-    places.tear_down(&within).unwrap();
+    assert!(is_available(&within));
+    Folders::give_up(&within).unwrap();
+    assert!(!is_available(&within) && within.is_dir());
+    folders.tear_down(&within).unwrap();
     assert_eq!(fs::read_dir(stage.join("s")).unwrap().count(), 0);
 }
 
@@ -129,17 +129,17 @@ fn nothing_outside_the_stage_root_is_renamed_or_removed() {
 fn a_pass_keeps_the_files_that_its_check_names_and_none_of_an_earlier_pass() {
     let (folder, stage, output) = roots();
     let (case, identifier) = (name(), identifier());
-    let attempt = Attempt { case: &case, folder: "case_1", number: 1, identifier: &identifier };
+    let attempt = AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier };
     for (keeps_stages, kept) in [(false, ["deep/er/data", "link"]), (true, ["a", "link"]), (false, ["a", "deep/er/more"])] {
-        let places = Places::open(&stage, &output).unwrap().keeping_stages(keeps_stages);
-        let path = places.stage_of(attempt);
-        places.create(&path).unwrap();
+        let folders = Folders::open(&stage, &output).unwrap().keeping_stages(keeps_stages);
+        let path = folders.stage_of(attempt);
+        folders.create(&path).unwrap();
         fs::create_dir_all(path.join("deep/er")).unwrap();
         for file in ["a", "deep/er/data", "deep/er/more", "deep/x", LOG_FILE] {
             fs::write(path.join(file), file).unwrap();
         }
         std::os::unix::fs::symlink("a", path.join("link")).unwrap();
-        let there = places.keep(&path, attempt, &kept.map(PathBuf::from)).unwrap();
+        let there = folders.keep(&path, attempt, &kept.map(PathBuf::from)).unwrap();
         let mut found = files(&there, &there);
         found.sort();
         let mut expected = [kept[0], kept[1], LOG_FILE].map(PathBuf::from);

@@ -70,7 +70,7 @@ impl Collector {
         };
         self.stop.cancel();
         match timeout(LET_GO_LIMIT, &mut self.task).await {
-            Err(_) => Drained::Lost("the log could not be written to the stage folder in time"),
+            Err(_) => Drained::NoLog("the log could not be written to the stage folder in time"),
             Ok(Err(_)) => PANICKED,
             Ok(Ok(mut spool)) if is_cancelled => {
                 spool.cut_short("the session ended before the log did");
@@ -107,10 +107,10 @@ pub(crate) enum Drained {
     /// What had come when the session was cancelled.
     Cancelled(Spool),
     /// Nothing, and why: nothing can be judged.
-    Lost(&'static str),
+    NoLog(&'static str),
 }
 
-const PANICKED: Drained = Drained::Lost("collecting the log panicked");
+const PANICKED: Drained = Drained::NoLog("collecting the log panicked");
 
 struct Collect {
     scheduler: Arc<dyn Scheduler>,

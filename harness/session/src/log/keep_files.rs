@@ -1,8 +1,8 @@
 //! The files that a job left and its check keeps: which they are, and their sections behind the logs.
 //!
 //! ```text
-//! find: stage folder, globs -> Kept -add-> rfm_job.out: logs | files    pods.json: one record a section, files behind the logs
-//!                                \---------> places: what a pass keeps
+//! find: stage folder, globs -> KeptFiles -add-> rfm_job.out: logs | files    pods.json: one record a section, files behind the logs
+//!                                \---------> folders: what a pass keeps
 //! ```
 //! `pods.json` names the logs alone before anything is put behind them, and all sections when all are there: whoever takes
 //! over from a harness that was killed in between finds where the logs end, and puts the files behind them anew.
@@ -37,7 +37,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// What a check keeps of its stage folder.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptFiles {
     files: Vec<KeptFile>,
     /// What is not kept, though the check says so: sentences.
     pub(crate) warnings: Vec<String>,
@@ -52,7 +52,7 @@ struct KeptFile {
     bytes: u64,
 }
 
-impl Kept {
+impl KeptFiles {
     /// Looks for the files that some globs cover.
     pub(crate) fn find(stage: &Path, globs: &[String]) -> Self {
         Self::within(stage, globs, (MAX_FILES, MAX_BYTES))
@@ -114,7 +114,7 @@ impl Kept {
         let logs: Vec<Section> = stdout.sections().iter().chain(stdout.superseded()).cloned().collect();
         // The file is about to change, and nothing may be mapped from it then.
         drop(stdout);
-        let mut whole = Whole::behind(&logs, &stage.join(LOG_FILE))?;
+        let mut whole = AssembledLog::behind(&logs, &stage.join(LOG_FILE))?;
         let mut files = Files { sections: Vec::new(), unread: self.left_out.clone() };
         for KeptFile { path, bytes } in &self.files {
             match whole.put(stage, path, *bytes)? {
@@ -131,7 +131,7 @@ impl Kept {
 }
 
 /// The stdout, open behind its logs.
-struct Whole {
+struct AssembledLog {
     file: File,
     end: u64,
 }
@@ -142,7 +142,7 @@ enum Put {
     Unread(String),
 }
 
-impl Whole {
+impl AssembledLog {
     /// Removes what an earlier attempt has put there.
     fn behind(logs: &[Section], path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).open(path)?;
@@ -262,7 +262,7 @@ mod tests {
     fn text_files_become_sections_behind_the_log() {
         let files: [(&str, &[u8]); 4] = [("b.csv", b"1\n2"), ("d/a.csv", b"3\n"), ("core.csv", b"\0\x01"), ("other", b"x")];
         let folder = stage(&files);
-        let kept = Kept::find(folder.path(), &globs(&["**/*.csv", "rfm_job.*"]));
+        let kept = KeptFiles::find(folder.path(), &globs(&["**/*.csv", "rfm_job.*"]));
         assert_eq!(kept.paths(), ["b.csv", "core.csv", "d/a.csv"].map(PathBuf::from), "and nothing that Muster wrote");
         let stdout = kept.add(assembled(folder.path()), folder.path()).unwrap();
         let whole = "aaaaaaaa\n\n-------host-------\nlog\n\n-------b.csv-------\n1\n2\n\n-------d/a.csv-------\n3\n";
@@ -281,7 +281,7 @@ mod tests {
     fn whoever_takes_over_puts_the_same_files_behind_the_same_log() {
         let folder = stage(&[("out", b"first")]);
         let kept = globs(&["*"]);
-        let first = Kept::find(folder.path(), &kept).add(assembled(folder.path()), folder.path()).unwrap();
+        let first = KeptFiles::find(folder.path(), &kept).add(assembled(folder.path()), folder.path()).unwrap();
         let (whole, list) = (first.bytes().to_vec(), fs::read(folder.path().join(SECTIONS)).unwrap());
         drop(first);
         // Killed when all was there, and in the middle: the list names the log alone, and something stands behind it.
@@ -292,7 +292,7 @@ mod tests {
                 let mut log = OpenOptions::new().append(true).open(folder.path().join(LOG_FILE)).unwrap();
                 log.write_all(b"\n-------half a hea").unwrap();
             }
-            let stdout = Kept::find(folder.path(), &kept).add(stdout, folder.path()).unwrap();
+            let stdout = KeptFiles::find(folder.path(), &kept).add(stdout, folder.path()).unwrap();
             assert_eq!(stdout.bytes(), whole, "{is_whole}");
             assert_eq!(fs::read(folder.path().join(SECTIONS)).unwrap(), list, "{is_whole}");
         }
@@ -304,7 +304,7 @@ mod tests {
         symlink("/", folder.path().join("f")).unwrap();
         symlink("gone", folder.path().join("g")).unwrap();
         symlink("c", folder.path().join("h")).unwrap();
-        let kept = Kept::within(folder.path(), &globs(&["*"]), (3, 10));
+        let kept = KeptFiles::within(folder.path(), &globs(&["*"]), (3, 10));
         assert_eq!(kept.paths(), ["a", "c", "d"].map(PathBuf::from));
         insta::assert_snapshot!(kept.warnings.join("\n"), @"
         f is not kept: it is no file, nor a link to one
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn names_of_musters_own_files_are_theirs_in_the_stage_folder_alone() {
         let folder = stage(&[("sub/pods.json", b"{}")]);
-        let kept = Kept::find(folder.path(), &globs(&["**"]));
+        let kept = KeptFiles::find(folder.path(), &globs(&["**"]));
         assert_eq!(kept.paths(), [PathBuf::from("sub/pods.json")]);
     }
 }

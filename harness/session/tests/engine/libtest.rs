@@ -20,9 +20,9 @@ fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
         ];
         let submit = |case: Case| {
             let _inside = runtime.enter();
-            let turn = case.turn();
-            let name = (*turn.name).clone();
-            Submitted { case: name, scheduler: SchedulerKind::Fake, result: bench.engine.submit(turn) }
+            let queued = case.queued();
+            let name = (*queued.name).clone();
+            Submitted { case: name, scheduler: SchedulerKind::Fake, result: bench.engine.submit(queued) }
         };
         cases.map(submit).into_iter().collect::<Vec<_>>()
     };

@@ -14,13 +14,10 @@ use muster_core::{
 };
 use muster_fake::FakeScheduler;
 use muster_session::{
-    case::{
-        judging::JudgeIn,
-        queued_case::{Turn, Work},
-    },
-    engine::{Engine, EngineConfig, ExecPolicy, Lease},
+    case::{QueuedCase, Work, judging::JudgeIn},
+    engine::{Engine, EngineConfig, ExecPolicy, Ownership},
     event::Event,
-    folders::Places,
+    folders::Folders,
 };
 use muster_text::{Value, time::Timestamp};
 use std::{
@@ -41,14 +38,14 @@ pub(crate) struct Bench {
     pub(crate) events: UnboundedReceiver<Event>,
     pub(crate) folder: TempDir,
     /// Another session on the same folders, begun before.
-    _first: Option<Places>,
+    _first: Option<Folders>,
 }
 
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) policy: ExecPolicy,
     pub(crate) maxfail: Option<u32>,
-    pub(crate) lease: Option<Lease>,
+    pub(crate) ownership: Option<Ownership>,
     /// Instead of the fake itself.
     pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
     pub(crate) fake: FakeScheduler,
@@ -77,8 +74,8 @@ pub(crate) fn session() -> Session {
     }
 }
 
-pub(crate) fn places(folder: &Path) -> Places {
-    Places::open(&folder.join("stage"), &folder.join("output")).expect("folders")
+pub(crate) fn places(folder: &Path) -> Folders {
+    Folders::open(&folder.join("stage"), &folder.join("output")).expect("folders")
 }
 
 impl Bench {
@@ -88,16 +85,16 @@ impl Bench {
 
     /// Partitions `p` and `q`, both the fake's.
     pub(crate) async fn with(options: Options) -> Self {
-        let Options { policy, maxfail, lease, scheduler, fake, quarantine, counting, beside_another } = options;
+        let Options { policy, maxfail, ownership, scheduler, fake, quarantine, counting, beside_another } = options;
         let folder = TempDir::new().expect("a folder");
         let first = beside_another.then(|| places(folder.path()));
         let (sender, events) = unbounded_channel();
         let session = Session { counting, ..session() };
         let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
         let engine = Engine::begin(EngineConfig {
-            places: places(folder.path()),
+            folders: places(folder.path()),
             session,
-            lease,
+            ownership,
             schedulers: ["p", "q"].map(|name| (name.to_owned(), Arc::clone(&scheduler))).into(),
             events: sender,
             policy,
@@ -111,7 +108,7 @@ impl Bench {
 
     /// Runs one play to its end.
     pub(crate) async fn play(&self, play: Value) -> Arc<CaseResult> {
-        self.engine.submit(case("case", play).turn()).await.expect("a result")
+        self.engine.submit(case("case", play).queued()).await.expect("a result")
     }
 
     /// The names of all events so far: `begun a`, `phase a run: image pull`.
@@ -132,7 +129,7 @@ impl Bench {
 
 fn line(event: &Event) -> String {
     match event {
-        Event::Begun { case, .. } => format!("begun {}", case.display),
+        Event::Started { case, .. } => format!("begun {}", case.display),
         Event::Phase { case, phase, note, .. } => {
             let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
             format!("phase {} {}{note}", case.display, phase.as_str())
@@ -213,7 +210,7 @@ impl Case {
         self
     }
 
-    pub(crate) fn turn(self) -> Turn {
+    pub(crate) fn queued(self) -> QueuedCase {
         let name = named(&self.name, self.partition);
         let about = About {
             descr: String::new(),
@@ -225,7 +222,7 @@ impl Case {
             num_tasks: 1,
             on_disruption: None,
         };
-        Turn {
+        QueuedCase {
             name: Arc::clone(&name),
             folder: format!("{}_0123456789abcdef", self.name),
             scheduler: SchedulerKind::Fake,
@@ -236,7 +233,7 @@ impl Case {
                 let about = about.clone();
                 Arc::new(move || about.clone())
             },
-            work: Work::Fresh(Arc::new(move |facts| {
+            work: Work::New(Arc::new(move |facts| {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_text::diagnostic::Diagnostic::general(mistake)]);
                 }
@@ -271,7 +268,7 @@ impl Case {
 
 /// Submits everything, and waits for it.
 pub(crate) async fn all(bench: &Bench, cases: impl IntoIterator<Item = Case>) -> Vec<Arc<CaseResult>> {
-    let receivers: Vec<oneshot::Receiver<_>> = bench.engine.submit_all(cases.into_iter().map(Case::turn));
+    let receivers: Vec<oneshot::Receiver<_>> = bench.engine.submit_all(cases.into_iter().map(Case::queued));
     let mut results = Vec::with_capacity(receivers.len());
     for receiver in receivers {
         results.push(receiver.await.expect("a result"));

@@ -1,6 +1,6 @@
-//! The end of a flight: stopping what runs, and removing or keeping what is left.
+//! The end of an attempt: stopping what runs, and removing or keeping what is left.
 
-use super::Flight;
+use super::Attempt;
 use crate::{case::record::Record, panics::panic_message, retry::Failures};
 use futures_util::FutureExt;
 use muster_core::{
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 /// Stopping, or removing, takes no longer.
 const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
 
-impl Flight<'_> {
+impl Attempt<'_> {
     /// Ends the compute, so that the log can end.
     pub(super) async fn stop(&mut self, record: &mut Record) {
         match self.cleaned(Disposition::Stop).await {
@@ -32,7 +32,7 @@ impl Flight<'_> {
 
     /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
     pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
-        if self.airborne && !(self.stopped && how == Disposition::Stop) {
+        if self.may_exist && !(self.stopped && how == Disposition::Stop) {
             self.context.phase(&self.case, Phase::Cleanup, None, None);
             match self.cleaned(how).await {
                 Ok(leftovers) => *self.kept = leftovers,
@@ -48,14 +48,14 @@ impl Flight<'_> {
         record.look.extend(look);
         record.delete.extend(delete);
         // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
-        let nothing_left = !self.airborne || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
+        let nothing_left = !self.may_exist || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
         if nothing_left
             && record.leftovers.is_empty()
             && let Some(store) = &self.context.store
         {
             store.cleaned(&self.job);
         }
-        self.landed();
+        self.mark_ended();
     }
 
     pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {

@@ -1,6 +1,6 @@
 //! Launching: as often as it takes, as long as the clock for waiting allows, under another identifier if it must be.
 
-use super::{Flight, cleaned};
+use super::{Attempt, cleaned};
 use crate::{
     case::{
         plan::Plan,
@@ -32,7 +32,7 @@ const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
 const REDRAWS: u32 = 3;
 
 /// Why an attempt to launch got no answer.
-pub(crate) enum Lost {
+pub(crate) enum LaunchFailure {
     Failed(SchedulerError),
     /// It is over, and may have created something.
     NoAnswer(String),
@@ -58,16 +58,16 @@ impl Redraws {
 
 /// One attempt, on a task of its own: once begun it is awaited, whatever happens to its case. Dropped half-way it could
 /// still create something, after the cleanup. At its limit it is stopped, for the same reason.
-pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, Lost> {
+pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, LaunchFailure> {
     let (scheduler, job) = (Arc::clone(scheduler), Arc::clone(job));
     let task = tokio::spawn(async move { scheduler.launch(&job).await });
     let abort = task.abort_handle();
     match timeout(LAUNCH_LIMIT, task).await {
-        Ok(Ok(answer)) => answer.map_err(Lost::Failed),
-        Ok(Err(lost)) => Err(Lost::NoAnswer(format!("the launch {}", what_happened(lost)))),
+        Ok(Ok(answer)) => answer.map_err(LaunchFailure::Failed),
+        Ok(Err(lost)) => Err(LaunchFailure::NoAnswer(format!("the launch {}", what_happened(lost)))),
         Err(_) => {
             abort.abort();
-            Err(Lost::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+            Err(LaunchFailure::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
         }
     }
 }
@@ -85,7 +85,7 @@ pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, by: &str) 
     Err(format!("its identifier is taken by {by}, and what it created before is not removed: {why}"))
 }
 
-impl Flight<'_> {
+impl Attempt<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
     pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
         self.stage().await?;
@@ -95,25 +95,25 @@ impl Flight<'_> {
             if self.context.cancel.is_cancelled() {
                 return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
             }
-            self.take_off();
-            crash_points::reached(crash_points::Step::LaunchBegun);
+            self.mark_may_exist();
+            crash_points::reached(crash_points::Point::LaunchStarted);
             let error = match launch_once(self.scheduler, &self.job).await {
                 Ok(Launch::Launched(job)) => {
-                    crash_points::reached(crash_points::Step::Launched);
+                    crash_points::reached(crash_points::Point::Launched);
                     let now = clock::now();
                     record.times.launched = Some(now);
                     self.job = Arc::new(job);
                     plan.render = None;
-                    self.take_off();
+                    self.mark_may_exist();
                     if let Some(store) = &self.context.store {
                         store.launched(&self.job, now);
                     }
-                    crash_points::reached(crash_points::Step::LaunchStored);
+                    crash_points::reached(crash_points::Point::LaunchStored);
                     return Ok(());
                 }
                 Ok(Launch::NotNow { why, retry_after }) => {
-                    self.landed();
-                    self.say(Phase::Launch, Clock::Pending, why.clone());
+                    self.mark_ended();
+                    self.report_wait(Phase::Launch, Clock::Pending, why.clone());
                     self.await_room(&why, retry_after).await?;
                     failures = Failures::default();
                     continue;
@@ -121,15 +121,15 @@ impl Flight<'_> {
                 Ok(Launch::Taken { by }) => {
                     let failed = |cause| End::infra(Phase::Launch, cause);
                     vacate(self.scheduler, &self.job, &by).await.map_err(failed)?;
-                    self.landed();
-                    crash_points::reached(crash_points::Step::Taken);
+                    self.mark_ended();
+                    crash_points::reached(crash_points::Point::Taken);
                     redraws.add(&by).map_err(failed)?;
                     self.redraw(plan, record, &by).await?;
                     failures = Failures::default();
                     continue;
                 }
-                Err(Lost::Failed(error)) => error,
-                Err(Lost::NoAnswer(cause)) => {
+                Err(LaunchFailure::Failed(error)) => error,
+                Err(LaunchFailure::NoAnswer(cause)) => {
                     // What it asked for may still come, after the cleanup.
                     record.leftovers.push(self.context.whatever_is_marked(&self.job));
                     return Err(End::infra(Phase::Launch, cause));
@@ -138,7 +138,7 @@ impl Flight<'_> {
             let Some(pause) = failures.add(&error, Some(OUTAGE_LIMIT)) else {
                 // After an answer that was lost there may be something all the same.
                 if error.made_nothing && failures.is_first() {
-                    self.landed();
+                    self.mark_ended();
                 }
                 return Err(End::failed(Phase::Launch, &error));
             };
@@ -163,9 +163,9 @@ impl Flight<'_> {
         let old = plan.job.identifier.clone();
         plan.redraw(self.context, self.scheduler, record).await?;
         (self.job, self.limits) = (Arc::clone(&plan.job), plan.limits);
-        crash_points::reached(crash_points::Step::Redrawn);
+        crash_points::reached(crash_points::Point::Redrawn);
         let new = &self.job.identifier;
-        self.say(Phase::Launch, Clock::Pending, format!("identifier {old} is taken by {by}: {new} instead"));
+        self.report_wait(Phase::Launch, Clock::Pending, format!("identifier {old} is taken by {by}: {new} instead"));
         self.stage().await
     }
 

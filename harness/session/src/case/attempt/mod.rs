@@ -4,11 +4,11 @@
 //!       NotNow, infra, Taken                   next_step: Wait
 //!              +-----+                            +-----+
 //!              v     |                            v     |
-//!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> Over::Ended
+//!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> AttemptEnd::Ended
 //!            |                           |                    |
 //!            | error, limit, cancel      |                    | limit, cancel, gone, error
 //!            v                           |                    v
-//!           End                          +---------> Stop --> drain -------------> Over::Stopped
+//!           End                          +---------> Stop --> drain -------------> AttemptEnd::Stopped
 //! ```
 //! Whichever way it ends, `cleanup` follows, unless no launch was begun.
 
@@ -17,7 +17,7 @@ mod end;
 mod launch;
 
 pub(crate) use end::cleaned;
-pub(crate) use launch::{Lost, Redraws, launch_once, vacate};
+pub(crate) use launch::{LaunchFailure, Redraws, launch_once, vacate};
 
 use crate::{
     case::{
@@ -49,10 +49,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 /// What was stopped says how it ended within this time, or not at all.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 
-/// How a flight ended.
-pub(crate) enum Over {
+/// How an attempt ended.
+pub(crate) enum AttemptEnd {
     /// It never began, or nothing came of it.
-    Nothing(End),
+    NothingRan(End),
     /// It ended by itself, and this is its log: judge it.
     Ended(Box<(Ending, Spool)>),
     /// It was stopped or lost, and left a log: nothing to judge.
@@ -60,7 +60,7 @@ pub(crate) enum Over {
 }
 
 /// One attempt in the air.
-pub(crate) struct Flight<'a> {
+pub(crate) struct Attempt<'a> {
     context: &'a Arc<Context>,
     scheduler: &'a Arc<dyn Scheduler>,
     case: Arc<CaseName>,
@@ -70,16 +70,16 @@ pub(crate) struct Flight<'a> {
     log_limit: Option<LogLimit>,
     clocks: Clocks,
     /// What was said last of what it waits for: the same is not said twice.
-    said: Option<String>,
+    last_note: Option<String>,
     /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
-    airborne: bool,
+    may_exist: bool,
     /// The compute has ended, and only the objects are left.
     stopped: bool,
     /// How to look at them.
     kept: Box<Leftovers>,
 }
 
-impl<'a> Flight<'a> {
+impl<'a> Attempt<'a> {
     pub(crate) fn new(
         context: &'a Arc<Context>,
         scheduler: &'a Arc<dyn Scheduler>,
@@ -89,7 +89,7 @@ impl<'a> Flight<'a> {
     ) -> Self {
         let clocks = Clocks::start();
         let (log_limit, kept) = (None, Box::default());
-        Self { context, scheduler, case, job, limits, log_limit, clocks, said: None, airborne: false, stopped: false, kept }
+        Self { context, scheduler, case, job, limits, log_limit, clocks, last_note: None, may_exist: false, stopped: false, kept }
     }
 
     /// The same with a limit for its log.
@@ -98,19 +98,19 @@ impl<'a> Flight<'a> {
     }
 
     /// What is left of a case that panicked.
-    pub(crate) fn recovered(context: &'a Arc<Context>, scheduler: &'a Arc<dyn Scheduler>, lost: InFlight) -> Self {
+    pub(crate) fn of_lost_case(context: &'a Arc<Context>, scheduler: &'a Arc<dyn Scheduler>, lost: InFlight) -> Self {
         let limits = Limits { pending: None, run: None, judge: Duration::ZERO };
-        Self { airborne: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
+        Self { may_exist: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
     }
 
     /// Another process has launched it.
     pub(crate) fn already_launched(&mut self) {
         self.clocks = Clocks::of_another_process();
-        self.take_off();
+        self.mark_may_exist();
     }
 
     /// From its launch until nothing runs and the log is on disk.
-    pub(crate) async fn run(&mut self, record: &mut Record) -> Over {
+    pub(crate) async fn run(&mut self, record: &mut Record) -> AttemptEnd {
         let logs = Collector::start(self.scheduler, &self.job, self.log_limit);
         let followed = self.follow(record).await;
         if let Err(end) = &followed {
@@ -120,15 +120,17 @@ impl<'a> Flight<'a> {
             }
         }
         let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
-        crash_points::reached(crash_points::Step::LogDrained);
+        crash_points::reached(crash_points::Point::LogDrained);
         match (followed, drained) {
-            (Ok(ending), Drained::Whole(spool)) => Over::Ended(Box::new((ending, spool))),
+            (Ok(ending), Drained::Whole(spool)) => AttemptEnd::Ended(Box::new((ending, spool))),
             (Ok(_), Drained::Cancelled(spool)) => {
-                Over::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), Box::new(spool))
+                AttemptEnd::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), Box::new(spool))
             }
-            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => Over::Stopped(end, Box::new(spool)),
-            (Ok(_), Drained::Lost(cause)) => Over::Nothing(End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause)),
-            (Err(end), Drained::Lost(_)) => Over::Nothing(end),
+            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => AttemptEnd::Stopped(end, Box::new(spool)),
+            (Ok(_), Drained::NoLog(cause)) => {
+                AttemptEnd::NothingRan(End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause))
+            }
+            (Err(end), Drained::NoLog(_)) => AttemptEnd::NothingRan(end),
         }
     }
 
@@ -159,10 +161,10 @@ impl<'a> Flight<'a> {
                     failures = Failures::default();
                     self.clocks.saw(&status);
                     record.saw(&status);
-                    crash_points::reached(step_of(&status));
+                    crash_points::reached(point_of(&status));
                     if let Some(note) = note(&status) {
                         let runs = matches!(status, JobStatus::Running { .. });
-                        self.say(Phase::Run, if runs { Clock::Run } else { Clock::Pending }, note);
+                        self.report_wait(Phase::Run, if runs { Clock::Run } else { Clock::Pending }, note);
                     }
                     seen = Some(status);
                 }
@@ -200,10 +202,10 @@ impl<'a> Flight<'a> {
         (clock, self.limits.of(clock))
     }
 
-    fn say(&mut self, phase: Phase, clock: Clock, note: String) {
-        if self.said.as_ref() != Some(&note) {
+    fn report_wait(&mut self, phase: Phase, clock: Clock, note: String) {
+        if self.last_note.as_ref() != Some(&note) {
             self.context.phase(&self.case, phase, Some(note.clone()), Some(self.limit(clock)));
-            self.said = Some(note);
+            self.last_note = Some(note);
         }
     }
 
@@ -220,22 +222,22 @@ impl<'a> Flight<'a> {
         End::new(Outcome::Timeout(clock), phase, cause)
     }
 
-    fn take_off(&mut self) {
-        self.airborne = true;
-        self.context.took_off(&self.case, &self.job);
+    fn mark_may_exist(&mut self) {
+        self.may_exist = true;
+        self.context.may_exist(&self.case, &self.job);
     }
 
-    fn landed(&mut self) {
-        self.airborne = false;
-        self.context.landed(&self.job.identifier);
+    fn mark_ended(&mut self) {
+        self.may_exist = false;
+        self.context.ended(&self.job.identifier);
     }
 }
 
-fn step_of(status: &JobStatus) -> crash_points::Step {
+fn point_of(status: &JobStatus) -> crash_points::Point {
     match status {
-        JobStatus::NotSeen | JobStatus::Pending { .. } => crash_points::Step::Seen,
-        JobStatus::Running { .. } => crash_points::Step::Running,
-        JobStatus::Ended(_) | JobStatus::Gone { .. } => crash_points::Step::Ended,
+        JobStatus::NotSeen | JobStatus::Pending { .. } => crash_points::Point::Seen,
+        JobStatus::Running { .. } => crash_points::Point::Running,
+        JobStatus::Ended(_) | JobStatus::Gone { .. } => crash_points::Point::Ended,
     }
 }
 

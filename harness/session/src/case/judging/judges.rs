@@ -5,7 +5,7 @@
 
 use super::{
     serve::memory,
-    task::{Reply, Request, Task, Verdict, frame, length, message},
+    task::{Judged, Reply, Request, Task, frame, length, message},
 };
 use crate::case::record::End;
 use muster_core::{
@@ -76,24 +76,24 @@ impl Judges {
     }
 
     /// Judges a task; the judge that takes longer than the limit is no more. Dropped before it is done, it ends the judge too.
-    pub(super) async fn judge(&self, program: &JudgeProgram, task: Task, limit: Duration) -> Result<Verdict, End> {
+    pub(super) async fn judge(&self, program: &JudgeProgram, task: Task, limit: Duration) -> Result<Judged, End> {
         let (rules, sections) = (Arc::clone(&task.rules), task.sections.clone());
-        let request = frame(&Request::Judge(Box::new(task))).map_err(|error| lost(&error))?;
+        let request = frame(&Request::Judge(Box::new(task))).map_err(|error| no_process(&error))?;
         let begun = Instant::now();
         let used = self.idle().pop();
-        let mut judge = used.map_or_else(|| Judge::start(program), Ok).map_err(|error| lost(&error))?;
+        let mut judge = used.map_or_else(|| Judge::start(program), Ok).map_err(|error| no_process(&error))?;
         let mut reply = timeout(limit, judge.ask(&request)).await;
         if let Ok(Err(_)) = reply
             && !judge.wants_memory().await
         {
             // Somebody has ended it: a signal to all processes of a service, or the system for want of memory.
-            judge = Judge::start(program).map_err(|error| lost(&error))?;
+            judge = Judge::start(program).map_err(|error| no_process(&error))?;
             reply = timeout(limit.saturating_sub(begun.elapsed()), judge.ask(&request)).await;
         }
         match reply {
-            Ok(Ok(Reply::Done(verdict))) => {
+            Ok(Ok(Reply::Done(judged))) => {
                 self.idle().push(judge);
-                Ok(*verdict)
+                Ok(*judged)
             }
             Ok(Ok(Reply::Failed(why))) => {
                 self.idle().push(judge);
@@ -176,12 +176,12 @@ impl Judge {
         }
         match self.child.wait().await {
             Ok(status) if !status.success() => End::infra(Phase::Sanity, format!("the process that judged ended: {status}")),
-            _ => lost(error),
+            _ => no_process(error),
         }
     }
 }
 
-fn lost(error: &io::Error) -> End {
+fn no_process(error: &io::Error) -> End {
     End::infra(Phase::Sanity, format!("no process to judge in: {error}"))
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let judges = Judges::new(JudgeIn::Processes(program.clone()));
         let (rules, ending) = (Arc::new(Rules::default()), Ending::default());
         let task = Task { rules, ending, log: "/dev/null".into(), sections: Vec::new(), files: None };
-        let end = judges.judge(&program, task, Duration::from_secs(1)).await.expect_err("no verdict");
+        let end = judges.judge(&program, task, Duration::from_secs(1)).await.expect_err("it takes too long");
         assert_eq!(end.cause.as_deref(), Some(TOO_LONG));
     }
 }

@@ -1,7 +1,7 @@
 //! What a log becomes: a stdout, a judgement within its limit, and what is kept of it.
 //!
 //! ```text
-//! spool -assemble, kept files-> Stdout -Task-> a judge (another process) -Verdict-> result, files kept     pattern or expression
+//! spool -assemble, kept files-> Stdout -Task-> a judge (another process) -Judged-> result, files kept     pattern or expression
 //!                                     '----------- here -----------------'                                 neither of them
 //! ```
 //! Tests and measurements may judge on a thread of their own process ([`JudgeIn::ThisProcess`]), which nothing stops.
@@ -19,8 +19,8 @@ use crate::{
         context::Context,
         record::{End, Record},
     },
-    folders::{Attempt, PlacesError},
-    log::{keep_files::Kept, spool::Spool, tail::log_tail},
+    folders::{AttemptId, FoldersError},
+    log::{keep_files::KeptFiles, spool::Spool, tail::log_tail},
 };
 use muster_core::{
     case::{CaseName, Identifier},
@@ -38,14 +38,14 @@ use std::{
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
-use task::{Task, Verdict, is_trivial, perform};
+use task::{Judged, Task, is_trivial, perform};
 use tokio::{task::spawn_blocking, time::sleep};
 
 /// How long judging may go on when the session is to end.
 const AFTER_CANCEL: Duration = Duration::from_secs(3);
 
 /// Where an attempt's files are, and where they will be if it passes.
-pub(crate) struct Home {
+pub(crate) struct AttemptFiles {
     pub(crate) name: Arc<CaseName>,
     /// The last component of its folders.
     pub(crate) folder: String,
@@ -54,87 +54,89 @@ pub(crate) struct Home {
     pub(crate) stage: PathBuf,
 }
 
-/// What is left of a log when it was judged.
-struct Text {
+/// What the record keeps of a log.
+struct LogSummary {
     nodes: Vec<String>,
     tail: Option<String>,
     /// Where it was moved.
-    kept: Option<Result<PathBuf, PlacesError>>,
+    kept: Option<Result<PathBuf, FoldersError>>,
 }
 
 /// A log that is put together, with the files behind it.
 struct Assembled {
     stdout: Stdout,
-    kept: Kept,
+    kept: KeptFiles,
     /// What came of it, where that takes no time.
-    verdict: Option<Verdict>,
+    judged: Option<Judged>,
 }
 
 /// Judges what ended by itself; keeps what passed, shows the end of what did not.
-pub(crate) async fn judged(
+pub(crate) async fn judge(
     context: &Arc<Context>,
     record: &mut Record,
     rules: Arc<Rules>,
     (ending, spool): (Ending, Spool),
     limit: Duration,
-    home: Home,
+    files: AttemptFiles,
 ) -> End {
     context.phase(&record.name, Phase::Sanity, None, None);
     let permit = tokio::select! {
         biased;
         permit = context.judges.slots.acquire() => permit,
         () = cancelled_for_a_while(context) => {
-            unjudged(record, spool, ending.exits).await;
+            assemble_unjudged(record, spool, ending.exits).await;
             return stopped(context);
         }
     };
     record.has_log = true;
     let (shared, exits) = (Arc::clone(&rules), ending.clone());
-    let stage = home.stage.clone();
-    let Assembled { stdout, mut kept, verdict } = match on_a_thread(move || assemble(&shared, &exits, spool, &stage)).await {
+    let stage = files.stage.clone();
+    let Assembled { stdout, mut kept, judged } = match on_a_thread(move || assemble(&shared, &exits, spool, &stage)).await {
         Ok(assembled) => assembled,
         Err(end) => return end,
     };
-    let verdict = match verdict {
+    let judged = match judged {
         Some(known) => Ok(known),
-        None => verdict_of(context, &rules, &ending, &stdout, &home, limit).await,
+        None => ask_judge(context, &rules, &ending, &stdout, &files, limit).await,
     };
     drop(permit);
-    let passed = verdict.as_ref().is_ok_and(|verdict| matches!(verdict.judgement.outcome, Outcome::Pass | Outcome::Xfail));
-    let (warnings, files) = (std::mem::take(&mut kept.warnings), kept.paths());
+    let passed = judged.as_ref().is_ok_and(|judged| matches!(judged.judgement.outcome, Outcome::Pass | Outcome::Xfail));
+    let (warnings, kept_files) = (std::mem::take(&mut kept.warnings), kept.paths());
     let (shared, is_needed) = (Arc::clone(context), rules.offer.is_some());
-    let text = on_a_thread(move || Ok(if passed { home.kept(&shared, &stdout, &files, is_needed) } else { Text::of(&stdout) }));
+    let text = on_a_thread(move || {
+        Ok(if passed { files.kept(&shared, &stdout, &kept_files, is_needed) } else { LogSummary::of(&stdout) })
+    });
     match text.await {
-        Ok(text) => text.told(record),
+        Ok(summary) => summary.add_to(record),
         Err(end) => return end,
     }
     record.warnings.extend(warnings);
-    told(record, verdict)
+    record_judged(record, judged)
 }
 
 /// Puts a log together, with the files that its check keeps. Blocks.
 fn assemble(rules: &Rules, ending: &Ending, spool: Spool, stage: &std::path::Path) -> io::Result<Assembled> {
     let mut stdout = spool.assemble_ended(ending)?;
-    let mut kept = Kept::default();
+    let mut kept = KeptFiles::default();
     if !rules.keep_files.is_empty() {
-        kept = Kept::find(stage, &rules.keep_files);
+        kept = KeptFiles::find(stage, &rules.keep_files);
         stdout = kept.add(stdout, stage)?;
     }
-    let verdict = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Watcher::default()));
-    Ok(Assembled { stdout, kept, verdict })
+    let judged = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Watcher::default()));
+    Ok(Assembled { stdout, kept, judged })
 }
 
 /// What a judge says within the limit, while the session goes on.
-async fn verdict_of(
+async fn ask_judge(
     context: &Context,
     rules: &Arc<Rules>,
     ending: &Ending,
     stdout: &Stdout,
-    home: &Home,
+    files: &AttemptFiles,
     limit: Duration,
-) -> Result<Verdict, End> {
+) -> Result<Judged, End> {
     let (rules, ending) = (Arc::clone(rules), ending.clone());
-    let verdict = async {
+    let judged = async {
         let program = match &context.judges.place {
             JudgeIn::Processes(program) => program,
             JudgeIn::ThisProcess => {
@@ -142,13 +144,13 @@ async fn verdict_of(
                 return on_a_thread(move || Ok(perform(&rules, &stdout, &ending, &Watcher::default()))).await;
             }
         };
-        let (sections, files) = (stdout.sections().to_vec(), stdout.files().cloned());
-        let task = Task { rules, ending, log: home.stage.join(LOG_FILE), sections, files };
+        let (sections, kept) = (stdout.sections().to_vec(), stdout.files().cloned());
+        let task = Task { rules, ending, log: files.stage.join(LOG_FILE), sections, files: kept };
         context.judges.judge(program, task, limit).await
     };
     tokio::select! {
         biased;
-        verdict = verdict => verdict,
+        judged = judged => judged,
         () = cancelled_for_a_while(context) => Err(stopped(context)),
     }
 }
@@ -159,10 +161,10 @@ pub fn monotonic() -> Duration {
     BEGUN.elapsed()
 }
 
-/// What the record learns of a verdict.
-fn told(record: &mut Record, verdict: Result<Verdict, End>) -> End {
-    let Verdict { judgement, outputs, .. } = match verdict {
-        Ok(verdict) => verdict,
+/// Adds what a judge found to the record, and says how the case ends.
+fn record_judged(record: &mut Record, judged: Result<Judged, End>) -> End {
+    let Judged { judgement, outputs, .. } = match judged {
+        Ok(judged) => judged,
         Err(end) => return end,
     };
     let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
@@ -194,12 +196,12 @@ fn stopped(context: &Context) -> End {
 }
 
 /// Puts together the log of a case that is not judged.
-pub(crate) async fn unjudged(record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
-    let text = spawn_blocking(move || spool.assemble(&exits).map(|stdout| Text::of(&stdout)));
+pub(crate) async fn assemble_unjudged(record: &mut Record, spool: Spool, exits: Vec<SectionExit>) {
+    let text = spawn_blocking(move || spool.assemble(&exits).map(|stdout| LogSummary::of(&stdout)));
     match text.await {
-        Ok(Ok(text)) => {
+        Ok(Ok(summary)) => {
             record.has_log = true;
-            text.told(record);
+            summary.add_to(record);
         }
         Ok(Err(error)) => record.warnings.extend(no_log(&error).cause),
         Err(_) => record.warnings.push("putting the log together panicked".to_owned()),
@@ -210,27 +212,27 @@ fn no_log(error: &io::Error) -> End {
     End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, format!("the log could not be put together: {error}"))
 }
 
-impl Home {
-    pub(crate) fn attempt(&self) -> Attempt<'_> {
+impl AttemptFiles {
+    pub(crate) fn attempt(&self) -> AttemptId<'_> {
         let Self { name, folder, number, identifier, .. } = self;
-        Attempt { case: name, folder, number: *number, identifier }
+        AttemptId { case: name, folder, number: *number, identifier }
     }
 
     /// Others may need its stage folder: then that stays as it is until they are over.
-    fn kept(&self, context: &Context, stdout: &Stdout, files: &[PathBuf], is_needed: bool) -> Text {
-        let (places, attempt) = (&context.places, self.attempt());
+    fn kept(&self, context: &Context, stdout: &Stdout, files: &[PathBuf], is_needed: bool) -> LogSummary {
+        let (folders, attempt) = (&context.folders, self.attempt());
         let kept =
-            if is_needed { places.keep_copy(&self.stage, attempt, files) } else { places.keep(&self.stage, attempt, files) };
-        Text { nodes: nodes(stdout), tail: None, kept: Some(kept) }
+            if is_needed { folders.keep_copy(&self.stage, attempt, files) } else { folders.keep(&self.stage, attempt, files) };
+        LogSummary { nodes: nodes(stdout), tail: None, kept: Some(kept) }
     }
 }
 
-impl Text {
+impl LogSummary {
     fn of(stdout: &Stdout) -> Self {
         Self { nodes: nodes(stdout), tail: log_tail(stdout), kept: None }
     }
 
-    fn told(self, record: &mut Record) {
+    fn add_to(self, record: &mut Record) {
         record.ran_on(self.nodes);
         record.log_tail = self.tail;
         match self.kept {

@@ -23,13 +23,13 @@ const MEMORY: u64 = 2 << 30;
 
 /// The same; `RFM_JUDGE_MEMORY` says it in a debug build, for tests.
 pub(super) fn memory() -> u64 {
-    let told = std::env::var("RFM_JUDGE_MEMORY").ok().filter(|_| cfg!(debug_assertions));
-    told.and_then(|bytes| bytes.parse().ok()).unwrap_or(MEMORY)
+    let given = std::env::var("RFM_JUDGE_MEMORY").ok().filter(|_| cfg!(debug_assertions));
+    given.and_then(|bytes| bytes.parse().ok()).unwrap_or(MEMORY)
 }
 
 /// What is judged, and where the judge is.
 #[derive(Default)]
-struct Work {
+struct Current {
     task: Option<Arc<Task>>,
     at: At,
 }
@@ -40,7 +40,7 @@ pub fn serve() -> ExitCode {
     let _ = fs::write("/proc/self/comm", "muster-judge");
     // Where the system has no such limit, there is none.
     let _ = setrlimit(Resource::Data, Rlimit { current: Some(memory()), maximum: Some(memory()) });
-    let work: Arc<Mutex<Work>> = Arc::default();
+    let work: Arc<Mutex<Current>> = Arc::default();
     let (tasks, queue) = mpsc::channel::<Arc<Task>>();
     let shared = Arc::clone(&work);
     thread::spawn(move || {
@@ -55,7 +55,7 @@ pub fn serve() -> ExitCode {
         match request {
             Request::Judge(task) => {
                 let task = Arc::new(*task);
-                *lock(&work) = Work { task: Some(Arc::clone(&task)), at: At::Rules };
+                *lock(&work) = Current { task: Some(Arc::clone(&task)), at: At::Rules };
                 if tasks.send(task).is_err() {
                     break;
                 }
@@ -72,7 +72,7 @@ pub fn serve() -> ExitCode {
     process::exit(0)
 }
 
-fn judge(task: &Task, work: &Mutex<Work>) -> Reply {
+fn judge(task: &Task, work: &Mutex<Current>) -> Reply {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let stdout = task.stdout()?;
         let at = |at| {
@@ -85,7 +85,7 @@ fn judge(task: &Task, work: &Mutex<Work>) -> Reply {
         Ok(perform(&task.rules, &stdout, &task.ending, &watcher))
     }));
     match judged {
-        Ok(Ok(verdict)) => Reply::Done(Box::new(verdict)),
+        Ok(Ok(judged)) => Reply::Done(Box::new(judged)),
         Ok(Err(error)) => Reply::Failed(unreadable(&error)),
         Err(panic) => Reply::Failed(format!("judging panicked: {}", panic_message(&*panic))),
     }
@@ -104,6 +104,6 @@ fn answer(reply: &Reply) {
     }
 }
 
-fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
+fn lock(work: &Mutex<Current>) -> MutexGuard<'_, Current> {
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 //! would lose NaN, infinities and the last digit of some figures.
 //!
 //! ```text
-//! session -Request::Judge(Task)-> judge        judge -Reply::Begins(what).. Reply::Done(Verdict)-> session
+//! session -Request::Judge(Task)-> judge        judge -Reply::Begins(what).. Reply::Done(Judged)-> session
 //! session -Request::Where------->              judge -Reply::At(what it was doing)-> session, and it ends
 //! ```
 
@@ -41,7 +41,7 @@ pub(super) enum Request {
 pub(super) enum Reply {
     /// What it looks at from here on, for the case that it ends without a word. Searches of single sections are left out.
     Begins(At),
-    Done(Box<Verdict>),
+    Done(Box<Judged>),
     At(Box<Judgement>),
     /// One sentence: the log could not be read, or judging panicked.
     Failed(String),
@@ -60,17 +60,17 @@ pub(super) struct Task {
 
 /// What came of it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Verdict {
+pub(super) struct Judged {
     pub(super) judgement: Judgement,
     /// What is read for other cases.
     pub(super) outputs: BTreeMap<String, String>,
 }
 
 /// Judges, and reads what others are to find.
-pub(super) fn perform(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Verdict {
+pub(super) fn perform(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Judged {
     let mut judgement = judge_watched(rules, stdout, ending, watcher);
     let outputs = outputs(rules, stdout, &mut judgement, watcher);
-    Verdict { judgement, outputs }
+    Judged { judgement, outputs }
 }
 
 /// What a case that passed leaves for others, read from its stdout. One that does not say what it was to say has not passed.
@@ -117,7 +117,7 @@ pub(super) fn length(bytes: [u8; 4]) -> io::Result<usize> {
     if length > LONGEST { Err(io::ErrorKind::InvalidData.into()) } else { Ok(length as usize) }
 }
 
-/// What stands in a frame.
+/// What a frame holds.
 pub(super) fn message<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
     rmp_serde::from_slice(bytes).map_err(io::Error::other)
 }
@@ -164,11 +164,11 @@ mod tests {
         ];
         let judgement =
             Judgement { outcome: Outcome::Pass, phase: Phase::Performance, cause: None, measurements, warnings: vec![] };
-        let verdict = Verdict { judgement, outputs: BTreeMap::new() };
-        let said = format!("{verdict:?}");
-        let bytes = frame(&Reply::Done(Box::new(verdict))).unwrap();
+        let judged = Judged { judgement, outputs: BTreeMap::new() };
+        let sent = format!("{judged:?}");
+        let bytes = frame(&Reply::Done(Box::new(judged))).unwrap();
         let Some(Reply::Done(back)) = read(&mut bytes.as_slice()).unwrap() else { panic!("another reply") };
-        assert_eq!(format!("{back:?}"), said);
+        assert_eq!(format!("{back:?}"), sent);
     }
 
     #[test]
@@ -184,10 +184,10 @@ mod tests {
         let ending = Ending { started: Timestamp(1), ended: Timestamp(2), exits, ..Ending::default() };
         let files = Some(Files { sections: stdout.sections().to_vec(), unread: vec!["core (binary)".into()] });
         let task = Task { rules: Arc::new(rules), ending, log: "/log".into(), sections: stdout.sections().to_vec(), files };
-        let said = format!("{task:?}");
+        let sent = format!("{task:?}");
         let bytes = frame(&Request::Judge(Box::new(task))).unwrap();
         let Some(Request::Judge(back)) = read(&mut bytes.as_slice()).unwrap() else { panic!("another request") };
-        assert_eq!(format!("{back:?}"), said);
+        assert_eq!(format!("{back:?}"), sent);
     }
 
     #[test]

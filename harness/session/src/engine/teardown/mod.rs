@@ -7,7 +7,7 @@ use crate::{
     case::context::Context,
     engine::dependencies::Release,
     event::Event,
-    folders::{Places, PlacesError},
+    folders::{Folders, FoldersError},
 };
 use muster_core::{
     case::CaseName,
@@ -27,12 +27,12 @@ use tokio::task::spawn_blocking;
 
 /// What a teardown could not do: for the report of the case that it is of.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Remains {
+pub(crate) struct TeardownReport {
     warnings: Vec<String>,
     leftovers: Leftovers,
 }
 
-impl Remains {
+impl TeardownReport {
     pub(crate) fn is_empty(&self) -> bool {
         self.warnings.is_empty() && self.leftovers == Leftovers::default()
     }
@@ -78,9 +78,9 @@ pub(crate) async fn release(
     context: &Arc<Context>,
     schedulers: &BTreeMap<String, Arc<dyn Scheduler>>,
     release: &Release,
-) -> Remains {
-    let (Release { result, wanted, .. }, mut remains) = (release, Remains::default());
-    let Some(provides) = &result.provides else { return remains };
+) -> TeardownReport {
+    let (Release { result, wanted, .. }, mut report) = (release, TeardownReport::default());
+    let Some(provides) = &result.provides else { return report };
     unless_the_process_ends(context).await;
     let mut is_torn_down = false;
     // What was never launched has nothing to tear down, and what is gone was torn down by somebody else.
@@ -89,27 +89,27 @@ pub(crate) async fn release(
         && provides.stage.is_dir()
         && let Some(scheduler) = schedulers.get(&result.name.partition)
     {
-        let ended = Teardown::new(context, scheduler, result, workload).contained(&mut remains).await;
+        let ended = Teardown::new(context, scheduler, result, workload).contained(&mut report).await;
         // What it was, and what comes next, is for whoever goes on with the session.
         unless_the_process_ends(context).await;
         match ended {
             Ok(()) => is_torn_down = true,
             Err(why) => {
-                remains.failed(context, &result.name, &why);
-                return remains;
+                report.failed(context, &result.name, &why);
+                return report;
             }
         }
     }
     // What failed is kept to be looked at, and so is what somebody that failed was given.
     if Verdict::of(&result.outcome) == Verdict::Passed
         && (is_torn_down || !wanted)
-        && !context.places.keeps_stages()
-        && let Err(why) = removed(context, &provides.stage, Places::tear_down).await
+        && !context.folders.keeps_stages()
+        && let Err(why) = removed(context, &provides.stage, Folders::tear_down).await
     {
         context.emit(Event::Warning(format!("{}: {why}", result.name)));
-        remains.warnings.push(why);
+        report.warnings.push(why);
     }
-    remains
+    report
 }
 
 /// Never returns when the process is about to end.
@@ -126,29 +126,29 @@ fn folder_of_teardown(stage: &Path) -> PathBuf {
 
 /// The result of a case with what its teardown could not remove and, if it passed, the commands that remove what it has left for others
 /// and is still there. `None`: there is nothing to add. Blocks.
-pub(crate) fn kept(result: &CaseResult, remains: &Remains, keeps_stages: bool) -> Option<CaseResult> {
+pub(crate) fn with_leftovers(result: &CaseResult, report: &TeardownReport, keeps_stages: bool) -> Option<CaseResult> {
     let stage = &result.provides.as_ref()?.stage;
     let passed = Verdict::of(&result.outcome) == Verdict::Passed && !keeps_stages;
     let folders = passed.then(|| stage.clone()).into_iter().chain([folder_of_teardown(stage)]);
     let remove =
         folders.filter(|folder| folder.is_dir()).map(|folder| format!("rm -r {}", shell::quote(&folder.to_string_lossy())));
     let remove: Vec<_> = remove.filter(|command| !result.delete.contains(command)).collect();
-    if remove.is_empty() && remains.is_empty() {
+    if remove.is_empty() && report.is_empty() {
         return None;
     }
     let mut result = result.clone();
     result.delete.extend(remove);
-    remains.add_to(&mut result);
+    report.add_to(&mut result);
     Some(result)
 }
 
 async fn removed(
     context: &Arc<Context>,
     folder: &Path,
-    remove: fn(&Places, &Path) -> Result<(), PlacesError>,
+    remove: fn(&Folders, &Path) -> Result<(), FoldersError>,
 ) -> Result<(), String> {
     let (shared, folder) = (Arc::clone(context), folder.to_owned());
-    match spawn_blocking(move || remove(&shared.places, &folder)).await {
+    match spawn_blocking(move || remove(&shared.folders, &folder)).await {
         Ok(removed) => removed.map_err(|error| chain(&error)),
         Err(_) => Err("removing its stage folder panicked".to_owned()),
     }

@@ -7,13 +7,13 @@
 //! A teardown is a job like any other, but for its limit and for what becomes of it: it takes no slot, so that it cannot wait
 //! for its own session, and a failure of it is told and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
 
-use super::{Remains, deadline::Deadline, folder_of_teardown, removed};
+use super::{TeardownReport, deadline::Deadline, folder_of_teardown, removed};
 use crate::{
     case::{
-        attempt::{Lost, Redraws, cleaned, launch_once, vacate},
+        attempt::{LaunchFailure, Redraws, cleaned, launch_once, vacate},
         context::Context,
     },
-    folders::Places,
+    folders::Folders,
     panics::panic_message,
     retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
 };
@@ -55,22 +55,22 @@ impl<'a> Teardown<'a> {
     }
 
     /// Tears down and survives it.
-    pub(super) async fn contained(self, remains: &mut Remains) -> Result<(), String> {
-        let panic = match AssertUnwindSafe(self.run(remains)).catch_unwind().await {
+    pub(super) async fn contained(self, report: &mut TeardownReport) -> Result<(), String> {
+        let panic = match AssertUnwindSafe(self.run(report)).catch_unwind().await {
             Ok(torn) => return torn,
             Err(panic) => panic,
         };
         if let Some(lost) = self.context.in_flight_of(&self.name) {
-            self.clean_up(&lost.job, remains).await;
+            self.clean_up(&lost.job, report).await;
         }
         Err(format!("panicked: {}", panic_message(&*panic)))
     }
 
-    async fn run(&self, remains: &mut Remains) -> Result<(), String> {
+    async fn run(&self, report: &mut TeardownReport) -> Result<(), String> {
         let mut job = self.prepared(None).await?;
         super::unless_the_process_ends(self.context).await;
         let deadline = Deadline::of(self.context, self.workload.limits.run);
-        let ended = match self.launched(&mut job, &deadline, remains).await {
+        let ended = match self.launched(&mut job, &deadline, report).await {
             Ok(()) => tokio::select! {
                 biased;
                 ended = followed(self.scheduler, &job) => ended,
@@ -78,9 +78,9 @@ impl<'a> Teardown<'a> {
             },
             not_launched => not_launched,
         };
-        self.clean_up(&job, remains).await;
+        self.clean_up(&job, report).await;
         ended.map_err(|why| format!("{why}; see {}", shell::quote(&job.stage.join(LOG_FILE).to_string_lossy())))?;
-        removed(self.context, &job.stage, Places::remove).await
+        removed(self.context, &job.stage, Folders::remove).await
     }
 
     /// Plans it under an identifier of its own, makes its folder and writes the plan down: a crash leaves a row, never an
@@ -96,8 +96,8 @@ impl<'a> Teardown<'a> {
         let (shared, folder) = (Arc::clone(context), job.stage.clone());
         let left = result.provides.as_ref().map(|provides| provides.stage.clone());
         let made = move || {
-            left.map_or(Ok(()), |left| Places::give_up(&left))?;
-            shared.places.create(&folder)
+            left.map_or(Ok(()), |left| Folders::give_up(&left))?;
+            shared.folders.create(&folder)
         };
         match spawn_blocking(made).await {
             Ok(created) => created.map_err(|error| chain(&error))?,
@@ -115,7 +115,7 @@ impl<'a> Teardown<'a> {
     }
 
     /// Launches, as often as it takes until the deadline. A launch that is under way then is awaited all the same.
-    async fn launched(&self, job: &mut Arc<Job>, deadline: &Deadline<'_>, remains: &mut Remains) -> Result<(), String> {
+    async fn launched(&self, job: &mut Arc<Job>, deadline: &Deadline<'_>, report: &mut TeardownReport) -> Result<(), String> {
         let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
         loop {
             let (why, pause) = match launch_once(self.scheduler, job).await {
@@ -132,19 +132,19 @@ impl<'a> Teardown<'a> {
                 }
                 Ok(Launch::Taken { by }) => {
                     vacate(self.scheduler, job, &by).await?;
-                    self.context.landed(&job.identifier);
+                    self.context.ended(&job.identifier);
                     redraws.add(&by)?;
                     *job = self.prepared(Some(&job.identifier)).await?;
                     failures = Failures::default();
                     (format!("its identifier was taken by {by}"), SHORTEST_PAUSE)
                 }
-                Err(Lost::Failed(error)) => {
+                Err(LaunchFailure::Failed(error)) => {
                     let pause = failures.add(&error, Some(OUTAGE_LIMIT)).ok_or_else(|| chain(&error))?;
                     (chain(&error), pause)
                 }
-                Err(Lost::NoAnswer(why)) => {
+                Err(LaunchFailure::NoAnswer(why)) => {
                     // What it asked for may still come, after the cleanup.
-                    remains.may_be_left(self.context, job);
+                    report.may_be_left(self.context, job);
                     return Err(why);
                 }
             };
@@ -156,10 +156,10 @@ impl<'a> Teardown<'a> {
     }
 
     /// Removes what the teardown was, and notes what stays.
-    async fn clean_up(&self, job: &Job, remains: &mut Remains) {
-        remains.cleaned(self.context, job, cleaned(self.scheduler, job, Disposition::Delete).await);
-        self.context.landed(&job.identifier);
-        if remains.leftovers.items.is_empty()
+    async fn clean_up(&self, job: &Job, report: &mut TeardownReport) {
+        report.cleaned(self.context, job, cleaned(self.scheduler, job, Disposition::Delete).await);
+        self.context.ended(&job.identifier);
+        if report.leftovers.items.is_empty()
             && let Some(store) = &self.context.store
         {
             store.cleaned(job);

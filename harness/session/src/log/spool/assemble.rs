@@ -36,13 +36,13 @@ impl Spool {
             self.name_missing(&ending.pods);
         }
         let exits = ending.exits.iter().chain(&ending.superseded);
-        self.assembled(exits, &mut || crash_points::reached(crash_points::Step::Assembling))
+        self.assembled(exits, &mut || crash_points::reached(crash_points::Point::Assembling))
     }
 
     /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
     pub(crate) fn assemble<'a>(mut self, exits: impl IntoIterator<Item = &'a SectionExit>) -> io::Result<Stdout> {
         self.settle(&[]);
-        self.assembled(exits, &mut || crash_points::reached(crash_points::Step::Assembling))
+        self.assembled(exits, &mut || crash_points::reached(crash_points::Point::Assembling))
     }
 
     fn settle(&mut self, pods: &[JobPod]) {
@@ -84,7 +84,7 @@ impl Spool {
         self.open = None;
         let path = self.stage.join(LOG_FILE);
         if let Some(sections) = self.whole.take() {
-            return again(&path, sections);
+            return reopen(&path, sections);
         }
         let exits: BTreeMap<&str, &SectionExit> = exits.into_iter().map(|exit| (exit.id(), exit)).collect();
         if let Some(only) = self.in_place(&path) {
@@ -208,7 +208,7 @@ impl Spool {
 }
 
 /// A log that was put together before. What it lacks by now is a gap.
-fn again(path: &Path, mut sections: Vec<Section>) -> io::Result<Stdout> {
+fn reopen(path: &Path, mut sections: Vec<Section>) -> io::Result<Stdout> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     for section in &mut sections {

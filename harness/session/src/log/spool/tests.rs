@@ -33,7 +33,7 @@ fn text(stdout: &Stdout) -> &str {
 
 #[test]
 fn what_a_source_says_twice_is_kept_once_and_what_it_leaves_out_is_a_gap() {
-    // pieces with their places, what is kept of them, gaps
+    // pieces with their folders, what is kept of them, gaps
     type Row = (&'static [(u64, &'static str)], &'static str, &'static [&'static str]);
     let rows: [Row; 5] = [
         (&[(0, "abc"), (3, "def\n")], "abcdef\n", &[]),

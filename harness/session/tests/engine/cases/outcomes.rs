@@ -11,8 +11,8 @@ async fn table(rows: impl IntoIterator<Item = (&str, Value)>) -> String {
     let mut table = String::new();
     for (name, play) in rows {
         let bench = Bench::new().await;
-        let turn = Case { rules: found("hello"), ..case(name, play) }.turn();
-        let result = bench.engine.submit(turn).await.expect("a result");
+        let queued = Case { rules: found("hello"), ..case(name, play) }.queued();
+        let result = bench.engine.submit(queued).await.expect("a result");
         let left = bench.left().await;
         let cause = result.cause.as_deref().unwrap_or("-");
         let phase = result.phase.as_str();
@@ -159,7 +159,7 @@ async fn a_panic_in_a_scheduler_is_contained_and_cleaned_up() {
         let cause = result.cause.as_deref().unwrap_or("-");
         writeln!(table, "{when:?}: {} | {cause} | {:?}", result.outcome, result.warnings).expect("a line");
         assert!(bench.engine.in_flight().is_empty(), "{when:?}");
-        // The next case of the same session has its turn.
+        // The next case of the same session has its slot.
         assert!(!matches!(bench.play(ended()).await.outcome, Outcome::Abort), "{when:?}");
     }
     insta::assert_snapshot!(table, @r#"

@@ -3,7 +3,7 @@
 use crate::support::{Bench, Case, Options, case, found, session};
 use muster_core::result::Outcome;
 use muster_fake::{Call, FakeScheduler};
-use muster_session::engine::Lease;
+use muster_session::engine::Ownership;
 use muster_store::{Owner, Reader, Store};
 use muster_text::Value;
 use serde_json::json;
@@ -39,10 +39,10 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("results.db");
     let store = Store::open(&path).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
-    let mut bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
-    let turn = Case { rules: found("hello"), ..case("a", taken(2)) }.turn();
-    let result = bench.engine.submit(turn).await.expect("a result");
+    let ownership = Ownership { store: store.clone(), owner: owner(), is_new: true };
+    let mut bench = Bench::with(Options { ownership: Some(ownership), ..Options::default() }).await;
+    let queued = Case { rules: found("hello"), ..case("a", taken(2)) }.queued();
+    let result = bench.engine.submit(queued).await.expect("a result");
     assert_eq!((&result.outcome, result.attempt), (&Outcome::Pass, 1), "{:?}", result.cause);
 
     let lives = lives(&bench.fake);

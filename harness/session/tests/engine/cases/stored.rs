@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Options, case};
 use muster_core::{result::Outcome, scheduler::Scheduler, scheduler::Scope};
-use muster_session::engine::Lease;
+use muster_session::engine::Ownership;
 use muster_store::{JobState, Owner, Reader, Store};
 use serde_json::json;
 use std::time::Duration;
@@ -17,12 +17,12 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = folder.path().join("results.db");
     let store = Store::open(&path).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
-    let bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
+    let ownership = Ownership { store: store.clone(), owner: owner(), is_new: true };
+    let bench = Bench::with(Options { ownership: Some(ownership), ..Options::default() }).await;
     let reader = Reader::open(&path).await.expect("a database");
 
     let slow = json!({ "launch": { "delay_ms": 300 }, "statuses": [{ "state": "running" }, { "after_ms": 100, "state": "ended", "exit": 1 }] });
-    let result = bench.engine.submit(case("slow", slow).turn());
+    let result = bench.engine.submit(case("slow", slow).queued());
     sleep(Duration::from_millis(150)).await;
     assert_eq!(bench.fake.created(), 0, "the launch is under way");
     let id = reader.sessions(1, &|_| None).await.expect("sessions").remove(0).session.id;
@@ -49,8 +49,8 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
 async fn without_a_place_to_write_the_plan_nothing_is_launched() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let store = Store::open(folder.path().join("results.db")).await.expect("a database");
-    let lease = Lease { store: store.clone(), owner: owner(), is_new: true };
-    let mut bench = Bench::with(Options { lease: Some(lease), ..Options::default() }).await;
+    let ownership = Ownership { store: store.clone(), owner: owner(), is_new: true };
+    let mut bench = Bench::with(Options { ownership: Some(ownership), ..Options::default() }).await;
     store.close().await.expect("closed");
     let result = bench.play(json!({})).await;
     assert_eq!(result.outcome.to_string(), "error{infra}");

@@ -3,7 +3,7 @@
 use crate::support::{Bench, Case, all, case, tally};
 use muster_core::result::Outcome;
 use muster_fake::Call;
-use muster_session::case::queued_case::Work;
+use muster_session::case::Work;
 use muster_session::front::signals::Signals;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
@@ -76,14 +76,14 @@ async fn what_waits_is_aborted_without_a_job_and_with_the_reason() {
 #[tokio::test(start_paused = true)]
 async fn between_plan_and_launch_it_leaves_nothing_behind() {
     let bench = Bench::new().await;
-    let mut turn = case("a", life()).turn();
+    let mut queued = case("a", life()).queued();
     let engine = bench.engine.clone();
-    let Work::Fresh(render) = turn.work else { panic!("a new case") };
-    turn.work = Work::Fresh(Arc::new(move |facts| {
+    let Work::New(render) = queued.work else { panic!("a new case") };
+    queued.work = Work::New(Arc::new(move |facts| {
         engine.cancel("enough");
         render(facts)
     }));
-    let result = bench.engine.submit(turn).await.expect("a result");
+    let result = bench.engine.submit(queued).await.expect("a result");
     assert_eq!((&result.outcome, &result.folder), (&Outcome::Abort, &None));
     let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
     assert_eq!(calls, [Call::Plan]);
@@ -120,7 +120,7 @@ async fn cancelling_does_not_wait_for_room_or_for_a_retry() {
 #[tokio::test(start_paused = true)]
 async fn what_is_in_the_air_can_be_named_at_any_moment() {
     let bench = Bench::new().await;
-    let running = bench.engine.submit(case("a", json!({ "statuses": [{ "state": "running" }] })).turn());
+    let running = bench.engine.submit(case("a", json!({ "statuses": [{ "state": "running" }] })).queued());
     sleep(Duration::from_secs(5)).await;
     let in_flight = bench.engine.in_flight();
     assert_eq!(in_flight.len(), 1);
@@ -135,7 +135,7 @@ async fn what_is_in_the_air_can_be_named_at_any_moment() {
 async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     let mut bench = Bench::new().await;
     let stubborn = json!({ "statuses": [{ "state": "running" }], "cleanup": { "delay_ms": 3_600_000 } });
-    let running = bench.engine.submit(case("a", stubborn).turn());
+    let running = bench.engine.submit(case("a", stubborn).queued());
     let signals = Signals::listen().expect("handlers");
     let supervised = tokio::spawn(signals.supervise(bench.engine.clone()));
     while bench.fake.created() == 0 {

@@ -151,7 +151,7 @@ async fn a_stage_folder_stays_until_its_last_user_is_over() {
             wide(case("short", takes(10)).after(&["build"])),
             wide(case("long", takes(1000)).after(&["build"])),
         ]
-        .map(Case::turn),
+        .map(Case::queued),
     );
     let build = stage(&bench, "build");
     sleep(Duration::from_millis(500)).await;
@@ -206,7 +206,7 @@ async fn the_end_of_a_session_aborts_what_is_held() {
     let bench = Bench::new().await;
     let results = bench.engine.submit_all(
         [case("build", takes(1000)), case("user", takes(1)).after(&["build"]), case("its-user", takes(1)).after(&["user"])]
-            .map(Case::turn),
+            .map(Case::queued),
     );
     sleep(Duration::from_millis(100)).await;
     bench.engine.cancel("Ctrl-C");
@@ -231,7 +231,7 @@ async fn after_maxfail_what_is_held_is_aborted_too() {
     assert_eq!(tally(&results), BTreeMap::from([("abort".into(), 1), ("fail{workload}".into(), 1), ("pass".into(), 1)]));
 }
 
-/// The calls that change something, each by the case whose turn it is in the order of plans.
+/// The calls that change something, each by the place of its case in the order of plans.
 fn changes(bench: &Bench) -> Vec<String> {
     let calls = bench.fake.calls();
     let mut known = Vec::new();
@@ -281,7 +281,7 @@ async fn what_failed_or_served_a_failure_is_torn_down_at_the_end_and_a_case_with
 async fn after_an_interrupt_what_was_built_is_still_torn_down() {
     let bench = Bench::new().await;
     let build = Case { teardown: Some(takes(10)), ..case("build", takes(10)) };
-    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::turn));
+    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::queued));
     sleep(Duration::from_millis(500)).await;
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -298,9 +298,9 @@ async fn after_an_interrupt_what_stays_is_named_with_how_to_remove_it() {
     let torn = Case { teardown: Some(takes(10)), ..case("torn", takes(10)) };
     let stuck = Case { teardown: Some(fails(10)), ..case("stuck", takes(10)) };
     let user = Case { max_jobs: 8, ..case("user", takes(60_000)).after(&["build", "torn", "stuck"]) };
-    let results = bench.engine.submit_all([case("build", takes(10)), torn, stuck, user].map(Case::turn));
+    let results = bench.engine.submit_all([case("build", takes(10)), torn, stuck, user].map(Case::queued));
     sleep(Duration::from_millis(500)).await;
-    let standing = |bench: &Bench| bench.engine.standing().iter().map(|case| case.name.display.clone()).collect::<Vec<_>>();
+    let standing = |bench: &Bench| bench.engine.not_torn_down().iter().map(|case| case.name.display.clone()).collect::<Vec<_>>();
     assert_eq!(standing(&bench), ["build", "torn", "stuck"], "what a second signal would leave");
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -309,7 +309,7 @@ async fn after_an_interrupt_what_stays_is_named_with_how_to_remove_it() {
     bench.engine.finish().await;
     bench.engine.end().await.expect("an end");
     assert_eq!(standing(&bench), [""; 0]);
-    let kept = bench.engine.kept().await;
+    let kept = bench.engine.with_leftovers().await;
     let kept: Vec<_> =
         kept.iter().map(|case| bench.relative(&format!("{}: {}", case.name.display, case.delete.join("; ")))).collect();
     insta::assert_snapshot!(kept.join("\n"), @"

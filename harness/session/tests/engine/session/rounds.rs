@@ -5,7 +5,7 @@ use muster_core::{
     quarantine::{self, List},
     result::{CaseResult, Counting, Outcome},
 };
-use muster_session::{case::queued_case::Turn, engine::ExecPolicy};
+use muster_session::{case::QueuedCase, engine::ExecPolicy};
 use muster_text::{
     decode::{Context, Placeholders},
     diagnostic::Sources,
@@ -24,8 +24,8 @@ fn list(text: &str, today: &str) -> List {
 
 async fn attempt(bench: &Bench, name: &str, exit: i32, attempt: u32) -> Arc<CaseResult> {
     let play = json!({ "statuses": [{ "state": "ended", "exit": exit }] });
-    let turn = Turn { attempt, ..case(name, play).turn() };
-    bench.engine.submit(turn).await.expect("a result")
+    let queued = QueuedCase { attempt, ..case(name, play).queued() };
+    bench.engine.submit(queued).await.expect("a result")
 }
 
 #[tokio::test(start_paused = true)]

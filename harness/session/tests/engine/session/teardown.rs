@@ -56,7 +56,7 @@ async fn reported(bench: &Bench, teardown: Value) -> Vec<CaseResult> {
     all(bench, [Case { teardown: Some(teardown), ..case("build", takes(10)) }]).await;
     bench.engine.finish().await;
     bench.engine.end().await.expect("an end");
-    bench.engine.kept().await
+    bench.engine.with_leftovers().await
 }
 
 fn shown(bench: &Bench, results: &[CaseResult]) -> String {
@@ -113,7 +113,7 @@ async fn a_launch_of_a_teardown_that_is_under_way_is_awaited_before_the_cleanup(
     // Turned away once, then under way when the minute of an interrupted session is over.
     let slow = json!({ "not_now": [{ "why": "quota", "retry_after_ms": 30_000 }], "delay_ms": 20_000 });
     let build = Case { teardown: Some(with(takes(10), "launch", slow)), ..case("build", takes(10)) };
-    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::turn));
+    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::queued));
     sleep(Duration::from_millis(500)).await;
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -172,7 +172,7 @@ async fn a_teardown_that_runs_when_the_session_is_cancelled_has_a_minute_from_th
         bench.engine.end().await.expect("an end");
         let took = begun.elapsed();
         assert!(took >= Duration::from_mins(1) && took < Duration::from_secs(65), "{took:?}");
-        let shown = shown(&bench, &bench.engine.kept().await);
+        let shown = shown(&bench, &bench.engine.with_leftovers().await);
         assert!(shown.contains(&format!("its teardown failed: {why} 1m after the session was cancelled")), "{shown}");
         assert_eq!(bench.left().await, 0);
     }
@@ -184,7 +184,7 @@ async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
     let bench = Bench::new().await;
     let build = |name| Case { teardown: Some(endless.clone()), ..case(name, takes(10)) };
     let cases = [build("a"), build("b"), case("user", takes(60_000)).after(&["a", "b"])];
-    let results = bench.engine.submit_all(cases.map(Case::turn));
+    let results = bench.engine.submit_all(cases.map(Case::queued));
     sleep(Duration::from_secs(5)).await;
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -193,7 +193,7 @@ async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
     let engine = bench.engine.clone();
     let end = tokio::spawn(async move { engine.end().await });
     sleep(Duration::from_secs(5)).await;
-    assert!(bench.engine.in_flight().iter().all(|flight| flight.tears_down) && bench.left().await == 1);
+    assert!(bench.engine.in_flight().iter().all(|attempt| attempt.tears_down) && bench.left().await == 1);
     let created = bench.fake.created();
     bench.engine.leave().await;
     assert_eq!((bench.engine.in_flight().len(), bench.left().await), (0, 0));
