@@ -274,7 +274,7 @@ fn a_check_of_a_cluster_is_rehearsed_without_one() {
     assert!(ended.stdout.contains("the node is full"), "{}", ended.stdout);
     let wrong = [rehearse("wrong.yaml").stderr, rehearse("nowhere.yaml").stderr].concat();
     assert_snapshot!(wrong, @"
-    error: the play cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`
+    error: the scenario cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`
     error: --rehearse nowhere.yaml cannot be read: No such file or directory (os error 2)
     ");
     // None of it is history.

@@ -1,14 +1,14 @@
-//! The `fake` scheduler: plays a script of statuses, logs, delays and errors. For rehearsals, and for every test of
+//! The scheduler `fake`: follows a scenario of statuses, logs, delays and errors. For rehearsals, and for every test of
 //! the form "what if".
 //!
-//! Behind it stands a server that does what real ones do: it finishes a request whose client has gone, and forgets
-//! nothing that was not deleted. Time is tokio's, so a test with a paused clock plays hours at once. Every call is
-//! noted, in order.
+//! Behind it is a server that does what real ones do: it finishes a request whose client is gone, and keeps
+//! everything that is not deleted. Time is tokio's, so a test with a paused clock runs hours at once. Every call is
+//! recorded, in order.
 
 mod scenario;
 mod server;
 
-use self::server::{Server, Thing};
+use self::server::{FakeJob, Server};
 use futures_util::{StreamExt, stream};
 use muster_core::{
     case::Identifier,
@@ -42,7 +42,7 @@ pub enum Call {
     Delete,
 }
 
-/// Plays what its jobs say.
+/// Follows the scenarios of its jobs.
 #[derive(Debug, Clone, Default)]
 pub struct FakeScheduler {
     server: Arc<Server>,
@@ -64,14 +64,14 @@ impl FakeScheduler {
         self.server.created()
     }
 
-    fn thing(&self, job: &Job) -> Option<Arc<Thing>> {
+    fn found(&self, job: &Job) -> Option<Arc<FakeJob>> {
         self.server.find(&job.identifier)
     }
 }
 
-/// Writes what a job leaves: a few texts, of a play that was read as a whole.
-fn leave(stage: &Path, left: &BTreeMap<String, String>) -> io::Result<()> {
-    for (path, text) in left {
+/// Writes the files that a job leaves.
+fn write_files(stage: &Path, texts: &BTreeMap<String, String>) -> io::Result<()> {
+    for (path, text) in texts {
         let path = stage.join(path);
         files::create_dir_all(path.parent().unwrap_or(stage))?;
         files::write(&path, text)?;
@@ -81,12 +81,12 @@ fn leave(stage: &Path, left: &BTreeMap<String, String>) -> io::Result<()> {
 
 impl Scheduler for FakeScheduler {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
-        self.server.note(Call::Plan, &workload.identifier);
-        let Program::Play(play) = &workload.program else {
+        self.server.record(Call::Plan, &workload.identifier);
+        let Program::Play(scenario) = &workload.program else {
             let mistake = Diagnostic::general(format!("`{}` has nothing for the scheduler `fake` to play", workload.case));
             return Err(vec![mistake]);
         };
-        scenario::read(play)?;
+        scenario::read(scenario)?;
         Ok(Job {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
@@ -94,22 +94,22 @@ impl Scheduler for FakeScheduler {
             scheduler: SchedulerKind::Fake,
             stage: workload.stage.clone(),
             // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
-            handle: play.to_string().into(),
+            handle: scenario.to_string().into(),
         })
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
         Box::pin(async move {
-            self.server.note(Call::Launch, &job.identifier);
-            let play = stored(&job.handle).ok_or_else(|| unreadable(&job.handle))?;
-            leave(&job.stage, &play.files)
+            self.server.record(Call::Launch, &job.identifier);
+            let scenario = stored(&job.handle).ok_or_else(|| unreadable(&job.handle))?;
+            write_files(&job.stage, &scenario.files)
                 .map_err(|error| SchedulerError::new(Class::Infra, "leave the files of the play", error))?;
-            let delay = Duration::from_millis(play.launch.delay_ms);
+            let delay = Duration::from_millis(scenario.launch.delay_ms);
             let (server, job) = (Arc::clone(&self.server), job.clone());
             let (reply, answer) = oneshot::channel();
             tokio::spawn(async move {
                 sleep(delay).await;
-                let _ = reply.send(server.create(job, play));
+                let _ = reply.send(server.create(job, scenario));
             });
             answer.await.unwrap_or_else(|_| Err(SchedulerError::plain(Class::Infra, "reach the server")))
         })
@@ -117,37 +117,37 @@ impl Scheduler for FakeScheduler {
 
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
         Box::pin(async move {
-            self.server.note(Call::Wait, &job.identifier);
+            self.server.record(Call::Wait, &job.identifier);
             loop {
-                let Some(thing) = self.thing(job) else { return missing(seen).await };
-                let changed = thing.changed();
+                let Some(found) = self.found(job) else { return missing(seen).await };
+                let changed = found.changed();
                 let now = Instant::now();
-                let status = thing.status(now)?;
+                let status = found.status(now)?;
                 if Some(&status) != seen {
                     return Ok(status);
                 }
                 tokio::select! {
                     () = changed => {}
-                    () = until(thing.next_change(now)) => {}
+                    () = until(found.next_change(now)) => {}
                 }
             }
         })
     }
 
     fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
-        self.server.note(Call::Collect, &job.identifier);
-        let Some(thing) = self.thing(job) else { return stream::empty().boxed() };
-        let sent = thing.log(&from).into_iter();
-        stream::unfold((thing, Some(sent)), |(thing, sent)| async move {
+        self.server.record(Call::Collect, &job.identifier);
+        let Some(found) = self.found(job) else { return stream::empty().boxed() };
+        let sent = found.log(&from).into_iter();
+        stream::unfold((found, Some(sent)), |(found, sent)| async move {
             let mut sent = sent?;
             let batch: Vec<Result<Chunk, SchedulerError>> = match sent.next() {
-                Some((at, chunk)) if thing.reaches(at).await => vec![chunk],
+                Some((at, chunk)) if found.reaches(at).await => vec![chunk],
                 _ => {
-                    let ends = thing.log_ends().await.into_iter().map(Ok).collect();
-                    return Some((ends, (thing, None)));
+                    let ends = found.log_ends().await.into_iter().map(Ok).collect();
+                    return Some((ends, (found, None)));
                 }
             };
-            Some((batch, (thing, Some(sent))))
+            Some((batch, (found, Some(sent))))
         })
         .flat_map(stream::iter)
         .boxed()
@@ -156,12 +156,12 @@ impl Scheduler for FakeScheduler {
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(async move {
             let call = if how == Disposition::Stop { Call::Stop } else { Call::Delete };
-            self.server.note(call, &job.identifier);
-            let Some(thing) = self.thing(job) else { return Ok(Leftovers::default()) };
-            sleep(thing.cleanup_delay()).await;
-            let items = thing.clean()?;
+            self.server.record(call, &job.identifier);
+            let Some(found) = self.found(job) else { return Ok(Leftovers::default()) };
+            sleep(found.cleanup_delay()).await;
+            let items = found.clean()?;
             match how {
-                Disposition::Stop => thing.stop(),
+                Disposition::Stop => found.stop(),
                 Disposition::Delete if items.is_empty() => self.server.delete(&job.identifier),
                 Disposition::Delete => {}
             }
@@ -178,22 +178,22 @@ impl Scheduler for FakeScheduler {
     }
 }
 
-/// Looks for mistakes in a play.
+/// Looks for mistakes in a scenario.
 ///
 /// # Errors
 /// Every mistake in it; only the first if its shape is wrong.
-pub fn check(play: &Value) -> Result<(), Vec<Diagnostic>> {
-    scenario::read(play).map(drop)
+pub fn check(scenario: &Value) -> Result<(), Vec<Diagnostic>> {
+    scenario::read(scenario).map(drop)
 }
 
-/// The play that a plan holds.
-fn stored(handle: &Value) -> Option<scenario::Play> {
-    let play: Value = serde_json::from_str(handle.as_str()?).ok()?;
-    scenario::read(&play).ok()
+/// The scenario that a plan holds.
+fn stored(handle: &Value) -> Option<scenario::Scenario> {
+    let scenario: Value = serde_json::from_str(handle.as_str()?).ok()?;
+    scenario::read(&scenario).ok()
 }
 
 fn unreadable(handle: &Value) -> SchedulerError {
-    SchedulerError::plain(Class::Config, format!("read the play {handle}"))
+    SchedulerError::plain(Class::Config, format!("read the scenario {handle}"))
 }
 
 /// What was there is gone; what was never there may still come.

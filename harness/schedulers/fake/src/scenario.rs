@@ -1,4 +1,4 @@
-//! What the `fake` scheduler plays: the format, and what is wrong with one.
+//! What the scheduler `fake` follows: the format, and its mistakes.
 //!
 //! ```yaml
 //! launch:   { delay_ms: 20, taken: 1, not_now: [{ why: quota, retry_after_ms: 500 }], error: { class: infra, message: no route } }
@@ -16,7 +16,7 @@
 //! files:    { "out.csv": "1,2\n" }               # what the job leaves in its stage folder
 //! cleanup:  { delay_ms: 10, error: { class: infra, message: busy, times: 9 }, leftovers: [a volume] }
 //! ```
-//! Everything may be left out. An empty play runs at once, exits 0 and has an empty log.
+//! Everything may be left out. A job with an empty scenario runs at once, exits with 0 and has an empty log.
 
 use muster_core::{
     error::{Class, SchedulerError},
@@ -26,33 +26,33 @@ use muster_text::{Value, diagnostic::Diagnostic, glob::Globs};
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// One job's play.
+/// One job's scenario.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Play {
-    pub(super) launch: LaunchPlay,
-    pub(super) statuses: Vec<StatusPlay>,
-    pub(super) logs: Vec<LogPlay>,
+pub(super) struct Scenario {
+    pub(super) launch: LaunchSpec,
+    pub(super) statuses: Vec<StatusSpec>,
+    pub(super) logs: Vec<LogSpec>,
     /// By path within the stage folder, each with its text.
     pub(super) files: BTreeMap<String, String>,
-    pub(super) cleanup: CleanupPlay,
+    pub(super) cleanup: CleanupSpec,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct LaunchPlay {
+pub(super) struct LaunchSpec {
     pub(super) delay_ms: u64,
     /// So many identifiers of this case are somebody else's.
     pub(super) taken: u32,
     /// One a launch, before anything else.
-    pub(super) not_now: Vec<NotNowPlay>,
+    pub(super) not_now: Vec<NotNowSpec>,
     /// After them.
-    pub(super) error: Option<ErrorPlay>,
+    pub(super) error: Option<ErrorSpec>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NotNowPlay {
+pub(super) struct NotNowSpec {
     pub(super) why: String,
     #[serde(default)]
     pub(super) retry_after_ms: u64,
@@ -60,8 +60,8 @@ pub(super) struct NotNowPlay {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ErrorPlay {
-    pub(super) class: ClassPlay,
+pub(super) struct ErrorSpec {
+    pub(super) class: ErrorClass,
     pub(super) message: String,
     /// How often it happens.
     #[serde(default = "once")]
@@ -74,7 +74,7 @@ pub(super) struct ErrorPlay {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ClassPlay {
+pub(super) enum ErrorClass {
     Config,
     Infra,
     Outage,
@@ -84,11 +84,11 @@ pub(super) enum ClassPlay {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StatusPlay {
+pub(super) struct StatusSpec {
     #[serde(default)]
     pub(super) after_ms: u64,
-    pub(super) state: Option<StatePlay>,
-    pub(super) error: Option<ErrorPlay>,
+    pub(super) state: Option<State>,
+    pub(super) error: Option<ErrorSpec>,
     /// Of a pending or gone job.
     #[serde(default)]
     pub(super) why: String,
@@ -103,7 +103,7 @@ pub(super) struct StatusPlay {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum StatePlay {
+pub(super) enum State {
     NotSeen,
     Pending,
     Running,
@@ -113,7 +113,7 @@ pub(super) enum StatePlay {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LogPlay {
+pub(super) struct LogSpec {
     #[serde(default)]
     pub(super) after_ms: u64,
     #[serde(default = "default_section")]
@@ -122,16 +122,16 @@ pub(super) struct LogPlay {
     #[serde(default)]
     pub(super) text: String,
     pub(super) gap: Option<String>,
-    pub(super) error: Option<ErrorPlay>,
+    pub(super) error: Option<ErrorSpec>,
     #[serde(default)]
     pub(super) endless: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct CleanupPlay {
+pub(super) struct CleanupSpec {
     pub(super) delay_ms: u64,
-    pub(super) error: Option<ErrorPlay>,
+    pub(super) error: Option<ErrorSpec>,
     pub(super) leftovers: Vec<String>,
 }
 
@@ -144,82 +144,82 @@ pub(super) fn default_section() -> String {
     "fake".to_owned()
 }
 
-impl LogPlay {
-    pub(super) fn says_nothing(&self) -> bool {
+impl LogSpec {
+    pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.gap.is_none() && self.error.is_none() && !self.endless
     }
 }
 
-impl StatePlay {
+impl State {
     pub(super) fn is_over(self) -> bool {
         matches!(self, Self::Ended | Self::Gone)
     }
 }
 
-impl StatusPlay {
+impl StatusSpec {
     pub(super) fn exit(&self) -> Exit {
         self.signal.map_or_else(|| Exit::Code(self.exit.unwrap_or(0)), Exit::Signal)
     }
 }
 
-impl ErrorPlay {
-    /// The error, at its `nth` occasion, from 0; `None` once it is over.
+impl ErrorSpec {
+    /// The error, at its `nth` occurrence, from 0; `None` once it is over.
     pub(super) fn at(&self, nth: u32) -> Option<SchedulerError> {
         let class = match self.class {
-            ClassPlay::Config => Class::Config,
-            ClassPlay::Infra => Class::Infra,
-            ClassPlay::Outage => Class::Outage,
-            ClassPlay::Gone => Class::Gone,
-            ClassPlay::Unsupported => Class::Unsupported,
+            ErrorClass::Config => Class::Config,
+            ErrorClass::Infra => Class::Infra,
+            ErrorClass::Outage => Class::Outage,
+            ErrorClass::Gone => Class::Gone,
+            ErrorClass::Unsupported => Class::Unsupported,
         };
         let retry_after = self.retry_after_ms.map(Duration::from_millis);
         (nth < self.times).then(|| SchedulerError { retry_after, ..SchedulerError::plain(class, self.message.clone()) })
     }
 }
 
-/// Reads a play.
+/// Reads a scenario.
 ///
 /// # Errors
 /// Every mistake in it; only the first if its shape is wrong.
-pub(super) fn read(play: &Value) -> Result<Play, Vec<Diagnostic>> {
-    if play.is_null() {
-        return Ok(Play::default());
+pub(super) fn read(scenario: &Value) -> Result<Scenario, Vec<Diagnostic>> {
+    if scenario.is_null() {
+        return Ok(Scenario::default());
     }
-    let shape = |error: serde_json::Error| vec![Diagnostic::general(format!("the play cannot be read: {error}"))];
-    let play = Play::deserialize(play).map_err(shape)?;
-    let mistakes: Vec<_> = mistakes(&play).into_iter().map(Diagnostic::general).collect();
-    if mistakes.is_empty() { Ok(play) } else { Err(mistakes) }
+    let shape = |error: serde_json::Error| vec![Diagnostic::general(format!("the scenario cannot be read: {error}"))];
+    let scenario = Scenario::deserialize(scenario).map_err(shape)?;
+    let mistakes: Vec<_> = mistakes(&scenario).into_iter().map(Diagnostic::general).collect();
+    if mistakes.is_empty() { Ok(scenario) } else { Err(mistakes) }
 }
 
-fn mistakes(play: &Play) -> Vec<String> {
+fn mistakes(scenario: &Scenario) -> Vec<String> {
     let mut mistakes = Vec::new();
-    for (n, pair) in play.statuses.windows(2).enumerate() {
+    for (n, pair) in scenario.statuses.windows(2).enumerate() {
         let [one, next] = pair else { continue };
         if next.after_ms < one.after_ms {
-            mistakes.push(format!("statuses[{}] of the play comes before statuses[{n}]: sort them by after_ms", n + 1));
+            mistakes.push(format!("statuses[{}] of the scenario comes before statuses[{n}]: sort them by after_ms", n + 1));
         }
-        if one.state.is_some_and(StatePlay::is_over) {
-            mistakes.push(format!("statuses[{}] of the play follows the job's end", n + 1));
+        if one.state.is_some_and(State::is_over) {
+            mistakes.push(format!("statuses[{}] of the scenario follows the job's end", n + 1));
         }
     }
-    for (n, status) in play.statuses.iter().enumerate() {
+    for (n, status) in scenario.statuses.iter().enumerate() {
         if status.state.is_some() == status.error.is_some() {
-            mistakes.push(format!("statuses[{n}] of the play needs a state or an error, and not both"));
+            mistakes.push(format!("statuses[{n}] of the scenario needs a state or an error, and not both"));
         }
-        if status.state == Some(StatePlay::Gone) && status.disruption.is_none() {
-            mistakes.push(format!("statuses[{n}] of the play is gone without a disruption"));
+        if status.state == Some(State::Gone) && status.disruption.is_none() {
+            mistakes.push(format!("statuses[{n}] of the scenario is gone without a disruption"));
         }
         if status.exit.is_some() && status.signal.is_some() {
-            mistakes.push(format!("statuses[{n}] of the play has an exit and a signal"));
+            mistakes.push(format!("statuses[{n}] of the scenario has an exit and a signal"));
         }
     }
-    for (n, pair) in play.logs.windows(2).enumerate() {
+    for (n, pair) in scenario.logs.windows(2).enumerate() {
         if pair[1].after_ms < pair[0].after_ms && !pair[1].endless {
-            mistakes.push(format!("logs[{}] of the play comes before logs[{n}]: sort them by after_ms", n + 1));
+            mistakes.push(format!("logs[{}] of the scenario comes before logs[{n}]: sort them by after_ms", n + 1));
         }
     }
-    for path in play.files.keys().filter(|path| Globs::compile(&[path]).is_err()) {
-        mistakes.push(format!("`{path}` among the files of the play is no path within the stage folder"));
+    for path in scenario.files.keys().filter(|path| Globs::compile(&[path]).is_err()) {
+        mistakes.push(format!("`{path}` among the files of the scenario is not a path within the stage folder"));
     }
     mistakes
 }
@@ -229,9 +229,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn wrong(play: &Value) -> String {
-        match read(play) {
-            Ok(play) => format!("{play:?}"),
+    fn wrong(scenario: &Value) -> String {
+        match read(scenario) {
+            Ok(scenario) => format!("{scenario:?}"),
             Err(mistakes) => mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("\n"),
         }
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn every_mistake_of_a_play_is_named() {
-        let play = json!({
+        let scenario = json!({
             "statuses": [
                 { "after_ms": 5, "state": "ended", "exit": 1, "signal": 9 },
                 { "after_ms": 1, "state": "gone" },
@@ -253,17 +253,17 @@ mod tests {
             "logs": [{ "after_ms": 5 }, { "after_ms": 4 }],
             "files": { "../up": "", "fine/a": "" },
         });
-        insta::assert_snapshot!(wrong(&play), @r"
-statuses[1] of the play comes before statuses[0]: sort them by after_ms
-statuses[1] of the play follows the job's end
-statuses[2] of the play follows the job's end
-statuses[0] of the play has an exit and a signal
-statuses[1] of the play is gone without a disruption
-statuses[2] of the play needs a state or an error, and not both
-logs[1] of the play comes before logs[0]: sort them by after_ms
-`../up` among the files of the play is no path within the stage folder
+        insta::assert_snapshot!(wrong(&scenario), @r"
+statuses[1] of the scenario comes before statuses[0]: sort them by after_ms
+statuses[1] of the scenario follows the job's end
+statuses[2] of the scenario follows the job's end
+statuses[0] of the scenario has an exit and a signal
+statuses[1] of the scenario is gone without a disruption
+statuses[2] of the scenario needs a state or an error, and not both
+logs[1] of the scenario comes before logs[0]: sort them by after_ms
+`../up` among the files of the scenario is not a path within the stage folder
 ");
-        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"the play cannot be read: unknown field `status`, expected one of `launch`, `statuses`, `logs`, `files`, `cleanup`");
-        insta::assert_snapshot!(wrong(&json!({ "statuses": [{ "state": "done" }] })), @"the play cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`");
+        insta::assert_snapshot!(wrong(&json!({ "status": [] })), @"the scenario cannot be read: unknown field `status`, expected one of `launch`, `statuses`, `logs`, `files`, `cleanup`");
+        insta::assert_snapshot!(wrong(&json!({ "statuses": [{ "state": "done" }] })), @"the scenario cannot be read: unknown variant `done`, expected one of `not_seen`, `pending`, `running`, `ended`, `gone`");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Call,
-    scenario::{ErrorPlay, Play, StatePlay, StatusPlay, default_section},
+    scenario::{ErrorSpec, Scenario, State, StatusSpec, default_section},
 };
 use muster_core::{
     case::Identifier,
@@ -30,7 +30,7 @@ const TERM: i32 = 15;
 
 #[derive(Debug, Default)]
 pub(super) struct Server {
-    things: Mutex<HashMap<Identifier, Arc<Thing>>>,
+    jobs: Mutex<HashMap<Identifier, Arc<FakeJob>>>,
     /// How often each was to be launched.
     launches: Mutex<HashMap<Identifier, u32>>,
     /// How many identifiers of a case were somebody else's.
@@ -44,7 +44,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Server {
-    pub(super) fn note(&self, call: Call, identifier: &Identifier) {
+    pub(super) fn record(&self, call: Call, identifier: &Identifier) {
         lock(&self.calls).push((call, identifier.clone()));
     }
 
@@ -57,8 +57,8 @@ impl Server {
     }
 
     /// Answers a launch.
-    pub(super) fn create(&self, job: Job, play: Play) -> Result<Launch, SchedulerError> {
-        if self.is_taken(&job, &play) {
+    pub(super) fn create(&self, job: Job, scenario: Scenario) -> Result<Launch, SchedulerError> {
+        if self.is_taken(&job, &scenario) {
             return Ok(Launch::Taken { by: format!("somebody else's {}", job.identifier) });
         }
         let nth = {
@@ -67,14 +67,14 @@ impl Server {
             *count += 1;
             *count - 1
         };
-        if let Some(not_now) = play.launch.not_now.get(nth as usize) {
+        if let Some(not_now) = scenario.launch.not_now.get(nth as usize) {
             let retry_after = Duration::from_millis(not_now.retry_after_ms);
             return Ok(Launch::NotNow { why: not_now.why.clone(), retry_after });
         }
-        let nth = nth - u32::try_from(play.launch.not_now.len()).unwrap_or(0);
-        let failed = play.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
+        let nth = nth - u32::try_from(scenario.launch.not_now.len()).unwrap_or(0);
+        let failed = scenario.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
         if failed.as_ref().is_none_or(|(_, created)| *created) {
-            // Found again, a thing has its labels, and no more.
+            // A job that is found again has its labels, and no more.
             let labels = Job {
                 identifier: job.identifier.clone(),
                 session: job.session.clone(),
@@ -83,72 +83,72 @@ impl Server {
                 stage: job.stage.clone(),
                 handle: Value::Null,
             };
-            self.insert(labels, play);
+            self.insert(labels, scenario);
         }
         failed.map_or(Ok(Launch::Launched(job)), |(error, _)| Err(error))
     }
 
-    fn is_taken(&self, job: &Job, play: &Play) -> bool {
+    fn is_taken(&self, job: &Job, scenario: &Scenario) -> bool {
         let mut taken = lock(&self.taken);
         let taken = taken.entry(job.case.clone()).or_default();
         *taken += 1;
-        *taken <= play.launch.taken
+        *taken <= scenario.launch.taken
     }
 
-    fn insert(&self, job: Job, play: Play) {
-        lock(&self.things).entry(job.identifier.clone()).or_insert_with(|| {
+    fn insert(&self, job: Job, scenario: Scenario) {
+        lock(&self.jobs).entry(job.identifier.clone()).or_insert_with(|| {
             self.created.fetch_add(1, Ordering::Relaxed);
-            Arc::new(Thing::new(job, play))
+            Arc::new(FakeJob::new(job, scenario))
         });
     }
 
-    pub(super) fn find(&self, identifier: &Identifier) -> Option<Arc<Thing>> {
-        lock(&self.things).get(identifier).cloned()
+    pub(super) fn find(&self, identifier: &Identifier) -> Option<Arc<FakeJob>> {
+        lock(&self.jobs).get(identifier).cloned()
     }
 
     pub(super) fn delete(&self, identifier: &Identifier) {
-        if let Some(thing) = lock(&self.things).remove(identifier) {
-            thing.stop();
+        if let Some(found) = lock(&self.jobs).remove(identifier) {
+            found.stop();
         }
     }
 
     pub(super) fn all(&self) -> Vec<Job> {
-        lock(&self.things).values().map(|thing| thing.job.clone()).collect()
+        lock(&self.jobs).values().map(|found| found.job.clone()).collect()
     }
 }
 
 /// One launched job.
 #[derive(Debug)]
-pub(super) struct Thing {
+pub(super) struct FakeJob {
     job: Job,
-    play: Play,
-    born: Instant,
+    scenario: Scenario,
+    launched: Instant,
     /// The same on the wall clock.
-    born_at: Timestamp,
+    launched_at: Timestamp,
     stopped: Mutex<Option<Instant>>,
     changed: Notify,
     /// How often an error has been due.
-    happened: Mutex<BTreeMap<Occasion, u32>>,
+    occurred: Mutex<BTreeMap<Occurrence, u32>>,
 }
 
-/// Where a play has an error.
+/// Where a scenario has an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Occasion {
+enum Occurrence {
     Status(usize),
     Log(usize),
     Cleanup,
 }
 
-impl Thing {
-    fn new(job: Job, play: Play) -> Self {
+impl FakeJob {
+    fn new(job: Job, scenario: Scenario) -> Self {
         Self {
             job,
-            play,
-            born: Instant::now(),
-            born_at: clock::now(),
+            scenario,
+            launched: Instant::now(),
+            launched_at: clock::now(),
             stopped: Mutex::default(),
             changed: Notify::new(),
-            happened: Mutex::default(),
+            occurred: Mutex::default(),
         }
     }
 
@@ -165,43 +165,43 @@ impl Thing {
     pub(super) fn status(&self, now: Instant) -> Result<JobStatus, SchedulerError> {
         let stopped = *lock(&self.stopped);
         let now = stopped.unwrap_or(now);
-        let Some(first) = self.play.statuses.first() else { return Ok(self.ended(None, Exit::Code(0))) };
+        let Some(first) = self.scenario.statuses.first() else { return Ok(self.ended(None, Exit::Code(0))) };
         if self.time_of(first) > now && stopped.is_none() {
             return Ok(JobStatus::NotSeen);
         }
-        let past = || self.play.statuses.iter().filter(|status| self.time_of(status) <= now);
+        let past = || self.scenario.statuses.iter().filter(|status| self.time_of(status) <= now);
         let last = past().count().saturating_sub(1);
         if stopped.is_none()
-            && let Some(error) = self.error(Occasion::Status(last), self.play.statuses[last].error.as_ref())
+            && let Some(error) = self.error(Occurrence::Status(last), self.scenario.statuses[last].error.as_ref())
         {
             return Err(error);
         }
         let latest = past().rfind(|status| status.state.is_some());
         let state = latest.and_then(|status| Some((status.state?, status)));
         Ok(match state {
-            Some((StatePlay::Ended, status)) => self.ended(Some(status), status.exit()),
-            Some((StatePlay::Gone, status)) => JobStatus::Gone {
+            Some((State::Ended, status)) => self.ended(Some(status), status.exit()),
+            Some((State::Gone, status)) => JobStatus::Gone {
                 why: status.disruption.unwrap_or(Disruption::Deleted),
                 cause: status.cause.clone().unwrap_or_else(|| status.why.clone()),
             },
             _ if stopped.is_some() => self.ended(None, Exit::Signal(TERM)),
-            Some((StatePlay::Pending, status)) => JobStatus::Pending { why: status.why.clone() },
-            Some((StatePlay::Running, status)) => {
+            Some((State::Pending, status)) => JobStatus::Pending { why: status.why.clone() },
+            Some((State::Running, status)) => {
                 JobStatus::Running { since: self.at(self.time_of(status)), nodes: status.nodes.clone(), partly_ended: None }
             }
-            Some((StatePlay::NotSeen, _)) | None => JobStatus::NotSeen,
+            Some((State::NotSeen, _)) | None => JobStatus::NotSeen,
         })
     }
 
     /// When it will say something else by itself than it did at a time.
     pub(super) fn next_change(&self, now: Instant) -> Option<Instant> {
-        self.play.statuses.iter().map(|status| self.time_of(status)).find(|time| *time > now)
+        self.scenario.statuses.iter().map(|status| self.time_of(status)).find(|time| *time > now)
     }
 
-    fn ended(&self, status: Option<&StatusPlay>, exit: Exit) -> JobStatus {
-        let running = self.play.statuses.iter().find(|status| status.state == Some(StatePlay::Running));
+    fn ended(&self, status: Option<&StatusSpec>, exit: Exit) -> JobStatus {
+        let running = self.scenario.statuses.iter().find(|status| status.state == Some(State::Running));
         let stopped = *lock(&self.stopped);
-        let ended = status.map(|status| self.time_of(status)).or(stopped).unwrap_or(self.born);
+        let ended = status.map(|status| self.time_of(status)).or(stopped).unwrap_or(self.launched);
         let node = running.and_then(|status| status.nodes.first().cloned());
         let exits = self.sections().into_values().map(|origin| SectionExit {
             section: origin.title(),
@@ -225,11 +225,11 @@ impl Thing {
         let mut sections: BTreeMap<u32, SectionOrigin> = BTreeMap::new();
         let origin = |index, name: &str, node: &Option<String>| SectionOrigin {
             index,
-            created: self.born_at,
+            created: self.launched_at,
             node: node.clone(),
             ..SectionOrigin::new(name)
         };
-        for log in &self.play.logs {
+        for log in &self.scenario.logs {
             let index = u32::try_from(sections.len()).unwrap_or(u32::MAX);
             match sections.values_mut().find(|section| section.name == log.section) {
                 Some(known) => known.node = known.node.take().or_else(|| log.node.clone()),
@@ -246,10 +246,10 @@ impl Thing {
 
     /// What its log sends, and when, from these marks on.
     pub(super) fn log(&self, from: &[LogMark]) -> Vec<(Instant, Result<Chunk, SchedulerError>)> {
-        let mut sent: Vec<_> = self.sections().into_values().map(|origin| (self.born, Ok(Chunk::Open(origin)))).collect();
+        let mut sent: Vec<_> = self.sections().into_values().map(|origin| (self.launched, Ok(Chunk::Open(origin)))).collect();
         let mut offsets: HashMap<&str, u64> = HashMap::new();
-        for (nth, log) in self.play.logs.iter().enumerate() {
-            let time = self.born + Duration::from_millis(log.after_ms);
+        for (nth, log) in self.scenario.logs.iter().enumerate() {
+            let time = self.launched + Duration::from_millis(log.after_ms);
             let section = log.section.clone();
             let at = offsets.entry(&log.section).or_default();
             let safe = from.iter().find(|mark| mark.section == section).map_or(0, |mark| mark.offset);
@@ -259,13 +259,13 @@ impl Thing {
                 sent.push((time, Ok(chunk)));
             }
             *at += log.text.len() as u64;
-            if log.says_nothing() {
+            if log.is_empty() {
                 sent.push((time, Ok(Chunk::Alive)));
             }
             if let Some(why) = &log.gap {
                 sent.push((time, Ok(Chunk::Gap { section, why: why.clone() })));
             }
-            if let Some(error) = self.error(Occasion::Log(nth), log.error.as_ref()) {
+            if let Some(error) = self.error(Occurrence::Log(nth), log.error.as_ref()) {
                 sent.push((time, Err(error)));
                 break;
             }
@@ -291,15 +291,15 @@ impl Thing {
 
     /// Waits until it is over: the ends of all sections.
     pub(super) async fn log_ends(&self) -> Vec<Chunk> {
-        if self.play.logs.iter().any(|log| log.endless) {
+        if self.scenario.logs.iter().any(|log| log.endless) {
             std::future::pending::<()>().await;
         }
-        let over = self.play.statuses.iter().find(|status| status.state.is_some_and(StatePlay::is_over));
+        let over = self.scenario.statuses.iter().find(|status| status.state.is_some_and(State::is_over));
         match over {
             Some(over) => {
                 self.reaches(self.time_of(over)).await;
             }
-            None if self.play.statuses.is_empty() => {}
+            None if self.scenario.statuses.is_empty() => {}
             None => {
                 let changed = self.changed();
                 if lock(&self.stopped).is_none() {
@@ -311,31 +311,31 @@ impl Thing {
     }
 
     pub(super) fn cleanup_delay(&self) -> Duration {
-        Duration::from_millis(self.play.cleanup.delay_ms)
+        Duration::from_millis(self.scenario.cleanup.delay_ms)
     }
 
     /// What cannot be removed.
     pub(super) fn clean(&self) -> Result<Vec<String>, SchedulerError> {
-        match self.error(Occasion::Cleanup, self.play.cleanup.error.as_ref()) {
+        match self.error(Occurrence::Cleanup, self.scenario.cleanup.error.as_ref()) {
             Some(error) => Err(error),
-            None => Ok(self.play.cleanup.leftovers.clone()),
+            None => Ok(self.scenario.cleanup.leftovers.clone()),
         }
     }
 
-    /// The error of this occasion, as long as it happens.
-    fn error(&self, occasion: Occasion, error: Option<&ErrorPlay>) -> Option<SchedulerError> {
+    /// The error of this occurrence, as long as it happens.
+    fn error(&self, occurrence: Occurrence, error: Option<&ErrorSpec>) -> Option<SchedulerError> {
         let error = error?;
-        let mut happened = lock(&self.happened);
-        let nth = happened.entry(occasion).or_default();
+        let mut occurred = lock(&self.occurred);
+        let nth = occurred.entry(occurrence).or_default();
         *nth += 1;
         error.at(*nth - 1)
     }
 
-    fn time_of(&self, status: &StatusPlay) -> Instant {
-        self.born + Duration::from_millis(status.after_ms)
+    fn time_of(&self, status: &StatusSpec) -> Instant {
+        self.launched + Duration::from_millis(status.after_ms)
     }
 
     fn at(&self, time: Instant) -> Timestamp {
-        self.born_at.plus(time.saturating_duration_since(self.born))
+        self.launched_at.plus(time.saturating_duration_since(self.launched))
     }
 }

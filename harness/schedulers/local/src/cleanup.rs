@@ -3,16 +3,58 @@
 //! What has to end is looked for again before every round, for a dying job may still start something. Each process is
 //! signalled by its descriptor after its start time was compared, so that a recycled pid is never hit.
 
-use crate::processes::{
-    blocking,
-    live::{GRACE, KILL_WAIT, POLL},
-    mark,
+use crate::{
+    LocalScheduler,
+    handle::LocalHandle,
+    launch::launch_answer,
+    processes::{
+        blocking, exit, mark,
+        own_job::{GRACE, KILL_WAIT, POLL, lock},
+    },
 };
-use muster_core::case::Identifier;
-use muster_host::process::Process;
+use muster_core::{
+    case::Identifier,
+    error::SchedulerError,
+    scheduler::{Disposition, Job, Leftovers},
+};
+use muster_host::process::{Process, Reach};
 use rustix::process::Signal;
 use std::collections::HashSet;
 use tokio::time::{Instant, sleep};
+
+impl LocalScheduler {
+    pub(crate) async fn clean(&self, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
+        let host = &self.here.host;
+        let Some(own) = self.own_job(job) else { return self.clean_after_another(job).await };
+        let leader = launch_answer(&own).await.map(|(leader, _)| leader);
+        if !own.stop().await {
+            let group = leader.map_or(0, |leader| leader.pid);
+            let item = format!("processes of job {} on {host} that do not end: kill -KILL -- -{group}", job.identifier);
+            return Ok(Leftovers { items: vec![item], ..Leftovers::default() });
+        }
+        if how == Disposition::Delete {
+            lock(&self.jobs).remove(&job.identifier);
+        }
+        Ok(Leftovers::default())
+    }
+
+    /// A job of an earlier harness, perhaps one that was killed before it could tell the store of the launch.
+    async fn clean_after_another(&self, job: &Job) -> Result<Leftovers, SchedulerError> {
+        let handle = LocalHandle::of(job)?;
+        let host = &handle.machine.host;
+        match handle.machine.seen_from(&self.here) {
+            Reach::Here => {}
+            Reach::RebootedSince => return Ok(Leftovers::default()),
+            Reach::OtherHost | Reach::OtherNamespace => {
+                let items = vec![format!("processes of job {} on {host}: run `muster sweep` there", job.identifier)];
+                return Ok(Leftovers { items, ..Leftovers::default() });
+            }
+        }
+        let left = end(&[Target { identifier: job.identifier.clone(), leader: handle.leader }]).await.concat();
+        let items = if left.is_empty() { Vec::new() } else { vec![exit::leftover(&job.identifier, host, &left)] };
+        Ok(Leftovers { items, ..Leftovers::default() })
+    }
+}
 
 /// A job whose processes have to end.
 #[derive(Debug, Clone)]
@@ -36,7 +78,7 @@ async fn living(targets: &[Target]) -> Vec<Vec<Process>> {
 pub(super) async fn end(targets: &[Target]) -> Vec<Vec<Process>> {
     let grace_until = Instant::now() + GRACE;
     let give_up = grace_until + KILL_WAIT;
-    let mut told = HashSet::new();
+    let mut signalled = HashSet::new();
     loop {
         let left = living(targets).await;
         let now = Instant::now();
@@ -46,7 +88,7 @@ pub(super) async fn end(targets: &[Target]) -> Vec<Vec<Process>> {
         for &process in left.iter().flatten() {
             if now >= grace_until {
                 process.signal(Signal::KILL);
-            } else if told.insert(process) {
+            } else if signalled.insert(process) {
                 process.signal(Signal::TERM);
                 process.signal(Signal::CONT);
             }

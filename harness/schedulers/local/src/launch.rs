@@ -5,19 +5,22 @@
 //! stdout and its first bytes are the canary that shows a truncation.
 
 use crate::{
-    handle::LocalHandle,
+    LocalScheduler,
+    handle::{self, LocalHandle},
     processes::{
-        live::Spawned,
+        blocking,
         mark::{RFM_ID, RFM_SESSION},
+        own_job::{OwnJob, Spawned, State, lock},
     },
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::Job,
+    scheduler::{Job, Launch},
     stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
     stdout::{first_line, header},
 };
 use muster_host::{clock, file_limit, files, process::Process};
+use muster_text::time::Timestamp;
 use rustix::io::Errno;
 use std::{
     collections::HashMap,
@@ -27,7 +30,12 @@ use std::{
     os::unix::process::CommandExt,
     path::Path,
     process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
 };
+
+/// After `NotNow`: a process or a descriptor is free again when some job ends.
+const ROOM_RETRY: Duration = Duration::from_secs(1);
 
 /// Names the harness itself for its jobs: its kernels measure a machine that has nothing else installed.
 pub(super) const HARNESS: &str = "MUSTER";
@@ -44,6 +52,62 @@ pub(super) enum Refusal {
     NoRoom(String),
     /// It cannot be done.
     Failed(SchedulerError),
+}
+
+impl LocalScheduler {
+    /// The entry of this identifier, and whether this call made it.
+    fn enter(&self, job: &Job, host: &str) -> (Arc<OwnJob>, bool) {
+        let mut jobs = lock(&self.jobs);
+        let mut is_new = false;
+        let own = jobs.entry(job.identifier.clone()).or_insert_with(|| {
+            is_new = true;
+            Arc::new(OwnJob::new(host.into()))
+        });
+        (own.clone(), is_new)
+    }
+
+    pub(crate) async fn launch_once(&self, job: &Job) -> Result<Launch, SchedulerError> {
+        let handle = LocalHandle::of(job)?;
+        if handle.leader.is_some() {
+            return Ok(Launch::Launched(job.clone()));
+        }
+        let (own, is_new) = self.enter(job, &handle.machine.host);
+        if is_new {
+            let (job, environment, jobs, own) = (job.clone(), self.environment.clone(), self.jobs.clone(), own.clone());
+            // On a thread of its own it comes to its end even if this future is dropped.
+            let spawning = blocking(move || match spawn(&job, &handle, &environment) {
+                Ok(spawned) => {
+                    own.begin(spawned);
+                    None
+                }
+                Err(refusal) => {
+                    lock(&jobs).remove(&job.identifier);
+                    own.fail();
+                    Some(refusal)
+                }
+            });
+            match spawning.await {
+                None => {}
+                Some(Refusal::NoRoom(why)) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY }),
+                Some(Refusal::Failed(error)) => return Err(error),
+            }
+        }
+        match launch_answer(&own).await {
+            Some((leader, since)) => Ok(Launch::Launched(handle::launched(job, leader, since))),
+            None => Err(SchedulerError::plain(Class::Infra, format!("launch {} at the second call", job.identifier))),
+        }
+    }
+}
+
+/// Waits until the launch is answered: its leader and start, or `None` if it came to nothing.
+pub(crate) async fn launch_answer(own: &OwnJob) -> Option<(Process, Timestamp)> {
+    let mut states = own.subscribe();
+    let state = states.wait_for(|state| *state != State::Launching).await.ok()?;
+    match &*state {
+        State::Running { leader, since } => Some((*leader, *since)),
+        State::Ended { leader, ending } => Some((*leader, ending.started)),
+        State::Launching | State::Failed => None,
+    }
 }
 
 /// The bytes that a whole log begins with.

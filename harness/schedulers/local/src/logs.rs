@@ -3,10 +3,11 @@
 //! `> /dev/stderr` or `tee /dev/stderr` in a script opens the log anew and truncates it. The framing at the head of the
 //! file is lost with the first lines, which is how we know.
 
-use crate::launch::framing;
+use crate::{LocalScheduler, launch::framing, processes::blocking};
+use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Chunk, Job},
+    scheduler::{Chunk, Chunks, Job, JobStatus},
     stage_folder::LOG_FILE,
     stdout::SectionOrigin,
 };
@@ -22,6 +23,31 @@ use std::{
 const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
 const REMOVED: &str = "the job removed its log";
 const REPLACED: &str = "the job put something that is not a regular file in the place of its log";
+
+impl LocalScheduler {
+    /// Waits for the end, then names the part of the file. What is being written now is read from the file itself.
+    pub(crate) fn log<'a>(&'a self, job: &'a Job) -> Chunks<'a> {
+        let ended = async move {
+            let mut status = self.wait_for_change(job, None).await?;
+            while let JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. } = status {
+                status = self.wait_for_change(job, Some(&status)).await?;
+            }
+            let started = if let JobStatus::Ended(ending) = status { ending.started } else { Timestamp::default() };
+            let (job, host) = (job.clone(), self.host_of(job));
+            blocking(move || chunks(&job, &host, started)).await
+        };
+        let chunks = ended.map_ok(|chunks| stream::iter(chunks).map(Ok)).map(|result| match result {
+            Ok(chunks) => chunks.left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        });
+        Box::pin(chunks.flatten_stream())
+    }
+
+    /// The host in the log's framing: the one that launched.
+    fn host_of(&self, job: &Job) -> String {
+        job.handle["machine"]["host"].as_str().unwrap_or(&self.here.host).to_owned()
+    }
+}
 
 /// The chunks of the only section. Blocking.
 pub(super) fn chunks(job: &Job, host: &str, created: Timestamp) -> Result<Vec<Chunk>, SchedulerError> {

@@ -1,28 +1,72 @@
-//! A job found again: from the store, launched by a harness that is gone (or by another that still runs).
+//! The status of a job. Of a job of this harness, its own task knows it ([`own_job`]).
 //!
-//! It is nobody's child here. What is known comes from its handle, from `/proc` and from the stage folder, where its
-//! shell leaves the exit status.
+//! A job of another harness, which is gone or still runs, is not our child. What is known of it comes from its handle, from
+//! `/proc` and from the stage folder, where its shell leaves the exit status.
 
 use crate::{
+    LocalScheduler,
     handle::LocalHandle,
     processes::{
-        blocking, exit,
-        live::{self, POLL},
-        mark,
+        blocking, exit, mark,
+        own_job::{self, POLL, State},
     },
 };
 use muster_core::{
     error::{Class, SchedulerError},
     scheduler::{Disruption, Exit, Job, JobStatus},
-    stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+    stage_folder::{self, EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
 };
 use muster_host::process::{Machine, Process, Reach};
 use muster_text::time::Timestamp;
 use std::{fs, path::Path, time::UNIX_EPOCH};
 use tokio::time::sleep;
 
+impl LocalScheduler {
+    /// Returns as soon as the status differs from `seen`.
+    pub(crate) async fn next_status(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+        let status = self.wait_for_change(job, seen).await?;
+        match fault(job, &status).await {
+            Some(why) => Err(SchedulerError::plain(Class::Config, why)),
+            None => Ok(status),
+        }
+    }
+
+    pub(crate) async fn wait_for_change(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
+        let Some(own) = self.own_job(job) else { return wait(job, &self.here, seen).await };
+        let mut changes = own.subscribe();
+        loop {
+            let status = match &*changes.borrow_and_update() {
+                State::Launching => JobStatus::NotSeen,
+                State::Failed => break,
+                State::Running { since, .. } => {
+                    JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()], partly_ended: None }
+                }
+                State::Ended { ending, .. } => JobStatus::Ended((**ending).clone()),
+            };
+            if Some(&status) != seen {
+                return Ok(status);
+            }
+            if changes.changed().await.is_err() {
+                break;
+            }
+        }
+        wait(job, &self.here, seen).await
+    }
+}
+
+/// Why the program of a job that is over was never begun: its script could not load a module, say. Then there is nothing
+/// to judge, whatever statuses the check allows.
+async fn fault(job: &Job, status: &JobStatus) -> Option<String> {
+    let JobStatus::Ended(ending) = status else { return None };
+    // What passes need not be asked.
+    ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;
+    let path = job.stage.join(stage_folder::FAULT_FILE);
+    let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
+    Some(text.trim_end().to_owned())
+}
+
 /// What is known of it now, and who leads it if it runs.
-struct Sight {
+struct Observed {
     status: JobStatus,
     leader: Option<Process>,
 }
@@ -33,21 +77,21 @@ pub(super) async fn wait(job: &Job, here: &Machine, seen: Option<&JobStatus>) ->
     loop {
         let (job, handle, here) = (job.clone(), handle.clone(), here.clone());
         match blocking(move || look(&job, &handle, &here)).await? {
-            Sight { status, .. } if Some(&status) != seen => return Ok(status),
-            Sight { leader: Some(leader), .. } => ended(leader).await,
-            Sight { leader: None, .. } => std::future::pending().await,
+            Observed { status, .. } if Some(&status) != seen => return Ok(status),
+            Observed { leader: Some(leader), .. } => ended(leader).await,
+            Observed { leader: None, .. } => std::future::pending().await,
         }
     }
 }
 
 /// What is known of it now.
-fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, SchedulerError> {
+fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Observed, SchedulerError> {
     let reach = handle.machine.seen_from(here);
     let leader = if reach == Reach::Here { living_leader(job, handle) } else { None };
     let since = || handle.started.or_else(|| modified(&job.stage.join(SCRIPT_FILE))).unwrap_or_default();
     let host = &handle.machine.host;
     if leader.is_some() {
-        return Ok(Sight {
+        return Ok(Observed {
             status: JobStatus::Running { since: since(), nodes: vec![host.clone()], partly_ended: None },
             leader,
         });
@@ -75,7 +119,7 @@ fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Sight, Schedu
             ended(Exit::Unknown, Some(cause.to_owned()))
         }
     };
-    Ok(Sight { status, leader: None })
+    Ok(Observed { status, leader: None })
 }
 
 /// The leader that the store knows, or the marked one if the harness died before it could tell the store.
@@ -96,7 +140,7 @@ async fn ended(leader: Process) {
     #[cfg(target_os = "linux")]
     if let Some(pid) = rustix::process::Pid::from_raw(leader.pid)
         && leader.lives()
-        && live::wait_pidfd(pid).await
+        && own_job::wait_pidfd(pid).await
     {
         return;
     }

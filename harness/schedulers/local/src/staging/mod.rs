@@ -218,7 +218,7 @@ impl Copying<'_> {
         if self.stop.is_set() { Err(StagingError::Stopped(self.folder.to_owned())) } else { Ok(()) }
     }
 
-    /// Copies a file with its permissions and its time of change; half of it, if it is told to stop.
+    /// Copies a file with its permissions and its time of change; half of it, if it is asked to stop.
     fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         make_way(to)?;
         let source = File::open(from)?;

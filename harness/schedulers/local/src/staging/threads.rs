@@ -31,7 +31,7 @@ const MOST_AT_ONCE: usize = 8;
 const RETRIES: u32 = 3;
 /// The pause before the first of them; the others are twice as long as the one before.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a thread is awaited that was told to stop.
+/// How long a thread is awaited that was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Something that ends the wait.

@@ -115,7 +115,7 @@ async fn an_error_of_a_step_is_an_outcome_with_a_cause() {
         ("cleanup, leftovers", with("cleanup", json!({ "leftovers": ["volume v1: kubectl delete pv v1"] }))),
     ];
     insta::assert_snapshot!(table(rows).await, @r"
-plan | error{config} | plan | 0 left | the play cannot be read: unknown field `launhc`, expected one of `launch`, `statuses`, `logs`, `files`, `cleanup`
+plan | error{config} | plan | 0 left | the scenario cannot be read: unknown field `launhc`, expected one of `launch`, `statuses`, `logs`, `files`, `cleanup`
 launch, wrong for good | error{config} | launch | 0 left | ask the server
 launch, unsupported | error{config} | launch | 0 left | ask the server
 launch, three times | pass | sanity | 0 left | -

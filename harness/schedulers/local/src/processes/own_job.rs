@@ -54,7 +54,7 @@ pub(crate) struct Spawned {
 
 /// One job of this harness.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct OwnJob {
     host: Arc<str>,
     state: watch::Sender<State>,
     /// Until it is reaped: only so long is its number its own.
@@ -63,7 +63,7 @@ pub(crate) struct Live {
     grace_until: Mutex<Option<Instant>>,
 }
 
-impl Live {
+impl OwnJob {
     pub(crate) fn new(host: Arc<str>) -> Self {
         Self { host, state: watch::Sender::new(State::Launching), child: Mutex::new(None), grace_until: Mutex::new(None) }
     }
