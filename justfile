@@ -36,7 +36,7 @@ deny:
 
 # Write the JSON schemas and docs/reference.md from the key tables.
 schema:
-    MUSTER_UPDATE=1 cargo test -p muster-core schema
+    MUSTER_UPDATE=1 cargo test -p muster-check schema
 
 # Review changed snapshots one by one (needs cargo-insta).
 review:

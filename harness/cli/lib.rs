@@ -15,7 +15,7 @@ mod wiring;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use inputs::modes;
-use muster_core::{error::chain, pipeline::EXIT_USAGE};
+use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain};
 use muster_session::case::judging;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::{

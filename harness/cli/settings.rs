@@ -4,7 +4,7 @@ use crate::{
     args::{Cli, Origin, Parsed},
     inputs::selection::Site,
 };
-use muster_core::site::System;
+use muster_check::site::System;
 use muster_host::files;
 use muster_report::secret::masked_setting;
 use muster_text::{file_mode::FileMode, shell, time::format_duration};

@@ -1,12 +1,12 @@
 //! The flags about which cases run how often, in which order, and what of an earlier session counts.
 
 use clap::{Args, ValueEnum};
-use muster_core::{
+use muster_check::selection::{
     adjust::SchedOption,
     distribute::Distribute,
     order::{Order, Shard},
-    rounds::{Policy, Threshold},
 };
+use muster_core::decisions::rounds::{Policy, Threshold};
 use muster_text::time::parse_duration;
 use std::{path::PathBuf, time::Duration};
 

@@ -7,7 +7,8 @@ use crate::{
     settings::Setting,
     terminal::Terminal,
 };
-use muster_core::{pipeline::EXIT_USAGE, site::Partition, test_case::TestCase, workload::Workload};
+use muster_check::{cases::test_case::TestCase, site::Partition};
+use muster_core::{decisions::pipeline::EXIT_USAGE, job::workload::Workload};
 use muster_k8s::{ContextError, Contexts, Extent, Handle, Plan, binding, roles};
 use muster_text::{Value, diagnostic::Diagnostic, yaml};
 use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};

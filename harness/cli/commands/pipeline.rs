@@ -7,7 +7,7 @@ use crate::{
     reports::files::rerun_options,
     terminal::{Terminal, unwritten::Written},
 };
-use muster_core::pipeline::EXIT_USAGE;
+use muster_core::decisions::pipeline::EXIT_USAGE;
 use muster_report::{
     gitlab::{self, Planned},
     secret::{masked_setting, secret_of},

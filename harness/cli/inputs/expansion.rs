@@ -1,12 +1,14 @@
 //! From checks to cases, and a look at each for its mistakes: the loops around `core::dependencies`.
 
 use crate::inputs::selection::Depth;
-use muster_core::{
-    check::Check,
-    dependencies::{self, Library, Planned, Rehearsal},
-    needs,
-    site_facts::SystemFacts,
-    test_case::{LaunchFacts, TestCase},
+use muster_check::{
+    cases::{
+        check::Check,
+        dependencies::{self, Library, Planned, Rehearsal},
+        test_case::{LaunchFacts, TestCase},
+    },
+    files::needs,
+    site::facts::SystemFacts,
 };
 use muster_text::diagnostic::{Diagnostic, Severity};
 use std::{

@@ -1,9 +1,8 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
-use muster_core::{
-    load::{Loaded, Loader},
-    site::System,
-    site_file,
+use muster_check::{
+    files::load::{Loaded, Loader},
+    site::{System, file as site_file},
 };
 use muster_local::staging;
 use muster_text::{

@@ -2,7 +2,7 @@
 
 use crate::inputs::selection::Selection;
 use anyhow::{Context, bail};
-use muster_core::quarantine::{self, Entry, List};
+use muster_check::site::quarantine::{self, Entry, List};
 use muster_text::{
     decode::{Context as Decoding, Placeholders},
     diagnostic::{self, Sources},

@@ -7,18 +7,21 @@ use crate::{
         files::{self, FilesError, Sites},
     },
 };
-use muster_core::{
-    check::Check,
-    dependencies::{self, Edge, Planned},
-    matcher::Matcher,
-    overrides::Overrides,
-    scheduler_kind::SchedulerKind,
-    select::{self, Filters},
-    site::System,
-    site_facts::{KnownSystems, SystemFacts},
-    site_file,
-    test_case::TestCase,
+use muster_check::{
+    cases::{
+        check::Check,
+        dependencies::{self, Edge, Planned},
+        test_case::TestCase,
+    },
+    files::overrides::Overrides,
+    selection::select::{self, Filters},
+    site::{
+        System,
+        facts::{KnownSystems, SystemFacts},
+        file as site_file,
+    },
 };
+use muster_core::{case::matcher::Matcher, job::scheduler_kind::SchedulerKind};
 use muster_local::detect;
 use muster_session::{case::judging, front::libtest};
 use muster_text::{

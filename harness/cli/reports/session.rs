@@ -6,8 +6,8 @@ use crate::{
     terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
 };
 use muster_core::{
+    decisions::rounds,
     result::{CaseResult, Session},
-    rounds,
 };
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_core::{
     case::SessionId,
-    pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
+    decisions::pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
     result::CaseResult,
 };
 use muster_session::{

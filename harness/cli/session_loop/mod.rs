@@ -23,13 +23,11 @@ use crate::{
     wiring::{self, Wired},
 };
 use anyhow::Context;
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::quarantine::List};
 use muster_core::{
-    adjust::Adjustments,
     case::CaseName,
-    quarantine::List,
+    decisions::rounds::{self, Next, Policy, Round},
     result::{CaseResult, Session},
-    rounds::{self, Next, Policy, Round},
-    test_case::TestCase,
 };
 use muster_host::{clock, owner};
 use muster_report::progress;

@@ -1,13 +1,11 @@
 //! Cases that passed and whose stage folder is gone or torn down: they run again for the users that are still to run.
 
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
-    adjust::Adjustments,
     case::CaseName,
-    fixture::Need,
-    graph::Verdict,
+    decisions::{graph::Verdict, rounds},
+    job::outputs::Need,
     result::{CaseResult, Counting},
-    rounds,
-    test_case::TestCase,
 };
 use muster_session::{case::QueuedCase, folders};
 use std::{

@@ -13,11 +13,11 @@ use crate::{
         owners::{self, Lives},
     },
 };
+use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, SessionId},
+    decisions::rounds::{self, Restored},
     result::{CaseResult, Session},
-    rounds::{self, Restored},
-    test_case::TestCase,
 };
 use muster_store::{Reader, SessionState, Store, StoreError};
 use std::{collections::BTreeMap, sync::Arc};

@@ -11,7 +11,7 @@ use crate::{
     terminal::Terminal,
     wiring::owners::{self, Lives},
 };
-use muster_core::{case::SessionId, result::CaseResult, scheduler::Job};
+use muster_core::{case::SessionId, job::scheduler::Job, result::CaseResult};
 use muster_host::owner;
 use muster_k8s::{ClusterPlace, Handle, Kubernetes, LeaseSeen};
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};

@@ -2,11 +2,13 @@
 
 pub mod owners;
 
+use muster_check::cases::test_case::TestCase;
 use muster_core::{
     error::chain,
-    scheduler::{Disposition, Scheduler},
-    scheduler_kind::SchedulerKind,
-    test_case::TestCase,
+    job::{
+        scheduler::{Disposition, Scheduler},
+        scheduler_kind::SchedulerKind,
+    },
 };
 use muster_fake::FakeScheduler;
 use muster_host::file_limit;

@@ -1,14 +1,16 @@
-//! Whether sessions live, as far as it can be found out from here: what `muster_core::liveness` decides on is looked at, again and
+//! Whether sessions live, as far as it can be found out from here: what `muster_core::decisions::liveness` decides on is looked at, again and
 //! again if need be.
 
 use crate::{args::Cli, inputs::selection, terminal::Terminal};
 use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
+    decisions::{
+        liveness::{LastSign, Life, Pulse, Sign, Signs, life},
+        pipeline::EXIT_INTERRUPTED,
+    },
     error::chain,
-    liveness::{LastSign, Life, Pulse, Sign, Signs, life},
-    pipeline::EXIT_INTERRUPTED,
-    scheduler::Job,
+    job::scheduler::Job,
 };
 use muster_host::file_limit;
 use muster_host::owner;

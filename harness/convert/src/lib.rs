@@ -141,7 +141,7 @@ fn fixture_classes(reading: &reading::Reading) -> Vec<world::ClassId> {
 /// Whether checks have a key today: what is not supported yet is refused instead of written.
 fn supports(key: &str) -> bool {
     static KEYS: std::sync::OnceLock<muster_text::Value> = std::sync::OnceLock::new();
-    let schema = KEYS.get_or_init(muster_core::check_file::schema);
+    let schema = KEYS.get_or_init(muster_check::files::check_file::schema);
     schema.get("properties").and_then(|keys| keys.get(key)).is_some()
 }
 

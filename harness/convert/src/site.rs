@@ -10,7 +10,7 @@ use crate::{
     value::Value,
     world::File,
 };
-use muster_core::scheduler_kind::SchedulerKind;
+use muster_core::job::scheduler_kind::SchedulerKind;
 use muster_text::decode::Words;
 use muster_text::yaml::Node;
 

@@ -8,18 +8,18 @@ use muster_text::{
 use std::fmt;
 
 /// The keys of `processor` in a site file.
-pub(crate) const PROCESSOR: [&str; 8] =
+pub const PROCESSOR: [&str; 8] =
     ["arch", "model", "platform", "num_cpus", "num_cpus_per_core", "num_cpus_per_socket", "num_cores", "num_sockets"];
 /// The keys of an entry of `devices` in a site file.
-pub(crate) const DEVICE: [&str; 4] = ["type", "arch", "model", "num_devices"];
+pub const DEVICE: [&str; 4] = ["type", "arch", "model", "num_devices"];
 
 /// A fact that the site does not tell: `processor.num_cores`, `devices.gpu.num_devices`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fact(String);
+pub struct Fact(String);
 
 impl Fact {
     /// The fact that a missing key is. `None`: it is something else, a misspelt key for one.
-    pub(crate) fn of(missing: &MissingKey) -> Option<Self> {
+    pub fn of(missing: &MissingKey) -> Option<Self> {
         let is_key_of_device = |key: &str| DEVICE.contains(&key);
         let path: Vec<&str> = missing.path.iter().map(String::as_str).collect();
         match path.as_slice() {
@@ -34,12 +34,12 @@ impl Fact {
     }
 
     /// The fact for want of which an expression has no value.
-    pub(crate) fn missed_by(error: &ExprError) -> Option<Self> {
+    pub fn missed_by(error: &ExprError) -> Option<Self> {
         error.missing.as_deref().and_then(Self::of)
     }
 
     /// The first fact that is missing, if nothing else is wrong.
-    pub(crate) fn alone(diagnostics: &[Diagnostic]) -> Option<&MissingKey> {
+    pub fn alone(diagnostics: &[Diagnostic]) -> Option<&MissingKey> {
         let mut missing =
             diagnostics.iter().map(|diagnostic| diagnostic.missing.as_deref().filter(|key| Self::of(key).is_some()));
         let first = missing.next()??;

@@ -2,11 +2,13 @@
 
 use crate::{
     case::{CaseName, Identifier, SessionId},
-    fixture::Provides,
-    perf::Measurement,
-    scheduler::{Disruption, SectionExit},
-    scheduler_kind::SchedulerKind,
-    workload::Clock,
+    job::{
+        outputs::Provides,
+        scheduler::{Disruption, SectionExit},
+        scheduler_kind::SchedulerKind,
+        workload::Clock,
+    },
+    rules::perf::Measurement,
 };
 use muster_text::{
     decode::Words,
@@ -50,7 +52,7 @@ impl Phase {
     }
 }
 
-/// How a case ended. What each counts in the exit code is decided in [`crate::pipeline`].
+/// How a case ended. What each counts in the exit code is decided in [`crate::decisions::pipeline`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

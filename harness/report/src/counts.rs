@@ -2,8 +2,8 @@
 
 use muster_core::{
     case::CaseName,
+    decisions::rounds,
     result::{CaseResult, Counting, Outcome, Session},
-    rounds,
 };
 use std::{
     cmp::Ordering,
@@ -199,9 +199,8 @@ pub(crate) fn ran_here(case: &CaseResult) -> bool {
 mod tests {
     use super::*;
     use muster_core::{
+        job::{scheduler::Disruption, workload::Clock},
         result::{Failure, Fault, Invalid},
-        scheduler::Disruption,
-        workload::Clock,
     };
 
     #[test]

@@ -7,12 +7,16 @@
 
 use memmap2::Mmap;
 use muster_core::{
+    job::{
+        scheduler::Ending,
+        stdout::{Section, Stdout},
+    },
     judge::judge,
-    perf::{PerfVariable, Pick, Reduce, Source},
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler::Ending,
-    stdout::{Section, Stdout},
+    rules::{
+        Rules,
+        perf::{PerfVariable, Pick, Reduce, Source},
+        sanity::{Assertion, Claim},
+    },
 };
 use std::{env, fs::File, io, process::ExitCode, sync::Arc};
 

@@ -3,15 +3,18 @@
 //! By default 10,000 fake cases run at once, each with a log line, and all are over after about two seconds. With
 //! `MAX_JOBS` they wait in the queue instead. Prints the peak and the time; exits with 1 if a case did not pass.
 
+use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
-    quarantine::List,
+    job::{
+        scheduler_kind::SchedulerKind,
+        workload::{Limits, Program, Workload},
+    },
     result::{About, Counting, Outcome, Session},
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler_kind::SchedulerKind,
-    test_case::Rendered,
-    workload::{Limits, Program, Workload},
+    rules::{
+        Rules,
+        sanity::{Assertion, Claim},
+    },
 };
 use muster_fake::FakeScheduler;
 use muster_session::{
@@ -123,7 +126,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("muster-waiting-{}", std::process::id()));
     let (events, mut lines) = unbounded_channel();
     tokio::spawn(async move { while lines.recv().await.is_some() {} });
-    let schedulers: BTreeMap<String, Arc<dyn muster_core::scheduler::Scheduler>> =
+    let schedulers: BTreeMap<String, Arc<dyn muster_core::job::scheduler::Scheduler>> =
         BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::new()) as _)]);
     let session = session();
     let folders = Folders::open(&folder.join("stage"), &folder.join("output"))?;

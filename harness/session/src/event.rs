@@ -2,8 +2,8 @@
 
 use muster_core::{
     case::{CaseName, Identifier},
+    job::workload::Clock,
     result::{CaseResult, Phase},
-    workload::Clock,
 };
 use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Duration};

@@ -1,6 +1,6 @@
 //! The signs of life of a session: a counter in its database that its owner increases as long as it lives.
 
-use muster_core::{case::SessionId, liveness::Pulse};
+use muster_core::{case::SessionId, decisions::liveness::Pulse};
 use muster_store::{Owner, Store, StoreError};
 use std::time::Duration;
 use tokio::time::sleep;

@@ -1,6 +1,6 @@
 //! The engine that drives cases through a scheduler.
 //!
-//! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::pipeline`
+//! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::decisions::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
 //!
 //! ```text

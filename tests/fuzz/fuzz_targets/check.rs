@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_core::{site_file, check::Check, load::Loader, site_facts::{KnownSystems, SystemFacts}, test_case::LaunchFacts};
+use muster_check::{site::{file as site_file, facts::{KnownSystems, SystemFacts}}, cases::{check::Check, test_case::LaunchFacts}, files::load::Loader};
 use muster_text::{yaml, decode::{Context, Placeholders}, diagnostic::{Diagnostic, FileId, Severity, Sources, render}};
 use std::{
     collections::HashSet,

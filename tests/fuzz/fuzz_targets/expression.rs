@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use muster_text::expr::{Arithmetic, Expr, Scope};
-use muster_core::stdout::Stdout;
+use muster_core::job::stdout::Stdout;
 use serde_json::json;
 
 fuzz_target!(|text: &str| {

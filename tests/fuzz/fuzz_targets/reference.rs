@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use muster_core::reference::Reference;
+use muster_core::rules::reference::Reference;
 
 #[derive(Debug, arbitrary::Arbitrary)]
 struct Written {

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use muster_text::{yaml, decode::{Context, Placeholders}, diagnostic::FileId};
-use muster_core::site_file;
+use muster_check::site::file as site_file;
 
 fuzz_target!(|text: &str| {
     let parsed = yaml::parse(FileId::default(), text);

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use muster_core::{judge, case::Identifier, perf::{PerfVariable, Pick, Reduce, Source}, result::Outcome, rules::Rules, sanity::{Assertion, Claim}, scheduler::Ending, stdout::{SectionOrigin, Stdout}};
+use muster_core::{judge, case::Identifier, rules::{Rules, perf::{PerfVariable, Pick, Reduce, Source}, sanity::{Assertion, Claim}}, result::Outcome, job::{scheduler::Ending, stdout::{SectionOrigin, Stdout}}};
 use muster_text::{pattern::Pattern, time::Timestamp};
 
 #[derive(Debug, arbitrary::Arbitrary)]

@@ -2,11 +2,15 @@
 
 use crate::sandbox::Sandbox;
 use muster_core::{
-    pipeline,
+    decisions::{
+        pipeline,
+        rounds::{Policy, Threshold, is_settled},
+    },
+    job::{
+        scheduler::{Disposition, Disruption},
+        workload::Clock,
+    },
     result::{CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase},
-    rounds::{Policy, Threshold, is_settled},
-    scheduler::{Disposition, Disruption},
-    workload::Clock,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

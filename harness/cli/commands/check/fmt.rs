@@ -6,7 +6,7 @@ use crate::{
     terminal::{Terminal, unwritten::Written},
 };
 use anyhow::Context;
-use muster_core::pipeline::EXIT_USAGE;
+use muster_core::decisions::pipeline::EXIT_USAGE;
 use muster_text::{
     diagnostic::{FileId, Sources},
     format::{FormatError, format},

@@ -6,15 +6,17 @@ use crate::{
     terminal::Terminal,
 };
 use anyhow::bail;
-use muster_core::{
-    check::Check,
+use muster_check::{
+    cases::check::Check,
+    files::{load, needs},
     lint::{self, Finding, LINTS, Loaded, Silence},
-    load, needs,
-    pipeline::EXIT_USAGE,
-    site::System,
-    site_facts::{KnownSystems, SystemFacts},
-    site_file,
+    site::{
+        System,
+        facts::{KnownSystems, SystemFacts},
+        file as site_file,
+    },
 };
+use muster_core::decisions::pipeline::EXIT_USAGE;
 use muster_text::diagnostic::{self, Diagnostic, Severity, Sources};
 use serde_json::json;
 use std::{collections::BTreeSet, sync::Arc};

@@ -7,7 +7,8 @@ use crate::{
     settings::{self, Setting},
     terminal::Terminal,
 };
-use muster_core::{scheduler_kind::SchedulerKind, site::Partition};
+use muster_check::site::Partition;
+use muster_core::job::scheduler_kind::SchedulerKind;
 use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
 
 /// Wider columns of values would move the sources out of sight.
@@ -139,7 +140,7 @@ fn table(title: &str, rows: &[Setting]) -> String {
 mod tests {
     use super::*;
     use crate::inputs::files::Sites;
-    use muster_core::site_file::{self, PartitionFile};
+    use muster_check::site::file::{self as site_file, PartitionFile};
     use muster_text::decode::Keyed;
     use std::sync::Arc;
 

@@ -6,12 +6,8 @@ use crate::{
     inputs::selection::{self, Depth},
     terminal::Terminal,
 };
-use muster_core::{
-    error::chain,
-    pipeline::EXIT_USAGE,
-    test_case::{Rendered, TestCase},
-    workload::Program,
-};
+use muster_check::cases::test_case::{Rendered, TestCase};
+use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain, job::workload::Program};
 use muster_k8s::{Contexts, Kubernetes, Plan};
 use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
 use std::fmt::Write;

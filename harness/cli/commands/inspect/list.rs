@@ -5,7 +5,8 @@ use crate::{
     inputs::selection::{self, Depth, Selection},
     terminal::Terminal,
 };
-use muster_core::{dependencies::Edge, fixture::Binding, pipeline::EXIT_USAGE};
+use muster_check::cases::dependencies::Edge;
+use muster_core::{decisions::pipeline::EXIT_USAGE, job::outputs::Binding};
 use muster_report::{
     Paint,
     listing::{self, ListedCase, ListedNeed},

@@ -9,7 +9,7 @@ use crate::{
     wiring::owners::{self, Lives},
 };
 use anyhow::Context;
-use muster_core::scheduler::Job;
+use muster_core::job::scheduler::Job;
 use muster_host::{clock, owner};
 use muster_report::{
     Results, json,

@@ -28,12 +28,11 @@ use crate::{
     wiring::{self, Wired, owners},
 };
 use anyhow::{Context, bail};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
-    adjust::Adjustments,
     case::{CaseName, SessionId},
+    job::workload::Limits,
     result::Session,
-    test_case::TestCase,
-    workload::Limits,
 };
 use muster_host::owner;
 use muster_session::{

@@ -2,12 +2,11 @@
 
 use crate::commands::k8s;
 use anyhow::{Context, bail};
-use muster_core::{
-    case::CaseName,
-    distribute::{Distribute, NodeState},
-    scheduler_kind::SchedulerKind,
-    test_case::TestCase,
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::distribute::{Distribute, NodeState},
 };
+use muster_core::{case::CaseName, job::scheduler_kind::SchedulerKind};
 use muster_k8s::{ClusterPlace, Contexts, Node, NodesError, list_nodes};
 use std::{
     collections::{BTreeMap, HashSet},

@@ -9,8 +9,8 @@ use crate::{
 };
 use muster_core::{
     case::{SessionId, cases_of},
+    decisions::rounds,
     result::Session,
-    rounds,
 };
 use muster_host::{clock, owner};
 use muster_store::{Reader, SessionRow, SessionState, StoreError};

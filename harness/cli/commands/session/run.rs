@@ -24,16 +24,19 @@ use crate::{
     wiring,
 };
 use anyhow::Context;
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::{adjust::Adjustments, order::Order},
+};
 use muster_core::{
-    adjust::Adjustments,
     case::{self, CaseName, SessionId},
-    order::Order,
-    pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
+    decisions::{
+        pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
+        rounds::Policy,
+    },
+    job::scheduler_kind::SchedulerKind,
     result::Session,
-    rounds::Policy,
-    scheduler_kind::SchedulerKind,
     secret::Secrets,
-    test_case::TestCase,
 };
 use muster_host::clock;
 use muster_report::secret::{masked_setting, masked_words, secret_of};
@@ -41,7 +44,7 @@ use muster_session::{identifier, runtime};
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
 
-/// Runs the selection. The exit code is that of [`muster_core::rounds::exit_code`].
+/// Runs the selection. The exit code is that of [`muster_core::decisions::rounds::exit_code`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
     let selection = selection::select(cli, Depth::Every, terminal.live)?;

@@ -11,7 +11,7 @@ use crate::{
     wiring,
 };
 use libtest_mimic::{Arguments, FormatSetting};
-use muster_core::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE};
+use muster_core::decisions::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE};
 use muster_session::front::libtest;
 use std::{ffi::OsString, process::ExitCode};
 

@@ -9,9 +9,9 @@
 use crate::{args::Cli, wiring::owners};
 use muster_core::{
     case::SessionId,
+    decisions::liveness::{Life, Signs, life},
     error::{SchedulerError, chain},
-    liveness::{Life, Signs, life},
-    scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
+    job::scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
 };
 use muster_host::clock;
 use muster_k8s::{ClusterPlace, Found, Handle, Inventory, Kubernetes};
@@ -132,7 +132,7 @@ fn left(answer: Result<Leftovers, SchedulerError>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{case::Identifier, scheduler_kind::SchedulerKind};
+    use muster_core::{case::Identifier, job::scheduler_kind::SchedulerKind};
     use muster_k8s::Kept;
     use muster_text::Value;
 

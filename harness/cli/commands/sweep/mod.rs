@@ -10,7 +10,12 @@ use crate::{
     wiring::owners::{Lives, Patience},
 };
 use clusters::{Clusters, Ended};
-use muster_core::{case::SessionId, error::chain, liveness::Life, scheduler::Job, scheduler_kind::SchedulerKind};
+use muster_core::{
+    case::SessionId,
+    decisions::liveness::Life,
+    error::chain,
+    job::{scheduler::Job, scheduler_kind::SchedulerKind},
+};
 use muster_host::owner;
 use muster_k8s::{Found, Handle};
 use muster_local::inventory::{self, Swept};

@@ -6,11 +6,9 @@ use super::{
     words::{quote, quote_pattern_text},
 };
 use crate::{
-    perf::Source,
+    job::stdout::Section,
     result::{Fault, Outcome, Phase},
-    rules::Rules,
-    sanity::Claim,
-    stdout::Section,
+    rules::{Rules, perf::Source, sanity::Claim},
 };
 use muster_text::expr::Effort;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use super::{Judgement, performance::Performance, sanity::Sanity, words::sentences};
 use crate::{
     fact::Fact,
+    job::stdout::Stdout,
     result::{Failure, Invalid, Outcome, Phase},
     rules::Rules,
-    stdout::Stdout,
 };
 
 /// Something that is wrong: what it makes of the case, where it was found, and the sentence.

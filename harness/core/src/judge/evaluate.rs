@@ -1,6 +1,6 @@
 //! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures read so far.
 
-use crate::{rules::Rules, stdout::Stdout};
+use crate::{job::stdout::Stdout, rules::Rules};
 use muster_text::expr::{Arithmetic, Effort, Expr, ExprError, Scope};
 use std::sync::Arc;
 

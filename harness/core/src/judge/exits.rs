@@ -1,8 +1,8 @@
 //! Exit statuses: judged first, since a workload that failed has said so itself.
 
 use crate::{
-    sanity::{Assertion, Claim, ExitRule},
-    scheduler::{Ending, Exit, SectionExit},
+    job::scheduler::{Ending, Exit, SectionExit},
+    rules::sanity::{Assertion, Claim, ExitRule},
 };
 use std::fmt::Write;
 

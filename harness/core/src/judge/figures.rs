@@ -1,7 +1,7 @@
 //! Figures read from matches, folded as they come: one row, or one a key, or one a section.
 
 use super::{scan::each_capture, words::quote};
-use crate::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number};
+use crate::rules::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number};
 use muster_text::{
     pattern::{Groups, Pattern},
     unit::Conversion,

@@ -1,7 +1,7 @@
 //! Whether, how often and where a pattern is found.
 
 use super::scan::Stretch;
-use crate::stdout::Stdout;
+use crate::job::stdout::Stdout;
 use muster_text::pattern::Pattern;
 
 /// What is asked of a pattern.

@@ -25,11 +25,12 @@ mod words;
 mod tests;
 
 use crate::{
-    perf::{Measurement, PerfVariable, Source},
+    job::{scheduler::Ending, stdout::Stdout},
     result::{Fault, Outcome, Phase},
-    rules::Rules,
-    scheduler::Ending,
-    stdout::Stdout,
+    rules::{
+        Rules,
+        perf::{Measurement, PerfVariable, Source},
+    },
 };
 pub use at::{At, TOO_LONG, Watcher};
 use evaluate::Evaluator;

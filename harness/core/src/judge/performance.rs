@@ -9,11 +9,13 @@ use super::{
 };
 use crate::{
     fact::Fact,
-    perf::{Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
-    reference::{Reference, ReferenceRow},
+    job::stdout::Stdout,
     result::{Failure, Invalid, Outcome},
-    rules::Rules,
-    stdout::Stdout,
+    rules::{
+        Rules,
+        perf::{Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
+        reference::{Reference, ReferenceRow},
+    },
 };
 
 /// How many misses a sentence names.
@@ -155,7 +157,7 @@ impl Performance {
         self.measurements.push(Measurement {
             variable: variable.name.clone(),
             key: row.key,
-            section: origin.map(crate::stdout::SectionOrigin::title),
+            section: origin.map(crate::job::stdout::SectionOrigin::title),
             node: origin.and_then(|origin| origin.node.clone()),
             value,
             unit: variable.unit.clone(),

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     fact::Fact,
-    sanity::{Assertion, Claim},
-    stdout::Stdout,
+    job::stdout::Stdout,
+    rules::sanity::{Assertion, Claim},
 };
 use muster_text::pattern::Pattern;
 

@@ -6,7 +6,7 @@
 //! they would see in the whole text. Nothing is copied, and a search keeps what it folds, never its matches.
 
 use super::{figures::Figures, matches::Matches};
-use crate::stdout::Stdout;
+use crate::job::stdout::Stdout;
 use muster_text::pattern::{Next, Pattern, Reach};
 use regex::bytes::CaptureLocations;
 
@@ -138,7 +138,7 @@ pub(super) fn each_capture(pattern: &Pattern, text: &[u8], mut visit: impl FnMut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{case::Identifier, judge::matches::Question, stdout::SectionOrigin};
+    use crate::{case::Identifier, job::stdout::SectionOrigin, judge::matches::Question};
     use proptest::prelude::*;
     use std::cell::Cell;
 

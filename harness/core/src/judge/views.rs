@@ -1,7 +1,7 @@
 //! What each rule looks at: the logs, or the kept files that its `file` fits.
 
 use super::words::list;
-use crate::{result::Phase, rules::Rules, stdout::Stdout};
+use crate::{job::stdout::Stdout, result::Phase, rules::Rules};
 use muster_text::glob::Globs;
 
 /// How many kept files a sentence names.

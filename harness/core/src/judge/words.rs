@@ -1,6 +1,6 @@
 //! Pieces of the sentences that a judgement consists of.
 
-use crate::stdout::Stdout;
+use crate::job::stdout::Stdout;
 use muster_text::pattern::Pattern;
 use std::fmt::Write;
 

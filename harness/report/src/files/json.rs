@@ -17,9 +17,9 @@ use crate::{
     },
 };
 use muster_core::{
-    perf::{Direction, Measurement},
+    job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Outcome, Quarantine, Session, Times},
-    scheduler::{Exit, SectionExit},
+    rules::perf::{Direction, Measurement},
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Serialize, Serializer, ser::SerializeMap};

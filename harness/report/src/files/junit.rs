@@ -23,8 +23,8 @@ use crate::{
     },
 };
 use muster_core::{
+    job::workload::Clock,
     result::{CaseResult, Counting, Outcome},
-    workload::Clock,
 };
 use muster_text::shell;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};

@@ -14,7 +14,7 @@ use crate::{
         words::verdict_word,
     },
 };
-use muster_core::{perf::Measurement, result::CaseResult};
+use muster_core::{result::CaseResult, rules::perf::Measurement};
 use std::collections::BTreeMap;
 
 /// The columns. New ones are only ever added at the end.

@@ -1,7 +1,7 @@
 //! A figure beside its reference, as a bullet chart: a bar from 0 to the value, the band of what passes behind it, a
 //! tick at the reference. All of it is numbers; the template draws.
 
-use muster_core::perf::Measurement;
+use muster_core::rules::perf::Measurement;
 use serde::Serialize;
 
 /// Units of the drawing from its left to its right edge.
@@ -64,7 +64,7 @@ fn rounded(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::perf::{Bounds, Verdict};
+    use muster_core::rules::perf::{Bounds, Verdict};
     use proptest::prelude::*;
 
     fn figure(value: f64, reference: f64, lower: Option<f64>, upper: Option<f64>) -> Measurement {

@@ -10,9 +10,9 @@ use crate::{
     },
 };
 use muster_core::{
-    perf::Verdict,
+    job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Outcome, Phase},
-    scheduler::{Exit, SectionExit},
+    rules::perf::Verdict,
 };
 use muster_text::time::format_duration;
 use std::fmt::Write;

@@ -16,8 +16,8 @@ use crate::text::{
 };
 use muster_core::{
     case::CaseName,
+    job::workload::Clock,
     result::{CaseResult, Outcome, Phase},
-    workload::Clock,
 };
 use muster_text::time::format_duration;
 use std::{

@@ -15,7 +15,7 @@ use crate::{
         words::{Origins, counted, verdict_tone, verdict_word},
     },
 };
-use muster_core::{perf::Measurement, result::CaseResult};
+use muster_core::{result::CaseResult, rules::perf::Measurement};
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write,

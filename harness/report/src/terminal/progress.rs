@@ -12,8 +12,8 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    perf::{Measurement, Verdict},
     result::{CaseResult, Outcome, Session},
+    rules::perf::{Measurement, Verdict},
 };
 use muster_text::{
     shell,

@@ -10,8 +10,8 @@ use crate::{
     },
 };
 use muster_core::{
+    decisions::rounds,
     result::{CaseResult, Counting},
-    rounds,
 };
 use muster_text::time::format_duration;
 use std::fmt::Write;

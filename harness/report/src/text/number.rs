@@ -1,9 +1,9 @@
 //! Numbers as people read them.
 
-use muster_core::perf::{Bounds, Measurement};
+use muster_core::rules::perf::{Bounds, Measurement};
 
 /// Up to six significant digits, no float noise: the same in causes, lines and tables.
-pub use muster_core::perf::format_number as number;
+pub use muster_core::rules::perf::format_number as number;
 
 /// The shortest text that reads back as the same number, for files.
 pub fn exact(value: f64) -> String {

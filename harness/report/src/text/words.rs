@@ -2,9 +2,9 @@
 
 use crate::text::style::{Tone, one_line};
 use muster_core::{
-    perf::{Measurement, Verdict},
+    job::workload::Clock,
     result::{CaseResult, Failure, Outcome},
-    workload::Clock,
+    rules::perf::{Measurement, Verdict},
 };
 use std::collections::HashMap;
 

@@ -3,11 +3,13 @@
 use jiff::tz::TimeZone;
 use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},
-    perf::{Bounds, Direction, Measurement, Verdict},
+    job::{
+        scheduler::{Exit, SectionExit},
+        scheduler_kind::SchedulerKind,
+        workload::Clock,
+    },
     result::{About, CaseResult, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
-    scheduler::{Exit, SectionExit},
-    scheduler_kind::SchedulerKind,
-    workload::Clock,
+    rules::perf::{Bounds, Direction, Measurement, Verdict},
 };
 use muster_report::{Paint, Results, Screen};
 use muster_text::time::Timestamp;

@@ -3,9 +3,9 @@
 use crate::sample::{after, case, figure, screen, session};
 use muster_core::{
     case::SessionId,
-    perf::{Measurement, Verdict},
+    job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Outcome, Phase, Session},
-    scheduler::{Exit, SectionExit},
+    rules::perf::{Measurement, Verdict},
 };
 use muster_report::{
     Paint, Results, annotations, failure, json, junit,

@@ -13,9 +13,11 @@ use futures_util::{StreamExt, stream};
 use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
-    scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    scheduler_kind::SchedulerKind,
-    workload::{Program, Workload},
+    job::{
+        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler_kind::SchedulerKind,
+        workload::{Program, Workload},
+    },
 };
 use muster_host::files;
 use muster_text::{Value, diagnostic::Diagnostic};

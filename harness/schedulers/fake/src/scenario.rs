@@ -20,7 +20,7 @@
 
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Disruption, Exit},
+    job::scheduler::{Disruption, Exit},
 };
 use muster_text::{Value, diagnostic::Diagnostic, glob::Globs};
 use serde::Deserialize;

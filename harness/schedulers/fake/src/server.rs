@@ -7,8 +7,10 @@ use super::{
 use muster_core::{
     case::Identifier,
     error::SchedulerError,
-    scheduler::{Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
-    stdout::SectionOrigin,
+    job::{
+        scheduler::{Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
+        stdout::SectionOrigin,
+    },
 };
 use muster_host::clock;
 use muster_text::{Value, time::Timestamp};

@@ -18,7 +18,7 @@
 //! scheduler   the Scheduler trait, put together from the directories above
 //! ```
 //! `api`, `kind`, `job`, `manifest`, `quota`, `plan` and `status` are pure. Nothing here decides about limits, retries or what to
-//! keep: that is `muster_core::pipeline`.
+//! keep: that is `muster_core::decisions::pipeline`.
 
 mod api;
 mod cleanup;

@@ -5,12 +5,14 @@
 //! `cargo run --release -p muster-local --example local_cost -- 500`
 
 use futures_util::StreamExt;
+use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    scheduler::{Chunk, Disposition, JobStatus, Launch, LogMarks, Scheduler},
-    script::Script,
-    stage_folder::SCRIPT_FILE,
-    workload::{Limits, Program, Workload},
+    job::{
+        scheduler::{Chunk, Disposition, JobStatus, Launch, LogMarks, Scheduler},
+        stage_folder::SCRIPT_FILE,
+        workload::{Limits, Program, Workload},
+    },
 };
 use muster_local::LocalScheduler;
 use muster_text::Value;

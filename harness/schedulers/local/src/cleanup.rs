@@ -15,7 +15,7 @@ use crate::{
 use muster_core::{
     case::Identifier,
     error::SchedulerError,
-    scheduler::{Disposition, Job, Leftovers},
+    job::scheduler::{Disposition, Job, Leftovers},
 };
 use muster_host::process::{Process, Reach};
 use rustix::process::Signal;

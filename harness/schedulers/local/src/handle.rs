@@ -2,8 +2,7 @@
 
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::Job,
-    workload::Staging,
+    job::{scheduler::Job, workload::Staging},
 };
 use muster_host::process::{Machine, Process};
 use muster_text::{Value, time::Timestamp};

@@ -17,9 +17,11 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::SchedulerError,
-    scheduler::{Job, Scope},
-    scheduler_kind::SchedulerKind,
-    stage_folder::{EXIT_FILE, read_status},
+    job::{
+        scheduler::{Job, Scope},
+        scheduler_kind::SchedulerKind,
+        stage_folder::{EXIT_FILE, read_status},
+    },
 };
 use muster_host::process::{self, Machine, Process, Reach};
 use std::{collections::BTreeMap, fs, path::PathBuf};

@@ -15,9 +15,11 @@ use crate::{
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Job, Launch},
-    stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
-    stdout::{first_line, header},
+    job::{
+        scheduler::{Job, Launch},
+        stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE},
+        stdout::{first_line, header},
+    },
 };
 use muster_host::{clock, file_limit, files, process::Process};
 use muster_text::time::Timestamp;

@@ -37,8 +37,10 @@ use crate::{
 };
 use muster_core::{
     case::Identifier,
-    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
-    workload::Workload,
+    job::{
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
+        workload::Workload,
+    },
 };
 use muster_host::process::Machine;
 use muster_text::diagnostic::Diagnostic;

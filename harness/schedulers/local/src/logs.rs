@@ -7,9 +7,11 @@ use crate::{LocalScheduler, launch::framing, processes::blocking};
 use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Chunk, Chunks, Job, JobStatus},
-    stage_folder::LOG_FILE,
-    stdout::SectionOrigin,
+    job::{
+        scheduler::{Chunk, Chunks, Job, JobStatus},
+        stage_folder::LOG_FILE,
+        stdout::SectionOrigin,
+    },
 };
 use muster_text::time::Timestamp;
 use rustix::fs::OFlags;

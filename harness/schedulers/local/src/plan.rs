@@ -1,7 +1,7 @@
 //! Planning: a workload as a handle from which any process of this machine can launch it.
 
 use crate::{LocalScheduler, handle::LocalHandle};
-use muster_core::{
+use muster_core::job::{
     scheduler::Job,
     scheduler_kind::SchedulerKind,
     workload::{Program, Staging, Workload},

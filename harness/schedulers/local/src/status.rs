@@ -13,8 +13,10 @@ use crate::{
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Disruption, Exit, Job, JobStatus},
-    stage_folder::{self, EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+    job::{
+        scheduler::{Disruption, Exit, Job, JobStatus},
+        stage_folder::{self, EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+    },
 };
 use muster_host::process::{Machine, Process, Reach};
 use muster_text::time::Timestamp;

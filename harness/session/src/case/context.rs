@@ -8,8 +8,8 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, Identifier},
+    job::scheduler::Job,
     result::{Phase, Session},
-    scheduler::Job,
 };
 use muster_host::clock;
 use muster_store::Store;

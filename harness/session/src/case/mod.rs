@@ -7,7 +7,7 @@
 //!   -> stdout -> judge -> files kept                                               `judging`: what ended by itself
 //!   -> cleanup_after(outcome) -> result
 //! ```
-//! What each step decides is decided by `muster_core::pipeline`. Every mistake becomes an outcome with a cause of one
+//! What each step decides is decided by `muster_core::decisions::pipeline`. Every mistake becomes an outcome with a cause of one
 //! sentence; a panic anywhere becomes `error{infra}` of this case and of no other.
 
 pub(crate) mod attempt;
@@ -35,11 +35,13 @@ use crate::{
 };
 use futures_util::FutureExt;
 use muster_core::{
+    decisions::pipeline::cleanup_after,
     error::chain,
-    pipeline::cleanup_after,
+    job::{
+        scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Scheduler},
+        stage_folder::LOG_FILE,
+    },
     result::{CaseResult, Outcome, Phase},
-    scheduler::{Disposition, Disruption, Ending, Job, JobStatus, Scheduler},
-    stage_folder::LOG_FILE,
 };
 use muster_host::clock;
 use muster_text::shell;

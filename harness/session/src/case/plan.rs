@@ -19,15 +19,17 @@ use crate::{
     folders::AttemptId,
     panics::panic_message,
 };
+use muster_check::cases::test_case::{LaunchFacts, Rendered};
 use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
-    fixture::Given,
+    job::{
+        outputs::Given,
+        scheduler::{Job, Scheduler},
+        workload::Limits,
+    },
     result::{About, Outcome, Phase},
     rules::Rules,
-    scheduler::{Job, Scheduler},
-    test_case::{LaunchFacts, Rendered},
-    workload::Limits,
 };
 use muster_host::clock;
 use muster_store::Intent;

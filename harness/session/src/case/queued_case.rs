@@ -1,15 +1,14 @@
 //! A case in the queue: what the engine must know before it renders the case, or what an earlier process left of it.
 
+use muster_check::{
+    cases::test_case::{LaunchFacts, Rendered, TestCase},
+    selection::adjust::Adjustments,
+};
 use muster_core::{
-    adjust::Adjustments,
     case::CaseName,
-    fixture::Need,
+    job::{outputs::Need, scheduler::Job, scheduler_kind::SchedulerKind, workload::Limits},
     result::About,
     rules::Rules,
-    scheduler::Job,
-    scheduler_kind::SchedulerKind,
-    test_case::{LaunchFacts, Rendered, TestCase},
-    workload::Limits,
 };
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
 use std::{fmt, sync::Arc};

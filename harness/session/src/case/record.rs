@@ -4,11 +4,12 @@ use crate::case::QueuedCase;
 use muster_core::{
     case::{CaseName, Identifier},
     error::{Class, SchedulerError, chain},
-    fixture::{Offer, Provides},
-    perf::Measurement,
+    job::{
+        outputs::{Offer, Provides},
+        scheduler::{JobStatus, SectionExit},
+    },
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
-    rules::Rules,
-    scheduler::{JobStatus, SectionExit},
+    rules::{Rules, perf::Measurement},
 };
 use muster_text::time::Timestamp;
 use std::{

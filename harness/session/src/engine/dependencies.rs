@@ -1,4 +1,4 @@
-//! Which case may start, and which outputs of other cases it gets: a thin shell over `muster_core::graph`.
+//! Which case may start, and which outputs of other cases it gets: a thin shell over `muster_core::decisions::graph`.
 //!
 //! A case that must wait for others is held here, outside of all queues: it has no slot until it may begin, so that
 //! `max_jobs: 1` cannot lock a session up.
@@ -14,12 +14,12 @@ use crate::{
     engine::teardown::TeardownReport,
     folders,
 };
+use muster_check::cases::test_case::LaunchFacts;
 use muster_core::{
     case::CaseName,
-    fixture::{Given, Need},
-    graph::{self, CaseId, Graph, News, Verdict},
+    decisions::graph::{self, CaseId, Graph, News, Verdict},
+    job::outputs::{Given, Need},
     result::{CaseResult, Outcome},
-    test_case::LaunchFacts,
 };
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::oneshot;
@@ -280,7 +280,7 @@ fn with(given: Given, render: Render) -> Render {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::fixture::Provides;
+    use muster_core::job::outputs::Provides;
 
     #[test]
     fn what_is_left_of_a_case_is_told_once() {
@@ -310,7 +310,7 @@ mod tests {
             maintainers: vec![],
             file: String::new(),
             parameters: vec![],
-            scheduler: muster_core::scheduler_kind::SchedulerKind::Fake,
+            scheduler: muster_core::job::scheduler_kind::SchedulerKind::Fake,
             num_tasks: 1,
             on_disruption: None,
         };

@@ -26,13 +26,12 @@ use crate::{
     event::Event,
     folders::Folders,
 };
+use muster_check::site::quarantine::{self, List, Standing};
 use muster_core::{
+    decisions::{graph::CaseId, rounds},
     error::chain,
-    graph::CaseId,
-    quarantine::{self, List, Standing},
+    job::scheduler::Scheduler,
     result::{CaseResult, Outcome, Phase, Session},
-    rounds,
-    scheduler::Scheduler,
 };
 use muster_host::clock;
 use muster_store::{Owner, Store, StoreError};

@@ -17,8 +17,10 @@
 use crate::log::spool::Spool;
 use muster_core::{
     case::{CaseName, Identifier},
-    scheduler::Ending,
-    stage_folder::{KEPT, is_unfinished},
+    job::{
+        scheduler::Ending,
+        stage_folder::{KEPT, is_unfinished},
+    },
 };
 use muster_host::files;
 use rustix::{

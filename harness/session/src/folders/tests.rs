@@ -1,7 +1,7 @@
 //! Two sessions on one root, what a pass keeps, and what is never followed.
 
 use super::*;
-use muster_core::stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, SECTIONS};
+use muster_core::job::stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, SECTIONS};
 use tempfile::TempDir;
 
 fn name() -> CaseName {

@@ -6,8 +6,8 @@
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 use muster_core::{
     case::CaseName,
+    job::scheduler_kind::SchedulerKind,
     result::{CaseResult, Outcome},
-    scheduler_kind::SchedulerKind,
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -26,7 +26,7 @@ pub struct Submitted {
     pub result: oneshot::Receiver<Arc<CaseResult>>,
 }
 
-/// How libtest's harness counts the cases. The exit code is not its own: see `muster_core::pipeline::exit_code`.
+/// How libtest's harness counts the cases. The exit code is not its own: see `muster_core::decisions::pipeline::exit_code`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Passed, as expected or by a rule.

@@ -7,8 +7,8 @@ use crate::{log::spool::Spool, retry::Failures};
 use futures_util::StreamExt;
 use muster_core::{
     error::{SchedulerError, chain},
+    job::scheduler::{Chunk, Job, Scheduler},
     rules::LogLimit,
-    scheduler::{Chunk, Job, Scheduler},
 };
 use std::{
     sync::{

@@ -14,7 +14,7 @@ use crate::log::{
     map::text_of,
 };
 use ignore::WalkBuilder;
-use muster_core::{
+use muster_core::job::{
     stage_folder::{self, LOG_FILE, SECTIONS, UNFINISHED_SECTIONS},
     stdout::{Files, Section, SectionOrigin, Stdout, header},
 };
@@ -212,7 +212,7 @@ mod tests {
     use crate::log::spool::Spool;
     use muster_core::{
         case::Identifier,
-        scheduler::{Chunk, Exit, SectionExit},
+        job::scheduler::{Chunk, Exit, SectionExit},
     };
     use std::os::unix::fs::symlink;
     use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! A finished file as bytes: small ones are read, large ones mapped, so that a log of gigabytes costs no memory.
 
 use memmap2::Mmap;
-use muster_core::stdout::Text;
+use muster_core::job::stdout::Text;
 use std::{
     fs::File,
     io::{self, Read, Seek},

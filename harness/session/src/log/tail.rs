@@ -1,6 +1,6 @@
 //! The last lines of a log, safe to print on a terminal.
 
-use muster_core::{scheduler::Exit, stdout::Stdout};
+use muster_core::job::{scheduler::Exit, stdout::Stdout};
 
 const LINES: usize = 10;
 const BYTES: usize = 4 * 1024;

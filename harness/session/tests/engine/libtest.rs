@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Case, case};
 use libtest_mimic::{Arguments, FormatSetting};
-use muster_core::scheduler_kind::SchedulerKind;
+use muster_core::job::scheduler_kind::SchedulerKind;
 use muster_session::front::libtest::{Counts, Submitted, printing, run, silent};
 use serde_json::{Value, json};
 use std::fs;

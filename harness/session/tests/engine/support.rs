@@ -1,16 +1,19 @@
 //! A session on the fake scheduler, in a folder of its own.
 
+use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
-    fixture::{Binding, Need, Offer},
-    quarantine::List,
+    job::{
+        outputs::{Binding, Need, Offer},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler_kind::SchedulerKind,
+        workload::{Limits, Program, Workload},
+    },
     result::{About, CaseResult, Counting, Session},
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    scheduler_kind::SchedulerKind,
-    test_case::Rendered,
-    workload::{Limits, Program, Workload},
+    rules::{
+        Rules,
+        sanity::{Assertion, Claim},
+    },
 };
 use muster_fake::FakeScheduler;
 use muster_session::{

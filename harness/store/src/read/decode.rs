@@ -3,10 +3,12 @@
 use crate::{Held, JobRow, Owner};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    fixture::Provides,
-    perf::{Bounds, Measurement},
+    job::{
+        outputs::Provides,
+        scheduler::{Job, SectionExit},
+    },
     result::{CaseResult, Session, Times},
-    scheduler::{Job, SectionExit},
+    rules::perf::{Bounds, Measurement},
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -5,11 +5,9 @@ pub(crate) mod decode;
 use crate::{Held, Owner, Statement, StoreError, file::connect};
 use muster_core::{
     case::{CaseName, SessionId},
-    perf::Measurement,
+    job::{scheduler::Job, workload::Limits},
     result::{About, CaseResult, Session},
-    rules::Rules,
-    scheduler::Job,
-    workload::Limits,
+    rules::{Rules, perf::Measurement},
 };
 use muster_text::time::Timestamp;
 use serde::Deserialize;

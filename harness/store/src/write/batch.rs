@@ -15,7 +15,7 @@ use crate::{
         statements::{REOPEN, Statements},
     },
 };
-use muster_core::{case::SessionId, perf::Measurement};
+use muster_core::{case::SessionId, rules::perf::Measurement};
 use muster_text::time::Timestamp;
 use sqlx::{Row, SqliteConnection};
 use std::{

@@ -4,7 +4,7 @@ use crate::{
     Statement,
     write::message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, Text},
 };
-use muster_core::perf::{Direction, Measurement, Verdict};
+use muster_core::rules::perf::{Direction, Measurement, Verdict};
 use muster_text::time::Timestamp;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 use crate::{Held, Owner, StoreError, read::decode::Detail};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    perf::Measurement,
+    job::scheduler::Job,
     result::{About, CaseResult, Session, Times},
-    scheduler::Job,
+    rules::perf::Measurement,
     secret::Secrets,
 };
 use muster_text::time::Timestamp;

@@ -17,11 +17,10 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
+    job::{scheduler::Job, workload::Limits},
     result::{About, CaseResult, Session},
     rules::Rules,
-    scheduler::Job,
     secret::Secrets,
-    workload::Limits,
 };
 use muster_text::time::Timestamp;
 use sqlx::SqliteConnection;
@@ -241,8 +240,8 @@ mod tests {
     use crate::Reader;
     use muster_core::{
         error::chain,
+        job::scheduler_kind::SchedulerKind,
         result::{Counting, Outcome, Phase, Times},
-        scheduler_kind::SchedulerKind,
     };
     use tempfile::TempDir;
 

@@ -3,12 +3,14 @@
 use crate::support::{about, identifier, name, owner, session};
 use muster_core::{
     case::{CaseName, SessionId},
-    fixture::Provides,
-    perf::{Bounds, Direction, Measurement, Verdict},
+    job::{
+        outputs::Provides,
+        scheduler::{Disruption, Exit, SectionExit},
+        scheduler_kind::SchedulerKind,
+        workload::Clock,
+    },
     result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
-    scheduler::{Disruption, Exit, SectionExit},
-    scheduler_kind::SchedulerKind,
-    workload::Clock,
+    rules::perf::{Bounds, Direction, Measurement, Verdict},
 };
 use muster_store::{Reader, Store};
 use muster_text::decode::Words;

@@ -2,8 +2,8 @@
 
 use crate::support::{check_integrity, held, intend, intend_as, job, launched, limits, owner, result, rules, session};
 use muster_core::{
+    job::scheduler::Disruption,
     result::{CaseResult, Failure, Outcome},
-    scheduler::Disruption,
 };
 use muster_store::{JobState, Reader, SessionState, Store, StoreError};
 use muster_text::time::Timestamp;

@@ -2,13 +2,17 @@
 
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    perf::{Bounds, Direction, Measurement, Verdict},
+    job::{
+        scheduler::{Exit, Job, SectionExit},
+        scheduler_kind::SchedulerKind,
+        workload::Limits,
+    },
     result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler::{Exit, Job, SectionExit},
-    scheduler_kind::SchedulerKind,
-    workload::Limits,
+    rules::{
+        Rules,
+        perf::{Bounds, Direction, Measurement, Verdict},
+        sanity::{Assertion, Claim},
+    },
 };
 use muster_store::{Held, Intent, Owner, Store, StoreError};
 use muster_text::{Value, time::Timestamp};

@@ -15,7 +15,7 @@ mod value;
 mod write;
 
 pub use merge::merge;
-pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, parse};
+pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, comments, parse};
 pub use value::{to_parameter_value, to_value};
 pub use write::to_text;
 

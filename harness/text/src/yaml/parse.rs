@@ -3,7 +3,7 @@
 use super::{Kind, Node, Style, syntax};
 use crate::diagnostic::{Diagnostic, FileId, Span};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, StructureStyle, options};
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// The largest file that is read.
 pub const MAX_BYTES: usize = 4 << 20;
@@ -340,4 +340,13 @@ impl<'a> Builder<'a> {
 
 fn too_deep() -> String {
     format!("lists and mappings are nested more than {MAX_DEPTH} deep")
+}
+
+/// The comments of a text, without their `#`, and where they stand in bytes. Ends at the first mistake.
+pub fn comments(text: &str) -> impl Iterator<Item = (String, Range<usize>)> {
+    let options = options! { emit_unresolved_aliases: true, emit_comments: true };
+    Parser::new_from_str_with_options(text, options).map_while(Result::ok).filter_map(|(event, at)| match event {
+        Event::Comment(words, _) => Some((words.into_owned(), at.byte_range()?)),
+        _ => None,
+    })
 }

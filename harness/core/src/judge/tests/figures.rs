@@ -1,5 +1,5 @@
 use super::*;
-use crate::{perf::VALUES_LIMIT, result::Outcome};
+use crate::{result::Outcome, rules::perf::VALUES_LIMIT};
 use proptest::prelude::*;
 
 /// What one variable makes of a log: its value, or the cause.

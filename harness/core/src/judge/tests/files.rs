@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
+    job::stdout::{Files, Section},
     result::Outcome,
-    stdout::{Files, Section},
 };
 use std::sync::Arc;
 

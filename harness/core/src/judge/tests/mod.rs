@@ -10,12 +10,16 @@ mod seed;
 use super::{At, Judgement, Watcher, judge, judge_in_blocks, judge_watched, scan};
 use crate::{
     case::Identifier,
-    perf::{Direction, PerfVariable, Pick, Reduce, Source},
-    reference::{Reference, ReferenceRow},
-    rules::Rules,
-    sanity::{Assertion, Claim},
-    scheduler::{Ending, Exit, SectionExit},
-    stdout::{SectionOrigin, Stdout},
+    job::{
+        scheduler::{Ending, Exit, SectionExit},
+        stdout::{SectionOrigin, Stdout},
+    },
+    rules::{
+        Rules,
+        perf::{Direction, PerfVariable, Pick, Reduce, Source},
+        reference::{Reference, ReferenceRow},
+        sanity::{Assertion, Claim},
+    },
 };
 use muster_text::time::Timestamp;
 

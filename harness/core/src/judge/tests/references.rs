@@ -1,5 +1,5 @@
 use super::*;
-use crate::perf::Verdict;
+use crate::rules::perf::Verdict;
 
 const OPEN: Option<f64> = None;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     result::{Fault, Outcome, Phase},
-    sanity::ExitRule,
+    rules::sanity::ExitRule,
 };
 use std::cell::Cell;
 

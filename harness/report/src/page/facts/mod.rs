@@ -17,9 +17,9 @@ use crate::{
 };
 use case::{CaseFacts, RetriedFacts};
 use muster_core::{
-    perf::{Measurement, Verdict},
+    job::scheduler::Exit,
     result::{CaseResult, Outcome},
-    scheduler::Exit,
+    rules::perf::{Measurement, Verdict},
 };
 use muster_text::{
     shell,

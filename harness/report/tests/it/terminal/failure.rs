@@ -3,8 +3,8 @@
 use crate::sample::{case, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
 use muster_core::{
+    job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Failure, Outcome, Phase},
-    scheduler::{Exit, SectionExit},
 };
 use muster_report::{Results, failure::report};
 

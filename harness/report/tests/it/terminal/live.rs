@@ -4,8 +4,8 @@ use crate::sample::case;
 use insta::assert_snapshot;
 use muster_core::{
     case::CaseName,
+    job::workload::Clock,
     result::{CaseResult, Failure, Outcome, Phase},
-    workload::Clock,
 };
 use muster_report::{
     Paint,

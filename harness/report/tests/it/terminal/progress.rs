@@ -3,9 +3,8 @@
 use crate::sample::{after, case, cases, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
 use muster_core::{
+    job::{scheduler::Disruption, workload::Clock},
     result::{CaseResult, Failure, Fault, Invalid, Outcome, Phase, Session},
-    scheduler::Disruption,
-    workload::Clock,
 };
 use muster_report::{
     Counts, Paint, Results,

@@ -25,7 +25,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::PropagationPolicy;
 use muster_core::{
     error::SchedulerError,
-    scheduler::{Disposition, Job, Leftovers},
+    job::scheduler::{Disposition, Job, Leftovers},
 };
 use muster_text::Value;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};

@@ -10,7 +10,7 @@ use crate::{
     status::assess,
 };
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::scheduler::{JobStatus, Leftovers};
+use muster_core::job::scheduler::{JobStatus, Leftovers};
 use muster_host::files;
 use muster_text::Value;
 use serde_json::json;

@@ -7,7 +7,7 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::{Class, chain},
-    scheduler_kind::SchedulerKind,
+    job::scheduler_kind::SchedulerKind,
 };
 use serde_json::json;
 use std::sync::Mutex;
@@ -75,8 +75,10 @@ async fn ended(
         }
     });
     let stage = tempfile::tempdir().unwrap();
-    let (shared, job) =
-        (SharedState::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), job(stage.path()));
+    let (shared, job) = (
+        SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::Pulse::default()),
+        job(stage.path()),
+    );
     let mut observed = shared.observe(&job, &handle);
     if handle.objects[1].uid.is_some() {
         observed.changed().await.unwrap();

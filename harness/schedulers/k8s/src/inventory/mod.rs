@@ -22,8 +22,10 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::SchedulerError,
-    scheduler::{Job, Scope},
-    scheduler_kind::SchedulerKind,
+    job::{
+        scheduler::{Job, Scope},
+        scheduler_kind::SchedulerKind,
+    },
 };
 use muster_text::{Value, time::Timestamp};
 use std::{

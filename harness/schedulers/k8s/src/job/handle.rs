@@ -4,7 +4,7 @@ use crate::{
     api::{ClusterPlace, LABEL, Resource, SESSION_LABEL},
     kind::WorkloadRules,
 };
-use muster_core::scheduler::Job;
+use muster_core::job::scheduler::Job;
 use muster_text::Value;
 use serde::{Deserialize, Serialize};
 

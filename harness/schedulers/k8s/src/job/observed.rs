@@ -6,7 +6,7 @@
 //! ```
 
 use k8s_openapi::api::core::v1::{Event, Pod};
-use muster_core::scheduler::JobStatus;
+use muster_core::job::scheduler::JobStatus;
 use muster_text::{Value, time::Timestamp};
 use std::{
     collections::BTreeMap,

@@ -8,7 +8,7 @@ use crate::{
     kind::{JudgedPods, WorkloadRules},
 };
 use k8s_openapi::api::core::v1::ContainerState;
-use muster_core::scheduler::JobPod;
+use muster_core::job::scheduler::JobPod;
 use std::collections::{BTreeSet, HashMap};
 
 /// For each pod, oldest first as they come: how many of its name have started after it.

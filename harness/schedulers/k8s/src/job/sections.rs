@@ -10,7 +10,7 @@ use crate::{
     kind::WorkloadRules,
 };
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::stdout::SectionOrigin;
+use muster_core::job::stdout::SectionOrigin;
 use std::collections::BTreeMap;
 
 /// A container of a pod, in the order of its start.

@@ -28,7 +28,7 @@ use crate::{
 use kube::api::PropagationPolicy;
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Job, Launch},
+    job::scheduler::{Job, Launch},
 };
 use muster_text::Value;
 use std::time::Duration;
@@ -206,7 +206,7 @@ mod tests {
     use muster_core::{
         case::{Identifier, SessionId},
         error::chain,
-        scheduler_kind::SchedulerKind,
+        job::scheduler_kind::SchedulerKind,
     };
     use serde_json::json;
 
@@ -266,7 +266,7 @@ mod tests {
             line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
             line => answer(line),
         });
-        (SharedState::new(cluster, &SessionId("s".into()), muster_core::liveness::Pulse::default()), requests)
+        (SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::Pulse::default()), requests)
     }
 
     fn there(label: &str, session: &str) -> Reply {

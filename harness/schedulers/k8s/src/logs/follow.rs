@@ -21,7 +21,7 @@ use crate::{
     status::assess,
 };
 use futures_util::{StreamExt, stream, stream::FuturesUnordered};
-use muster_core::scheduler::{Chunks, JobStatus, LogMarks};
+use muster_core::job::scheduler::{Chunks, JobStatus, LogMarks};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},

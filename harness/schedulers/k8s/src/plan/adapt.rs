@@ -6,7 +6,7 @@ use crate::{
     kind::{Kinds, Stop, WorkloadRules},
     manifest::{Document, at, each_pod, place, set},
 };
-use muster_core::workload::{Program, Workload};
+use muster_core::job::workload::{Program, Workload};
 use muster_text::{Value, diagnostic::Diagnostic};
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::{
     kind::Kinds,
     manifest::{Document, at, each_pod_of, set},
 };
-use muster_core::workload::Limits;
+use muster_core::job::workload::Limits;
 use muster_text::Value;
 use std::time::Duration;
 

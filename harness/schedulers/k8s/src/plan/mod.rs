@@ -25,7 +25,7 @@ use crate::{
 };
 use muster_core::{
     error::chain,
-    workload::{Program, Workload},
+    job::workload::{Program, Workload},
 };
 use muster_text::{Value, diagnostic::Diagnostic};
 use options::Options;

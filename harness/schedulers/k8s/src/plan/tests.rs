@@ -5,7 +5,7 @@ use crate::api::QUEUE_LABEL;
 use crate::client::Contexts;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    workload::Limits,
+    job::workload::Limits,
 };
 use muster_text::yaml;
 use proptest::prelude::*;
@@ -534,11 +534,11 @@ proptest! {
         prop_assert!(object.name.len() <= 63 && object.name.starts_with("rfm-") && object.name.ends_with("abcdefgh"));
         prop_assert!(name.starts_with("rfm-") || !object.manifest.to_string().contains("rfm-rfm-"));
         prop_assert!(object.manifest["metadata"].get("generateName").is_none());
-        let stored = Handle::of(&muster_core::scheduler::Job {
+        let stored = Handle::of(&muster_core::job::scheduler::Job {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: String::new(),
-            scheduler: muster_core::scheduler_kind::SchedulerKind::K8s,
+            scheduler: muster_core::job::scheduler_kind::SchedulerKind::K8s,
             stage: PathBuf::new(),
             handle: handle.to_value(),
         });

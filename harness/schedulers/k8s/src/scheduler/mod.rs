@@ -16,11 +16,13 @@ use crate::{
 use futures_util::TryFutureExt;
 use muster_core::{
     case::SessionId,
+    decisions::liveness::Pulse,
     error::{Class, SchedulerError},
-    liveness::Pulse,
-    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    scheduler_kind::SchedulerKind,
-    workload::Workload,
+    job::{
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler_kind::SchedulerKind,
+        workload::Workload,
+    },
 };
 use muster_text::{Value, diagnostic::Diagnostic};
 use parking_lot::{Mutex, MutexGuard};

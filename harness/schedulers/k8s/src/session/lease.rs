@@ -17,7 +17,7 @@ use crate::{
 use kube::api::PropagationPolicy;
 use muster_core::{
     case::SessionId,
-    liveness::{Pulse, Sign},
+    decisions::liveness::{Pulse, Sign},
 };
 use muster_text::{Value, time::Timestamp};
 use parking_lot::Mutex;
@@ -245,7 +245,7 @@ fn resource() -> Resource {
 mod tests {
     use super::*;
     use crate::client::testing::{Reply, cluster};
-    use muster_core::liveness::{LastSign, Life, Signs, life};
+    use muster_core::decisions::liveness::{LastSign, Life, Signs, life};
 
     fn session() -> SessionId {
         SessionId("s1".into())

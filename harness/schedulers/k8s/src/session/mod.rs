@@ -16,8 +16,8 @@ use gate::{AfterRefusal, Gates};
 use lease::Lease;
 use muster_core::{
     case::{Identifier, SessionId},
-    liveness::Pulse,
-    scheduler::Job,
+    decisions::liveness::Pulse,
+    job::scheduler::Job,
 };
 use muster_text::Value;
 use parking_lot::{Mutex, MutexGuard};

@@ -5,7 +5,7 @@
 use super::{View, condition};
 use crate::job::Deadline;
 use k8s_openapi::api::core::v1::Pod;
-use muster_core::workload::Clock;
+use muster_core::job::workload::Clock;
 use muster_text::{Value, time::format_duration};
 use std::time::Duration;
 

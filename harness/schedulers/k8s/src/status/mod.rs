@@ -28,7 +28,7 @@ use crate::{
     job::{Assessment, Handle, JobState, LiveObject, Observed, Seen, SeenPod, replaced_pods},
     manifest::runs_at_once,
 };
-use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
+use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::{Value, time::Timestamp};
 use owner::{Owner, Pods, custom, job};
 use pod::{PodAssessment, PodState, Restarts};

@@ -6,7 +6,7 @@ use crate::{
     kind::WorkloadRules,
 };
 use k8s_openapi::{api::core::v1::Pod, jiff};
-use muster_core::scheduler::JobStatus;
+use muster_core::job::scheduler::JobStatus;
 use muster_text::{Value, time::Timestamp};
 use std::sync::Arc;
 

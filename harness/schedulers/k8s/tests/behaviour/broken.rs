@@ -1,7 +1,7 @@
 //! When the API server fails, and the workload does not.
 
 use crate::ground::{Ground, Lived, is_over, is_running, lines, pod};
-use muster_core::scheduler::{Disruption, Exit, Job, JobStatus};
+use muster_core::job::scheduler::{Disruption, Exit, Job, JobStatus};
 use muster_fake_api::{Fault, Proxy};
 use std::time::Duration;
 use tokio::time::sleep;

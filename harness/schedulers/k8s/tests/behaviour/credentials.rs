@@ -2,7 +2,7 @@
 
 use crate::ground::{Ground, is_over, is_running, pod};
 use futures_util::future::join_all;
-use muster_core::scheduler::Job;
+use muster_core::job::scheduler::Job;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 

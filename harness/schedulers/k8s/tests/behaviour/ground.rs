@@ -3,8 +3,10 @@
 use futures_util::StreamExt;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    scheduler::{Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
-    workload::{Limits, Program, Workload},
+    job::{
+        scheduler::{Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
+        workload::{Limits, Program, Workload},
+    },
 };
 use muster_fake_api::{FakeApi, Proxy};
 use muster_k8s::{Cluster, ClusterPlace, Contexts, Handle, Kubernetes, Resource, Selection, Timeouts};
@@ -238,7 +240,7 @@ impl Ground {
                 }
             }
             origins.sort_by(|one, other| one.key().cmp(&other.key()));
-            logs.order = origins.iter().map(muster_core::stdout::SectionOrigin::title).collect();
+            logs.order = origins.iter().map(muster_core::job::stdout::SectionOrigin::title).collect();
             logs
         };
         timeout(LIMIT, collected).await.expect("the log ends")

@@ -3,7 +3,7 @@
 use crate::ground::{Ground, container, is_over, is_running, job, lines, pod};
 use muster_core::{
     case::SessionId,
-    scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
+    job::scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
 };
 use muster_k8s::Handle;
 use serde_json::json;

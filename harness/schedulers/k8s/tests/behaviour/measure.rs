@@ -11,7 +11,7 @@ pub(crate) async fn a_case_takes_six_requests(ground: Ground) {
     let one = async || {
         let lived = ground.live(pod("", "run; lines 3 100ms; exit 0")).await;
         assert_eq!(lived.logs.gaps, Vec::<String>::new());
-        ground.cleanup(&lived.job, muster_core::scheduler::Disposition::Delete).await
+        ground.cleanup(&lived.job, muster_core::job::scheduler::Disposition::Delete).await
     };
     let left = join_all((0..CASES).map(|_| one())).await;
     assert!(left.iter().all(|left| left.items.is_empty()), "{left:?}");

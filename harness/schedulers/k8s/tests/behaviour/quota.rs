@@ -1,7 +1,7 @@
 //! Room for one, wanted by three.
 
 use crate::ground::{Ground, is_over, pod};
-use muster_core::scheduler::{Job, Launch, Scheduler};
+use muster_core::job::scheduler::{Job, Launch, Scheduler};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 

@@ -7,7 +7,7 @@ use crate::{
 use futures_util::future::join_all;
 use muster_core::{
     error::{Class, chain},
-    scheduler::{Exit, Job, JobStatus, Launch, Scheduler},
+    job::scheduler::{Exit, Job, JobStatus, Launch, Scheduler},
 };
 use muster_fake_api::Fault;
 use serde_json::json;

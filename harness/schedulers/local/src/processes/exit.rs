@@ -1,6 +1,6 @@
 //! How a process ended, in the trait's terms and in a sentence.
 
-use muster_core::scheduler::{Ending, Exit, SectionExit};
+use muster_core::job::scheduler::{Ending, Exit, SectionExit};
 use muster_host::process::Process;
 use muster_text::time::Timestamp;
 use rustix::process::Signal;

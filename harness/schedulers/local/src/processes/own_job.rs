@@ -11,7 +11,7 @@
 //! `wait` can be dropped.
 
 use super::{blocking, exit};
-use muster_core::scheduler::{Ending, Exit};
+use muster_core::job::scheduler::{Ending, Exit};
 use muster_host::{
     clock,
     process::{self, Process, Stat},

@@ -6,7 +6,7 @@
 //! tried again. Who does it, how many at once and for how long, is in `threads`.
 
 use ignore::WalkBuilder;
-use muster_core::{stage_folder, workload::Staging};
+use muster_core::job::{stage_folder, workload::Staging};
 use muster_host::files;
 use muster_text::{
     glob::{GlobError, Globs},

@@ -9,7 +9,7 @@
 use super::{StagingError, Stop, stage};
 use muster_core::{
     error::{Class, SchedulerError},
-    workload::Staging,
+    job::workload::Staging,
 };
 use std::{
     future::Future,

@@ -2,7 +2,7 @@
 
 use super::{Field, chunks, ending, launch, until};
 use crate::{LocalHandle, LocalScheduler};
-use muster_core::{
+use muster_core::job::{
     scheduler::{Disposition, Disruption, Exit, Job, JobStatus, Scheduler},
     stage_folder::{EXIT_FILE, LOG_FILE},
 };

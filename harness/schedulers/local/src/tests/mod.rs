@@ -8,12 +8,14 @@ mod stopping;
 
 use crate::{LocalScheduler, processes::mark};
 use futures_util::StreamExt;
+use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
-    script::Script,
-    stage_folder::LOG_FILE,
-    workload::{Limits, Program, Workload},
+    job::{
+        scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
+        stage_folder::LOG_FILE,
+        workload::{Limits, Program, Workload},
+    },
 };
 use muster_host::process::Process;
 use muster_text::Value;

@@ -1,13 +1,17 @@
 //! What ends a script before its program: modules that do not load, as every shell here and every kind of `module` says so.
 
 use super::{Field, ending, launch};
+use muster_check::{
+    render::script::{Preparation, Script},
+    site::modules::{Module, ModulesSystem},
+};
 use muster_core::{
     error::Class,
-    modules::{Module, ModulesSystem},
-    scheduler::{Chunk, JobStatus, Scheduler},
-    script::{Preparation, Script},
-    stage_folder::LOG_FILE,
-    workload::{Program, Workload},
+    job::{
+        scheduler::{Chunk, JobStatus, Scheduler},
+        stage_folder::LOG_FILE,
+        workload::{Program, Workload},
+    },
 };
 use muster_text::diagnostic::Span;
 use std::{fs, process::Command};

@@ -2,7 +2,7 @@
 
 use super::{Field, chunks, ending, launch};
 use crate::{LocalHandle, LocalScheduler};
-use muster_core::{
+use muster_core::job::{
     scheduler::{Chunk, Disposition, Exit, JobStatus, LogMarks, Scheduler},
     stage_folder::{EXIT_FILE, SCRIPT_FILE},
     workload::{Program, Workload},

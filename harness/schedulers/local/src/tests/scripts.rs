@@ -1,9 +1,7 @@
 //! Job scripts in the shells that are here: what they write and with which status they end.
 
-use muster_core::{
-    script::{Preparation, Script},
-    stage_folder::{EXIT_FILE, read_status},
-};
+use muster_check::render::script::{Preparation, Script};
+use muster_core::job::stage_folder::{EXIT_FILE, read_status};
 use std::{
     fs,
     process::{Command, Stdio},

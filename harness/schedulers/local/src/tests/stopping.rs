@@ -4,8 +4,10 @@ use super::{Field, chunks, ending, until};
 use crate::{LocalHandle, inventory};
 use muster_core::{
     case::SessionId,
-    scheduler::{Disposition, Exit, Scheduler, Scope},
-    stage_folder::LOG_FILE,
+    job::{
+        scheduler::{Disposition, Exit, Scheduler, Scope},
+        stage_folder::LOG_FILE,
+    },
 };
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! How long an attempt has waited and run. Tokio's clock, so that tests may pause it.
 
-use muster_core::{pipeline::Elapsed, scheduler::JobStatus};
+use muster_core::{decisions::pipeline::Elapsed, job::scheduler::JobStatus};
 use muster_host::clock;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -53,7 +53,7 @@ impl Clocks {
         }
     }
 
-    /// What `muster_core::pipeline` decides on.
+    /// What `muster_core::decisions::pipeline` decides on.
     pub(crate) fn elapsed(&self) -> Elapsed {
         Elapsed {
             pending: self.pending + self.pending_since.map_or(Duration::ZERO, |since| since.elapsed()),

@@ -5,9 +5,11 @@ use crate::{case::record::Record, panics::panic_message, retry::Failures};
 use futures_util::FutureExt;
 use muster_core::{
     error::{Class, chain},
+    job::{
+        scheduler::{Disposition, Job, Leftovers, Scheduler},
+        scheduler_kind::SchedulerKind,
+    },
     result::Phase,
-    scheduler::{Disposition, Job, Leftovers, Scheduler},
-    scheduler_kind::SchedulerKind,
 };
 use muster_text::time::format_duration;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};

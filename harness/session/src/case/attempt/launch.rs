@@ -11,11 +11,13 @@ use crate::{
     retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
 };
 use muster_core::{
+    decisions::pipeline::{Step, next_step},
     error::SchedulerError,
-    pipeline::{Step, next_step},
+    job::{
+        scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
+        workload::Clock,
+    },
     result::{Outcome, Phase},
-    scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
-    workload::Clock,
 };
 use muster_host::clock;
 use muster_text::time::format_duration;

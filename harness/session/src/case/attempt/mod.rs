@@ -35,12 +35,14 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
+    decisions::pipeline::{Step, next_step},
     error::{Class, SchedulerError, chain},
-    pipeline::{Step, next_step},
+    job::{
+        scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
+        workload::{Clock, Limits},
+    },
     result::{Invalid, Outcome, Phase},
     rules::LogLimit,
-    scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
-    workload::{Clock, Limits},
 };
 use muster_text::time::format_duration;
 use std::{sync::Arc, time::Duration};

@@ -188,7 +188,7 @@ fn no_process(error: &io::Error) -> End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{rules::Rules, scheduler::Ending};
+    use muster_core::{job::scheduler::Ending, rules::Rules};
 
     #[tokio::test]
     async fn a_judge_that_is_lost_leaves_the_next_one_the_rest_of_the_limit() {

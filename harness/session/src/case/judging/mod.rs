@@ -25,12 +25,14 @@ use crate::{
 use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
+    job::{
+        scheduler::{Ending, SectionExit},
+        stage_folder::LOG_FILE,
+        stdout::Stdout,
+    },
     judge::{Judgement, Watcher},
     result::{Invalid, Outcome, Phase},
     rules::Rules,
-    scheduler::{Ending, SectionExit},
-    stage_folder::LOG_FILE,
-    stdout::Stdout,
 };
 use std::{
     io,

@@ -8,13 +8,14 @@
 
 use crate::log::map::text_of;
 use muster_core::{
-    fixture,
+    job::{
+        outputs as fixture,
+        scheduler::Ending,
+        stdout::{Files, Section, Stdout},
+    },
     judge::{At, Judgement, Watcher, judge_watched},
     result::{Invalid, Outcome, Phase},
-    rules::Rules,
-    sanity::Claim,
-    scheduler::Ending,
-    stdout::{Files, Section, Stdout},
+    rules::{Rules, sanity::Claim},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -138,9 +139,11 @@ pub(super) fn read<T: DeserializeOwned>(source: &mut impl Read) -> io::Result<Op
 mod tests {
     use super::*;
     use muster_core::{
-        perf::{Bounds, Measurement, Verdict as Held},
-        sanity::{Assertion, ExitRule},
-        scheduler::{Exit, SectionExit},
+        job::scheduler::{Exit, SectionExit},
+        rules::{
+            perf::{Bounds, Measurement, Verdict as Held},
+            sanity::{Assertion, ExitRule},
+        },
     };
     use muster_text::time::Timestamp;
 

@@ -11,10 +11,10 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
+    decisions::graph::Verdict,
     error::chain,
-    graph::Verdict,
+    job::scheduler::{Job, Leftovers, Scheduler},
     result::CaseResult,
-    scheduler::{Job, Leftovers, Scheduler},
 };
 use muster_text::shell;
 use run::Teardown;

@@ -21,11 +21,13 @@ use futures_util::FutureExt;
 use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
+    job::{
+        scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},
+        stage_folder::LOG_FILE,
+        workload::Workload,
+    },
     result::CaseResult,
     rules::Rules,
-    scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},
-    stage_folder::LOG_FILE,
-    workload::Workload,
 };
 use muster_host::clock;
 use muster_store::Intent;

@@ -10,10 +10,12 @@ use crate::{
     },
 };
 use muster_core::{
+    job::{
+        scheduler::{Ending, JobPod, SectionExit},
+        stage_folder::{LOG_FILE, SECTIONS, SPOOL},
+        stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
+    },
     rules::LogAction,
-    scheduler::{Ending, JobPod, SectionExit},
-    stage_folder::{LOG_FILE, SECTIONS, SPOOL},
-    stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
 };
 use muster_host::files;
 use std::{

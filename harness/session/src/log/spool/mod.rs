@@ -15,10 +15,12 @@ mod moves;
 use crate::log::lines::count_newlines;
 use muster_core::{
     case::Identifier,
+    job::{
+        scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
+        stage_folder::{LOG_FILE, SECTIONS, SPOOL},
+        stdout::{Section, SectionOrigin, first_line, header},
+    },
     rules::LogLimit,
-    scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
-    stage_folder::{LOG_FILE, SECTIONS, SPOOL},
-    stdout::{Section, SectionOrigin, first_line, header},
 };
 use muster_host::files;
 use muster_text::time::Timestamp;

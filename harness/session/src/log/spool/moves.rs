@@ -11,7 +11,7 @@
 //!
 //! All functions here block.
 
-use muster_core::{
+use muster_core::job::{
     stage_folder::{LOG_FILE, SECTIONS, UNFINISHED_LOG, UNFINISHED_SECTIONS},
     stdout::Section,
 };

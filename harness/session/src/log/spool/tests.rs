@@ -2,9 +2,11 @@
 
 use super::*;
 use muster_core::{
+    job::{
+        scheduler::{Exit, JobPod},
+        stdout::Stdout,
+    },
     rules::LogAction,
-    scheduler::{Exit, JobPod},
-    stdout::Stdout,
 };
 use tempfile::TempDir;
 

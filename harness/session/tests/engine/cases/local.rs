@@ -2,9 +2,11 @@
 
 use crate::support::{Bench, Case, Options, case, found};
 use muster_core::{
+    job::{
+        scheduler::{Exit, Scheduler, Scope},
+        workload::{Limits, Program},
+    },
     result::{CaseResult, Outcome},
-    scheduler::{Exit, Scheduler, Scope},
-    workload::{Limits, Program},
 };
 use muster_local::LocalScheduler;
 use muster_text::Value;

@@ -2,9 +2,9 @@
 
 use crate::support::{Bench, Case, case, found};
 use muster_core::{
+    job::stdout::Section,
     result::{CaseResult, Outcome},
     rules::{LogAction, LogLimit, Rules},
-    stdout::Section,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;

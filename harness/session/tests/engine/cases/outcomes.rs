@@ -1,7 +1,7 @@
 //! Every row of the table of outcomes that a scheduler can bring about, with the sentence that a user reads.
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case, found};
-use muster_core::{result::Outcome, rules::Rules, workload::Limits};
+use muster_core::{job::workload::Limits, result::Outcome, rules::Rules};
 use muster_fake::FakeScheduler;
 use muster_text::Value;
 use serde_json::json;

@@ -1,7 +1,10 @@
 //! Queues and slots.
 
 use crate::support::{Bench, Case, Options, all, case, tally};
-use muster_core::{result::Outcome, scheduler::Scheduler, scheduler::Scope};
+use muster_core::{
+    job::scheduler::{Scheduler, Scope},
+    result::Outcome,
+};
 use muster_session::engine::ExecPolicy;
 use serde_json::{Value, json};
 use std::time::Duration;

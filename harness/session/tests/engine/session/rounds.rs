@@ -1,10 +1,8 @@
 //! Several rounds of one engine: what each result is worth, and what begins anew.
 
 use crate::support::{Bench, Options, case};
-use muster_core::{
-    quarantine::{self, List},
-    result::{CaseResult, Counting, Outcome},
-};
+use muster_check::site::quarantine::{self, List};
+use muster_core::result::{CaseResult, Counting, Outcome};
 use muster_session::{case::QueuedCase, engine::ExecPolicy};
 use muster_text::{
     decode::{Context, Placeholders},

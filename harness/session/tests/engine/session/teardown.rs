@@ -2,9 +2,11 @@
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case};
 use muster_core::{
+    job::{
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        workload::Workload,
+    },
     result::CaseResult,
-    scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
-    workload::Workload,
 };
 use muster_fake::FakeScheduler;
 use muster_text::diagnostic::Diagnostic;

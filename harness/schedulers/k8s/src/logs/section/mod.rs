@@ -25,8 +25,10 @@ use crate::{
 use futures_util::StreamExt;
 use muster_core::{
     error::SchedulerError,
-    scheduler::{Chunk, LogMark},
-    stdout::SectionOrigin,
+    job::{
+        scheduler::{Chunk, LogMark},
+        stdout::SectionOrigin,
+    },
 };
 use muster_text::time::Timestamp;
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};

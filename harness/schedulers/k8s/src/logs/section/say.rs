@@ -2,7 +2,7 @@
 
 use super::{Closed, ROTATION_IS_NEAR, Section, Shared};
 use crate::{job::LogRotation, logs::reader::Fed};
-use muster_core::scheduler::Chunk;
+use muster_core::job::scheduler::Chunk;
 use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{Instant as Clock, timeout};
 

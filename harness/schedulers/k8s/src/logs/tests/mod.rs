@@ -13,7 +13,7 @@ use crate::{
 use futures_util::StreamExt;
 use muster_core::{
     error::{Class, SchedulerError},
-    scheduler::{Chunk, LogMark, LogMarks},
+    job::scheduler::{Chunk, LogMark, LogMarks},
 };
 use muster_fake_api::{FakeApi, Fault};
 use muster_text::{Value, time::Timestamp};

@@ -7,7 +7,7 @@ use crate::status::{
     owner::{Owner, Pods},
     pod::PodState,
 };
-use muster_core::scheduler::{Disruption, JobStatus};
+use muster_core::job::scheduler::{Disruption, JobStatus};
 use muster_text::Value;
 use std::time::Duration;
 

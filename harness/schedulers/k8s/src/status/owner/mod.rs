@@ -19,7 +19,7 @@ use crate::{
     api::Resource,
     job::{JobState, Seen, SeenPod, replaced_pods},
 };
-use muster_core::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
+use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::time::Timestamp;
 use std::time::Duration;
 

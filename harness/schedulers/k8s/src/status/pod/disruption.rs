@@ -6,7 +6,7 @@ use crate::status::{
     pod::{PodView, ends::terminated},
 };
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
-use muster_core::scheduler::Disruption;
+use muster_core::job::scheduler::Disruption;
 use muster_text::time::Timestamp;
 use std::time::Duration;
 

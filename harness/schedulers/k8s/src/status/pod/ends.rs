@@ -7,7 +7,7 @@ use crate::status::{
     trouble,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
-use muster_core::scheduler::Exit;
+use muster_core::job::scheduler::Exit;
 use muster_text::time::Timestamp;
 
 impl PodView<'_> {

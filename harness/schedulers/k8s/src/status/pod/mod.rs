@@ -21,7 +21,7 @@ use crate::job::{ContainerLog, SeenPod, sections};
 use disruption::Disrupted;
 use ends::{exit, is_running, terminated};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
-use muster_core::{
+use muster_core::job::{
     scheduler::{Disruption, Exit, SectionExit},
     stdout::SectionOrigin,
 };

@@ -4,7 +4,7 @@ use crate::{
     job::{Assessment, JobState, sections},
     status::testing::{Scene, at},
 };
-use muster_core::scheduler::{Exit, JobStatus};
+use muster_core::job::scheduler::{Exit, JobStatus};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,0 +1,145 @@
+//! From a check to its cases: what is decided before a partition is chosen, and where each variant may run.
+
+use super::Check;
+use crate::{
+    cases::{
+        parameter::{self, Variant},
+        test_case::TestCase,
+        when,
+    },
+    files::check_file::CheckFile,
+    site::{System, facts::SystemFacts, place::Place, selector::Selector},
+};
+use muster_text::{
+    decode::{Context, Decode, Placeholders},
+    diagnostic::Diagnostic,
+    template,
+    yaml::Node,
+};
+use std::sync::Arc;
+
+/// The names that are known before a partition is chosen.
+const EARLY_KEYS: [&str; 4] = ["name", "valid_systems", "valid_prog_environs", "tags"];
+
+/// What is known of a variant before a partition is chosen.
+#[derive(Debug, Clone)]
+pub struct Early {
+    valid_systems: Selector,
+    valid_environs: Selector,
+    /// `tags`
+    pub tags: Vec<String>,
+}
+
+impl Check {
+    /// Its variants on a system, without those that are excluded.
+    pub(crate) fn variants(&self, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<Variant> {
+        let mut variants = parameter::expand(&self.parameters, &site.scope, &self.cache, diagnostics);
+        variants.retain(|variant| !self.exclude.iter().any(|exclusion| exclusion.admits(variant)));
+        variants
+    }
+
+    /// A variant as a fixture of a case at this place, wherever the check itself may run. `None`: an entry of `when` takes it
+    /// out.
+    pub(crate) fn fixture_case(
+        self: &Arc<Self>,
+        variant: Arc<Variant>,
+        place: &Arc<Place>,
+        site: &SystemFacts,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<TestCase> {
+        let applied = self.early(&variant, site, diagnostics)?;
+        let early = self.early_settings(&variant, &applied, site, diagnostics)?;
+        Some(TestCase::new(self.clone(), variant, place.clone(), early))
+    }
+
+    /// All cases on a system, before any filter.
+    pub fn cases(self: &Arc<Self>, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
+        let variants = self.variants(site, diagnostics);
+        let mut cases = Vec::new();
+        for variant in variants {
+            let Some(applied) = self.early(&variant, site, diagnostics) else { continue };
+            if self.layer(&applied).tree.get("valid_systems").is_none() {
+                diagnostics.push(
+                    Diagnostic::error(self.span, "`valid_systems` is missing")
+                        .hint("write valid_systems: [\"*\"], or name systems, partitions and features"),
+                );
+                break;
+            }
+            let Some(early) = self.early_settings(&variant, &applied, site, diagnostics) else { continue };
+            let variant = Arc::new(variant);
+            for place in site.places.iter().filter(|place| early.admits(&site.system, place)) {
+                cases.push(TestCase::new(self.clone(), variant.clone(), place.clone(), early.clone()));
+            }
+        }
+        cases
+    }
+
+    /// The early entries that hold for a variant; `None` if one of them takes it off the list.
+    fn early(&self, variant: &Variant, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<usize>> {
+        let mut applied = Vec::new();
+        for &index in &self.early_rules {
+            let rule = &self.rules[index];
+            let condition = &rule.condition;
+            if !condition.admits_variant(variant) || !condition.admits_system(&site.system.name) {
+                continue;
+            }
+            if let Some((expression, node)) = &condition.expression {
+                match expression.eval_bool(&variant.scope(&site.scope)) {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(error) => {
+                        diagnostics.push(template::mistake(&error, node));
+                        continue;
+                    }
+                }
+            }
+            if let Some(reason) = &rule.skip {
+                // A reason that becomes null is none.
+                if !reason.has_placeholder() {
+                    return None;
+                }
+                template::render(reason, &variant.scope(&site.scope), &self.cache, diagnostics).map_or(Some(()), |_| None)?;
+            }
+            applied.push(index);
+        }
+        Some(applied)
+    }
+
+    fn early_settings(
+        &self,
+        variant: &Variant,
+        applied: &[usize],
+        site: &SystemFacts,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Arc<Early>> {
+        let layer = self.layer(applied);
+        if let Some(early) = layer.early.get() {
+            return Some(early.clone());
+        }
+        diagnostics.extend(layer.diagnostics.iter().cloned());
+        let keys = layer.tree.only(&EARLY_KEYS);
+        let is_fixed = !keys.has_placeholder_within();
+        let rendered = template::render(&keys, &variant.scope(&site.scope), &self.cache, diagnostics)?;
+        let early = Arc::new(Early::read(&rendered, site, diagnostics));
+        if is_fixed { Some(layer.early.get_or_init(|| early).clone()) } else { Some(early) }
+    }
+}
+
+impl Early {
+    fn read(rendered: &Node, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut context = Context::new(Placeholders::Refuse);
+        let file = CheckFile::decode(rendered, &mut context);
+        diagnostics.append(&mut context.diagnostics);
+        let mut selector = |key: &str| rendered.get(key).map_or_else(Selector::any, |node| when::selector(node, diagnostics));
+        let (valid_systems, valid_environs) = (selector("valid_systems"), selector("valid_prog_environs"));
+        if let Some(systems) = rendered.get("valid_systems") {
+            site.known.check_names(systems, diagnostics);
+        }
+        let tags = file.and_then(|file| file.tags).map(|tags| tags.0).unwrap_or_default();
+        Self { valid_systems, valid_environs, tags }
+    }
+
+    fn admits(&self, system: &System, place: &Place) -> bool {
+        self.valid_systems.admits(system, &place.partition) && self.valid_environs.admits_environment(&place.environ)
+    }
+}

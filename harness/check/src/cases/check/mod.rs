@@ -1,0 +1,324 @@
+//! A check, validated: its settings with every `when` entry laid over them, and its cases.
+//!
+//! The tree of the file stays the truth. For a case, the entries of `when` that hold are merged over it, its
+//! placeholders are filled in, and the result is decoded with the one table of keys. What depends only on *which*
+//! entries hold is kept in a [`Layer`] and shared by all cases that have it in common.
+//!
+//! ```text
+//! Document -new-> Check -cases(system)-> TestCase ... (test_case: render)
+//!   tree + when[0, 2] = Layer { tree, variables in order }
+//! ```
+
+mod cases;
+
+pub use cases::Early;
+
+use crate::{
+    cases::{
+        dependencies,
+        exclude::{self, Exclusion},
+        parameter::{self, Parameter, Setting},
+        variables::{self, Variables},
+        when::{self, Condition, Rule},
+    },
+    files::{
+        check_file::{self, CheckFile},
+        load::{self, Document, Manifests},
+        needs::Needs,
+        references, settings,
+    },
+    site::facts::KnownSystems,
+};
+use muster_text::{
+    decode::{Context, Decode, Placeholders},
+    diagnostic::{Diagnostic, Span},
+    template::{self, Cache},
+    yaml::{self, Node},
+};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, OnceLock},
+};
+
+/// Names that every expression knows beside parameters and variables.
+pub const FACTS: [&str; 10] =
+    ["system", "partition", "environ", "num_tasks", "identifier", "session", "stagedir", "scheduler", "fixtures", "deps"];
+
+/// Of these, what an entry of `when` may set.
+const EARLY_SETTINGS: [&str; 6] =
+    ["valid_systems", "valid_prog_environs", "tags", "valid_systems+", "valid_prog_environs+", "tags+"];
+
+/// A test definition, ready to be expanded.
+#[derive(Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its file, as the user would type it.
+    pub path: Arc<str>,
+    /// Where its name stands.
+    pub span: Span,
+    /// The manifests it may mention.
+    pub(crate) manifests: Arc<Manifests>,
+    /// Compiled placeholders, shared by all its cases.
+    pub(crate) cache: Cache,
+    /// What must have passed before it.
+    pub(crate) needs: Needs,
+    /// Nobody named its file: it is a fixture of others and nothing else.
+    is_lent: bool,
+    /// Variables that a check sets which uses this one as a fixture.
+    pub(crate) set: Vec<Arc<Setting>>,
+    parameters: Vec<Parameter>,
+    /// Combinations of parameter values that are no cases.
+    exclude: Vec<Exclusion>,
+    /// Without `parameters` and `when`.
+    tree: Node,
+    rules: Vec<Rule>,
+    /// Those that can be decided before a partition is chosen.
+    early_rules: Vec<usize>,
+    /// Every performance variable that the check or an entry of `when` declares.
+    pub(crate) figures: BTreeSet<String>,
+    /// What `-S` says; it wins over everything.
+    overrides: Option<Node>,
+    layers: Mutex<HashMap<Vec<usize>, Arc<Layer>>>,
+}
+
+/// A check with some entries of `when` laid over it.
+#[derive(Debug)]
+pub struct Layer {
+    /// The merged settings, placeholders unfilled, without `variables`.
+    pub(crate) tree: Node,
+    /// `variables` and `num_tasks`.
+    pub(crate) variables: Variables,
+    /// When each rule of a `reference` list applies.
+    pub(crate) reference_conditions: Vec<Condition>,
+    /// Mistakes of this combination.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The settings, where no placeholder is in them.
+    pub(crate) fixed: OnceLock<Option<Arc<CheckFile>>>,
+    early: OnceLock<Arc<Early>>,
+}
+
+impl Check {
+    /// Validates a check as far as that is possible without a case.
+    pub fn new(
+        document: &Document,
+        overrides: Option<Node>,
+        manifests: Arc<Manifests>,
+        known: &KnownSystems,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let tree = match &overrides {
+            Some(overrides) => yaml::merge(&document.tree, overrides, diagnostics),
+            None => document.tree.clone(),
+        };
+        let mut context = Context::new(Placeholders::Defer);
+        let file = CheckFile::decode(&tree, &mut context);
+        diagnostics.append(&mut context.diagnostics);
+        let file = file?;
+        let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.decoded)).collect();
+        for settings in &all {
+            settings::check(settings, diagnostics);
+        }
+        // What a base lacks, its heirs may have, and they are checked with all that they inherit.
+        if check_file::is_abstract(&tree) {
+            template::check(&tree, None, diagnostics);
+            return None;
+        }
+        for settings in &all {
+            references::check(settings, &all, known, diagnostics);
+        }
+        let parameters = tree.get("parameters").map(parameter::declared).unwrap_or_default();
+        let rules = when::rules(&tree, &parameters, diagnostics);
+        let is_parameter = |name: &str| parameters.iter().any(|parameter| &*parameter.name == name);
+        let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&is_parameter)).collect();
+        let manifest_nodes = load::manifest_paths(&tree).into_iter().filter_map(|(path, span)| manifests.get(span.file, &path));
+        let texts: Vec<&Node> = std::iter::once(&tree).chain(manifest_nodes.flatten()).collect();
+        let mut needs = Needs::of(&file, &tree, diagnostics);
+        for text in texts {
+            needs.note_stagedirs(text);
+        }
+        let exclude = exclude::read(&tree, &parameters, overrides.is_some(), diagnostics);
+        let check = Self {
+            early_rules,
+            needs,
+            set: Vec::new(),
+            is_lent: document.is_lent,
+            exclude,
+            figures: references::variables(&all),
+            name: document.name.clone(),
+            path: document.path.clone(),
+            span: document.span,
+            manifests,
+            cache: Cache::default(),
+            parameters,
+            rules,
+            overrides,
+            layers: Mutex::default(),
+            tree: tree.without(&["parameters", "exclude", "when", "abstract", "extends"]),
+        };
+        check.check_names(&tree, diagnostics);
+        check.check_rules(&tree, known, diagnostics);
+        document.is_whole.then_some(check)
+    }
+
+    /// Tells every placeholder that does not compile or reads a name that nobody declares.
+    fn check_names(&self, tree: &Node, diagnostics: &mut Vec<Diagnostic>) {
+        let mut known: BTreeSet<&str> =
+            FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
+        for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
+            tell_fact(&parameter.name, parameter.span, diagnostics);
+        }
+        let layers = std::iter::once(tree).chain(self.rules.iter().map(|rule| &rule.overlay));
+        for (key, name, _) in layers.flat_map(variables::declared) {
+            if self.parameters.iter().any(|parameter| &*parameter.name == name) {
+                diagnostics.push(
+                    Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
+                );
+            } else {
+                tell_fact(name, key.span, diagnostics);
+            }
+            known.insert(name);
+        }
+        template::check(&tree.without(&["parameters"]), Some(&known), diagnostics);
+        let mut before: BTreeSet<&str> = BTreeSet::from(["system"]);
+        for parameter in &self.parameters {
+            template::check(parameter.values(), Some(&before), diagnostics);
+            before.insert(&parameter.name);
+        }
+    }
+
+    /// Tells what no entry of `when` can do, and what no case will ever notice.
+    fn check_rules(&self, tree: &Node, known: &KnownSystems, diagnostics: &mut Vec<Diagnostic>) {
+        let entries = tree.get("when").map(Node::items).unwrap_or_default();
+        for system in entries.iter().filter_map(|entry| entry.get("system")) {
+            known.check_names(system, diagnostics);
+        }
+        let late = self.rules.iter().enumerate().filter(|(index, _)| !self.early_rules.contains(index));
+        for (key, _) in late.flat_map(|(_, rule)| rule.overlay.only(&EARLY_SETTINGS).entries().to_vec()) {
+            let message = format!("`{}` is read before this entry can be decided", key.text().unwrap_or_default());
+            let hint = "select by parameters and the system's name only, or write it in the check itself";
+            diagnostics.push(Diagnostic::error(key.place(), message).hint(hint));
+        }
+        // With values from the command line, others of the file may well be out of play.
+        if self.overrides.is_none() {
+            for parameter in &self.parameters {
+                let wanted =
+                    self.rules.iter().flat_map(|rule| &rule.condition.with).filter(|(name, _)| **name == *parameter.name);
+                parameter.check_wanted(wanted.flat_map(|(_, nodes)| nodes), diagnostics);
+            }
+        }
+    }
+
+    /// Its parameters as declared.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Whether `name` is one of its parameters.
+    pub fn is_parameter(&self, name: &str) -> bool {
+        self.parameters.iter().any(|parameter| &*parameter.name == name)
+    }
+
+    /// What must have passed before it.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// The entries of `when`.
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The check with these entries of `when` laid over it.
+    pub(crate) fn layer(&self, applied: &[usize]) -> Arc<Layer> {
+        // A poisoned lock only means that another case panicked; the layers themselves are whole.
+        let mut layers = self.layers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(layer) = layers.get(applied) {
+            return layer.clone();
+        }
+        let layer = Arc::new(self.lay(applied));
+        layers.insert(applied.to_vec(), layer.clone());
+        layer
+    }
+
+    fn lay(&self, applied: &[usize]) -> Layer {
+        let mut diagnostics = Vec::new();
+        let overlays = applied.iter().map(|index| &self.rules[*index].overlay).chain(&self.overrides);
+        let tree = overlays.fold(self.tree.clone(), |tree, overlay| yaml::merge(&tree, overlay, &mut diagnostics));
+        let variables = Variables::of(&tree, !self.is_parameter("num_tasks"), &mut diagnostics);
+        let rules = tree.get("reference").map(Node::items).unwrap_or_default();
+        let reference_conditions = rules.iter().map(|rule| when::condition(rule, &self.parameters, &mut diagnostics)).collect();
+        Layer {
+            tree: tree.without(&["variables", "parameters", "when"]),
+            variables,
+            reference_conditions,
+            diagnostics,
+            fixed: OnceLock::new(),
+            early: OnceLock::new(),
+        }
+    }
+
+    /// Whether it has a variable, or `num_tasks`, of this name.
+    pub fn is_variable(&self, name: &str) -> bool {
+        name == "num_tasks" || self.declared_variables().any(|declared| declared == name)
+    }
+
+    /// The names of its parameters and variables.
+    pub fn declared_names(&self) -> Vec<String> {
+        let parameters = self.parameters.iter().map(|parameter| parameter.name.to_string());
+        parameters.chain(self.declared_variables().map(str::to_owned)).collect()
+    }
+
+    fn declared_variables(&self) -> impl Iterator<Item = &str> {
+        let layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay));
+        layers.flat_map(variables::declared).map(|(_, name, _)| name)
+    }
+
+    /// Whether it says where it may run: one that does not runs only as a fixture of others.
+    pub fn runs_by_itself(&self) -> bool {
+        let mut layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay)).chain(&self.overrides);
+        !self.is_lent && layers.any(|layer| layer.get("valid_systems").is_some())
+    }
+
+    /// The same check with variables set.
+    pub(crate) fn with_variables(&self, set: &[Arc<Setting>]) -> Self {
+        let overlay = dependencies::as_variables(set);
+        let overrides = match &self.overrides {
+            Some(overrides) => yaml::merge(overrides, &overlay, &mut Vec::new()),
+            None => overlay,
+        };
+        Self {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            span: self.span,
+            manifests: self.manifests.clone(),
+            cache: Cache::default(),
+            needs: self.needs.clone(),
+            set: set.to_vec(),
+            is_lent: self.is_lent,
+            parameters: self.parameters.clone(),
+            exclude: self.exclude.clone(),
+            tree: self.tree.clone(),
+            rules: self.rules.clone(),
+            early_rules: self.early_rules.clone(),
+            figures: self.figures.clone(),
+            overrides: Some(overrides),
+            layers: Mutex::default(),
+        }
+    }
+}
+
+impl Layer {
+    /// Whether no placeholder is in the settings.
+    pub(crate) fn is_fixed(&self) -> bool {
+        !self.tree.has_placeholder_within()
+    }
+}
+
+/// A name that would hide a fact.
+fn tell_fact(name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+    if FACTS.contains(&name) {
+        let message = format!("`{name}` is a fact that Muster fills in");
+        diagnostics.push(Diagnostic::error(span, message).hint("choose another name"));
+    }
+}

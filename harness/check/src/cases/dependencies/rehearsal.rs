@@ -1,0 +1,43 @@
+//! Looking at cases that need others without running anything.
+
+use super::Planned;
+use crate::cases::test_case::{LaunchFacts, Rendered};
+use muster_core::job::outputs::{Given, Provides};
+use std::collections::HashMap;
+
+/// Stand-ins for what cases leave, so that those that need it can be looked at without running anything.
+#[derive(Debug, Default)]
+pub struct Rehearsal {
+    left: HashMap<usize, Provides>,
+}
+
+impl Rehearsal {
+    /// What a case would be launched with. `None`: something it needs cannot be launched, and that was told.
+    pub fn facts(&self, all: &[Planned], at: usize, is_needed: bool) -> Option<LaunchFacts> {
+        let mut facts = LaunchFacts::rehearsal();
+        let planned = &all[at];
+        if is_needed {
+            // Others read where it is.
+            facts.stage = facts.stage.join(planned.case.folder());
+        }
+        facts.given = Given { is_needed, ..Given::default() };
+        for edge in &planned.needs {
+            facts.given.add(&edge.need(all[edge.at].case.name.clone()), self.left.get(&edge.at)?);
+        }
+        Some(facts)
+    }
+
+    /// A case that others need was looked at.
+    pub fn leaves(&mut self, at: usize, rendered: &Rendered) {
+        let Some(offer) = rendered.rules.offer.as_ref() else { return };
+        let check = &rendered.workload.case.check;
+        let outputs = offer.outputs.keys().map(|name| (name.clone(), format!("<{name} of {check}>")));
+        let provides = Provides {
+            stage: rendered.workload.stage.clone(),
+            values: offer.values.clone(),
+            outputs: outputs.collect(),
+            teardown: None,
+        };
+        self.left.insert(at, provides);
+    }
+}

@@ -1,0 +1,10 @@
+//! From a check to its cases: one for each point of its parameters, partition and environment.
+
+pub mod check;
+pub mod dependencies;
+pub mod exclude;
+pub mod parameter;
+pub mod scope;
+pub mod test_case;
+pub mod variables;
+pub mod when;

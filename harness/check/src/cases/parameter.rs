@@ -1,0 +1,219 @@
+//! Parameters and their product: the variants of a check.
+//!
+//! A parameter's values are a list, or a placeholder that becomes one; it sees the system and the parameters declared
+//! before it. A value may be a mapping with a scalar `name`, which is then how the value is displayed.
+
+use muster_core::case::CaseHash;
+use muster_text::{
+    Value,
+    diagnostic::{Diagnostic, Span, nearest},
+    expr::Scope,
+    template::{self, Cache},
+    yaml::{self, Node},
+};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// A check with more is a slip of the hand: the product of three ranges, say, that nobody could wait for.
+const MOST_VARIANTS: usize = 100_000;
+
+/// A parameter as declared.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where the name stands.
+    pub span: Span,
+    /// Its values, unexpanded.
+    values: Node,
+}
+
+/// One parameter's value in a variant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The parameter.
+    pub name: Arc<str>,
+    /// Its value.
+    pub value: Value,
+    /// How it is displayed and hashed.
+    pub text: Arc<str>,
+}
+
+/// One point of the product.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Variant {
+    /// Every parameter's value, in the order of declaration.
+    pub settings: Vec<Arc<Setting>>,
+}
+
+impl Variant {
+    /// `nbody %num_bodies=512000`
+    pub fn display(&self, check: &str) -> String {
+        let mut text = check.to_owned();
+        for setting in &self.settings {
+            text.push_str(" %");
+            text.push_str(&setting.name);
+            text.push('=');
+            text.push_str(&setting.text);
+        }
+        text
+    }
+
+    /// The case's hash.
+    pub fn hash(&self, check: &str) -> CaseHash {
+        CaseHash::of(check, self.settings.iter().map(|setting| (&*setting.name, &*setting.text)))
+    }
+
+    /// One parameter's value.
+    pub fn get(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|setting| &*setting.name == name).map(Arc::as_ref)
+    }
+
+    /// What expressions see: the parameters over what `parent` holds.
+    pub fn scope(&self, parent: &Arc<Scope>) -> Scope {
+        let mut scope = Scope::under(parent.clone());
+        for setting in &self.settings {
+            scope.set(&*setting.name, setting.value.clone());
+        }
+        scope
+    }
+}
+
+impl Parameter {
+    /// Its values as written.
+    pub fn values(&self) -> &Node {
+        &self.values
+    }
+
+    /// Warns of `with` values that it never takes: such a selector silently holds for nothing. Only where all values are
+    /// written out.
+    pub fn check_wanted<'n>(&self, wanted: impl Iterator<Item = &'n Node>, diagnostics: &mut Vec<Diagnostic>) {
+        let mut wanted = wanted.filter(|node| !node.has_placeholder()).peekable();
+        if wanted.peek().is_none() || self.values.has_placeholder_within() {
+            return;
+        }
+        let values = self.values.items().iter().filter_map(|item| display(&yaml::to_parameter_value(item).ok()?));
+        let values: HashSet<String> = values.collect();
+        for node in wanted.filter(|node| node.text().is_none_or(|text| !values.contains(text))) {
+            let message = format!("parameter `{}` never is `{}`", self.name, node.text().unwrap_or(node.what()));
+            let near = node.text().and_then(|text| nearest(text, values.iter().map(String::as_str)));
+            let warning = Diagnostic::warning(node.place(), message);
+            diagnostics.push(match near {
+                Some(near) => warning.hint(format!("did you mean `{near}`?")),
+                None => warning.hint("no case will ever match"),
+            });
+        }
+    }
+}
+
+/// Reads the `parameters` mapping.
+pub fn declared(parameters: &Node) -> Vec<Parameter> {
+    let name = |key: &Node| key.text().map(|name| (Arc::from(name), key.span));
+    let entries = parameters.entries().iter();
+    entries.filter_map(|(key, values)| name(key).map(|(name, span)| Parameter { name, span, values: values.clone() })).collect()
+}
+
+/// The product of all parameters, the last one fastest. A check without parameters has one variant.
+pub fn expand(parameters: &[Parameter], system: &Arc<Scope>, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Vec<Variant> {
+    let mut expansion = Expansion { system, cache, diagnostics, known: HashMap::new(), reads: HashMap::new() };
+    let mut variants = vec![Variant::default()];
+    for parameter in parameters {
+        let mut grown = Vec::new();
+        for variant in &variants {
+            let values = expansion.values(parameter, variant);
+            if grown.len() + values.len() > MOST_VARIANTS {
+                let message = format!("with `{}` this check has more than {MOST_VARIANTS} variants", parameter.name);
+                let hint = "each is a case of its own: give the parameters fewer values, or make several checks of it";
+                expansion.diagnostics.push(Diagnostic::error(parameter.span, message).hint(hint));
+                return vec![];
+            }
+            grown.extend(values.into_iter().map(|setting| {
+                let mut settings = Vec::with_capacity(parameters.len());
+                settings.extend_from_slice(&variant.settings);
+                settings.push(setting);
+                Variant { settings }
+            }));
+        }
+        variants = grown;
+    }
+    variants
+}
+
+struct Expansion<'a> {
+    system: &'a Arc<Scope>,
+    cache: &'a Cache,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    /// Values that do not depend on other parameters, by parameter.
+    known: HashMap<Arc<str>, Vec<Arc<Setting>>>,
+    /// The names that a parameter's values read.
+    reads: HashMap<Arc<str>, BTreeSet<String>>,
+}
+
+impl Expansion<'_> {
+    fn values(&mut self, parameter: &Parameter, variant: &Variant) -> Vec<Arc<Setting>> {
+        if let Some(values) = self.known.get(&parameter.name) {
+            return values.clone();
+        }
+        let values = self.read(parameter, variant);
+        let reads = self.reads.entry(parameter.name.clone()).or_insert_with(|| template::names(&parameter.values));
+        if !variant.settings.iter().any(|setting| reads.contains(&*setting.name)) {
+            self.known.insert(parameter.name.clone(), values.clone());
+        }
+        values
+    }
+
+    fn read(&mut self, parameter: &Parameter, variant: &Variant) -> Vec<Arc<Setting>> {
+        let scope = variant.scope(self.system);
+        let Some(list) = template::render(&parameter.values, &scope, self.cache, self.diagnostics) else { return vec![] };
+        let yaml::Kind::Seq(items) = &*list.kind else {
+            let message = format!("parameter `{}` needs a list of values, found {}", parameter.name, list.what());
+            self.diagnostics.push(Diagnostic::error(list.span, message).hint("write [value, value]"));
+            return vec![];
+        };
+        if items.is_empty() {
+            let message = format!("parameter `{}` has no values, so the check has no case", parameter.name);
+            self.diagnostics
+                .push(Diagnostic::error(list.span, message).hint("give it a value, or mark the check `abstract: true`"));
+        }
+        let mut seen: HashMap<Arc<str>, Span> = HashMap::with_capacity(items.len());
+        let mut settings = Vec::with_capacity(items.len());
+        for item in items {
+            let setting = match setting(parameter, item) {
+                Ok(setting) => setting,
+                Err(mut mistakes) => {
+                    self.diagnostics.append(&mut mistakes);
+                    continue;
+                }
+            };
+            if let Some(first) = seen.insert(setting.text.clone(), item.span) {
+                let message =
+                    format!("parameter `{}` has the value `{}` twice, which would be one case", parameter.name, setting.text);
+                self.diagnostics.push(Diagnostic::error(item.span, message).related(first, "first here"));
+                continue;
+            }
+            settings.push(Arc::new(setting));
+        }
+        settings
+    }
+}
+
+fn setting(parameter: &Parameter, item: &Node) -> Result<Setting, Vec<Diagnostic>> {
+    let value = yaml::to_parameter_value(item)?;
+    let text = display(&value).ok_or_else(|| {
+        let message = format!("a value of parameter `{}` is {}", parameter.name, item.what());
+        vec![Diagnostic::error(item.span, message).hint("write a scalar, or a mapping with a scalar `name`")]
+    })?;
+    Ok(Setting { name: parameter.name.clone(), value, text: text.into() })
+}
+
+/// How a value is displayed: a scalar as it is, a mapping by its `name`.
+pub fn display(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Object(map) => map.get("name").filter(|name| !name.is_object()).and_then(display),
+        Value::Null | Value::Array(_) => None,
+    }
+}

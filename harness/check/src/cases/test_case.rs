@@ -1,0 +1,252 @@
+//! A case: a check, one point of its parameters, a partition and an environment. What becomes of it at launch is in
+//! `render`.
+
+use crate::{
+    cases::{
+        check::{Check, Early},
+        dependencies::Use,
+        parameter::{Setting, Variant},
+    },
+    site::place::Place,
+};
+use muster_core::{
+    case::{CaseHash, CaseName, Identifier, SessionId},
+    job::{
+        outputs::{Given, Need},
+        workload::Workload,
+    },
+    result::About,
+    rules::Rules,
+};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// Check x variant x partition x environment. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct TestCase {
+    /// Its name.
+    pub name: Arc<CaseName>,
+    /// Its test definition.
+    pub check: Arc<Check>,
+    /// Its parameters.
+    pub variant: Arc<Variant>,
+    /// Where it runs, in which setting.
+    pub place: Arc<Place>,
+    early: Arc<Early>,
+    hash: CaseHash,
+    /// The fixtures it uses, in which variants.
+    uses: Option<Arc<[Use]>>,
+    /// The cases that must have passed before it.
+    needs: Option<Arc<[Need]>>,
+    /// Stand-ins for what those will leave.
+    rehearsal: Option<Arc<LaunchFacts>>,
+    /// What tells it from other instances of the same check, if it is a fixture.
+    scope: Option<Arc<str>>,
+    /// The node that it is to run on; `None`: wherever the scheduler likes.
+    pub(crate) node: Option<Arc<str>>,
+    /// Why it will not run, if that shows before it can be rendered.
+    pub(crate) skip: Option<Arc<str>>,
+}
+
+/// What is known only when a case is launched.
+#[derive(Debug, Clone)]
+pub struct LaunchFacts {
+    /// The attempt's mark.
+    pub identifier: Identifier,
+    /// The invocation.
+    pub session: SessionId,
+    /// The attempt's folder.
+    pub stage: PathBuf,
+    /// What the cases before it have left for it.
+    pub given: Given,
+}
+
+impl LaunchFacts {
+    /// Stand-ins, for looking at a case without launching it.
+    pub fn rehearsal() -> Self {
+        Self {
+            identifier: Identifier::from_letters([0; 8]),
+            session: SessionId("rehearsal".to_owned()),
+            stage: PathBuf::from("stage"),
+            given: Given::default(),
+        }
+    }
+
+    /// Whether nothing is launched with them.
+    pub fn is_rehearsal(&self) -> bool {
+        self.identifier == Identifier::from_letters([0; 8])
+    }
+}
+
+/// A case with nothing left to fill in.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    /// What runs.
+    pub workload: Workload,
+    /// How it is judged.
+    pub rules: Rules,
+    /// What the check says of itself.
+    pub about: About,
+    /// Not to be run, and why (a `when` rule, a fact that is missing).
+    pub skip: Option<String>,
+}
+
+impl TestCase {
+    pub(crate) fn new(check: Arc<Check>, variant: Arc<Variant>, place: Arc<Place>, early: Arc<Early>) -> Self {
+        Self::of(check, variant, place, early, None)
+    }
+
+    fn of(check: Arc<Check>, variant: Arc<Variant>, place: Arc<Place>, early: Arc<Early>, scope: Option<Arc<str>>) -> Self {
+        let mut display = variant.display(&check.name);
+        for setting in &check.set {
+            display.extend([" %", &setting.name, "=", &setting.text]);
+        }
+        if let Some(scope) = &scope {
+            display.extend([" ~", scope]);
+        }
+        let settings = variant.settings.iter().chain(&check.set).map(|setting| (&*setting.name, &*setting.text));
+        let hash = CaseHash::of(&check.name, settings.chain(scope.as_deref().map(|scope| ("~", scope))));
+        let name = CaseName {
+            display,
+            check: check.name.to_string(),
+            hash: hash.short(),
+            system: place.system.name.clone(),
+            partition: place.partition.name.clone(),
+            environ: place.environ.name.clone(),
+            hidden: String::new(),
+        };
+        Self {
+            name: Arc::new(name),
+            check,
+            variant,
+            place,
+            early,
+            hash,
+            uses: None,
+            needs: None,
+            rehearsal: None,
+            scope,
+            node: None,
+            skip: None,
+        }
+    }
+
+    /// The same case with fixtures, whose values it carries in its name.
+    pub(crate) fn using(&self, settings: Vec<Arc<Setting>>, uses: Vec<Use>) -> Self {
+        let variant = if settings.is_empty() {
+            self.variant.clone()
+        } else {
+            Arc::new(Variant { settings: self.variant.settings.iter().cloned().chain(settings).collect() })
+        };
+        let case = Self::of(self.check.clone(), variant, self.place.clone(), self.early.clone(), self.scope.clone());
+        Self { uses: Some(uses.into()), ..case }
+    }
+
+    /// The same case, which will not run.
+    pub(crate) fn skipped(self, reason: String) -> Self {
+        Self { skip: Some(reason.into()), ..self }
+    }
+
+    /// The same case as a fixture of this scope.
+    pub(crate) fn as_fixture(&self, scope: &str) -> Self {
+        let (check, variant, place) = (self.check.clone(), self.variant.clone(), self.place.clone());
+        let case = Self::of(check, variant, place, self.early.clone(), Some(scope.into()));
+        Self { uses: self.uses.clone(), skip: self.skip.clone(), ..case }
+    }
+
+    /// Its parameters and what is set of it, as a case shows them that uses it under this name.
+    pub(crate) fn settings_as(&self, name: &str) -> impl Iterator<Item = Arc<Setting>> {
+        let settings = self.variant.settings.iter().chain(&self.check.set);
+        settings.map(move |setting| Arc::new(Setting { name: format!("{name}.{}", setting.name).into(), ..(**setting).clone() }))
+    }
+
+    /// The fixtures it uses.
+    pub(crate) fn uses(&self) -> &[Use] {
+        self.uses.as_deref().unwrap_or_default()
+    }
+
+    /// The same case behind those that must have passed before it, with stand-ins for what they will leave.
+    #[must_use]
+    pub fn after(self, needs: Vec<Need>, rehearsal: Option<LaunchFacts>) -> Self {
+        Self { needs: (!needs.is_empty()).then(|| needs.into()), rehearsal: rehearsal.map(Arc::new), ..self }
+    }
+
+    /// What it may be looked at with, without launching it: stand-ins for all that is known only then.
+    pub fn rehearsal(&self) -> LaunchFacts {
+        self.rehearsal.as_deref().cloned().unwrap_or_else(LaunchFacts::rehearsal)
+    }
+
+    /// The cases that must have passed before it.
+    pub fn needs(&self) -> &[Need] {
+        self.needs.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it runs for others only.
+    pub fn is_fixture(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    /// The cases of which there is one however often their users are copied: fixtures, and what these depend on.
+    pub fn once(cases: &[Self]) -> HashSet<Arc<CaseName>> {
+        let needs: HashMap<&CaseName, &[Need]> = cases.iter().map(|case| (&*case.name, case.needs())).collect();
+        let mut once: HashSet<Arc<CaseName>> = HashSet::new();
+        let mut found: Vec<&Arc<CaseName>> = cases.iter().filter(|case| case.is_fixture()).map(|case| &case.name).collect();
+        while let Some(name) = found.pop() {
+            if once.insert(Arc::clone(name)) {
+                found.extend(needs.get(&**name).into_iter().flat_map(|needs| needs.iter()).map(|need| &need.case));
+            }
+        }
+        once
+    }
+
+    /// Its tags.
+    pub fn tags(&self) -> &[String] {
+        &self.early.tags
+    }
+
+    /// What can be said of it without rendering.
+    pub fn about(&self) -> About {
+        let settings = self.variant.settings.iter().chain(&self.check.set);
+        About {
+            descr: String::new(),
+            tags: self.tags().to_vec(),
+            maintainers: Vec::new(),
+            file: self.check.path.to_string(),
+            parameters: settings.map(|setting| (setting.name.to_string(), setting.text.to_string())).collect(),
+            scheduler: self.place.partition.scheduler,
+            num_tasks: 1,
+            on_disruption: None,
+        }
+    }
+
+    /// A copy that is another case of the session, with the same history: `%.repeat_no=1`. What is there `once` serves all
+    /// copies, of everything else that it needs there is a copy too.
+    #[must_use]
+    pub fn copy(&self, hidden: &str, once: &HashSet<Arc<CaseName>>) -> Self {
+        let blank = if self.name.hidden.is_empty() { "" } else { " " };
+        let hidden = format!("{}{blank}{hidden}", self.name.hidden);
+        let hide = |name: &CaseName| Arc::new(CaseName { hidden: hidden.clone(), ..name.clone() });
+        let copied = |need: &Need| {
+            let case = if once.contains(&need.case) { Arc::clone(&need.case) } else { hide(&need.case) };
+            Need { case, ..need.clone() }
+        };
+        let needs = self.needs.as_ref().map(|needs| needs.iter().map(copied).collect());
+        Self { name: hide(&self.name), needs, ..self.clone() }
+    }
+
+    /// A copy for one node: `--distribute`.
+    #[must_use]
+    pub fn on(&self, node: &str, once: &HashSet<Arc<CaseName>>) -> Self {
+        Self { node: Some(node.into()), ..self.copy(&format!("%.nid={node}"), once) }
+    }
+
+    /// The key of its folders: the check and sixteen hex digits of its hash, and what is hidden in its name.
+    pub fn folder(&self) -> String {
+        let folder = format!("{}_{}", self.check.name, self.hash.long());
+        let hidden = self.name.hidden.split(' ').filter(|word| !word.is_empty());
+        hidden.fold(folder, |folder, word| folder + "-" + &word.trim_start_matches("%.").replace('=', "_"))
+    }
+}

@@ -1,0 +1,159 @@
+//! Variables: values that read parameters, facts and each other, in whatever order they are written.
+
+use muster_core::fact::Fact;
+use muster_text::{
+    Value,
+    diagnostic::Diagnostic,
+    expr::Scope,
+    template::{self, Cache},
+    yaml::{self, Node},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The variables of a check and its `num_tasks`, each behind those it reads.
+#[derive(Debug)]
+pub(crate) struct Variables(Vec<(Arc<str>, Node)>);
+
+impl Variables {
+    /// Orders what a check declares; a circle is told as a path. Where `num_tasks` is a parameter, that is what it is.
+    pub(crate) fn of(tree: &Node, counts_tasks: bool, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut nodes: BTreeMap<&str, &Node> = declared(tree).map(|(_, name, node)| (name, node)).collect();
+        let one = Node::from_value(&1.into(), tree.span);
+        if counts_tasks {
+            nodes.insert("num_tasks", tree.get("num_tasks").filter(|node| !node.is_null()).unwrap_or(&one));
+        }
+        let mut order = Order { nodes: &nodes, done: Vec::new(), trail: Vec::new(), diagnostics };
+        for name in nodes.keys() {
+            order.visit(name);
+        }
+        Self(order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
+    /// Gives each its value in a scope that holds everything else. `None` if one has none: whatever reads it would
+    /// only be a mistake again. One that needs a fact which the site does not tell has none either, but only what reads it
+    /// will miss it.
+    pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let mut failed: Vec<&str> = Vec::new();
+        for (name, node) in &self.0 {
+            if !failed.is_empty() && template::names(node).iter().any(|read| failed.contains(&read.as_str())) {
+                failed.push(name);
+                continue;
+            }
+            let mut own = Vec::new();
+            let value = match template::render(node, scope, cache, &mut own) {
+                None => Ok(Value::Null),
+                Some(rendered) => yaml::to_parameter_value(&rendered),
+            };
+            if let Some(missing) = Fact::alone(&own) {
+                scope.set_missing(&**name, missing.clone());
+                continue;
+            }
+            diagnostics.append(&mut own);
+            match value {
+                Ok(value) => scope.set(&**name, value),
+                Err(mut mistakes) => {
+                    diagnostics.append(&mut mistakes);
+                    failed.push(name);
+                }
+            }
+        }
+        failed.is_empty().then_some(())
+    }
+}
+
+/// The variables that a tree declares: key, name, value. A null takes a variable back.
+pub(crate) fn declared(tree: &Node) -> impl Iterator<Item = (&Node, &str, &Node)> {
+    let entries = tree.get("variables").map(Node::entries).unwrap_or_default();
+    entries.iter().filter(|(_, node)| !node.is_null()).filter_map(|(key, node)| Some((key, key.text()?, node)))
+}
+
+/// A walk that visits what a variable needs before the variable itself.
+struct Order<'a, 'd> {
+    nodes: &'a BTreeMap<&'a str, &'a Node>,
+    done: Vec<&'a str>,
+    trail: Vec<&'a str>,
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+impl<'a> Order<'a, '_> {
+    fn visit(&mut self, name: &'a str) {
+        if self.done.contains(&name) {
+            return;
+        }
+        let node = self.nodes[name];
+        if self.trail.contains(&name) {
+            let circle = format!("{} -> {name}", self.trail.join(" -> "));
+            self.diagnostics.push(Diagnostic::error(node.span, format!("variables need each other: {circle}")));
+            return;
+        }
+        self.trail.push(name);
+        let names = template::names(node);
+        for needed in self.nodes.keys().filter(|needed| names.contains(**needed)) {
+            self.visit(needed);
+        }
+        self.trail.pop();
+        if !self.done.contains(&name) {
+            self.done.push(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_text::{diagnostic::FileId, yaml::parse};
+
+    fn evaluated(text: &str) -> Result<Vec<(String, Value)>, Vec<String>> {
+        let tree = parse(FileId::default(), text).documents.swap_remove(0);
+        let mut diagnostics = Vec::new();
+        let variables = Variables::of(&tree, true, &mut diagnostics);
+        let mut scope = Scope::new();
+        scope.set("n", 3);
+        if diagnostics.is_empty() {
+            let _ = variables.evaluate(&mut scope, &Cache::default(), &mut diagnostics);
+        }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect());
+        }
+        let names = variables.0.iter().map(|(name, _)| name.to_string());
+        Ok(names.map(|name| (name.clone(), scope.get(&name).cloned().unwrap_or_default())).collect())
+    }
+
+    #[test]
+    fn variables_use_each_other_in_any_order() {
+        let values =
+            evaluated("variables: { c: '${{ b + 1 }}', b: '${{ a * 2 }}', a: '${{ n }}', d: plain }\nnum_tasks: ${{ c }}")
+                .expect("no circle");
+        let expected = [("a", 3.into()), ("b", 6.into()), ("c", 7.into()), ("d", "plain".into()), ("num_tasks", Value::from(7))];
+        assert_eq!(values, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn a_circle_is_told_as_a_path() {
+        let mistakes = evaluated("variables: { a: '${{ b }}', b: '${{ c }}', c: '${{ a }}' }").expect_err("a circle");
+        assert_eq!(mistakes, ["variables need each other: a -> b -> c -> a"]);
+    }
+
+    #[test]
+    fn a_null_takes_a_variable_back_and_tasks_are_one_by_default() {
+        assert_eq!(evaluated("variables: { a: null }"), Ok(vec![("num_tasks".to_owned(), 1.into())]));
+    }
+
+    #[test]
+    fn a_variable_that_fails_is_told_once_however_many_read_it() {
+        let mistakes = evaluated("variables: { a: '${{ 1 + \"x\" }}', b: '${{ a }}', c: '${{ b }}', d: '${{ n.x }}' }");
+        let mistakes = mistakes.expect_err("two mistakes");
+        assert_eq!(mistakes, ["`+` does not take an integer and text", "an integer has no fields"]);
+    }
+
+    #[test]
+    fn a_number_that_would_change_its_looks_is_refused() {
+        let mistakes = evaluated("variables: { a: 1.20 }").expect_err("1.20 would become 1.2");
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    }
+}

@@ -1,0 +1,165 @@
+//! `when`: settings laid over a check where its selectors hold, in order, later over earlier.
+//!
+//! ```yaml
+//! when:
+//!   - { system: +a100, time_limit: 20m }
+//!   - { with: { strategy: none }, if: "num_tasks > 1", skip: one process only }
+//! ```
+
+use crate::{
+    cases::parameter::{self, Variant},
+    site::{
+        Environment, Partition, System,
+        selector::{Entry, Selector},
+    },
+};
+use muster_text::{
+    diagnostic::Diagnostic,
+    expr::{Arithmetic, Expr},
+    template,
+    yaml::{self, Node},
+};
+use std::sync::Arc;
+
+/// The keys of an entry that select; all others are settings.
+pub const SELECTORS: [&str; 4] = ["system", "environ", "with", "if"];
+
+/// What must hold for an entry of `when`, or for a row of a reference list.
+#[derive(Debug, Clone, Default)]
+pub struct Condition {
+    /// `system`, in the grammar of `valid_systems`.
+    pub system: Option<Selector>,
+    /// `environ`, in the grammar of `valid_prog_environs`.
+    pub environ: Option<Selector>,
+    /// `with`: the wanted values of parameters, any of a list.
+    pub with: Vec<(String, Vec<Node>)>,
+    /// `if`: an expression, with its place.
+    pub expression: Option<(Arc<Expr>, Node)>,
+}
+
+/// One entry of `when`.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// When it applies.
+    pub condition: Condition,
+    /// The reason, if it takes the case out.
+    pub skip: Option<Node>,
+    /// What it lays over the check.
+    pub overlay: Node,
+}
+
+/// Reads the entries of a check's `when`. Shapes are told by the table of keys; here only what a selector means.
+pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Vec<Rule> {
+    let entries = check.get("when").map(Node::items).unwrap_or_default();
+    let read = |entry: &Node| Rule {
+        condition: condition(entry, parameters, diagnostics),
+        skip: entry.get("skip").filter(|reason| !reason.is_null()).cloned(),
+        overlay: entry.without(&SELECTORS).without(&["skip"]),
+    };
+    entries.iter().map(read).collect()
+}
+
+/// Reads the selectors of an entry.
+pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Condition {
+    let mut condition = Condition {
+        system: written(entry, "system", diagnostics).map(|node| selector(node, diagnostics)),
+        environ: written(entry, "environ", diagnostics).map(|node| selector(node, diagnostics)),
+        ..Condition::default()
+    };
+    for (key, wanted) in entry.get("with").map(Node::entries).unwrap_or_default() {
+        let Some(name) = key.text() else { continue };
+        if !parameters.iter().any(|parameter| &*parameter.name == name) {
+            let known = muster_text::diagnostic::nearest(name, parameters.iter().map(|parameter| &*parameter.name));
+            let hint = known.map_or_else(
+                || "`with` compares parameters; use `if` for anything else".to_owned(),
+                |known| format!("did you mean `{known}`?"),
+            );
+            diagnostics.push(Diagnostic::error(key.span, format!("there is no parameter `{name}`")).hint(hint));
+        }
+        refuse_placeholders(wanted, diagnostics);
+        let values = if matches!(&*wanted.kind, yaml::Kind::Seq(_)) { wanted.items().to_vec() } else { vec![wanted.clone()] };
+        condition.with.push((name.to_owned(), values));
+    }
+    if let Some(node) = entry.get("if")
+        && let Some(text) = node.text()
+        // Told by who checks placeholders: it is an expression already.
+        && !node.has_placeholder()
+    {
+        match Expr::compile(text, Arithmetic::Exact) {
+            Ok(expression) => condition.expression = Some((Arc::new(expression), node.clone())),
+            Err(error) => diagnostics.push(template::mistake(&error, node)),
+        }
+    }
+    condition
+}
+
+/// The text of a selector; `None` also if it cannot be one.
+fn written<'n>(entry: &'n Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<&'n Node> {
+    let node = entry.get(key).filter(|node| !node.is_null())?;
+    refuse_placeholders(node, diagnostics).then_some(node)
+}
+
+/// Whether there is no placeholder in a selector, which is read before any is filled in. It would hold for nothing.
+fn refuse_placeholders(selector: &Node, diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let before = diagnostics.len();
+    for node in std::iter::once(selector).chain(selector.items()).filter(|node| node.has_placeholder()) {
+        let hint = "it is read before placeholders are filled in: say it under `if`, without ${{ }}";
+        diagnostics.push(Diagnostic::error(node.place(), "a selector cannot hold a placeholder").hint(hint));
+    }
+    diagnostics.len() == before
+}
+
+/// Reads a selector: one entry, or a list of them.
+pub fn selector(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Selector {
+    let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
+    let mut entries = Vec::with_capacity(items.len());
+    for item in items {
+        match item.text().ok_or_else(|| format!("a selector is text, found {}", item.what())).and_then(Entry::parse) {
+            Ok(entry) => entries.push(entry),
+            Err(why) => diagnostics.push(
+                Diagnostic::error(item.span, why)
+                    .hint("write sys, sys:part, *:part, +feature, -feature, %key=value or *, blanks mean and"),
+            ),
+        }
+    }
+    Selector::of(entries)
+}
+
+impl Rule {
+    /// Whether it can be decided, its reason to skip included, before a partition is chosen.
+    pub fn is_early(&self, is_parameter: &dyn Fn(&str) -> bool) -> bool {
+        let known = |name: &String| name == "system" || is_parameter(name);
+        self.condition.is_early(is_parameter) && self.skip.as_ref().is_none_or(|skip| template::names(skip).iter().all(known))
+    }
+}
+
+impl Condition {
+    /// Whether it can be decided before a partition is chosen: it reads parameters and the system's name only.
+    pub fn is_early(&self, is_parameter: &dyn Fn(&str) -> bool) -> bool {
+        self.environ.is_none()
+            && self.system.as_ref().is_none_or(Selector::reads_only_the_system)
+            && self
+                .expression
+                .as_ref()
+                .is_none_or(|(expression, _)| expression.names().iter().all(|name| name == "system" || is_parameter(name)))
+    }
+
+    /// Whether `with` holds.
+    pub fn admits_variant(&self, variant: &Variant) -> bool {
+        self.with.iter().all(|(name, wanted)| {
+            let setting = variant.get(name);
+            setting.is_some_and(|setting| wanted.iter().any(|node| node.text() == Some(&*setting.text)))
+        })
+    }
+
+    /// Whether the system, as such, is admitted. Only for early conditions.
+    pub fn admits_system(&self, system: &str) -> bool {
+        self.system.as_ref().is_none_or(|selector| selector.admits_system(system))
+    }
+
+    /// Whether partition and environment are admitted.
+    pub fn admits_place(&self, system: &System, partition: &Partition, environ: &Environment) -> bool {
+        self.system.as_ref().is_none_or(|selector| selector.admits(system, partition))
+            && self.environ.as_ref().is_none_or(|selector| selector.admits_environment(environ))
+    }
+}

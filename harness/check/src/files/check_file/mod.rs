@@ -1,0 +1,255 @@
+//! The check file format: one table of keys that is struct, decoder, hints and JSON schema at once.
+//!
+//! A tree is decoded twice: as it was read, when placeholders still wait (their keys are `None`), and rendered, when
+//! nothing waits. The tree stays the truth in between; what lies in these structs is never written back. What keys
+//! mean together (a reference and its variable's unit, a system's name) is judged elsewhere.
+
+mod container;
+mod fixture;
+mod judging;
+mod reference;
+mod when;
+
+pub use container::{ContainerEntry, MountPoint};
+pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
+pub use judging::{PerFigure, PerfEntry, SanityItem};
+pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
+pub use when::{When, WhenRule};
+
+use crate::site::modules::Module;
+use muster_core::{result::OnDisruption, rules::LogAction};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, derived, object},
+    keys,
+    size::Size,
+    yaml::{Kind, Node},
+};
+use serde_json::{Map, json};
+use std::{num::NonZeroU32, time::Duration};
+
+keys! {
+    /// A check as written.
+    pub struct CheckFile ("a check") {
+        /// Name of the check, unique in a session: letters, digits, `_`, `-` and `.`. With the parameters it names the cases,
+        /// their folders and their history.
+        @required name: Spanned<Name>,
+        /// One sentence for people: what the check proves. Shown in lists and failure reports.
+        descr: String,
+        /// Words to select checks by: `-t gpu`. One, or a list.
+        tags: OneOrMany<String>,
+        /// Whom to ask about a failure. One, or a list; shown in failure reports.
+        maintainers: OneOrMany<String>,
+        /// `true` for a check that is only a base for `extends` and never runs. Default: false.
+        r#abstract: bool as "abstract",
+        /// The checks that this one is laid over: `base.yaml#name`, `#name` in this file, or a list of them, later over earlier.
+        /// Mappings merge, lists replace, `key+: [..]` appends.
+        extends: OneOrMany<Spanned<String>>,
+        /// Where the check may run: `eidf`, `eidf:gpu-service`, `*`, `+feature`, `-feature`, `%extra=value`. An entry is an AND of
+        /// words (`+gpu -arm`), the list is an OR. Without it the check runs nowhere.
+        valid_systems: OneOrMany<Spanned<String>>,
+        /// In which environments the check may run: a name, `*`, `+feature`, `-feature`, `%extra=value`. Default: all of them.
+        valid_prog_environs: OneOrMany<Spanned<String>>,
+        /// Lists of values by name; the check runs once for every combination. A value is text, a number, a boolean, or a mapping
+        /// with a `name`. `${{ name }}` stands for the value, `${{ name.field }}` for a field of it.
+        parameters: Ordered<Node>,
+        /// Values by name that `-S name=value` sets and `${{ name }}` stands for. They may be computed from parameters, facts of the
+        /// partition and each other, in any order.
+        variables: Ordered<Node>,
+        /// Combinations of parameter values that are no cases: `{ tile: 4, ranks: [1, 2] }`. A variant is left out if one entry holds for
+        /// it in all its values.
+        exclude: Vec<Ordered<Node>>,
+        /// Checks that run first and leave something for this one, by name: `{ build: { check: build_ior, scope: environment } }`. What they
+        /// left is `fixtures.build.stagedir`, `fixtures.build.outputs.dir`, and their parameters and variables by name.
+        fixtures: Ordered<FixtureEntry>,
+        /// Checks that must have passed before this one: a name, or `{ check: name, how: by_part }`. What a case of them left is
+        /// `deps.name.stagedir`, `deps.name.outputs.dir`, and its parameters and variables by name.
+        depends_on: OneOrMany<Dependency>,
+        /// What the cases that depend on this one read from its output, by name: a regex each, of which the first match counts.
+        outputs: Ordered<Spanned<String>>,
+        /// Lines of sh that run when the last case that depends on this one is over, in its stage folder. One, or a list.
+        teardown_cmds: OneOrMany<String>,
+        /// How long the job may run, from its first container running: `1h30m`, or a number of seconds. Default: the partition's;
+        /// null: no limit. A job on Kubernetes that has none ends after `sched_options.max_lifetime`, 24h.
+        time_limit: Limit<Duration>,
+        /// How long the job may wait for queue, quota, scheduling and image pull: `2h`, or a number of seconds. Default: the
+        /// partition's; null: no limit.
+        max_pending_time: Limit<Duration>,
+        /// How long sanity and performance may take to read the output: `5m`, or a number of seconds. Default: 5m.
+        judge_limit: Duration,
+        /// How long `sourcesdir` may take to be staged: `30m`, or a number of seconds. It counts neither as waiting nor as running.
+        /// Default: the partition's, else 10m; null: no limit.
+        stage_limit: Limit<Within>,
+        /// How much of the log is kept, all pods together: `2GiB`, or a number of bytes. Beyond it reading stops, and the job runs on.
+        /// Default: the partition's; null: no limit.
+        max_log: Limit<Size>,
+        /// What becomes of a case whose log is longer than `max_log`: `invalid` (the outcome is `invalid{logs}`), or `warn`: what was kept
+        /// is judged. Default: the partition's.
+        max_log_action: LogAction,
+        /// A folder, relative to this file, that is copied into the stage folder before the script runs; what its `.gitignore` names is
+        /// left out. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the harness.
+        sourcesdir: Spanned<String>,
+        /// Globs within `sourcesdir`: what is linked into the stage folder, not copied. For large files that nobody writes to.
+        readonly_files: OneOrMany<Spanned<String>>,
+        /// The program of the job script. Together with `executable_opts` it becomes one line of sh: shell words in it expand.
+        executable: String,
+        /// Options of `executable`, joined by blanks as they are; quote for the shell where it matters. One, or a list.
+        executable_opts: OneOrMany<String>,
+        /// A program and its arguments, run without a shell: nothing in them expands.
+        command: Vec<String>,
+        /// Lines of sh before the executable. One, or a list.
+        prerun_cmds: OneOrMany<String>,
+        /// Lines of sh after the executable. One, or a list.
+        postrun_cmds: OneOrMany<String>,
+        /// Modules that the job loads before its commands, after those of system, partition and environment: a name, or `{ name,
+        /// collection, path }`. One, or a list. What does not load ends the case.
+        modules: OneOrMany<Module>,
+        /// A container to run in instead of `executable`, on `local`: podman, docker, apptainer, singularity, sarus or shifter.
+        container_platform: ContainerEntry,
+        /// Globs of files in the stage folder that are kept when the check passes, beside its output. Those that are text can be searched
+        /// with `file: glob` in `sanity` and `perf_variables`. Only on `local`, which shares its files with the harness.
+        keep_files: OneOrMany<Spanned<String>>,
+        /// Environment variables of the job, `$` in them expands. They lie over the partition's and the environment's. On k8s they
+        /// enter every primary container that does not set them itself.
+        env_vars: Ordered<String>,
+        /// How many tasks: completions of a Job, instances, ranks. Default: what the manifest says, else 1.
+        num_tasks: NonZeroU32,
+        /// The Kubernetes objects: a path relative to this file, or an object in place.
+        k8s_config: Manifest,
+        /// Laid over the manifest: mappings merge, lists of named mappings merge by `name`, other lists replace, null deletes.
+        k8s_patch: Mapping,
+        /// Kubernetes namespace. Default: the partition's, else the manifest's, else the context's.
+        namespace: String,
+        /// Context of the kubeconfig. Default: the partition's, else the current one.
+        context: String,
+        /// The resource of the manifest's object if its kind does not tell: `ipujob`.
+        k8s_resource: Spanned<String>,
+        /// Container image of the Pod that is made from `executable` when there is no `k8s_config`.
+        image: String,
+        /// EC2's own settings, handed on to the ec2 scheduler.
+        ec2_config: Mapping,
+        /// Options of the scheduler for this check, laid over the partition's.
+        sched_options: Mapping,
+        /// The play of the `fake` scheduler: statuses, logs, delays and errors.
+        fake: Node,
+        /// Settings that are laid over the check in order, later over earlier, where their selectors hold: `system`, `environ`, `with`,
+        /// `if`. `skip: reason` skips the case, `xfail: reason` expects it to fail.
+        when: Vec<When>,
+        /// What must and must not stand in the output; all of it must hold. `[]` accepts the exit status alone.
+        sanity: Vec<SanityItem>,
+        /// The figures of the check, by name.
+        perf_variables: Ordered<PerfEntry>,
+        /// What the figures should be: `{ "sys:part": { name: [value, lower, upper, unit] } }`, a list with selectors, or the path
+        /// of a file that holds one of these, relative to this file: `refs.yaml`, or `refs.yaml#name` for one key of it.
+        reference: ReferenceBlock,
+        /// Whether a missed reference fails the case. Default: true.
+        strict_check: bool,
+        /// Whether a figure without a reference fails the case. Default: false.
+        require_reference: bool,
+        /// Why the case is expected to fail. Its failure then counts as success, and its success as failure.
+        xfail: String,
+        /// What becomes of the case when the site takes it away (preempted, evicted, its node lost): `fail`, or `retry`, up to twice
+        /// even without `--max-retries`. Default: the partition's, else a failure like any other.
+        on_disruption: OnDisruption,
+        /// How long what failed is kept to be looked at: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
+        keep_failed: Duration,
+    }
+    later ["build"]
+    instead {
+        "description" => "write `descr`",
+        "title" => "write `descr`",
+        "timeout" => "write `time_limit`",
+        "systems" => "write `valid_systems`",
+        "environment" => "write `env_vars` for variables of the job, `valid_prog_environs` for environments of the site file",
+        "env" => "write `env_vars`",
+        "args" => "write `executable_opts`, or `k8s_patch` for the arguments of a container",
+        "options" => "write `executable_opts`",
+        "manifest" => "write `k8s_config`",
+        "sanity_patterns" => "write `sanity`: a list of `found`, `not_found`, `assert` and `exit`",
+        "perf_patterns" => "write `perf_variables` with a `pattern` each",
+        "trap_job_errors" => "the exit status is always judged; `sanity: [{ exit: any }]` accepts every one",
+        "sourcepath" => "build before the session or in the image; Muster runs programs",
+        "build_system" => "build before the session or in the image; Muster runs programs",
+        "build_locally" => "build before the session or in the image; Muster runs programs",
+        "build_time_limit" => "build before the session or in the image; Muster runs programs",
+        "prebuild_cmds" => "build before the session or in the image; Muster runs programs",
+        "postbuild_cmds" => "build before the session or in the image; Muster runs programs",
+        "pre_run" => "write `prerun_cmds`",
+        "post_run" => "write `postrun_cmds`",
+        "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
+        "num_tasks_per_node" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
+        "num_tasks_per_core" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
+        "num_tasks_per_socket" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
+        "num_cpus_per_task" => "say it in the manifest (`resources` of the container) or by the instance type",
+        "num_gpus_per_node" => "say it in the manifest (`resources` of the container) or by the instance type",
+        "use_multithreading" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
+        "exclusive_access" => "say it in the manifest, by a node selector or by the size of its requests",
+        "extra_resources" => "write `k8s_patch` or `sched_options`",
+        "local" => "write `valid_systems` of a partition whose scheduler is `local`",
+        "skip" => "write it in an entry of `when`",
+        "skip_if" => "write `when: [{ if: .., skip: reason }]`",
+    }
+    decode read;
+}
+
+/// A check with `extends` may append to the lists of its base, and a base to those of the bases before it.
+fn read(node: &Node, context: &mut Context) -> Option<CheckFile> {
+    let is_derived = node.get("extends").is_some_and(|extends| !extends.is_null());
+    if is_derived || is_abstract(node) { derived(node, context) } else { object(node, context) }
+}
+
+/// Whether a check is only a base.
+pub fn is_abstract(check: &Node) -> bool {
+    check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
+}
+
+/// `k8s_config`: where the objects are.
+#[derive(Debug, Clone)]
+pub enum Manifest {
+    /// In a file; the path as written.
+    Path(Spanned<String>),
+    /// Here.
+    Inline(Node),
+}
+
+impl Decode for Manifest {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Scalar { .. } => Spanned::decode(node, context).map(Self::Path),
+            Kind::Map(_) => Some(Self::Inline(node.clone())),
+            _ => context.expected(node, "the path of a manifest, or an object", Some("several objects need a file of their own")),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "string" }, { "type": "object" }] })
+    }
+}
+
+/// The JSON schema of one document of a check file, for editors and other tools.
+pub fn schema() -> Value {
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
+    schema.insert("$id".to_owned(), "check.schema.json".into());
+    schema.insert("title".to_owned(), "Muster check".into());
+    if let Value::Object(table) = CheckFile::TABLE.schema() {
+        schema.extend(table);
+    }
+    append_keys(&mut schema);
+    schema.insert("$defs".to_owned(), json!({ "placeholder": placeholder() }));
+    Value::Object(schema)
+}
+
+/// Every key also as `key+`, for checks with `extends`.
+fn append_keys(schema: &mut Map<String, Value>) {
+    let list = json!({ "anyOf": [{ "type": "array" }, { "$ref": "#/$defs/placeholder" }] });
+    schema.insert("patternProperties".to_owned(), json!({ r"^[a-z_0-9]+\+$": list }));
+}
+
+/// The schema of a scalar whose type is only known once it is rendered.
+fn placeholder() -> Value {
+    json!({ "type": "string", "pattern": r"\$\{\{", "description": "`${{ expression }}`, in CEL" })
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,12 @@
+//! What is written in check files, before there are cases.
+
+pub mod check_file;
+pub mod extends;
+pub mod kept;
+pub mod load;
+pub mod needs;
+pub mod overrides;
+pub mod reference_file;
+pub mod references;
+pub mod settings;
+pub mod staging;

@@ -1,0 +1,221 @@
+//! Which checks a check needs: `fixtures` and `depends_on` as written, and what can be said of them before there are cases.
+//!
+//! What they come to for cases is in `dependencies`.
+
+use crate::files::check_file::{CheckFile, FixtureAction, FixtureScope, How};
+use muster_text::{
+    decode::Spanned,
+    diagnostic::{Diagnostic, Span, nearest},
+    yaml::{self, Node},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// A fixture of a check.
+#[derive(Debug, Clone)]
+pub struct Fixture {
+    /// What the check calls it.
+    pub name: Arc<str>,
+    /// The check that runs.
+    pub check: Spanned<String>,
+    /// How often it runs.
+    pub scope: FixtureScope,
+    /// What becomes of several variants of it.
+    pub action: FixtureAction,
+    /// Values of its parameters and variables.
+    pub with: Vec<(Spanned<String>, Node)>,
+}
+
+/// A check that must have passed.
+#[derive(Debug, Clone)]
+pub struct Dependency {
+    /// Which.
+    pub check: Spanned<String>,
+    /// Which of its cases.
+    pub how: How,
+}
+
+/// All that a check needs.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    /// `fixtures`
+    pub fixtures: Vec<Fixture>,
+    /// `depends_on`
+    pub depends_on: Vec<Dependency>,
+    /// Where the folder of another case is read, and whose: `fixtures.build`, `deps.write`.
+    pub(crate) stagedirs: Vec<(Span, String)>,
+}
+
+impl Needs {
+    /// Reads what a check says it needs.
+    pub(crate) fn of(file: &CheckFile, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        for node in names(tree).filter(|node| node.has_placeholder()) {
+            let hint = "it is read before there are any cases: write the name, and choose among its variants under `with`";
+            diagnostics.push(Diagnostic::error(node.place(), "the name of a check cannot hold a placeholder").hint(hint));
+        }
+        let fixture = |(name, entry): &(Spanned<String>, crate::files::check_file::FixtureEntry)| {
+            if !is_name(name) {
+                let message = format!("`{}` cannot be a fixture's name", name.value);
+                let hint = "expressions read it: use letters, digits and `_`, no digit first";
+                diagnostics.push(Diagnostic::error(name.span, message).hint(hint));
+            }
+            Some(Fixture {
+                name: name.value.as_str().into(),
+                check: entry.check.clone().map(|check| Spanned { value: written(&check.value).1.to_owned(), ..check })?,
+                scope: entry.scope.unwrap_or_default(),
+                action: entry.action.unwrap_or_default(),
+                with: entry.with.as_ref().map(|with| with.0.clone()).unwrap_or_default(),
+            })
+        };
+        let fixtures = file.fixtures.iter().flat_map(|entries| entries.iter()).filter_map(fixture).collect();
+        let entries = file.depends_on.iter().flat_map(|entries| entries.iter());
+        let depends_on = entries.filter_map(|entry| Some(Dependency { check: entry.check.clone()?, how: entry.how }));
+        Self { fixtures, depends_on: depends_on.collect(), stagedirs: Vec::new() }
+    }
+
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        !self.fixtures.is_empty() || !self.depends_on.is_empty()
+    }
+
+    /// The checks it needs, and where they are named.
+    fn checks(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.fixtures.iter().map(|fixture| &fixture.check).chain(self.depends_on.iter().map(|dependency| &dependency.check))
+    }
+
+    /// Notes where a text reads the folder of another case.
+    pub(crate) fn note_stagedirs(&mut self, tree: &Node) {
+        match &*tree.kind {
+            yaml::Kind::Scalar { text, .. } => {
+                let read = stagedirs(text).into_iter().filter(|whose| !self.stagedirs.contains(&(tree.span, whose.clone())));
+                let read: Vec<_> = read.map(|whose| (tree.span, whose)).collect();
+                self.stagedirs.extend(read);
+            }
+            yaml::Kind::Seq(items) => items.iter().for_each(|item| self.note_stagedirs(item)),
+            yaml::Kind::Map(entries) => {
+                for (key, value) in entries {
+                    self.note_stagedirs(key);
+                    self.note_stagedirs(value);
+                }
+            }
+            yaml::Kind::Bad => {}
+        }
+    }
+}
+
+/// The nodes that name a check's fixtures: `build`, `build.yaml#build`, or `#build` for the same file.
+pub(crate) fn fixture_names(tree: &Node) -> impl Iterator<Item = &Node> {
+    let fixtures = tree.get("fixtures").map(Node::entries).unwrap_or_default();
+    fixtures.iter().filter_map(|(_, entry)| entry.get("check"))
+}
+
+/// The path and the name of a check, as written: the file is said or it is not.
+pub(crate) fn written(check: &str) -> (Option<&str>, &str) {
+    check.rsplit_once('#').map_or((None, check), |(path, name)| (Some(path), name))
+}
+
+/// The nodes that name other checks.
+fn names(tree: &Node) -> impl Iterator<Item = &Node> {
+    let depends_on = tree.get("depends_on").into_iter();
+    let depends_on = depends_on.flat_map(|node| if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() });
+    fixture_names(tree).chain(depends_on.map(|node| node.get("check").unwrap_or(node)))
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whose folders a text reads: `fixtures.build.stagedir`, `deps["ior-write"].stagedir`, of a list `deps.write[0].stagedir`.
+fn stagedirs(text: &str) -> Vec<String> {
+    let mut whose = Vec::new();
+    for room in ["fixtures", "deps"] {
+        for (at, _) in text.match_indices(room) {
+            let path = &text[at..];
+            let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || "_.[]'\"-".contains(c))).unwrap_or(path.len());
+            let words: Vec<&str> = path[..end].split(['.', '[', ']', '\'', '"']).filter(|word| !word.is_empty()).collect();
+            if let [first, name, rest @ ..] = words.as_slice()
+                && *first == room
+                && rest.contains(&"stagedir")
+            {
+                whose.push(format!("{room}.{name}"));
+            }
+        }
+    }
+    whose
+}
+
+/// Tells checks that are needed and not there, and circles.
+pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics: &mut Vec<Diagnostic>) {
+    let checks: BTreeMap<&str, &Needs> = checks.collect();
+    let before = diagnostics.len();
+    for need in checks.values().flat_map(|needs| needs.checks()).filter(|need| !checks.contains_key(need.as_str())) {
+        let message = format!("there is no check `{}` in the files that were read", need.value);
+        let diagnostic = Diagnostic::error(need.span, message);
+        diagnostics.push(match nearest(need, checks.keys().copied()) {
+            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+            None => {
+                diagnostic.hint("name its file, or a folder that holds both, with -c; a fixture may say `check: file.yaml#name`")
+            }
+        });
+    }
+    if diagnostics.len() > before {
+        return;
+    }
+    let mut walk = Walk { checks: &checks, done: BTreeSet::new(), trail: Vec::new(), diagnostics };
+    for name in checks.keys() {
+        walk.visit(name, None);
+    }
+}
+
+struct Walk<'a, 'd> {
+    checks: &'a BTreeMap<&'a str, &'a Needs>,
+    done: BTreeSet<&'a str>,
+    trail: Vec<&'a str>,
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn visit(&mut self, name: &'a str, by: Option<Span>) {
+        if let Some(at) = self.trail.iter().position(|before| *before == name) {
+            let path = [&self.trail[at..], &[name]].concat().join(" -> ");
+            let span = by.unwrap_or_default();
+            let message = format!("a check cannot depend on itself: {path}");
+            self.diagnostics.push(Diagnostic::error(span, message).hint("leave one of these dependencies out"));
+            return;
+        }
+        if self.done.contains(name) {
+            return;
+        }
+        self.trail.push(name);
+        for need in self.checks.get(name).into_iter().flat_map(|needs| needs.checks()) {
+            self.visit(&need.value, Some(need.span));
+        }
+        self.trail.pop();
+        self.done.insert(name);
+    }
+}
+
+/// The checks that others use as a fixture.
+pub fn used_as_fixtures<'c>(all: impl Iterator<Item = &'c Needs>) -> BTreeSet<&'c str> {
+    all.flat_map(|needs| &needs.fixtures).map(|fixture| fixture.check.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_folder_a_text_reads() {
+        let rows = [
+            ("cp ${{ fixtures.build.stagedir }}/a .", vec!["fixtures.build"]),
+            ("${{ deps[\"ior-write\"].stagedir + deps.w[0].stagedir }}", vec!["deps.ior-write", "deps.w"]),
+            ("${{ fixtures.build.outputs.dir }} stagedir", vec![]),
+            ("${{ stagedir }}/fixtures", vec![]),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(stagedirs(text), expected, "{text}");
+        }
+    }
+}

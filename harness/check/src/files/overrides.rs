@@ -1,0 +1,328 @@
+//! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, laid over everything a file says.
+
+use crate::files::{check_file::CheckFile, load::Document};
+use muster_text::{
+    Value,
+    decode::Keyed,
+    diagnostic::{Diagnostic, FileId, Sources, Span, nearest},
+    yaml::{self, Kind, Node, Style},
+};
+
+/// One `-S` or `-P`.
+#[derive(Debug, Clone)]
+pub struct Override {
+    /// Only this check's.
+    check: Option<String>,
+    name: String,
+    /// What is behind the `=`. What it means depends on what it is laid over: `1.20` is text to a text.
+    text: String,
+    /// The option as typed, in the sources.
+    span: Span,
+    is_parameter: bool,
+    used: bool,
+}
+
+/// All of an invocation.
+#[derive(Debug, Default)]
+pub struct Overrides(Vec<Override>);
+
+impl Overrides {
+    /// Reads the options; their texts become sources, so that a mistake shows the option as typed.
+    pub fn parse(
+        set: &[String],
+        parameterize: &[String],
+        checks: &[Document],
+        sources: &mut Sources,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let options = set.iter().map(|text| (text, "-S")).chain(parameterize.iter().map(|text| (text, "-P")));
+        let read = |(text, flag): (&String, &str)| match option(text, flag, checks, sources) {
+            Ok(option) => Some(option),
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
+                None
+            }
+        };
+        Self(options.filter_map(read).collect())
+    }
+
+    /// What they say of one check, as a tree to lay over it.
+    pub fn of(&mut self, document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Option<Node> {
+        let tree = &document.tree;
+        let mut settings = Settings::default();
+        for option in &mut self.0 {
+            if option.check.as_deref().is_some_and(|check| check != &*document.name) {
+                continue;
+            }
+            let variable = tree.get("variables").and_then(|variables| variables.get(&option.name));
+            let parameter = tree.get("parameters").and_then(|parameters| parameters.get(&option.name));
+            let (room, value) = match (option.is_parameter, variable, parameter) {
+                (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
+                (false, None, Some(_)) => (Some("parameters"), option.value().map(|value| option.list(vec![value]))),
+                (false, None, None) if is_key(&option.name) => (None, option.key(tree.get(&option.name))),
+                (true, Some(declared), _) | (true, _, Some(declared)) => (Some("parameters"), option.values(is_text(declared))),
+                (true, None, None) if is_key(&option.name) => (Some("parameters"), option.values(false)),
+                (_, None, None) => continue,
+            };
+            option.used = true;
+            match value {
+                Ok(value) => settings.set(room, option, value),
+                Err(diagnostic) => diagnostics.push(diagnostic),
+            }
+            match (option.is_parameter, variable, parameter) {
+                (true, Some(_), _) => settings.set(Some("variables"), option, Node::from_value(&Value::Null, option.span)),
+                (true, None, None) => {
+                    let value = Node::scalar(option.span, format!("${{{{ {} }}}}", option.name), Style::Plain);
+                    settings.set(None, option, value);
+                }
+                _ => {}
+            }
+        }
+        settings.into_tree()
+    }
+
+    /// Tells the options that no check took.
+    pub fn unused(&self, checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
+        for option in self.0.iter().filter(|option| !option.used) {
+            let names = |room| {
+                checks
+                    .iter()
+                    .filter_map(move |check| check.tree.get(room))
+                    .flat_map(Node::entries)
+                    .filter_map(|(key, _)| key.text())
+            };
+            let keys = CheckFile::TABLE.keys.iter().map(|key| key.name).filter(|key| is_key(key));
+            let known: Vec<&str> = names("variables").chain(names("parameters")).chain(keys).collect();
+            let diagnostic =
+                Diagnostic::error(option.span, format!("no check has a variable, parameter or key `{}`", option.name));
+            diagnostics.push(match nearest(&option.name, known.iter().copied()) {
+                Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                None => diagnostic,
+            });
+        }
+    }
+}
+
+/// A key of a check that is set as a whole.
+fn is_key(name: &str) -> bool {
+    let fixed = ["name", "abstract", "extends", "parameters", "variables", "exclude", "fixtures", "depends_on", "when"];
+    !fixed.contains(&name) && CheckFile::TABLE.keys.iter().any(|key| key.name == name)
+}
+
+/// A tree that grows: keys, and keys in a room such as `variables`. Of two settings of one thing the later stands.
+#[derive(Default)]
+struct Settings {
+    keys: Vec<(Node, Node)>,
+    rooms: Vec<(&'static str, Vec<(Node, Node)>)>,
+    span: Option<Span>,
+}
+
+impl Settings {
+    fn set(&mut self, room: Option<&'static str>, option: &Override, value: Node) {
+        self.span.get_or_insert(option.span);
+        let entries = match room {
+            None => &mut self.keys,
+            Some(room) => {
+                let at = self.rooms.iter().position(|(name, _)| *name == room).unwrap_or_else(|| {
+                    self.rooms.push((room, Vec::new()));
+                    self.rooms.len() - 1
+                });
+                &mut self.rooms[at].1
+            }
+        };
+        entries.retain(|(key, _)| key.text() != Some(&option.name));
+        entries.push((Node::scalar(option.span, &*option.name, Style::Quoted), value));
+    }
+
+    fn into_tree(self) -> Option<Node> {
+        let span = self.span?;
+        let rooms = self.rooms.into_iter();
+        let rooms = rooms.map(|(name, entries)| (Node::scalar(span, name, Style::Quoted), Node::new(span, Kind::Map(entries))));
+        Some(Node::new(span, Kind::Map(self.keys.into_iter().chain(rooms).collect())))
+    }
+}
+
+/// Whether a value is text, or a list of nothing else.
+fn is_text(declared: &Node) -> bool {
+    let is_text = |node: &Node| node.what() == "text" && !node.has_placeholder();
+    is_text(declared) || (!declared.items().is_empty() && declared.items().iter().all(is_text))
+}
+
+impl Override {
+    fn list(&self, items: Vec<Node>) -> Node {
+        Node::new(self.span, Kind::Seq(items))
+    }
+
+    /// The value as YAML reads it.
+    fn value(&self) -> Result<Node, Diagnostic> {
+        self.read(&self.text)
+    }
+
+    fn read(&self, text: &str) -> Result<Node, Diagnostic> {
+        let wrong = |why: String| {
+            Diagnostic::error(self.span, why).hint("quote the value as YAML would want it, or the shell takes the quotes")
+        };
+        if text.is_empty() {
+            return Ok(Node::scalar(self.span, "", Style::Quoted));
+        }
+        let parsed = yaml::parse(FileId::default(), text);
+        if let Some(mistake) = parsed.diagnostics.first() {
+            return Err(wrong(mistake.message.clone()));
+        }
+        let node = parsed.documents.first().ok_or_else(|| wrong("the value is empty".to_owned()))?;
+        let value = yaml::to_parameter_value(node);
+        let value =
+            value.map_err(|mistakes| wrong(mistakes.into_iter().next().map(|mistake| mistake.message).unwrap_or_default()))?;
+        Ok(Node::from_value(&value, self.span))
+    }
+
+    /// The text as it is, unless quotes say where it begins and ends.
+    fn as_text(&self) -> Node {
+        let is_quoted = self.text.starts_with(['"', '\'']);
+        let unquoted = self.value().ok().filter(|_| is_quoted).and_then(|node| node.text().map(str::to_owned));
+        Node::scalar(self.span, unquoted.unwrap_or_else(|| self.text.clone()), Style::Quoted)
+    }
+
+    /// The items of `a,b` or `[a, b]`; as they are where they are to be text.
+    fn values(&self, as_text: bool) -> Result<Node, Diagnostic> {
+        if self.text.trim_start().starts_with('[') {
+            return self.value();
+        }
+        if as_text && !self.text.contains(['"', '\'']) {
+            return Ok(self.list(self.text.split(',').map(|item| Node::scalar(self.span, item, Style::Quoted)).collect()));
+        }
+        Ok(self.list(self.text.split(',').map(|item| self.read(item)).collect::<Result<_, _>>()?))
+    }
+
+    /// The value for a variable: of the declared one's type.
+    fn variable(&self, declared: &Node) -> Result<Node, Diagnostic> {
+        let known = if declared.has_placeholder() { "anything" } else { declared.what() };
+        match known {
+            "text" => return Ok(self.as_text()),
+            "a list" => return self.values(is_text(declared)),
+            _ => {}
+        }
+        let value = self.value()?;
+        if matches!(known, "anything" | "nothing") || value.what() == known {
+            return Ok(value);
+        }
+        let message = format!("variable `{}` is {known}, and `{}` is {}", self.name, self.text, value.what());
+        Err(Diagnostic::error(self.span, message).related(declared.span, "declared here"))
+    }
+
+    /// The value for a key of the check: lists and mappings as YAML writes them, anything else as the key will read it.
+    fn key(&self, before: Option<&Node>) -> Result<Node, Diagnostic> {
+        let is_list = before.is_some_and(|node| matches!(&*node.kind, Kind::Seq(_)));
+        match self.text.trim_start().chars().next() {
+            Some('[' | '{') => self.value(),
+            _ if is_list => {
+                Ok(self.list(self.text.split(',').map(|item| Node::scalar(self.span, item, Style::Quoted)).collect()))
+            }
+            Some('"' | '\'') => Ok(self.as_text()),
+            _ => Ok(Node::scalar(self.span, &*self.text, Style::Plain)),
+        }
+    }
+}
+
+fn option(text: &str, flag: &str, checks: &[Document], sources: &mut Sources) -> Result<Override, Diagnostic> {
+    let file = sources.add(format!("the option {flag}"), text);
+    let span = Span { file, start: 0, end: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+    let example = if flag == "-S" { "write -S blocks=16 or -S stream.blocks=16" } else { "write -P blocks=8,16" };
+    let (target, value) =
+        text.split_once('=').ok_or_else(|| Diagnostic::error(span, format!("{flag} lacks `=`")).hint(example))?;
+    let scoped = target.rsplit_once('.').filter(|(check, _)| checks.iter().any(|known| *known.name == **check));
+    let (check, name) = scoped.map_or((None, target), |(check, name)| (Some(check.to_owned()), name));
+    let (name, text) = (name.to_owned(), value.to_owned());
+    Ok(Override { check, name, text, span, is_parameter: flag == "-P", used: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::load::Loader;
+
+    /// A check with these options laid over it, and what was told.
+    fn laid(set: &[&str], parameterize: &[&str]) -> (Option<Value>, Vec<String>) {
+        let mut loader = Loader::default();
+        let text = "name: c\nvariables: { n: 1, t: text, f: 1.5, b: true, l: [1, 2], w: [a], m: { x: 1 }, no: null, e: '${{ n }}' }\nparameters: { p: [1] }\ntags: [x]\n";
+        loader.add("check.yaml", text);
+        let mut files = loader.finish();
+        let mut told = Vec::new();
+        let owned = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>();
+        let (set, parameterize) = (owned(set), owned(parameterize));
+        let mut overrides = Overrides::parse(&set, &parameterize, &files.checks, &mut files.sources, &mut told);
+        let tree = overrides.of(&files.checks[0], &mut told);
+        overrides.unused(&files.checks, &mut told);
+        let value = tree.map(|tree| yaml::to_parameter_value(&tree).expect("sound"));
+        (value, told.into_iter().map(|diagnostic| diagnostic.message).collect())
+    }
+
+    #[test]
+    fn a_value_is_read_as_what_it_is_laid_over() {
+        let rows = [
+            ("n=16", r#"{"variables":{"n":16}}"#),
+            ("c.n=16", r#"{"variables":{"n":16}}"#),
+            ("f=2", r#"{"variables":{"f":2}}"#),
+            ("b=false", r#"{"variables":{"b":false}}"#),
+            ("t=1.20", r#"{"variables":{"t":"1.20"}}"#),
+            ("t=no", r#"{"variables":{"t":"no"}}"#),
+            ("t=a: b #c", r#"{"variables":{"t":"a: b #c"}}"#),
+            ("t=*", r#"{"variables":{"t":"*"}}"#),
+            ("t=", r#"{"variables":{"t":""}}"#),
+            ("t='1 2'", r#"{"variables":{"t":"1 2"}}"#),
+            ("t='", r#"{"variables":{"t":"'"}}"#),
+            ("t=a=b", r#"{"variables":{"t":"a=b"}}"#),
+            ("l=7", r#"{"variables":{"l":[7]}}"#),
+            ("l=7,8", r#"{"variables":{"l":[7,8]}}"#),
+            ("w=1.20,x", r#"{"variables":{"w":["1.20","x"]}}"#),
+            ("m={x: 2}", r#"{"variables":{"m":{"x":2}}}"#),
+            ("no=3", r#"{"variables":{"no":3}}"#),
+            ("e=x", r#"{"variables":{"e":"x"}}"#),
+            ("p=5", r#"{"parameters":{"p":[5]}}"#),
+            ("num_tasks=4", r#"{"num_tasks":4}"#),
+            ("descr=hello: world", r#"{"descr":"hello: world"}"#),
+            ("tags=a,b", r#"{"tags":["a","b"]}"#),
+            ("env_vars={A: x}", r#"{"env_vars":{"A":"x"}}"#),
+            ("time_limit=null", r#"{"time_limit":null}"#),
+        ];
+        for (option, expected) in rows {
+            let (value, told) = laid(&[option], &[]);
+            assert_eq!(told, [""; 0], "{option}");
+            assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(expected), "{option}");
+        }
+    }
+
+    #[test]
+    fn parameters_come_from_variables_parameters_and_keys() {
+        let rows = [
+            ("n=1,2", r#"{"parameters":{"n":[1,2]},"variables":{"n":null}}"#),
+            ("t=1.20,x", r#"{"parameters":{"t":["1.20","x"]},"variables":{"t":null}}"#),
+            ("p=7,8", r#"{"parameters":{"p":[7,8]}}"#),
+            ("num_tasks=[1, 2]", r#"{"num_tasks":"${{ num_tasks }}","parameters":{"num_tasks":[1,2]}}"#),
+        ];
+        for (option, expected) in rows {
+            let (value, told) = laid(&[], &[option]);
+            assert_eq!(told, [""; 0], "{option}");
+            assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(expected), "{option}");
+        }
+        let (value, _) = laid(&["n=1", "n=2"], &["p=3"]);
+        assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(r#"{"variables":{"n":2},"parameters":{"p":[3]}}"#));
+    }
+
+    #[test]
+    fn options_that_mean_nothing_are_told() {
+        let rows = [
+            ("n=x", "variable `n` is a number, and `x` is text"),
+            ("n=null", "variable `n` is a number, and `null` is nothing"),
+            ("b=1", "variable `b` is a boolean, and `1` is a number"),
+            ("n=1.20", "the number 1.20 is not in the form in which it would be printed"),
+            ("nn=1", "no check has a variable, parameter or key `nn`"),
+            ("d.n=1", "no check has a variable, parameter or key `d.n`"),
+            ("name=x", "no check has a variable, parameter or key `name`"),
+            ("n", "-S lacks `=`"),
+        ];
+        for (option, expected) in rows {
+            assert_eq!(laid(&[option], &[]).1, [expected], "{option}");
+        }
+    }
+}

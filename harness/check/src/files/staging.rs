@@ -1,0 +1,98 @@
+//! `sourcesdir`: the folder that is copied into the stage folder before the script runs.
+//!
+//! ReFrame's rules: relative to the file that mentions it, `src` beside the check if nothing is said and there is one, null
+//! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
+
+use crate::files::{check_file::CheckFile, load::Manifests};
+use muster_core::job::{scheduler_kind::SchedulerKind, workload::Staging};
+use muster_text::{
+    decode::Spanned,
+    diagnostic::{Diagnostic, Span},
+    glob::Globs,
+    yaml::Node,
+};
+use std::time::Duration;
+
+/// The folder that is staged where nothing else is said.
+pub const DEFAULT_FOLDER: &str = "src";
+
+/// The folders that a check mentions, in its body and under `when`.
+pub(crate) fn mentioned(check: &Node) -> Vec<(String, Span)> {
+    let entries = check.get("when").map(Node::items).unwrap_or_default();
+    let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("sourcesdir"));
+    let nodes = nodes.filter(|node| !node.is_null() && !node.has_placeholder());
+    let folders = nodes.filter_map(|node| Some((node.text()?.to_owned(), node.span)));
+    folders.filter(|(folder, _)| !folder.is_empty() && !is_repository(folder)).collect()
+}
+
+fn is_repository(text: &str) -> bool {
+    text.contains("://") || text.starts_with("git@")
+}
+
+/// What is wrong with the keys as such.
+pub(crate) fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
+    if let Some(folder) = file.sourcesdir.as_ref().filter(|folder| is_repository(folder)) {
+        let hint = "clone it in `prerun_cmds`, or in a fixture that its users share";
+        diagnostics.push(Diagnostic::error(folder.span, "`sourcesdir` is a folder, not a repository").hint(hint));
+    }
+    check_globs(file.readonly_files.iter().flat_map(|globs| globs.iter()), diagnostics);
+}
+
+/// Tells globs that are none.
+pub(crate) fn check_globs<'g>(globs: impl Iterator<Item = &'g Spanned<String>>, diagnostics: &mut Vec<Diagnostic>) {
+    for glob in globs {
+        if let Err(error) = Globs::compile(&[&glob.value]) {
+            diagnostics.push(Diagnostic::error(glob.span, error.to_string()).hint(error.hint()));
+        }
+    }
+}
+
+/// Where a check is staged from.
+pub(crate) struct Ground<'a> {
+    /// The check's file, as the user would type it.
+    pub path: &'a str,
+    pub scheduler: SchedulerKind,
+    pub known: &'a Manifests,
+    /// `stage_limit`
+    pub limit: Option<Duration>,
+}
+
+/// What is staged for a case. The keys are `file`'s, their places `tree`'s.
+pub(crate) fn of(ground: &Ground<'_>, tree: &Node, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Staging> {
+    let globs: Vec<_> = file.readonly_files.iter().flat_map(|globs| globs.iter()).collect();
+    let readonly_files = || globs.iter().map(|glob| glob.value.clone()).collect();
+    let folder = match (tree.get("sourcesdir"), &file.sourcesdir) {
+        (Some(_), Some(folder)) if folder.is_empty() || is_repository(folder) => return None,
+        (Some(_), Some(folder)) => Some(ground.known.beside(folder.span.file, folder)),
+        (None, _) => ground.known.default_folder(ground.path),
+        (Some(_), None) => None,
+    };
+    match (ground.scheduler, folder) {
+        (SchedulerKind::Local, Some(folder)) => {
+            Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: ground.limit })
+        }
+        (SchedulerKind::Local, None) => {
+            if let Some(glob) = globs.first() {
+                let hint = "name the folder under `sourcesdir`, or leave `readonly_files` out";
+                let message = "`readonly_files` are files of `sourcesdir`, and there is none";
+                diagnostics.push(Diagnostic::error(glob.span, message).hint(hint));
+            }
+            None
+        }
+        // It plays a script: nothing runs that could read a file.
+        (SchedulerKind::Fake, _) => None,
+        (kind, _) => {
+            if let Some(folder) = &file.sourcesdir {
+                let message = format!("`sourcesdir` cannot be staged on `{kind}`, which shares no file system with the harness");
+                let instead = if kind == SchedulerKind::Ec2 {
+                    "fetch the files in `prerun_cmds`"
+                } else {
+                    "put the files into the image, into a ConfigMap or volume that the manifest mounts, or fetch them in `prerun_cmds`"
+                };
+                let hint = format!("{instead}; `sourcesdir: null` under `when` leaves it out there");
+                diagnostics.push(Diagnostic::error(folder.span, message).hint(hint));
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What is probably not meant: checks that load, run, and prove less than their author thinks.
+//!
+//! A mistake is told by who reads the file and ends with 2. Here is only what may be meant after all, so each finding has a
+//! name to silence it by ([`Silence`]). A lint that is wrong more often than right has no place in the table.
+
+mod names;
+mod patterns;
+mod places;
+mod references;
+mod silence;
+mod words;
+
+pub use silence::Silence;
+
+use crate::{
+    cases::{check::Check, test_case::TestCase},
+    files::{
+        load::{Document, Manifests},
+        needs,
+    },
+};
+use muster_text::{
+    diagnostic::{Diagnostic, Span},
+    yaml::Node,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// One kind of finding.
+#[derive(Debug, Clone, Copy)]
+pub struct Lint {
+    /// Its name, to silence it by.
+    pub name: &'static str,
+    /// What it finds, and why that is worth a look.
+    pub summary: &'static str,
+    /// Looks at one check.
+    look: fn(&Subject<'_>, &mut Report),
+}
+
+/// All lints.
+pub const LINTS: &[Lint] = &[
+    Lint {
+        name: "empty-match",
+        summary: "A regex that fits any text: found everywhere, or a figure that may be empty.",
+        look: patterns::empty_match,
+    },
+    Lint {
+        name: "unescaped-dot",
+        summary: "A `.` between digits that fits any character, where the decimal point is meant.",
+        look: patterns::unescaped_dot,
+    },
+    Lint {
+        name: "unbounded-capture",
+        summary: "A part of a regex that may swallow the whole log, and takes its time for it.",
+        look: patterns::unbounded_capture,
+    },
+    Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: words::no_sanity },
+    Lint { name: "shell-word", summary: "A `|`, `>` or `&&` in `command`, which runs without a shell.", look: words::shell_word },
+    Lint {
+        name: "moving-image",
+        summary: "An image without a tag, or `latest`: what runs today is not what runs tomorrow.",
+        look: words::moving_image,
+    },
+    Lint {
+        name: "no-time-limit",
+        summary: "A job on a cluster that nothing ends: neither check nor partition has a `time_limit`.",
+        look: places::no_time_limit,
+    },
+    Lint { name: "runs-nowhere", summary: "A check that no partition of the known sites takes.", look: places::runs_nowhere },
+    Lint {
+        name: "unused-reference",
+        summary: "A reference that no case on the known sites can use.",
+        look: references::unused_reference,
+    },
+    Lint { name: "open-reference", summary: "A reference with two open ends: no figure can miss it.", look: references::open },
+    Lint {
+        name: "unused-parameter",
+        summary: "A parameter that nobody reads: the same run, again and again.",
+        look: names::parameter,
+    },
+    Lint { name: "unused-variable", summary: "A variable that nobody reads.", look: names::variable },
+];
+
+/// A check that was read, and its cases on all known systems.
+#[derive(Debug)]
+pub struct Loaded<'a> {
+    /// The check as a tree, laid over its bases.
+    pub document: &'a Document,
+    /// The same, valid.
+    pub check: Arc<Check>,
+    /// Its cases, before any filter.
+    pub cases: Vec<TestCase>,
+}
+
+/// One check, and what is known of it.
+struct Subject<'a> {
+    document: &'a Document,
+    check: &'a Check,
+    cases: &'a [TestCase],
+    manifests: &'a Manifests,
+    /// Whether any site file was read: without one, nothing can be said of where a check runs.
+    knows_sites: bool,
+    /// Whether another check names this one, and so may read what it declares.
+    is_relied_on: bool,
+}
+
+impl Subject<'_> {
+    fn tree(&self) -> &Node {
+        &self.document.tree
+    }
+
+    /// The check itself and the settings that entries of `when` lay over it.
+    fn layers(&self) -> impl Iterator<Item = &Node> {
+        std::iter::once(self.tree()).chain(self.tree().get("when").map(Node::items).unwrap_or_default())
+    }
+
+    /// A key's values, in the check and in entries of `when`.
+    fn all(&self, key: &str) -> impl Iterator<Item = &Node> {
+        let appended = format!("{key}+");
+        self.layers().flat_map(move |layer| [layer.get(key), layer.get(&appended)].into_iter().flatten().collect::<Vec<_>>())
+    }
+}
+
+/// Something that is probably not meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The lint's name.
+    pub lint: &'static str,
+    /// A warning with its place.
+    pub diagnostic: Diagnostic,
+}
+
+/// What was looked at. A base is looked at once for each check that extends it, and what is fine for one of them is fine.
+#[derive(Debug, Default)]
+struct Report(BTreeMap<(Span, &'static str), Option<Diagnostic>>);
+
+impl Report {
+    fn fine(&mut self, lint: &'static str, span: Span) {
+        self.0.insert((span, lint), None);
+    }
+
+    fn found(&mut self, lint: &'static str, span: Span, message: impl Into<String>, hint: &str) {
+        self.0.entry((span, lint)).or_insert_with(|| Some(Diagnostic::warning(span, message).hint(hint)));
+    }
+}
+
+/// Looks at checks. Without site files nothing is said of where they run. The findings are in the order of files and
+/// places.
+pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, knows_sites: bool) -> Vec<Finding> {
+    let relied_on: BTreeSet<&str> = checks.iter().flat_map(|check| relies_on(check.document)).collect();
+    let mut report = Report::default();
+    for Loaded { document, check, cases } in checks {
+        let is_relied_on = relied_on.contains(&*document.name);
+        let subject = Subject { document, check, cases, manifests, knows_sites, is_relied_on };
+        for lint in LINTS {
+            (lint.look)(&subject, &mut report);
+        }
+    }
+    let findings = report.0.into_iter();
+    findings.filter_map(|((_, lint), diagnostic)| diagnostic.map(|diagnostic| Finding { lint, diagnostic })).collect()
+}
+
+/// The names of the checks that a check mentions as fixtures or as what it depends on.
+fn relies_on(document: &Document) -> impl Iterator<Item = &str> {
+    let fixtures = needs::fixture_names(&document.tree).filter_map(|node| Some(needs::written(node.text()?).1));
+    let before = document.tree.get("depends_on");
+    let before = before.into_iter().flat_map(|node| node.items().iter().chain(node.text().map(|_| node)));
+    fixtures.chain(before.filter_map(|item| item.get("check").or(Some(item)).and_then(Node::text)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! From a case to what it runs and how it is judged, with nothing left to fill in.
+//!
+//! ```text
+//! when: which entries hold -> Layer -> variables -> tree without placeholders -> CheckFile -> Workload, Rules, About
+//! ```
+
+pub mod container;
+pub mod program;
+pub mod references;
+pub mod script;
+
+use crate::{
+    cases::{
+        check::Layer,
+        scope::{base_scope, overlaid, reason_to_skip, untold},
+        test_case::{LaunchFacts, Rendered, TestCase},
+    },
+    files::{check_file::CheckFile, kept, settings, staging},
+};
+use muster_core::{
+    fact::Fact,
+    job::{
+        outputs::Offer,
+        workload::{Limits, Workload},
+    },
+    result::About,
+    rules::{LogLimit, Rules, perf::Source, sanity::Claim},
+};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Limit, Placeholders},
+    diagnostic::{Diagnostic, MissingKey},
+    expr::{Arithmetic, Expr, Scope},
+    template,
+    yaml::Node,
+};
+use std::{sync::Arc, time::Duration};
+
+/// `judge_limit` when nobody says more.
+const JUDGE_LIMIT: Duration = Duration::from_mins(5);
+
+impl TestCase {
+    /// Fills in every placeholder.
+    ///
+    /// # Errors
+    /// Every mistake that only shows with these values.
+    pub fn render(&self, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
+        render(self, facts)
+    }
+}
+
+fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let rendered = match &case.skip {
+        Some(reason) => Some(skipped(case, facts, reason.to_string())),
+        None => attempt(case, facts, &mut diagnostics),
+    };
+    match rendered {
+        Some(rendered) if diagnostics.is_empty() => Ok(rendered),
+        _ => match reason_to_skip(case, &diagnostics) {
+            Some(reason) => Ok(skipped(case, facts, reason)),
+            // A missing fact is no mistake beside one.
+            None => Err(diagnostics
+                .into_iter()
+                .filter(|diagnostic| Fact::alone(std::slice::from_ref(diagnostic)).is_none())
+                .collect()),
+        },
+    }
+}
+
+fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnostic>) -> Option<Rendered> {
+    let base = Arc::new(base_scope(case, facts));
+    let (layer, skip) = overlaid(case, &base, diagnostics)?;
+    if let Some(reason) = skip {
+        return Some(skipped(case, facts, reason));
+    }
+    let mut scope = Scope::under(base);
+    layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
+    let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
+    if let Some(reason) = program::unprovided(case, &file) {
+        return Some(skipped(case, facts, reason));
+    }
+
+    let partition = &case.place.partition;
+    let program = program::program(case, &tree, &file, &scope, diagnostics);
+    let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
+    let rules = settings::rules(&file, rows, &scope, diagnostics);
+    let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
+    let mut sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
+    if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
+        options.insert("node".to_owned(), Value::from(&**node));
+    }
+    let ground = staging::Ground {
+        path: &case.check.path,
+        scheduler: partition.scheduler,
+        known: &case.check.manifests,
+        limit: Limit::over(file.stage_limit, partition.stage_limit),
+    };
+    let staging = staging::of(&ground, &tree, &file, diagnostics);
+    kept::check_place(partition.scheduler, &file, diagnostics);
+    let workload = Workload {
+        identifier: facts.identifier.clone(),
+        session: facts.session.clone(),
+        case: (*case.name).clone(),
+        stage: facts.stage.clone(),
+        staging,
+        program: program?,
+        num_tasks,
+        sched_options,
+        limits: Limits {
+            pending: Limit::over(file.max_pending_time, partition.max_pending_time),
+            run: Limit::over(file.time_limit, partition.time_limit),
+            judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
+        },
+        keep_failed: file.keep_failed,
+    };
+    let log_limit = log_limit(&file, partition);
+    let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
+    let rules = Rules { offer, log_limit, ..rules? };
+    if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
+        return Some(skipped(case, facts, untold(case, &fact)));
+    }
+    Some(Rendered { workload, rules, about: about(case, &file, num_tasks), skip: None })
+}
+
+fn log_limit(file: &CheckFile, partition: &crate::site::Partition) -> Option<LogLimit> {
+    let bytes = Limit::over(file.max_log, partition.max_log)?;
+    Some(LogLimit { bytes, action: file.max_log_action.unwrap_or(partition.max_log_action) })
+}
+
+/// What a case leaves for others: nothing if there are none, and nothing runs when they are over.
+fn offer(
+    case: &TestCase,
+    layer: &Layer,
+    (tree, file): (&Node, &CheckFile),
+    scope: &Scope,
+    (workload, is_needed): (&Workload, bool),
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Box<Offer>> {
+    let teardown_cmds = file.teardown_cmds.as_ref().filter(|commands| !commands.is_empty());
+    if !is_needed && teardown_cmds.is_none() {
+        return None;
+    }
+    let names = case.variant.settings.iter().map(|setting| &*setting.name).chain(layer.variables.names());
+    // Nobody can tell which of its variables others will read.
+    let missing = layer.variables.names().filter(|_| is_needed).filter_map(|name| scope.missing(name));
+    diagnostics.extend(missing.map(|key| missing_for_others(case, key)));
+    let values = names.filter_map(|name| Some((name.to_owned(), scope.get(name)?.clone()))).collect();
+    let outputs = file.outputs.iter().flat_map(|outputs| outputs.iter());
+    let outputs = outputs.map(|(name, pattern)| (name.value.clone(), pattern.value.clone())).collect();
+    let teardown = teardown_cmds.and_then(|commands| {
+        let program = program::teardown(case, (tree, file), scope, commands, &workload.stage, diagnostics)?;
+        Some(Box::new(Workload { program, num_tasks: 1, staging: None, ..workload.clone() }))
+    });
+    Some(Box::new(Offer { values, outputs, teardown }))
+}
+
+fn missing_for_others(case: &TestCase, key: &MissingKey) -> Diagnostic {
+    let message = format!("there is no `{}`, which a variable needs that others may read", key.path.join("."));
+    Diagnostic { missing: Some(Box::new(key.clone())), ..Diagnostic::error(case.check.span, message) }
+}
+
+/// The settings of a case; shared by all cases of a layer that has no placeholder in them. `None` after any mistake in
+/// them, which is told once a layer then.
+fn settings_of(
+    case: &TestCase,
+    layer: &Layer,
+    scope: &Scope,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Node, Arc<CheckFile>)> {
+    let decode = |tree: &Node, diagnostics: &mut Vec<Diagnostic>| {
+        let mut context = Context::new(Placeholders::Refuse);
+        let file = CheckFile::decode(tree, &mut context).filter(|_| context.diagnostics.is_empty());
+        diagnostics.append(&mut context.diagnostics);
+        file.map(Arc::new)
+    };
+    if layer.is_fixed() {
+        let file = layer.fixed.get_or_init(|| decode(&layer.tree, diagnostics)).clone()?;
+        return Some((layer.tree.clone(), file));
+    }
+    let before = diagnostics.len();
+    let tree = template::render(&layer.tree, scope, &case.check.cache, diagnostics)?;
+    let file = decode(&tree, diagnostics)?;
+    // What could not be filled in would only be missed again.
+    (diagnostics.len() == before).then_some((tree, file))
+}
+
+/// What the key says was told when it was decoded, if it is no count; a parameter of that name is read here only.
+fn num_tasks(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> u32 {
+    let value = scope.get("num_tasks");
+    let count = value.and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+    if count.is_none() && tree.get("num_tasks").is_none_or(Node::is_null) {
+        let parameter = case.check.parameters().iter().find(|parameter| &*parameter.name == "num_tasks");
+        let span = parameter.map_or(tree.span, |parameter| parameter.span);
+        diagnostics.push(Diagnostic::error(span, "`num_tasks` must be a whole number above 0"));
+    }
+    count.unwrap_or(1)
+}
+
+fn about(case: &TestCase, file: &CheckFile, num_tasks: u32) -> About {
+    About {
+        descr: file.descr.clone().unwrap_or_default(),
+        maintainers: file.maintainers.as_ref().map(|names| names.0.clone()).unwrap_or_default(),
+        num_tasks,
+        on_disruption: file.on_disruption.or(case.place.partition.on_disruption),
+        ..case.about()
+    }
+}
+
+/// A case that will not run.
+fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
+    Rendered {
+        workload: Workload {
+            identifier: facts.identifier.clone(),
+            session: facts.session.clone(),
+            case: (*case.name).clone(),
+            stage: facts.stage.clone(),
+            staging: None,
+            program: muster_core::job::workload::Program::Play(Value::Null),
+            num_tasks: 1,
+            sched_options: Value::Null,
+            limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },
+            keep_failed: None,
+        },
+        rules: Rules::default(),
+        about: case.about(),
+        skip: Some(reason),
+    }
+}
+
+/// A fact that an `assert` or a `value` needs whatever the job prints. What it needs only perhaps shows when the case is
+/// judged. A variable that may be missing may need what is missing.
+fn unjudgeable(rules: &Rules, scope: &Scope) -> Option<Fact> {
+    let asserts = rules.sanity.iter().filter_map(|assertion| match &assertion.claim {
+        Claim::Assert { expression } => Some(expression),
+        _ => None,
+    });
+    let values = rules.perf_variables.iter().filter(|variable| !variable.optional);
+    let values = values.filter_map(|variable| match &variable.source {
+        Source::Value(expression) => Some(expression),
+        Source::Pattern { .. } => None,
+    });
+    let may_lack = |name: &str| name == "partition" || scope.missing(name).is_some();
+    let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
+    expressions.filter_map(|expression| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
+}

@@ -1,0 +1,113 @@
+//! Which references apply to a case.
+//!
+//! For every variable, or row of a table, the narrowest entry wins: more `with` and `if` first, then
+//! `sys:part` > `sys` > features and extras > `*`. Two that are equally narrow are a mistake of the file.
+
+use crate::{
+    cases::{test_case::TestCase, when::Condition},
+    files::{
+        check_file::{CheckFile, ReferenceBlock, ReferenceEntry},
+        references,
+    },
+    site::selector::{Entry, Selector, Width},
+};
+use muster_core::rules::reference::ReferenceRow;
+use muster_text::{
+    decode::Ordered,
+    diagnostic::{Diagnostic, Span},
+    expr::Scope,
+    template,
+};
+use std::collections::BTreeMap;
+
+/// How narrow an entry is: the number of `with` and `if`, then the selector.
+type Rank = (usize, Width);
+
+/// The entry that leads for one variable or row.
+struct Leader {
+    rank: Rank,
+    row: ReferenceRow,
+    span: Span,
+    /// Another one, equally narrow.
+    rival: Option<Span>,
+}
+
+/// The rows that apply to a case, at most one for a variable and row.
+pub fn rows(
+    case: &TestCase,
+    conditions: &[Condition],
+    file: &CheckFile,
+    scope: &Scope,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<ReferenceRow> {
+    let mut leaders: BTreeMap<(String, Option<String>), Leader> = BTreeMap::new();
+    let mut compete = |rank: Rank, values: &Ordered<ReferenceEntry>, diagnostics: &mut Vec<Diagnostic>| {
+        for (label, entry) in values.iter() {
+            let Some(row) = references::row(label, entry, &[file], &case.check.figures, diagnostics) else { continue };
+            let key = (row.variable.clone(), row.key.clone());
+            let challenger = Leader { rank, row, span: label.span, rival: None };
+            match leaders.get_mut(&key) {
+                Some(leader) if leader.rank == rank => leader.rival = Some(label.span),
+                Some(leader) if leader.rank > rank => {}
+                _ => {
+                    leaders.insert(key, challenger);
+                }
+            }
+        }
+    };
+    match &file.reference {
+        None => {}
+        Some(ReferenceBlock::Scopes(scopes)) => {
+            for (name, values) in scopes.iter() {
+                let Some(width) = width_of_scope(case, name) else { continue };
+                compete((0, width), values, diagnostics);
+            }
+        }
+        Some(ReferenceBlock::Rules(rules)) => {
+            for (rule, condition) in rules.iter().zip(conditions) {
+                let Some(rank) = rank_of_rule(case, condition, scope, diagnostics) else { continue };
+                compete(rank, rule.values.as_ref().unwrap_or(&Ordered(vec![])), diagnostics);
+            }
+        }
+    }
+    let mut rows = Vec::with_capacity(leaders.len());
+    for leader in leaders.into_values() {
+        if let Some(rival) = leader.rival {
+            let message =
+                format!("two references for `{}` are equally narrow on {}", leader.row.label(), case.name.system_partition());
+            diagnostics
+                .push(Diagnostic::error(rival, message).related(leader.span, "the other").hint("make one of them narrower"));
+        }
+        rows.push(leader.row);
+    }
+    rows
+}
+
+/// How narrow a scope of the mapping form is for this case; `None` if it does not apply.
+fn width_of_scope(case: &TestCase, name: &str) -> Option<Width> {
+    // A scope that cannot be read was told when the check was loaded.
+    let entry = Entry::parse(name).ok()?;
+    Selector::of(vec![entry]).width_for(&case.place.system, &case.place.partition)
+}
+
+/// How narrow a rule of the list form is for this case; `None` if it does not apply.
+fn rank_of_rule(case: &TestCase, condition: &Condition, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Rank> {
+    let place = &case.place;
+    if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
+        return None;
+    }
+    if let Some((expression, node)) = &condition.expression {
+        match expression.eval_bool(scope) {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => {
+                diagnostics.push(template::mistake(&error, node));
+                return None;
+            }
+        }
+    }
+    let width =
+        condition.system.as_ref().map_or(Some(Width::Any), |selector| selector.width_for(&place.system, &place.partition))?;
+    let extra = usize::from(condition.environ.is_some()) + usize::from(condition.expression.is_some());
+    Some((condition.with.len() + extra, width))
+}

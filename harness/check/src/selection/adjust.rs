@@ -1,0 +1,135 @@
+//! What a command line changes of every case when it has been rendered: nothing of it is written in a check.
+
+use crate::cases::test_case::Rendered;
+use muster_core::job::{scheduler_kind::SchedulerKind, workload::Program};
+use muster_text::Value;
+use serde_json::Map;
+use std::fmt;
+
+/// Changes to rendered cases.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Adjustments {
+    /// `--skip-sanity-check`: the output may hold what it likes. The exit status is judged all the same.
+    pub skip_sanity: bool,
+    /// `--skip-performance-check`: no figure is looked for.
+    pub skip_performance: bool,
+    /// `-J`
+    pub sched_options: Vec<SchedOption>,
+    /// `--rehearse`: what is played in the place of the workload.
+    pub play: Option<Value>,
+}
+
+/// `-J labels.team=hpc`: an option of the scheduler, laid over the check's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchedOption {
+    key: String,
+    /// The key within it, if it is a mapping.
+    inner: Option<String>,
+    value: Value,
+}
+
+impl SchedOption {
+    /// Reads `key=value` or `key.inner=value`. Only the first point divides: `labels.kueue.x-k8s.io/queue-name=q`.
+    ///
+    /// # Errors
+    /// A lower-case fragment that says what is wrong with `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no option: write KEY=VALUE or KEY.INNER=VALUE, as under `sched_options`");
+        let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+        let (key, inner) = path.split_once('.').map_or((path, None), |(key, inner)| (key, Some(inner.to_owned())));
+        if key.is_empty() || inner.as_deref() == Some("") {
+            return Err(wrong());
+        }
+        // Text within a mapping: labels and annotations are nothing else.
+        let value = if inner.is_some() { Value::from(value) } else { scalar(value) };
+        Ok(Self { key: key.to_owned(), inner, value })
+    }
+
+    fn lay_over(&self, options: &mut Value) {
+        let outer = mapping(options);
+        match &self.inner {
+            None => _ = outer.insert(self.key.clone(), self.value.clone()),
+            Some(inner) => {
+                let within = outer.entry(self.key.clone()).or_insert_with(|| Value::Object(Map::new()));
+                mapping(within).insert(inner.clone(), self.value.clone());
+            }
+        }
+    }
+}
+
+/// As it was typed.
+impl fmt::Display for SchedOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)?;
+        self.inner.iter().try_for_each(|inner| write!(f, ".{inner}"))?;
+        match &self.value {
+            Value::String(text) => write!(f, "={text}"),
+            value => write!(f, "={value}"),
+        }
+    }
+}
+
+/// A number, a boolean, or text.
+fn scalar(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+        _ => Value::from(text),
+    }
+}
+
+/// A value as a mapping, whatever it was.
+fn mapping(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("it was made a mapping above"),
+    }
+}
+
+impl Adjustments {
+    /// Changes a case.
+    pub fn apply(&self, rendered: &mut Rendered) {
+        if self.skip_sanity {
+            rendered.rules.sanity.clear();
+        }
+        if self.skip_performance {
+            rendered.rules.perf_variables.clear();
+            rendered.rules.references.clear();
+        }
+        for option in &self.sched_options {
+            option.lay_over(&mut rendered.workload.sched_options);
+        }
+        if let Some(play) = &self.play {
+            rendered.workload.program = Program::Play(play.clone());
+            rendered.about.scheduler = SchedulerKind::Fake;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_option_of_the_scheduler_is_laid_over_the_checks() {
+        let mut options = json!({ "namespace": "a", "labels": { "team": "hpc" } });
+        for text in ["namespace=b", "labels.kueue.x-k8s.io/queue-name=q", "labels.year=2026", "priority=5", "annotations.a=b=c"] {
+            SchedOption::parse(text).unwrap().lay_over(&mut options);
+        }
+        assert_eq!(
+            options,
+            json!({
+                "namespace": "b",
+                "labels": { "team": "hpc", "kueue.x-k8s.io/queue-name": "q", "year": "2026" },
+                "priority": 5,
+                "annotations": { "a": "b=c" },
+            })
+        );
+        for text in ["", "namespace", "=x", "labels.=x"] {
+            assert!(SchedOption::parse(text).is_err(), "{text}");
+        }
+    }
+}

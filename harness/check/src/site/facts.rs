@@ -1,0 +1,104 @@
+//! A system as cases see it: its partitions with their environments, what expressions read of them, and the names that
+//! files may mention.
+
+use crate::site::{Partition, System, place::Place, selector::Entry};
+use muster_text::{
+    Value,
+    diagnostic::{Diagnostic, Severity, Span, nearest},
+    expr::{Effort, Scope},
+    yaml::{self, Node},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A system with what expressions see of it, converted once.
+#[derive(Debug)]
+pub struct SystemFacts {
+    /// The system.
+    pub system: Arc<System>,
+    /// `system` in expressions.
+    pub scope: Arc<Scope>,
+    /// Every partition with each of its environments.
+    pub places: Vec<Arc<Place>>,
+    /// All systems of all site files, for mistakes in names.
+    pub known: KnownSystems,
+}
+
+impl SystemFacts {
+    /// Prepares a system.
+    pub fn new(system: Arc<System>, known: KnownSystems) -> Self {
+        Self::bounded(system, known, Effort::default())
+    }
+
+    /// The same, where no expression may do more than this.
+    pub fn bounded(system: Arc<System>, known: KnownSystems, effort: Effort) -> Self {
+        let mut scope = Scope::new();
+        scope.set_effort(Arc::new(effort));
+        scope.set("system", system_value(&system));
+        let scope = Arc::new(scope);
+        let pairs =
+            system.partitions.iter().flat_map(|partition| partition.environs.iter().map(move |environ| (partition, environ)));
+        let places = pairs.map(|(partition, environ)| Arc::new(Place::new(&system, partition, environ, &scope))).collect();
+        Self { system, scope, places, known }
+    }
+}
+
+fn system_value(system: &System) -> Value {
+    serde_json::json!({ "name": system.name, "descr": system.descr, "extras": system.extras })
+}
+
+/// The names of systems and partitions, for telling typing mistakes from other sites' names.
+#[derive(Debug, Clone, Default)]
+pub struct KnownSystems {
+    partitions: BTreeMap<String, Vec<String>>,
+}
+
+impl KnownSystems {
+    /// Collects the names.
+    pub fn of<'a>(systems: impl IntoIterator<Item = &'a System>) -> Self {
+        let names = |partitions: &[Arc<Partition>]| partitions.iter().map(|partition| partition.name.clone()).collect();
+        Self { partitions: systems.into_iter().map(|system| (system.name.clone(), names(&system.partitions))).collect() }
+    }
+
+    /// Tells names that are known nowhere: an error when a known one is near, else a warning, since a check may be shared
+    /// with sites that are not described here.
+    pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
+        let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
+        for item in items.iter().filter(|item| !item.has_placeholder()) {
+            // What cannot be read is told by who reads the selector.
+            if let Some(Ok(entry)) = item.text().map(Entry::parse) {
+                self.check_entry(&entry, item.span, diagnostics);
+            }
+        }
+    }
+
+    /// The same for one scope of `reference`, and whether it can be read at all.
+    pub fn check_name(&self, name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+        match Entry::parse(name) {
+            Ok(entry) => self.check_entry(&entry, span, diagnostics),
+            Err(why) => {
+                diagnostics.push(Diagnostic::error(span, why).hint("a scope is sys:part, sys, +feature, %key=value or *"));
+            }
+        }
+    }
+
+    fn check_entry(&self, entry: &Entry, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+        diagnostics.extend(entry.names().filter_map(|(system, partition)| self.unknown(system, partition, span)));
+    }
+
+    fn unknown(&self, system: Option<&str>, partition: Option<&str>, span: Span) -> Option<Diagnostic> {
+        let system = system?;
+        let Some(partitions) = self.partitions.get(system) else {
+            let near = nearest(system, self.partitions.keys().map(String::as_str));
+            let message = format!("no site file defines a system `{system}`");
+            return Some(match near {
+                Some(near) => Diagnostic::error(span, message).hint(format!("did you mean `{near}`?")),
+                None => Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) },
+            });
+        };
+        let partition = partition.filter(|partition| !partitions.iter().any(|known| known == partition))?;
+        let near = nearest(partition, partitions.iter().map(String::as_str));
+        let hint =
+            near.map_or_else(|| format!("it has {}", partitions.join(", ")), |near| format!("did you mean `{system}:{near}`?"));
+        Some(Diagnostic::error(span, format!("system `{system}` has no partition `{partition}`")).hint(hint))
+    }
+}

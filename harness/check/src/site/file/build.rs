@@ -1,0 +1,259 @@
+//! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
+
+use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
+use crate::site::{ContainerPlatform, Device, Environment, Mode, Partition, System, modules, quarantine::Entry};
+use muster_core::job::workload::Staging;
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
+    diagnostic::{Diagnostic, nearest},
+    pattern::Pattern,
+    yaml::{Kind, Node, merge, to_parameter_value, to_value},
+};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
+
+/// ReFrame's default.
+const MAX_JOBS: usize = 8;
+/// Half a day in a queue is a night that was missed.
+const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
+/// How many bytes of a log are kept where nobody says more.
+const MAX_LOG: u64 = 2 << 30;
+/// The environment that is always there.
+const DEFAULT: &str = "default";
+
+/// Reads a site file. Site files have no placeholders: the context should refuse them.
+///
+/// `None` only if there is no system to speak of; a system with diagnostics is whole as far as it could be read.
+pub fn read(node: &Node, context: &mut Context) -> Option<System> {
+    let site = SiteFile::decode(node, context)?;
+    let environments = environments(site.environments.as_deref().unwrap_or_default(), context);
+    let partitions: Vec<_> = site.partitions.iter().flatten().collect();
+    unique(partitions.iter().filter_map(|partition| partition.name.as_ref()), "partition", context);
+    for pattern in site.hostnames.iter().flat_map(|patterns| patterns.iter()) {
+        if let Err(error) = Pattern::compile(&pattern.value) {
+            let mut diagnostic = Diagnostic::error(pattern.span, format!("not a regex: {}", error.message));
+            diagnostic.hint = error.hint;
+            context.push(diagnostic);
+        }
+    }
+    let partitions = partitions
+        .into_iter()
+        .filter_map(|partition| self::partition(partition, &site, &environments, context))
+        .map(Arc::new)
+        .collect();
+    refuse_silent_modules(&site, context);
+    let extras = extras(site.extras.as_ref(), context);
+    let quarantine = site.quarantine.iter().flatten().filter_map(|file| Entry::new(file, context)).collect();
+    let modes = modes(site.modes.as_deref().unwrap_or_default(), context);
+    Some(System {
+        name: site.name?.value.0,
+        descr: site.descr.unwrap_or_default(),
+        hostnames: site.hostnames.into_iter().flat_map(|names| names.0).map(|name| name.value).collect(),
+        partitions,
+        extras,
+        modes,
+        quarantine,
+        file_mode: site.file_mode,
+        span: Some(site.span),
+    })
+}
+
+fn modes(files: &[ModeFile], context: &mut Context) -> Vec<Mode> {
+    unique(files.iter().filter_map(|file| file.name.as_ref()), "mode", context);
+    let mode = |file: &ModeFile| {
+        let options = file.options.as_ref()?.iter().cloned().collect();
+        Some(Mode { name: file.name.as_ref()?.value.0.clone(), options })
+    };
+    files.iter().filter_map(mode).collect()
+}
+
+fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Environment>> {
+    unique(files.iter().filter_map(|file| file.name.as_ref()), "environment", context);
+    let mut environments: Vec<_> = files
+        .iter()
+        .filter_map(|file| {
+            let extras = extras(file.extras.as_ref(), context);
+            Some(Arc::new(Environment {
+                name: file.name.as_ref()?.value.0.clone(),
+                descr: file.descr.clone().unwrap_or_default(),
+                modules: modules::list(file.modules.as_ref()),
+                env_vars: variables(&[file.env_vars.as_ref()]),
+                prepare_cmds: list(file.prepare_cmds.as_ref()),
+                features: list(file.features.as_ref()),
+                extras,
+            }))
+        })
+        .collect();
+    if environments.iter().all(|environment| environment.name != DEFAULT) {
+        environments.push(Arc::new(Environment { name: DEFAULT.to_owned(), ..Environment::default() }));
+    }
+    environments
+}
+
+fn partition(
+    file: &PartitionFile,
+    site: &SiteFile,
+    environments: &[Arc<Environment>],
+    context: &mut Context,
+) -> Option<Partition> {
+    let environs = match &file.environs {
+        Some(names) => names.iter().filter_map(|name| environment(name, environments, context)).collect(),
+        None => environments.iter().filter(|environment| environment.name == DEFAULT).cloned().collect(),
+    };
+    let sched_options = options(site.sched_options.as_ref(), file.sched_options.as_ref(), context);
+    let extras = extras(file.extras.as_ref(), context);
+    let mut pass_env = list(site.pass_env.as_ref());
+    pass_env.extend(list(file.pass_env.as_ref()));
+    Some(Partition {
+        name: file.name.as_ref()?.value.0.clone(),
+        descr: file.descr.clone().unwrap_or_default(),
+        scheduler: file.scheduler?,
+        environs,
+        max_jobs: file.max_jobs.and_then(|jobs: NonZeroU32| jobs.get().try_into().ok()).unwrap_or(MAX_JOBS),
+        features: list(file.features.as_ref()),
+        extras,
+        time_limit: Limit::over(file.time_limit, None),
+        max_pending_time: Limit::over(file.max_pending_time, Some(MAX_PENDING_TIME)),
+        stage_limit: Limit::over(file.stage_limit, Some(Staging::LIMIT)),
+        max_log: Limit::over(file.max_log, Some(MAX_LOG)),
+        max_log_action: file.max_log_action.unwrap_or_default(),
+        on_disruption: file.on_disruption,
+        modules_system: site.modules_system,
+        modules: [&site.modules, &file.modules].into_iter().flat_map(|list| modules::list(list.as_ref())).collect(),
+        container_platforms: file.container_platforms.iter().flatten().filter_map(container_platform).collect(),
+        env_vars: variables(&[site.env_vars.as_ref(), file.env_vars.as_ref()]),
+        prepare_cmds: list(file.prepare_cmds.as_ref()),
+        pass_env,
+        sched_options,
+        processor: file.processor.as_ref().map(processor).unwrap_or_default(),
+        devices: file.devices.iter().flatten().filter_map(device).collect(),
+        span: Some(file.span),
+    })
+}
+
+/// Modules that nobody would load.
+fn refuse_silent_modules(site: &SiteFile, context: &mut Context) {
+    if site.modules_system.is_some() {
+        return;
+    }
+    let partitions = || site.partitions.iter().flatten();
+    let platforms = partitions().flat_map(|partition| partition.container_platforms.iter().flatten());
+    let lists = std::iter::once(&site.modules)
+        .chain(partitions().map(|partition| &partition.modules))
+        .chain(platforms.map(|platform| &platform.modules))
+        .chain(site.environments.iter().flatten().map(|environment| &environment.modules));
+    if let Some(first) = lists.flatten().find_map(|list| list.first()) {
+        let message = "`modules` without a `modules_system` to load them";
+        let hint = "write `modules_system: lmod` at the top of the file, or tmod, spack; nomod if they need no loading";
+        context.push(Diagnostic::error(first.span, message).hint(hint));
+    }
+}
+
+fn container_platform(file: &ContainerPlatformFile) -> Option<ContainerPlatform> {
+    Some(ContainerPlatform {
+        platform: file.platform?,
+        modules: modules::list(file.modules.as_ref()),
+        env_vars: variables(&[file.env_vars.as_ref()]),
+        is_default: file.default.unwrap_or(false),
+    })
+}
+
+fn environment(name: &Spanned<String>, environments: &[Arc<Environment>], context: &mut Context) -> Option<Arc<Environment>> {
+    let known = environments.iter().find(|environment| environment.name == name.value);
+    if known.is_none() {
+        let near = nearest(&name.value, environments.iter().map(|environment| environment.name.as_str()));
+        let hint =
+            near.map_or_else(|| "add it to the file's `environments`".to_owned(), |near| format!("did you mean `{near}`?"));
+        context.push(Diagnostic::error(name.span, format!("no environment `{}`", name.value)).hint(hint));
+    }
+    known.cloned()
+}
+
+fn processor(file: &ProcessorFile) -> BTreeMap<String, Value> {
+    let words = [("arch", &file.arch), ("model", &file.model), ("platform", &file.platform)];
+    let numbers = [
+        ("num_cpus", file.num_cpus),
+        ("num_cpus_per_core", file.num_cpus_per_core),
+        ("num_cpus_per_socket", file.num_cpus_per_socket),
+        ("num_cores", file.num_cores),
+        ("num_sockets", file.num_sockets),
+    ];
+    let words = words.into_iter().filter_map(|(name, word)| Some((name.to_owned(), Value::from(word.as_deref()?))));
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), Value::from(number?))));
+    words.chain(numbers).collect()
+}
+
+fn device(file: &DeviceFile) -> Option<Device> {
+    Some(Device {
+        kind: file.kind.as_ref()?.value.0.clone(),
+        arch: file.arch.clone(),
+        model: file.model.clone(),
+        num_devices: file.num_devices,
+    })
+}
+
+/// The system's options under the partition's.
+fn options(system: Option<&Mapping>, partition: Option<&Mapping>, context: &mut Context) -> Value {
+    let merged = match (system, partition) {
+        (Some(system), Some(partition)) => merge(&system.0, &partition.0, &mut context.diagnostics),
+        (Some(only), None) | (None, Some(only)) => only.0.clone(),
+        (None, None) => return Value::Object(serde_json::Map::new()),
+    };
+    refuse_placeholders(&merged, context);
+    to_value(&merged).unwrap_or_else(|mut diagnostics| {
+        context.diagnostics.append(&mut diagnostics);
+        Value::Null
+    })
+}
+
+fn extras(extras: Option<&Ordered<Node>>, context: &mut Context) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    for (name, node) in extras.iter().flat_map(|extras| extras.iter()) {
+        refuse_placeholders(node, context);
+        match to_parameter_value(node) {
+            Ok(value) => {
+                values.insert(name.value.clone(), value);
+            }
+            Err(mut diagnostics) => context.diagnostics.append(&mut diagnostics),
+        }
+    }
+    values
+}
+
+fn refuse_placeholders(node: &Node, context: &mut Context) {
+    match &*node.kind {
+        Kind::Scalar { .. } | Kind::Bad => {
+            context.kind(node);
+        }
+        Kind::Seq(items) => items.iter().for_each(|item| refuse_placeholders(item, context)),
+        Kind::Map(entries) => entries.iter().for_each(|(_, value)| refuse_placeholders(value, context)),
+    }
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a Spanned<Name>>, what: &str, context: &mut Context) {
+    let mut seen = BTreeMap::new();
+    for name in names {
+        if let Some(first) = seen.get(&name.value) {
+            let message = format!("two {what}s are called `{}`", &*name.value);
+            context.push(Diagnostic::error(name.span, message).related(*first, "the first"));
+        } else {
+            seen.insert(&name.value, name.span);
+        }
+    }
+}
+
+/// Variables of several levels, later over earlier, each in its first place.
+fn variables(levels: &[Option<&Ordered<String>>]) -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for (name, value) in levels.iter().flatten().flat_map(|level| level.iter()) {
+        match variables.iter_mut().find(|(known, _)| *known == name.value) {
+            Some((_, known)) => known.clone_from(value),
+            None => variables.push((name.value.clone(), value.clone())),
+        }
+    }
+    variables
+}
+
+fn list(texts: Option<&OneOrMany<String>>) -> Vec<String> {
+    texts.map(|texts| texts.0.clone()).unwrap_or_default()
+}

@@ -1,0 +1,153 @@
+//! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
+
+pub mod facts;
+pub mod file;
+pub mod modules;
+pub mod place;
+pub mod platform;
+pub mod quarantine;
+pub mod selector;
+
+use crate::site::{
+    modules::{Module, ModulesSystem},
+    platform::Platform,
+};
+use muster_core::{job::scheduler_kind::SchedulerKind, result::OnDisruption, rules::LogAction};
+use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// A machine, a cluster or a cloud account that checks run on.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// `eidf`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Host name patterns by which it is recognised.
+    pub hostnames: Vec<String>,
+    /// Its parts.
+    pub partitions: Vec<Arc<Partition>>,
+    /// Facts that expressions see as `system.extras`.
+    pub extras: BTreeMap<String, Value>,
+    /// Bundles of options, `--mode`.
+    pub modes: Vec<Mode>,
+    /// Cases whose outcome does not count.
+    pub quarantine: Vec<quarantine::Entry>,
+    /// The mode of the files that Muster creates; `None`: the site does not say.
+    pub file_mode: Option<FileMode>,
+    /// Where it is defined; `None` for the built-in one.
+    pub span: Option<Span>,
+}
+
+/// Options of the command line under one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mode {
+    /// `nightly`
+    pub name: String,
+    /// Each as it would be typed, shell quoting and variables included.
+    pub options: Vec<String>,
+}
+
+/// A part of a system with one scheduler.
+#[derive(Debug, Clone)]
+pub struct Partition {
+    /// `gpu-service`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Who launches here.
+    pub scheduler: SchedulerKind,
+    /// The environments a check may run in here.
+    pub environs: Vec<Arc<Environment>>,
+    /// How many cases at once.
+    pub max_jobs: usize,
+    /// `[gpu, a100]`: `+gpu` in `valid_systems`.
+    pub features: Vec<String>,
+    /// `{ gpu: a100 }`: `%gpu=a100` in `valid_systems`.
+    pub extras: BTreeMap<String, Value>,
+    /// From the first container running; `None`: no limit of the partition.
+    pub time_limit: Option<Duration>,
+    /// Queue, quota, scheduling, image pull.
+    pub max_pending_time: Option<Duration>,
+    /// How long staging may take, if the check does not say; `None`: no limit of the partition.
+    pub stage_limit: Option<Duration>,
+    /// How many bytes of a log are kept, all sections together; `None`: no limit of the partition.
+    pub max_log: Option<u64>,
+    /// What becomes of a longer one.
+    pub max_log_action: LogAction,
+    /// What becomes of a case that the site takes away, if its check does not say.
+    pub on_disruption: Option<OnDisruption>,
+    /// What loads modules here; `None`: the site does not say.
+    pub modules_system: Option<ModulesSystem>,
+    /// Loaded before every job script: the system's, then its own.
+    pub modules: Vec<Module>,
+    /// What runs containers here.
+    pub container_platforms: Vec<ContainerPlatform>,
+    /// Exported before every job script.
+    pub env_vars: Vec<(String, String)>,
+    /// Run before `prerun_cmds`.
+    pub prepare_cmds: Vec<String>,
+    /// Names of variables that a local job inherits from the harness.
+    pub pass_env: Vec<String>,
+    /// The scheduler's own options, the system's under the partition's.
+    pub sched_options: Value,
+    /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
+    pub processor: BTreeMap<String, Value>,
+    /// Its devices by type.
+    pub devices: Vec<Device>,
+    /// Where it is defined; `None` for the built-in one.
+    pub span: Option<Span>,
+}
+
+/// Something that runs containers, and what it needs.
+#[derive(Debug, Clone)]
+pub struct ContainerPlatform {
+    /// Which.
+    pub platform: Platform,
+    /// Loaded before the check's.
+    pub modules: Vec<Module>,
+    /// Exported before the check's.
+    pub env_vars: Vec<(String, String)>,
+    /// For checks that do not say which.
+    pub is_default: bool,
+}
+
+impl Partition {
+    /// What runs the container of a check that does not say.
+    pub fn default_platform(&self) -> Option<Platform> {
+        let chosen = self.container_platforms.iter().find(|one| one.is_default).or(self.container_platforms.first());
+        chosen.map(|one| one.platform)
+    }
+}
+
+/// One kind of device in every node of a partition.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// `gpu`
+    pub kind: String,
+    /// `sm_80`
+    pub arch: Option<String>,
+    /// `A100-SXM4-40GB`
+    pub model: Option<String>,
+    /// How many in a node.
+    pub num_devices: Option<u64>,
+}
+
+/// A setting that a check runs in: variables, features, facts.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// `default`
+    pub name: String,
+    /// For people.
+    pub descr: String,
+    /// Loaded after the partition's.
+    pub modules: Vec<Module>,
+    /// Exported after the partition's.
+    pub env_vars: Vec<(String, String)>,
+    /// Run after the partition's.
+    pub prepare_cmds: Vec<String>,
+    /// `+cuda` in `valid_prog_environs`.
+    pub features: Vec<String>,
+    /// `%compiler=gcc` in `valid_prog_environs`, and `environ.extras` in expressions.
+    pub extras: BTreeMap<String, Value>,
+}

@@ -1,0 +1,140 @@
+//! docs/reference.md is what the tables of keys say; `MUSTER_UPDATE=1` writes it anew.
+
+use muster_check::{
+    files::check_file::{self, CheckFile},
+    site::file as site_file,
+};
+use muster_text::{Value, decode::Keyed};
+use std::{fmt::Write, path::Path};
+
+const HEAD: &str = "# Every key
+
+Written by a test from the tables of keys that read the files, as are the JSON schemas: this page cannot differ from the program. What the
+keys are for is told, with examples, in [checks.md](checks.md) and [site.md](site.md).
+
+In a check file any value may also be a placeholder, `${{ expression }}`, and null stands for a key that is not there. A check with `extends`, and
+an entry of `when`, may write `key+: [..]` to append to the list of the layer below.
+";
+
+#[test]
+fn the_reference_page_is_as_fresh_as_the_schemas() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
+    let page = page();
+    if std::env::var_os("MUSTER_UPDATE").is_some() {
+        std::fs::write(&path, &page).expect("written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let update = "MUSTER_UPDATE=1 cargo test -p muster-core schema";
+    assert!(written == page, "docs/reference.md is not what the tables of keys say; run: {update}");
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    page += "\n## Checks\n";
+    keys(&check_file::schema(), 0, &mut page);
+    page += "\n### Keys of other systems\n\nEach is refused, with what to write instead.\n\n| key | instead |\n| --- | --- |\n";
+    for (key, instead) in CheckFile::TABLE.instead {
+        let _ = writeln!(page, "| `{key}` | {} |", instead.replace('|', "\\|"));
+    }
+    if !CheckFile::TABLE.later.is_empty() {
+        let later: Vec<_> = CheckFile::TABLE.later.iter().map(|key| format!("`{key}`")).collect();
+        let _ = writeln!(page, "\nKnown, and not supported yet: {}.", later.join(", "));
+    }
+    page += "\n## Sites\n";
+    keys(&site_file::schema(), 0, &mut page);
+    page
+}
+
+/// The keys of a mapping, each with those of the mappings in it.
+fn keys(schema: &Value, depth: usize, page: &mut String) {
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, key) in schema["properties"].as_object().into_iter().flatten() {
+        // What an entry of `when` takes over from the check is told there.
+        if key.get("$ref").is_some() {
+            continue;
+        }
+        let must = if required.contains(&name.as_str()) { ", required" } else { "" };
+        let indent = "  ".repeat(depth);
+        let description = key["description"].as_str().unwrap_or_default();
+        let heading = if depth == 0 { format!("\n- **`{name}`**") } else { format!("{indent}- `{name}`") };
+        let _ = writeln!(page, "{heading} ({}{must}): {description}", kind(key));
+        for table in tables(key) {
+            keys(table, depth + 1, page);
+        }
+    }
+}
+
+/// The mappings with fixed keys that a value consists of.
+fn tables(schema: &Value) -> Vec<&Value> {
+    if schema.get("properties").is_some() {
+        return vec![schema];
+    }
+    let parts = schema["anyOf"].as_array().into_iter().flatten();
+    let parts = parts.chain(["items", "additionalProperties"].into_iter().filter_map(|key| schema.get(key)));
+    let mut found: Vec<&Value> = Vec::new();
+    for table in parts.filter(|part| part.is_object()).flat_map(tables) {
+        // One, or a list of them: the same mapping twice.
+        if !found.contains(&table) {
+            found.push(table);
+        }
+    }
+    found
+}
+
+/// What a value may be, in words.
+fn kind(schema: &Value) -> String {
+    let mut words = Vec::new();
+    collect(schema, &mut words);
+    words.dedup();
+    let mut unique: Vec<String> = vec![];
+    for word in words {
+        if !unique.contains(&word) {
+            unique.push(word);
+        }
+    }
+    if unique.is_empty() { "anything".to_owned() } else { unique.join(" or ") }
+}
+
+fn collect(schema: &Value, words: &mut Vec<String>) {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        return choices.iter().for_each(|choice| collect(choice, words));
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return words.push(values.iter().map(|value| format!("`{}`", plain(value))).collect::<Vec<_>>().join(", "));
+    }
+    if let Some(value) = schema.get("const") {
+        return words.push(format!("`{}`", plain(value)));
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => vec![],
+    };
+    // Whatever a plain scalar looks like, where text is wanted it is text.
+    if kinds.contains(&"string") {
+        return words.push("text".to_owned());
+    }
+    for kind in kinds {
+        match kind {
+            "integer" => words.push("a whole number".to_owned()),
+            "number" => words.push("a number".to_owned()),
+            "boolean" => words.push("true or false".to_owned()),
+            "array" => words.push(match schema.get("items").map(self::kind) {
+                Some(items) if items != "anything" => format!("a list: {items}"),
+                _ => "a list".to_owned(),
+            }),
+            "object" => {
+                words.push(match schema.get("additionalProperties").filter(|values| values.is_object()).map(self::kind) {
+                    Some(values) if values != "anything" => format!("a mapping by name: {values}"),
+                    Some(_) => "a mapping by name".to_owned(),
+                    None => "a mapping".to_owned(),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,188 @@
+//! The decisions of a case's life, as functions of what is known: limits, cancelling, keep or delete, exit codes.
+//! No clock runs here; the caller says how much time has passed.
+
+use crate::{
+    job::{
+        scheduler::{Disposition, Ending, JobStatus},
+        workload::{Clock, Limits},
+    },
+    result::Outcome,
+};
+use std::time::Duration;
+
+/// How long a case has been waiting and running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Elapsed {
+    /// Since the launch, while nothing ran.
+    pub pending: Duration,
+    /// Since the first task ran.
+    pub running: Duration,
+}
+
+/// What to do next with a launched job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Wait for a change, but look again after this time at the latest; `None`: no limit is near.
+    Wait {
+        /// The time until a limit is reached.
+        recheck_in: Option<Duration>,
+    },
+    /// It ended by itself: judge it.
+    Judge(Ending),
+    /// A limit is reached: stop it.
+    TimedOut(Clock),
+    /// Somebody wants the session to end: stop it.
+    Cancelled,
+    /// It is no more.
+    Lost {
+        /// How.
+        outcome: Outcome,
+        /// One sentence.
+        cause: String,
+    },
+}
+
+/// Decides on a launched job. What ended by itself is judged even when the session is being cancelled.
+pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelled: bool) -> Step {
+    let (clock, elapsed) = match status {
+        JobStatus::Ended(ending) => return ended(ending),
+        JobStatus::Gone { why, cause } => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
+        _ if cancelled => return Step::Cancelled,
+        JobStatus::Running { .. } => (Clock::Run, elapsed.running),
+        JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, elapsed.pending),
+    };
+    let Some(limit) = limits.of(clock) else { return Step::Wait { recheck_in: None } };
+    match limit.checked_sub(elapsed).filter(|left| !left.is_zero()) {
+        Some(left) => Step::Wait { recheck_in: Some(left) },
+        None => Step::TimedOut(clock),
+    }
+}
+
+fn ended(ending: &Ending) -> Step {
+    let lost =
+        |outcome: Outcome, why: &str| Step::Lost { outcome, cause: ending.cause.clone().unwrap_or_else(|| why.to_owned()) };
+    match (ending.limit, ending.disruption) {
+        (Some(clock), _) => lost(Outcome::Timeout(clock), "the scheduler ended the job at its limit"),
+        (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was taken away"),
+        (None, None) => Step::Judge(ending.clone()),
+    }
+}
+
+/// Keep or delete: what passed or was cancelled goes, what failed stays to be looked at.
+pub fn cleanup_after(outcome: &Outcome) -> Disposition {
+    match outcome {
+        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Abort | Outcome::Stopped(_) => Disposition::Delete,
+        Outcome::Xpass
+        | Outcome::Fail(_)
+        | Outcome::Invalid(_)
+        | Outcome::Timeout(_)
+        | Outcome::Disrupted(_)
+        | Outcome::Error(_) => Disposition::Stop,
+    }
+}
+
+/// The exit code of bad usage, bad files or an empty selection.
+pub const EXIT_USAGE: u8 = 2;
+/// The exit code after any interrupt.
+pub const EXIT_INTERRUPTED: u8 = 130;
+/// The exit code of a session in which a case was not let run, and of a process that has lost its session to another.
+pub const EXIT_LOST: u8 = 3;
+
+/// The exit code of a session: 130 after an interrupt, else 1 if a case judged badly, else 3 if one was not let run,
+/// else 0.
+pub fn exit_code<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>, interrupted: bool) -> u8 {
+    if interrupted {
+        return EXIT_INTERRUPTED;
+    }
+    let codes = outcomes.into_iter().map(|outcome| match outcome {
+        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) => 0,
+        Outcome::Xpass | Outcome::Fail(_) | Outcome::Invalid(_) | Outcome::Timeout(Clock::Run) => 1,
+        Outcome::Timeout(Clock::Pending) | Outcome::Disrupted(_) | Outcome::Error(_) | Outcome::Abort => 3,
+    });
+    // 1 outranks 3: a judged failure is the stronger news.
+    codes.fold(0, |worst, code| match (worst, code) {
+        (1, _) | (_, 1) => 1,
+        (worst, code) => worst.max(code),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        job::scheduler::Disruption,
+        result::{Failure, Fault},
+    };
+    use muster_text::time::Timestamp;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn limits(pending: Option<u64>, run: Option<u64>) -> Limits {
+        let seconds = |n: Option<u64>| n.map(Duration::from_secs);
+        Limits { pending: seconds(pending), run: seconds(run), judge: SECOND }
+    }
+
+    fn running() -> JobStatus {
+        JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None }
+    }
+
+    fn ending(disruption: Option<Disruption>) -> Ending {
+        Ending { ended: Timestamp(1), disruption, ..Ending::default() }
+    }
+
+    #[test]
+    fn each_clock_ends_only_its_own_phase() {
+        let elapsed = Elapsed { pending: 5 * SECOND, running: 5 * SECOND };
+        let pending = JobStatus::Pending { why: "quota".into() };
+        let rows = [
+            (&pending, limits(Some(3), Some(9)), Step::TimedOut(Clock::Pending)),
+            (&pending, limits(Some(9), Some(3)), Step::Wait { recheck_in: Some(4 * SECOND) }),
+            (&pending, limits(None, Some(3)), Step::Wait { recheck_in: None }),
+            (&running(), limits(Some(3), Some(9)), Step::Wait { recheck_in: Some(4 * SECOND) }),
+            (&running(), limits(Some(9), Some(5)), Step::TimedOut(Clock::Run)),
+            (&JobStatus::NotSeen, limits(Some(5), None), Step::TimedOut(Clock::Pending)),
+        ];
+        for (status, limits, step) in rows {
+            assert_eq!(next_step(status, elapsed, &limits, false), step, "{status:?} {limits:?}");
+        }
+    }
+
+    #[test]
+    fn what_ended_by_itself_is_judged_even_when_cancelled() {
+        let status = JobStatus::Ended(ending(None));
+        assert_eq!(next_step(&status, Elapsed::default(), &limits(None, None), true), Step::Judge(ending(None)));
+        assert_eq!(next_step(&running(), Elapsed::default(), &limits(None, None), true), Step::Cancelled);
+    }
+
+    #[test]
+    fn a_job_that_was_taken_away_is_not_judged() {
+        let status = JobStatus::Ended(ending(Some(Disruption::Evicted)));
+        let step = next_step(&status, Elapsed::default(), &limits(None, None), false);
+        assert!(matches!(step, Step::Lost { outcome: Outcome::Disrupted(Disruption::Evicted), .. }), "{step:?}");
+    }
+
+    #[test]
+    fn what_the_scheduler_ended_at_our_limit_has_timed_out_whatever_its_exits_are() {
+        let ending = Ending { limit: Some(Clock::Run), ..ending(Some(Disruption::Node)) };
+        let step = next_step(&JobStatus::Ended(ending), Elapsed::default(), &limits(None, None), false);
+        assert!(matches!(step, Step::Lost { outcome: Outcome::Timeout(Clock::Run), .. }), "{step:?}");
+    }
+
+    #[test]
+    fn exit_codes_follow_the_table() {
+        let fail = Outcome::Fail(Failure::Sanity);
+        let infra = Outcome::Error(Fault::Infra);
+        let rows: [(&[&Outcome], bool, u8); 7] = [
+            (&[&Outcome::Pass, &Outcome::Skip, &Outcome::Xfail], false, 0),
+            (&[&Outcome::Pass, &fail, &infra], false, 1),
+            (&[&infra, &fail], false, 1),
+            (&[&infra, &Outcome::Pass], false, 3),
+            (&[&Outcome::Xpass], false, 1),
+            (&[&Outcome::Pass], true, 130),
+            (&[], false, 0),
+        ];
+        for (outcomes, interrupted, code) in rows {
+            assert_eq!(exit_code(outcomes.iter().copied(), interrupted), code, "{outcomes:?}");
+        }
+    }
+}

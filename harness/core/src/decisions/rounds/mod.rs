@@ -1,0 +1,264 @@
+//! Several rounds of cases in one session: what runs again, why nothing more does, and what counts in the end.
+//!
+//! ```text
+//! round 1: every selected case --results--> next --Again--> round 2: some of them, as their attempt 2 --> next ...
+//!                                             \---Over---> what `that_count` is reported and makes the exit code
+//! ```
+//! The rules are ReFrame's: failures are retried after the whole round and as long as there are any, `--reruns` and
+//! `--duration` run everything again, whatever came of it. Only what another run can change is retried. No clock runs here,
+//! and a process that takes a session over asks the same questions of the same results.
+
+mod anew;
+
+use crate::{
+    case::{CaseName, cases_of},
+    decisions::pipeline,
+    result::{CaseResult, Counting, Fault, OnDisruption, Outcome, Session},
+};
+use muster_text::time::Timestamp;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+pub use anew::needed_anew;
+
+/// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
+const DISRUPTION_RETRIES: u32 = 2;
+
+/// What makes a session run cases again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// `--max-retries`: what failed, so many times. 0: only what `on_disruption` says.
+    Retry {
+        /// The most attempts beside the first.
+        max: u32,
+        /// More failures than this in the first round, and nothing is retried.
+        threshold: Threshold,
+    },
+    /// `--reruns`: everything, so many times.
+    Rerun {
+        /// Rounds beside the first.
+        times: u32,
+    },
+    /// `--duration`: everything, until this time has passed.
+    Until(Duration),
+}
+
+impl Policy {
+    /// Which attempts of a case count.
+    pub fn counting(self) -> Counting {
+        match self {
+            Self::Retry { .. } => Counting::Last,
+            Self::Rerun { .. } | Self::Until(_) => Counting::Every,
+        }
+    }
+}
+
+/// `--retries-threshold`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// So many failures.
+    Count(u32),
+    /// Failures in percent of the session's cases.
+    Percent(u32),
+}
+
+impl Threshold {
+    /// Reads `20` or `15%`.
+    ///
+    /// # Errors
+    /// A lower-case fragment that says what is wrong with `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number =
+            |digits: &str| digits.parse().map_err(|_| format!("`{text}` is neither a number of failures nor a percentage"));
+        text.strip_suffix('%').map_or_else(|| number(text).map(Self::Count), |digits| number(digits).map(Self::Percent))
+    }
+
+    /// The most failures, in a session of so many cases.
+    fn of(self, cases: usize) -> usize {
+        match self {
+            Self::Count(count) => count as usize,
+            Self::Percent(percent) => cases.saturating_mul(percent as usize) / 100,
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// A round that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Round<'a> {
+    /// 1, 2, ...
+    pub number: u32,
+    /// Every attempt of the session, of earlier rounds too.
+    pub results: &'a [&'a CaseResult],
+    /// Since the session began.
+    pub elapsed: Duration,
+    /// A signal or `--maxfail` ended it.
+    pub cut_short: bool,
+}
+
+/// What follows a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Run these again.
+    Again(BTreeSet<CaseName>),
+    /// The session is over; a sentence if that may surprise.
+    Over(Option<String>),
+}
+
+/// Decides what follows a round.
+pub fn next(policy: Policy, round: Round<'_>) -> Next {
+    // Whoever takes a session over asks of its first round while there are results of the second.
+    let so_far = round.results.iter().copied().filter(|result| result.attempt <= round.number);
+    let done = that_count(Counting::Last, so_far);
+    if round.cut_short || done.is_empty() {
+        return Next::Over(None);
+    }
+    match policy {
+        Policy::Retry { max, threshold } => retry(max, threshold, round, &done),
+        Policy::Rerun { times } if round.number > times => Next::Over(None),
+        Policy::Until(limit) if round.elapsed >= limit => Next::Over(None),
+        Policy::Rerun { .. } | Policy::Until(_) => Next::Again(done.iter().map(|result| result.name.clone()).collect()),
+    }
+}
+
+fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult]) -> Next {
+    let mut again: BTreeSet<_> =
+        done.iter().filter(|result| round.number <= most_retries(result, max)).map(|result| result.name.clone()).collect();
+    // What waited for them in vain has another chance, too.
+    let blockers: BTreeSet<String> = again.iter().map(CaseName::to_string).collect();
+    let blocked = done.iter().filter(|result| result.blocked_by.as_ref().is_some_and(|root| blockers.contains(root)));
+    again.extend(blocked.map(|result| result.name.clone()));
+    if again.is_empty() {
+        return Next::Over(None);
+    }
+    let first = round.results.iter().filter(|result| result.attempt == 1);
+    let (cases, failures) =
+        first.fold((0, 0), |(cases, failures), result| (cases + 1, failures + usize::from(is_failure(result))));
+    if failures > threshold.of(cases) {
+        let why = format!("nothing is retried: {failures} of {cases} case(s) failed, more than --retries-threshold={threshold}");
+        return Next::Over(Some(why));
+    }
+    Next::Again(again)
+}
+
+/// How often a case with this result is run again. What can never work, or was never begun, is not.
+fn most_retries(result: &CaseResult, max: u32) -> u32 {
+    match &result.outcome {
+        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) | Outcome::Abort | Outcome::Error(Fault::Config) => {
+            0
+        }
+        Outcome::Disrupted(_) => match result.about.on_disruption {
+            Some(OnDisruption::Fail) => 0,
+            Some(OnDisruption::Retry) => max.max(DISRUPTION_RETRIES),
+            None => max,
+        },
+        Outcome::Xpass | Outcome::Fail(_) | Outcome::Invalid(_) | Outcome::Timeout(_) | Outcome::Error(Fault::Infra) => max,
+    }
+}
+
+/// Whether a case will not be run again whatever the other cases do.
+pub fn is_settled(policy: Policy, result: &CaseResult) -> bool {
+    match policy {
+        Policy::Retry { max, .. } if result.blocked_by.is_some() => result.attempt > max.max(DISRUPTION_RETRIES),
+        Policy::Retry { max, .. } => result.attempt > most_retries(result, max),
+        // One failure is enough; a pass is one only if all are.
+        Policy::Rerun { .. } | Policy::Until(_) => !result.outcome.is_fine(),
+    }
+}
+
+/// Whether a result is a failure of the session: `--maxfail` and `--retries-threshold` count these.
+pub fn is_failure(result: &CaseResult) -> bool {
+    !result.outcome.is_fine() && result.outcome != Outcome::Abort && result.quarantine.is_none()
+}
+
+/// Whether a result is well only now: with `Counting::Last` a case has a second attempt because its first failed.
+pub fn is_flaky(counting: Counting, result: &CaseResult) -> bool {
+    counting == Counting::Last && result.attempt > 1 && matches!(result.outcome, Outcome::Pass | Outcome::Xfail)
+}
+
+/// What becomes of the cases of an earlier session when another goes on from there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Restored {
+    /// Which of the selected cases run.
+    pub again: BTreeSet<CaseName>,
+    /// Results that are taken over.
+    pub results: Vec<CaseResult>,
+}
+
+/// Divides cases into those that run and those whose results are taken over. An earlier session that was cut short is
+/// gone on with: what has a result keeps it. One that had ended is run again, as far as it is `selected`, among the results
+/// of the rest. With `--failed` only what was not well runs.
+pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], failed: bool) -> Restored {
+    let cut_short = past.ended.is_none() || past.interrupted;
+    let counting = that_count(Counting::Last, results);
+    let known: BTreeMap<&CaseName, &CaseResult> = counting.iter().map(|result| (&result.name, *result)).collect();
+    let runs = |name: &CaseName| match known.get(name) {
+        None => cut_short || !failed,
+        Some(result) if result.outcome == Outcome::Abort => true,
+        Some(result) if failed => !result.outcome.is_fine() || result.blocked_by.is_some(),
+        Some(_) => !cut_short,
+    };
+    let again: BTreeSet<CaseName> = selected.iter().filter(|name| runs(name)).map(|name| (**name).clone()).collect();
+    // What was aborted and is not wanted now has not run: there is nothing to take over.
+    let kept = counting.iter().filter(|result| !again.contains(&result.name) && result.outcome != Outcome::Abort);
+    let taken_over = |result: &&CaseResult| CaseResult {
+        attempt: 1,
+        restored_from: result.restored_from.clone().or_else(|| Some(past.id.clone())),
+        ..(*result).clone()
+    };
+    let results = kept.map(taken_over).collect();
+    Restored { again, results }
+}
+
+/// A session that was cut short is finished within this time; after it, what it measured is old.
+const RESUMED_WITHIN: Duration = Duration::from_hours(12);
+
+/// Whether a session that is about to begin is of the same cases of the same system as a past one, on the same night. The newest such
+/// session has their folders; it is finished if it does the same work, with the same settings.
+pub fn is_same_night(past: &Session, now: &Session) -> bool {
+    let is_same = past.system == now.system && cases_of(&past.selection) == cases_of(&now.selection);
+    is_same && now.counting == Counting::Last && may_be_resumed(past, now.started)
+}
+
+/// Whether a session that was cut short may still be finished by another one of the same cases.
+pub fn may_be_resumed(past: &Session, now: Timestamp) -> bool {
+    let is_recent = now.since(past.started) <= RESUMED_WITHIN;
+    !past.selection.is_empty() && past.counting == Counting::Last && is_recent
+}
+
+/// The attempts that count, sorted by case and attempt.
+pub fn that_count<'a>(counting: Counting, results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<&'a CaseResult> {
+    let mut sorted: BTreeMap<(&CaseName, u32), &CaseResult> = BTreeMap::new();
+    for result in results {
+        sorted.insert((&result.name, result.attempt), result);
+    }
+    let mut counting_results: Vec<&CaseResult> = Vec::with_capacity(sorted.len());
+    for result in sorted.into_values() {
+        match counting_results.last_mut() {
+            Some(last) if counting == Counting::Last && last.name == result.name => *last = result,
+            _ => counting_results.push(result),
+        }
+    }
+    counting_results
+}
+
+/// The exit code of a session: that of the attempts that count, without those in quarantine.
+pub fn exit_code<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>) -> u8 {
+    let counting = that_count(session.counting, results);
+    let outcomes = counting.into_iter().filter(|result| result.quarantine.is_none()).map(|result| &result.outcome);
+    pipeline::exit_code(outcomes, session.interrupted)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! What a case leaves for those that depend on it, and what they read of it: plain data, stored with plan and result, so
+//! that a later round, and another process, can count on what has passed.
+//!
+//! ```text
+//! Rules.offer (planned) --passed--> CaseResult.provides --Given--> `fixtures.build.stagedir`, `deps.write.outputs.dir`
+//! ```
+
+use crate::{
+    case::CaseName,
+    job::{stdout::Stdout, workload::Workload},
+};
+use muster_text::{
+    Value,
+    pattern::{Pattern, PatternError},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+
+/// What a case that others depend on will leave, known when it is planned.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Offer {
+    /// Its parameters and variables.
+    pub values: BTreeMap<String, Value>,
+    /// What is to be read from its stdout: names and patterns.
+    pub outputs: BTreeMap<String, String>,
+    /// What runs when the last of its users is over.
+    pub teardown: Option<Box<Workload>>,
+}
+
+/// What a case has left.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Provides {
+    /// Its stage folder, kept until the last of its users is over.
+    pub stage: PathBuf,
+    /// Its parameters and variables.
+    pub values: BTreeMap<String, Value>,
+    /// What was read from its stdout.
+    pub outputs: BTreeMap<String, String>,
+    /// What runs when the last of its users is over.
+    pub teardown: Option<Box<Workload>>,
+}
+
+/// Under which name a case reads what another one left.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Binding {
+    /// `fixtures.NAME`
+    Fixture(Arc<str>),
+    /// `deps.CHECK`
+    Check(Arc<str>),
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixture(name) => write!(f, "fixtures.{name}"),
+            Self::Check(name) => write!(f, "deps.{name}"),
+        }
+    }
+}
+
+/// A case that must have passed before another one begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Which.
+    pub case: Arc<CaseName>,
+    /// What it is called by the one that needs it.
+    pub binding: Binding,
+    /// It is one of several under this name: the name stands for a list.
+    pub is_one_of_many: bool,
+}
+
+/// What a case is given when it begins. The default: nothing, and nobody depends on it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Given {
+    /// `fixtures` in expressions.
+    pub fixtures: serde_json::Map<String, Value>,
+    /// `deps` in expressions.
+    pub deps: serde_json::Map<String, Value>,
+    /// Others depend on it: it is to say what it offers, and its stage folder stays.
+    pub is_needed: bool,
+}
+
+/// Reads what a case says for others: for each pattern the value of its first match, by the rule of performance variables,
+/// without the blanks around it. `at` is told the number of each before it is looked for.
+///
+/// # Errors
+/// One sentence that names what is not there.
+pub fn read_outputs(
+    wanted: &BTreeMap<String, String>,
+    stdout: &Stdout,
+    at: &dyn Fn(usize),
+) -> Result<BTreeMap<String, String>, String> {
+    let mut outputs = BTreeMap::new();
+    for (number, (name, text)) in wanted.iter().enumerate() {
+        at(number);
+        let failed = |error: PatternError| format!("output `{name}`: {error}");
+        let pattern = Pattern::compile(text).map_err(failed)?;
+        let group = pattern.groups(None).map_err(failed)?.value;
+        let mut sections = stdout.sections().iter();
+        let found = sections.find_map(|section| pattern.regex().captures(stdout.section(section))?.get(group));
+        let Some(found) = found else {
+            return Err(format!("output `{name}` was not found: no match of '{text}', which other cases depend on"));
+        };
+        outputs.insert(name.clone(), String::from_utf8_lossy(found.as_bytes()).trim().to_owned());
+    }
+    Ok(outputs)
+}
+
+impl Given {
+    /// Adds what another case has left.
+    pub fn add(&mut self, need: &Need, provides: &Provides) {
+        let (room, name) = match &need.binding {
+            Binding::Fixture(name) => (&mut self.fixtures, name),
+            Binding::Check(name) => (&mut self.deps, name),
+        };
+        let facts = provides.facts();
+        if let Some(Value::Array(list)) = room.get_mut(&**name) {
+            list.push(facts);
+        } else {
+            let value = if need.is_one_of_many { Value::Array(vec![facts]) } else { facts };
+            room.insert(name.to_string(), value);
+        }
+    }
+}
+
+impl Provides {
+    /// What expressions see of it. `stagedir` and `outputs` win over values of the same name.
+    pub fn facts(&self) -> Value {
+        let mut facts: serde_json::Map<String, Value> =
+            self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        facts.insert("stagedir".to_owned(), self.stage.to_string_lossy().into());
+        let outputs = self.outputs.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+        facts.insert("outputs".to_owned(), Value::Object(outputs.collect()));
+        Value::Object(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_output_is_the_value_of_the_first_match_or_a_mistake() {
+        let stdout = Stdout::of("STORAGE= /scratch/x \nSTORAGE=/other\n");
+        let wanted = |pattern: &str| BTreeMap::from([("dir".to_owned(), pattern.to_owned())]);
+        let read = |pattern: &str| read_outputs(&wanted(pattern), &stdout, &|_| {}).map(|outputs| outputs["dir"].clone());
+        assert_eq!(read("STORAGE=(.+)").as_deref(), Ok("/scratch/x"));
+        insta::assert_snapshot!(read("NONE=(.+)").unwrap_err(), @"output `dir` was not found: no match of 'NONE=(.+)', which other cases depend on");
+    }
+
+    #[test]
+    fn several_of_one_name_are_a_list() {
+        let name = |partition: &str| {
+            Arc::new(CaseName {
+                display: "w".into(),
+                check: "w".into(),
+                hash: "0".into(),
+                system: "s".into(),
+                partition: partition.into(),
+                environ: "e".into(),
+                hidden: String::new(),
+            })
+        };
+        let left = |stage: &str| Provides {
+            stage: stage.into(),
+            values: BTreeMap::from([("n".to_owned(), json!(4)), ("stagedir".to_owned(), json!("hidden"))]),
+            outputs: BTreeMap::from([("dir".to_owned(), "/x".to_owned())]),
+            teardown: None,
+        };
+        let mut given = Given::default();
+        for (partition, binding, is_one_of_many) in [
+            ("p", Binding::Fixture("b".into()), false),
+            ("p", Binding::Check("w".into()), true),
+            ("q", Binding::Check("w".into()), true),
+        ] {
+            given.add(&Need { case: name(partition), binding, is_one_of_many }, &left(partition));
+        }
+        let facts = |stage: &str| json!({ "n": 4, "outputs": { "dir": "/x" }, "stagedir": stage });
+        assert_eq!(Value::Object(given.fixtures), json!({ "b": facts("p") }));
+        assert_eq!(Value::Object(given.deps), json!({ "w": [facts("p"), facts("q")] }));
+    }
+}

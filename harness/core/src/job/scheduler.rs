@@ -1,0 +1,356 @@
+//! The one trait: launching, waiting, logs and cleaning up, on whatever machines there are.
+//!
+//! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete are functions of `pipeline`.
+//!
+//! ```text
+//!            plan       stage, launch           wait ...                cleanup
+//! Workload --------> Job ---------------> Job --------> JobStatus --> Leftovers (none, or named)
+//!           (stored)      (at most 60 s)    \ collect_logs --> Chunks
+//! ```
+
+use crate::{
+    case::{Identifier, SessionId},
+    error::SchedulerError,
+    job::{
+        scheduler_kind::SchedulerKind,
+        workload::{Clock, Workload},
+    },
+    secret::Secrets,
+};
+use futures_core::Stream;
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+/// The future of an operation on a scheduler.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
+
+/// The stream of a job's log.
+pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
+
+/// One instance per (kind, endpoint, namespace or region).
+///
+/// Cancelling is dropping: `wait` and `collect_logs` may be dropped at any point and called again. `launch` is
+/// idempotent for an identifier and is awaited once it has begun.
+pub trait Scheduler: Send + Sync {
+    /// Turns a workload into a job that can be found again. No I/O: the result is stored before `launch`, and
+    /// `--dry-run` prints it.
+    ///
+    /// # Errors
+    /// Every reason why this workload cannot run here.
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
+
+    /// Brings to where the job will run what it needs there, before it is launched and as long as that takes. `None`: there
+    /// is nothing to bring. It may be dropped at any point and called again; it ends soon after `cancelled`.
+    fn stage<'a>(&'a self, _job: &'a Job, _cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        None
+    }
+
+    /// One attempt to create what was planned, of at most 60 s.
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch>;
+
+    /// Returns as soon as the status differs from `seen`; at once if `seen` is `None`.
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus>;
+
+    /// The log of every section from `from` on. Ends when every section has ended.
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a>;
+
+    /// Ends the compute, and with `Delete` removes the objects. Works from labels alone, even when `launch` never
+    /// answered; returns when they are verified stopped or absent. What is already gone is fine.
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
+
+    /// Everything that carries our label within `scope`, other sessions' too.
+    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>>;
+}
+
+/// A planned or launched workload: plain data, enough to find, watch, read and delete it from the store alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its mark.
+    pub identifier: Identifier,
+    /// The invocation it belongs to.
+    pub session: SessionId,
+    /// The case's name as displayed, for people.
+    pub case: String,
+    /// Who runs it.
+    pub scheduler: SchedulerKind,
+    /// The attempt's folder.
+    pub stage: PathBuf,
+    /// What only its scheduler understands: objects and uids, a pid and its start time, instance ids.
+    pub handle: Value,
+}
+
+impl Job {
+    /// Whether both are one attempt: an identifier alone is unique within its session only.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.identifier == other.identifier && self.session == other.session
+    }
+
+    /// The job as it is stored, without secrets in what it runs: the script of a local job, and objects but for their metadata.
+    /// Whoever launches it after all renders it anew.
+    #[must_use]
+    pub fn without(&self, secrets: &Secrets) -> Self {
+        let mut job = self.clone();
+        if let Some(script) = job.handle.get_mut("script") {
+            secrets.hide_in(script);
+        }
+        let objects = job.handle.get_mut("objects").and_then(Value::as_array_mut);
+        let manifests = objects.into_iter().flatten().filter_map(|object| object.get_mut("manifest")?.as_object_mut());
+        for (key, value) in manifests.flatten() {
+            if !["apiVersion", "kind", "metadata"].contains(&key.as_str()) {
+                secrets.hide_in(value);
+            }
+        }
+        job
+    }
+}
+
+/// What is being staged.
+pub struct Staged<'a> {
+    /// A fragment for the progress line.
+    pub what: String,
+    /// Ends when it is there.
+    pub done: Fut<'a, ()>,
+}
+
+/// The answer to one launch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Launch {
+    /// It is there. The job may know more than the plan did.
+    Launched(Job),
+    /// There is no room now (quota, capacity); nothing was created.
+    NotNow {
+        /// One sentence for the progress line and the report.
+        why: String,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// Something live that is not this session's has its identifier, and was left alone. To be planned anew with another
+    /// identifier, after a `cleanup`: the job may have been created in part.
+    Taken {
+        /// What has it and where, as a fragment: `pods rfm-x-abcdefgh in namespace n`.
+        by: String,
+    },
+}
+
+/// What is known of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum JobStatus {
+    /// Not seen yet: the watch may be behind the launch. Not the same as `Gone`.
+    NotSeen,
+    /// It waits, and for what: `image pull`, `0/3 nodes have a free GPU`.
+    Pending {
+        /// One fragment for the progress line.
+        why: String,
+    },
+    /// At least one of its tasks runs.
+    Running {
+        /// Since when.
+        since: Timestamp,
+        /// Where, as far as known.
+        nodes: Vec<String>,
+        /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
+        #[serde(default)]
+        partly_ended: Option<String>,
+    },
+    /// It ended by itself.
+    Ended(Ending),
+    /// It was there and is there no more.
+    Gone {
+        /// Who or what took it, as far as known.
+        why: Disruption,
+        /// One sentence.
+        cause: String,
+    },
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// First task running.
+    pub started: Timestamp,
+    /// Last task ended.
+    pub ended: Timestamp,
+    /// The exit of every section that is judged, in stdout order.
+    pub exits: Vec<SectionExit>,
+    /// Its pods that had started, where it has pods: they alone say which sections are judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<JobPod>,
+    /// The exits of pods that others replaced under the same name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<SectionExit>,
+    /// Set when it was taken away rather than ending by itself.
+    pub disruption: Option<Disruption>,
+    /// Set when the scheduler ended it at a limit of ours: it is a timeout, whatever its exits are.
+    #[serde(default)]
+    pub limit: Option<Clock>,
+    /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
+    pub cause: Option<String>,
+    /// What is worth knowing even if it passes, one sentence each: `1 failed attempt before: ...`.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// A pod of a job, as it was known when the job had ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobPod {
+    /// What tells it from others of its name.
+    pub uid: String,
+    /// What has this name and is not known here has taken it since, and is no part of the job.
+    pub name: String,
+    /// How many others had its name after it.
+    pub later: u32,
+    /// Its log is judged; else another that had its name is judged in its place.
+    pub judged: bool,
+}
+
+/// How one container, process or instance ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SectionExit {
+    /// The section's name.
+    pub section: String,
+    /// The section's id, where that is not its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section_id: Option<String>,
+    /// Where it ran.
+    pub node: Option<String>,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+impl SectionExit {
+    /// What the section is called whose end this is: names may be those of several.
+    pub fn id(&self) -> &str {
+        self.section_id.as_deref().unwrap_or(&self.section)
+    }
+}
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited with this status.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+    /// It ended and nobody can say how.
+    Unknown,
+}
+
+impl Exit {
+    /// The status a shell would report: 128 + the signal's number.
+    pub fn status(self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(code),
+            Self::Signal(signal) => Some(128 + signal),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// Who took a job away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disruption {
+    /// A job of higher priority.
+    Preempted,
+    /// Node pressure or the eviction API.
+    Evicted,
+    /// Its node went away.
+    Node,
+    /// Somebody deleted it.
+    Deleted,
+}
+
+/// What to do with a job that is over, or has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disposition {
+    /// End the compute, keep the objects for somebody to look at.
+    Stop,
+    /// Remove everything.
+    Delete,
+}
+
+/// What a cleanup left. No items is success.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// What could not be removed or stopped; one line each: what it is, where, and the command that removes it.
+    pub items: Vec<String>,
+    /// The commands that show what `Stop` kept.
+    pub look: Vec<String>,
+    /// The commands that remove what `Stop` kept.
+    pub delete: Vec<String>,
+}
+
+/// Which jobs to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only this session's; `None`: everybody's.
+    pub session: Option<SessionId>,
+}
+
+/// How far each section's log is safely on disk.
+pub type LogMarks = Vec<LogMark>;
+
+/// A place in one section's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogMark {
+    /// The section's id.
+    pub section: String,
+    /// Bytes that are safe.
+    pub offset: u64,
+    /// The last line's time, where the source has one.
+    pub time: Option<Timestamp>,
+}
+
+/// A piece of a job's log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chunk {
+    /// A section appears; said once, before anything else of it.
+    Open(crate::job::stdout::SectionOrigin),
+    /// Bytes of a section, in order.
+    Bytes {
+        /// The section's id.
+        section: String,
+        /// Offset of the first byte in the section.
+        at: u64,
+        /// The bytes, unchanged.
+        data: Vec<u8>,
+        /// The last line's time, where the source has one.
+        time: Option<Timestamp>,
+    },
+    /// The whole section is this part of a file that nobody writes any more; nothing was copied.
+    File {
+        /// The section's id.
+        section: String,
+        /// The file.
+        path: PathBuf,
+        /// Offset of the section's first byte in the file.
+        start: u64,
+        /// Its length.
+        len: u64,
+    },
+    /// Bytes were lost here: the case becomes `invalid{logs}`.
+    Gap {
+        /// The section's id.
+        section: String,
+        /// One sentence.
+        why: String,
+    },
+    /// Bytes may have been lost here, and the partition or check wants that told instead of judged.
+    Warning {
+        /// The section's id.
+        section: String,
+        /// One sentence.
+        why: String,
+    },
+    /// Nothing more comes of this section.
+    End {
+        /// The section's id.
+        section: String,
+    },
+    /// Nothing new, but it goes on: a turn to read is waited for, or what is known comes again. Whoever sends it has a limit of its own.
+    Alive,
+}

@@ -1,0 +1,100 @@
+//! The judging rules of one case, rendered: plain data, stored beside the job, because the files may have changed
+//! when a session is resumed.
+
+pub mod perf;
+pub mod reference;
+pub mod sanity;
+
+use crate::{
+    job::outputs::Offer,
+    rules::{perf::PerfVariable, reference::ReferenceRow, sanity::Assertion},
+};
+use muster_text::{Value, decode::Words, diagnostic::MissingKey, size::Size};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that turns a stdout into an outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Sanity, in the order of the check file.
+    pub sanity: Vec<Assertion>,
+    /// Globs within the stage folder: what a pass keeps, and what `file` may search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep_files: Vec<String>,
+    /// Performance variables, in the order of the check file.
+    pub perf_variables: Vec<PerfVariable>,
+    /// The rows that apply to this case, at most one a variable and key pattern.
+    pub references: Vec<ReferenceRow>,
+    /// Whether a miss of a reference fails the case.
+    pub strict: bool,
+    /// Whether a variable without a reference fails the case.
+    pub require_reference: bool,
+    /// What `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
+    pub facts: BTreeMap<String, Value>,
+    /// The names among them that have no value, and the key for want of which.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, MissingKey>,
+    /// The reason of an expected failure, if one is expected.
+    pub xfail: Option<String>,
+    /// What it leaves for the cases that depend on it, if any do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Box<Offer>>,
+    /// How much of its log is kept and judged; `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_limit: Option<LogLimit>,
+}
+
+/// How long a log may be, and what becomes of one that is longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLimit {
+    /// All sections together.
+    pub bytes: u64,
+    /// What becomes of a longer one.
+    pub action: LogAction,
+}
+
+impl LogLimit {
+    /// One sentence on a log of which nothing was kept.
+    pub fn told_of_the_rest(self) -> String {
+        format!("no line of it was kept: the log of the case is longer than {} (max_log)", Size(self.bytes))
+    }
+
+    /// One sentence on a log that was cut off.
+    pub fn told(self) -> String {
+        format!("the log is longer than {} (max_log): what follows was not kept", Size(self.bytes))
+    }
+}
+
+/// `max_log_action`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogAction {
+    /// The case is `invalid{logs}`.
+    #[default]
+    Invalid,
+    /// What was kept is judged, and the result has a warning.
+    Warn,
+}
+
+impl Words for LogAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("invalid", Self::Invalid), ("warn", Self::Warn)];
+}
+
+/// Nothing is asked for, and references are strict.
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            sanity: Vec::new(),
+            keep_files: Vec::new(),
+            perf_variables: Vec::new(),
+            references: Vec::new(),
+            strict: true,
+            require_reference: false,
+            facts: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            xfail: None,
+            offer: None,
+            log_limit: None,
+        }
+    }
+}
