@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod exit;
 mod inputs;
 mod reports;
 mod session_loop;
@@ -14,6 +15,7 @@ mod terminal;
 mod wiring;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
+use exit::EarlyExit;
 use inputs::modes;
 use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain};
 use muster_session::case::judging;
@@ -23,7 +25,6 @@ use terminal::{
     unwritten::{EXIT_UNWRITTEN, Unwritten},
 };
 
-/// Runs the program.
 pub fn main(argv: &[OsString]) -> ExitCode {
     // Before anything else: a session waits for its judge.
     if let [_, word] = argv
@@ -59,6 +60,9 @@ fn run(argv: &[OsString]) -> u8 {
         terminal.note(&format!("warning: {unknown}"));
     }
     dispatch(&parsed, &command_line, terminal).unwrap_or_else(|error| {
+        if let Some(EarlyExit(code)) = error.downcast_ref() {
+            return *code;
+        }
         terminal.error(&error);
         if error.is::<Unwritten>() { EXIT_UNWRITTEN } else { EXIT_USAGE }
     })

@@ -10,21 +10,15 @@ use muster_report::secret::masked_setting;
 use muster_text::{file_mode::FileMode, shell, time::format_duration};
 use std::path::{self, PathBuf};
 
-/// Where files go.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// For running cases.
     pub stage: PathBuf,
-    /// For what passing cases leave.
     pub output: PathBuf,
-    /// For reports.
     pub reports: PathBuf,
-    /// The results database.
     pub database: PathBuf,
 }
 
 impl Places {
-    /// The places of an invocation.
     pub fn of(cli: &Cli) -> Self {
         let run = &cli.run;
         Self {
@@ -84,11 +78,8 @@ pub fn note_on_database(cli: &Cli) -> Option<String> {
 /// One line of `muster config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// What it is.
     pub name: String,
-    /// What it is set to.
     pub value: String,
-    /// Who set it.
     pub source: String,
 }
 
@@ -126,7 +117,6 @@ pub fn of_the_command_line(parsed: &Parsed, site: &Site) -> Vec<Setting> {
     settings.map(|(name, value)| Setting { name: name.to_owned(), value, source: source(name) }).collect()
 }
 
-/// Their names and values.
 fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
     let places = Places::of(cli);
     let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join(", ") };

@@ -7,7 +7,7 @@ use clap::{
 
 /// Option, and what does its work here.
 const INSTEAD: &[(&str, &str)] = &[
-    ("--compress-report", "the report is written as it is: gzip it behind the run"),
+    ("--compress-report", "the report is written as it is: gzip it after the run"),
     ("--cpu-only", "write `-E '!(\"gpu\" in tags)'`, or select by tag"),
     ("--gpu-only", "select by tag: `-t gpu`"),
     ("--delete-stored-sessions", "results are kept: `muster results list` shows them"),
@@ -43,7 +43,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--table-format-delim", "write `--performance-report=csv` (RFC 4180) and convert that"),
     ("--term-lhs", "comparing sessions is not built yet"),
     ("--term-rhs", "comparing sessions is not built yet"),
-    ("--timestamp", "stage and output folders are told apart by session already"),
+    ("--timestamp", "stage and output folders are already separate for each session"),
     ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
 ];
 

@@ -72,13 +72,13 @@ pub enum Command {
         #[command(subcommand)]
         what: ResultsCommand,
     },
-    /// Go on with a session whose harness is gone: take over what runs, run the rest, report it all
+    /// Continue a session whose process is gone: take over what runs, run the rest, report everything
     Attach {
         /// The session, or an unambiguous beginning of it; `latest` for the newest that was interrupted
         #[arg(default_value = "latest")]
         session: String,
     },
-    /// End and remove what dead sessions left behind
+    /// End and remove what dead sessions have left
     Sweep(SweepArgs),
     /// Prepare a Kubernetes cluster for the selected checks
     K8s {

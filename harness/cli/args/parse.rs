@@ -196,8 +196,8 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let is_known = |name: &String| known.contains(name) || OTHERS.iter().any(|other| name.starts_with(other));
     let unknown = names.filter(|name| name.starts_with("MUSTER_") && !is_known(name));
     let sentence = |name: String| match muster_text::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
-        Some(near) => format!("the variable {name} means nothing to muster: did you mean {near}?"),
-        None => format!("the variable {name} means nothing to muster"),
+        Some(near) => format!("unknown variable {name}: did you mean {near}?"),
+        None => format!("unknown variable {name}"),
     };
     unknown.map(sentence).collect()
 }
@@ -289,10 +289,7 @@ mod tests {
         let names = ["MUSTER_TGA", "MUSTER_LOG", "MUSTER_TAG", "HOME", "MUSTER_XYZZY"];
         assert_eq!(
             unknown_variables(names.into_iter().map(str::to_owned)),
-            [
-                "the variable MUSTER_TGA means nothing to muster: did you mean MUSTER_TAG?",
-                "the variable MUSTER_XYZZY means nothing to muster"
-            ]
+            ["unknown variable MUSTER_TGA: did you mean MUSTER_TAG?", "unknown variable MUSTER_XYZZY"]
         );
     }
 

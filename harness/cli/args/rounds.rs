@@ -41,10 +41,10 @@ pub struct Rounds {
     /// Options that the site file keeps under this name; what is typed comes after them
     #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
     pub mode: Option<String>,
-    /// Go on from an earlier session: what has a result keeps it, the report is of the whole [default: the newest session]
+    /// Continue an earlier session: cases with a result keep it, and the report covers all cases [default: the newest session]
     #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest", help_heading = "Rounds")]
     pub restore_session: Option<String>,
-    /// Finish the newest session of the same cases if it was cut short in the last 12 hours, else begin one; then sweep
+    /// Finish the newest session of the same cases if it was interrupted in the last 12 hours, else start one; then sweep
     #[arg(long, help_heading = "Rounds")]
     pub resume: bool,
     /// With --restore-session: run only what was not well there
@@ -53,7 +53,7 @@ pub struct Rounds {
     /// A file of cases whose failure does not fail the session: a list of name, reason and until [repeatable]
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub quarantine: Vec<PathBuf>,
-    /// Play this in the place of every workload, on the `fake` scheduler: a log, or a play in YAML; nothing is launched or stored
+    /// Run this in place of every workload, on the `fake` scheduler: a log, or a scenario in YAML; nothing is launched or stored
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub rehearse: Option<PathBuf>,
     /// Look for nothing in the output; the exit status counts all the same
@@ -113,7 +113,7 @@ pub enum RoundsError {
     #[error("--restore-session goes on with an earlier session's cases: leave {0} out")]
     NotRestored(&'static str),
     /// It would be another session than the one that was cut short.
-    #[error("--resume finishes a session that was cut short, or begins the same: leave {0} out")]
+    #[error("--resume finishes an interrupted session of the same cases, or starts one: leave {0} out")]
     NotResumed(&'static str),
 }
 

@@ -14,7 +14,6 @@ use std::{
 /// Something could not be carried over.
 const EXIT_REFUSED: u8 = 1;
 
-/// Converts the paths.
 pub fn convert(args: &ConvertArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let files = python_files(&args.paths)?;
     let sources = files.iter().map(|file| source(&file.path)).collect::<anyhow::Result<Vec<_>>>()?;

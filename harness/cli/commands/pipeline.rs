@@ -2,7 +2,6 @@
 
 use crate::{
     args::Cli,
-    commands::inspect::list,
     inputs::selection::{self, Depth, Selection},
     reports::files::rerun_options,
     terminal::{Terminal, unwritten::Written},
@@ -23,7 +22,7 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
         return Ok(EXIT_USAGE);
     }
     if selection.cases.is_empty() {
-        return Ok(list::told_if_empty(&selection, terminal));
+        return Ok(selection.report_if_empty(terminal));
     }
     if let Some(set) = cli.files.setvar.iter().find(|set| secret_of(set).is_some()) {
         anyhow::bail!(

@@ -1,6 +1,5 @@
 //! From checks to cases, and a look at each for its mistakes: the loops around `core::dependencies`.
 
-use crate::inputs::selection::Depth;
 use muster_check::{
     cases::{
         check::Check,
@@ -15,6 +14,15 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
+
+/// How thoroughly the selected cases are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// One case of every check on every partition and environment: a listing has to be quick.
+    Sample,
+    /// Every case, since any of them may be launched.
+    Every,
+}
 
 /// All cases of a system, before any filter, each once for every variant of its fixtures. Checks with mistakes join `unsound`.
 pub fn expand(

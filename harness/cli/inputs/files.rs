@@ -24,9 +24,7 @@ pub enum FilesError {
     Unreadable {
         /// The flag that named it.
         option: &'static str,
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -35,12 +33,9 @@ pub enum FilesError {
     Nothing {
         /// The flag that named it.
         option: &'static str,
-        /// The folder.
         path: PathBuf,
-        /// What was looked for.
         what: &'static str,
     },
-    /// No `-c`.
     #[error("no checks are named: say where they are with -c PATH")]
     NoChecks,
 }
@@ -160,18 +155,13 @@ pub struct Sites {
     pub systems: Vec<System>,
     /// The files they come from, as shown to the user.
     pub paths: Vec<String>,
-    /// Their texts.
     pub sources: Sources,
     /// Each system as written, in the order of `systems`; the built-in one has none.
     pub documents: Vec<Node>,
-    /// Mistakes in them.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Reads the site files of `-C`, or those in the `site-config/` nearest to the checks.
-///
-/// # Errors
-/// A path that is no file and no folder with site files.
 pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> Result<Sites, FilesError> {
     let mut files = Vec::new();
     let nearest = || checks.iter().find_map(|path| site_folder(path)).or_else(|| site_folder(Path::new(".")));

@@ -13,33 +13,16 @@ pub enum ModeError {
     /// Clap's own, with its exit code and text.
     #[error(transparent)]
     Usage(#[from] clap::Error),
-    /// The site files.
     #[error(transparent)]
     Site(#[from] selection::SelectionError),
-    /// There is no such mode.
     #[error("--mode {name}: system `{system}` has no such mode{hint}")]
-    Unknown {
-        /// Its name.
-        name: String,
-        /// The system.
-        system: String,
-        /// What to do.
-        hint: String,
-    },
+    Unknown { name: String, system: String, hint: String },
     /// An option of the mode is no words of a shell.
     #[error("--mode {name}: `{option}` has a quote that does not end")]
-    Quote {
-        /// Its name.
-        name: String,
-        /// The option.
-        option: String,
-    },
+    Quote { name: String, option: String },
 }
 
 /// Parses a command line, with its mode and the environment beneath it.
-///
-/// # Errors
-/// Bad usage, or a mode that is not there.
 pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, ModeError> {
     let parsed = args::parse(argv, env)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };

@@ -12,9 +12,6 @@ use muster_text::{
 use std::{fs, path::Path};
 
 /// All entries, as they stand on the day of a session.
-///
-/// # Errors
-/// A file that cannot be read, or has mistakes in it.
 pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestamp) -> anyhow::Result<List> {
     let mut entries = selection.system.quarantine.clone();
     for file in files {

@@ -13,9 +13,6 @@ use serde_json::json;
 use std::{fs, path::Path};
 
 /// Reads what is to be played.
-///
-/// # Errors
-/// A file that cannot be read, or is no play.
 pub fn play(path: &Path) -> anyhow::Result<Value> {
     let text = read(path)?;
     let is_play = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");

@@ -6,6 +6,7 @@ use crate::{
         expansion::{self, errors},
         files::{self, FilesError, Sites},
     },
+    terminal::Terminal,
 };
 use muster_check::{
     cases::{
@@ -21,7 +22,7 @@ use muster_check::{
         file as site_file,
     },
 };
-use muster_core::{case::matcher::Matcher, job::scheduler_kind::SchedulerKind};
+use muster_core::{case::matcher::Matcher, decisions::pipeline::EXIT_USAGE, job::scheduler_kind::SchedulerKind};
 use muster_local::detect;
 use muster_session::{case::judging, front::libtest};
 use muster_text::{
@@ -30,10 +31,10 @@ use muster_text::{
 };
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
-/// What one invocation is about.
+pub use crate::inputs::expansion::Depth;
+
 #[derive(Debug)]
 pub struct Selection {
-    /// The system.
     pub system: Arc<System>,
     /// How many checks the files hold, abstract ones and broken ones included.
     pub num_documents: usize,
@@ -43,11 +44,9 @@ pub struct Selection {
     pub num_expanded: usize,
     /// The selected cases in file order, each behind what it needs.
     pub cases: Vec<TestCase>,
-    /// What each of them needs.
     pub needs: Vec<Vec<Edge>>,
     /// All mistakes and warnings, of all files.
     pub diagnostics: Vec<Diagnostic>,
-    /// The texts they point into.
     pub sources: Sources,
 }
 
@@ -59,18 +58,10 @@ pub enum SelectionError {
     Files(#[from] FilesError),
     /// A filter of the command line.
     #[error("{flag} {message}")]
-    Filter {
-        /// The flag.
-        flag: &'static str,
-        /// What is wrong with it.
-        message: String,
-    },
+    Filter { flag: &'static str, message: String },
     /// A mistake in the site files, or an unknown `--system`.
     #[error("{rendered}")]
-    Site {
-        /// The mistakes, rendered.
-        rendered: String,
-    },
+    Site { rendered: String },
 }
 
 impl Selection {
@@ -79,8 +70,17 @@ impl Selection {
         errors(&self.diagnostics) > 0
     }
 
+    /// Reports an empty selection, which is bad usage. Returns the exit code.
+    pub fn report_if_empty(&self, terminal: Terminal) -> u8 {
+        if !self.cases.is_empty() {
+            return 0;
+        }
+        terminal.note(&format!("error: {}", self.why_empty()));
+        EXIT_USAGE
+    }
+
     /// Why nothing is selected, and what to look at.
-    pub fn why_empty(&self) -> String {
+    fn why_empty(&self) -> String {
         if self.num_documents == 0 {
             return "the files are empty: there is no check in them".to_owned();
         }
@@ -108,16 +108,12 @@ impl Selection {
 /// The site files and the system to use.
 #[derive(Debug)]
 pub struct Site {
-    /// Everything that was read.
     pub sites: Sites,
     /// The one to use.
     pub system: Arc<System>,
 }
 
 /// Reads the site files and picks the system.
-///
-/// # Errors
-/// Paths that cannot be read, mistakes in site files, a system that nobody defines.
 pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color: bool) -> Result<Site, SelectionError> {
     let mut sites = files::sites(config, checks)?;
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -144,22 +140,10 @@ pub fn with_detected_processor(mut system: System) -> System {
     system
 }
 
-/// How thoroughly the selected cases are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// One case of every check on every partition and environment: a listing has to be quick.
-    Sample,
-    /// Every case, since any of them may be launched.
-    Every,
-}
-
 /// How long a placeholder, a condition or a filter may take.
 const EVALUATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads everything and selects.
-///
-/// # Errors
-/// See [`SelectionError`]; mistakes in checks are in the selection's diagnostics.
 pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, SelectionError> {
     let site = site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), color)?;
     let filters = filters(&cli.filter)?;

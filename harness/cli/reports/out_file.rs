@@ -32,7 +32,6 @@ impl OutFile {
         &self.path
     }
 
-    /// Writes it.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
         replace::replace(&self.path, &self.suffix, text).or_unwritten(self.what, &self.path)
     }

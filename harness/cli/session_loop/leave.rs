@@ -1,7 +1,8 @@
-//! What a session leaves behind: named in its results when it ends in order, on stderr when it does not.
+//! What a session leaves behind: named in its results when it ends in order, on stderr when the process ends early.
 
 use crate::{
     args::Cli,
+    exit::EarlyExit,
     settings,
     terminal::{NoEcho, Terminal, view},
 };
@@ -16,7 +17,7 @@ use muster_session::{
 };
 use std::sync::Arc;
 
-/// Puts the results that say what is kept in the place of those that did not know it yet.
+/// Replaces results by those that name what is kept.
 pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>) {
     for kept in kept {
         let is_it = |result: &&mut Arc<CaseResult>| result.name == kept.name && result.attempt == kept.attempt;
@@ -26,42 +27,42 @@ pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>)
     }
 }
 
-/// Ends the process if another one takes its session over: two that run the same cases would measure each other.
-pub async fn when_taken(lease: Ownership, session: SessionId, terminal: Terminal) {
-    heartbeat::until_taken(lease.store, session.clone(), lease.owner, heartbeat::pulse()).await;
-    taken(&session, terminal);
+/// Returns when another process has taken the session over: two processes that run the same cases would disturb each other.
+pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> EarlyExit {
+    heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::pulse()).await;
+    taken(&session, terminal)
 }
 
-/// Another process has taken the session over: what runs is that one's.
-pub fn taken(session: &SessionId, terminal: Terminal) -> ! {
+/// Reports that another process has taken the session over. Everything that runs belongs to that process.
+pub fn taken(session: &SessionId, terminal: Terminal) -> EarlyExit {
     view::take_down();
-    terminal.note(&format!("error: session {session} was taken over by another process, which goes on with it: this one leaves"));
+    terminal.note(&format!("error: session {session} was taken over by another process, which continues it: this process ends"));
     NoEcho::end();
-    std::process::exit(EXIT_LOST.into());
+    EarlyExit(EXIT_LOST)
 }
 
-/// What somebody can go on with who has left a session at once: to be pasted.
+/// The commands with which a user continues after a session that ended early.
 #[derive(Clone)]
 pub struct Commands {
-    /// Ends what runs.
+    pub session: SessionId,
+    /// Ends the jobs that still run.
     pub sweep: String,
-    /// Goes on.
+    /// Continues the session.
     pub attach: String,
 }
 
 impl Commands {
-    /// Of a session.
     pub fn of(cli: &Cli, session: &SessionId) -> Self {
         let command = |command: &str| settings::on_this_database(cli, command);
-        Self { sweep: command("sweep"), attach: command(&format!("attach {session}")) }
+        Self { session: session.clone(), sweep: command("sweep"), attach: command(&format!("attach {session}")) }
     }
 }
 
-/// The second signal: ends the teardowns that run, says what may be left and ends the process. Cases run on: whoever goes on with the
-/// session follows them. A teardown that runs on would remove what that one's cases are given.
-pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) {
+/// The second signal: ends the teardowns that run, and reports what may be left. Cases keep running, and a process that continues
+/// the session follows them. A teardown that keeps running would remove what the cases of that process need.
+pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -> EarlyExit {
     view::take_down();
-    terminal.note("second signal: leaving at once");
+    terminal.note("second signal: ending at once");
     engine.leave().await;
     let (in_flight, standing) = (engine.in_flight(), engine.not_torn_down());
     for InFlight { case, job, tears_down } in &in_flight {
@@ -80,8 +81,8 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) {
         terminal.note(&format!("end what is left with: {}", commands.sweep));
     }
     if !standing.is_empty() {
-        terminal.note(&format!("go on, and tear down in the end, with: {}", commands.attach));
+        terminal.note(&format!("continue, and tear down at the end, with: {}", commands.attach));
     }
     NoEcho::end();
-    std::process::exit(EXIT_INTERRUPTED.into());
+    EarlyExit(EXIT_INTERRUPTED)
 }

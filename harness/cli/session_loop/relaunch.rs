@@ -1,4 +1,4 @@
-//! Cases that passed and whose stage folder is gone or torn down: they run again for the users that are still to run.
+//! Cases that passed and whose stage folder is gone or torn down. They run again if a case that is still to run needs them.
 
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
@@ -13,25 +13,24 @@ use std::{
     sync::Arc,
 };
 
-/// Whether a case passed and nobody can count on it any more.
+/// Whether a case passed, and other cases cannot use its stage folder any more.
 pub fn is_gone(result: &CaseResult) -> bool {
     let is_there = || result.provides.as_ref().is_some_and(|provides| folders::is_available(&provides.stage));
     Verdict::of(&result.outcome) == Verdict::Passed && !is_there()
 }
 
-/// What a turn still needs.
+/// What a case needs that is not launched yet.
 pub fn needs(turn: &QueuedCase) -> (&CaseName, &[Need]) {
     (&turn.name, if turn.is_launched() { &[] } else { &turn.needs })
 }
 
-/// What is known of all cases before some of them run.
+/// All cases, and their last results.
 pub struct Known<'a> {
     cases: HashMap<&'a CaseName, &'a TestCase>,
     last: BTreeMap<&'a CaseName, &'a CaseResult>,
 }
 
 impl<'a> Known<'a> {
-    /// The cases, and every result so far.
     pub fn new(cases: &'a [TestCase], results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
         let last = rounds::that_count(Counting::Last, results);
         Self {
@@ -40,36 +39,41 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The cases that run again for those that are about to: each of them, and what it needs if it is not launched yet.
-    pub fn anew(&self, begin: &BTreeMap<&CaseName, &[Need]>) -> BTreeSet<CaseName> {
+    /// The cases that run again because the cases `to_run` need them. These are given with their needs.
+    pub fn to_relaunch(&self, to_run: &BTreeMap<&CaseName, &[Need]>) -> BTreeSet<CaseName> {
         if self.last.is_empty() {
             return BTreeSet::new();
         }
-        let wanted = begin.values().flat_map(|needs| needs.iter());
+        let wanted = to_run.values().flat_map(|needs| needs.iter());
         let needs_of = |name: &CaseName| self.cases.get(name).map(|case| case.needs()).unwrap_or_default();
         let is_gone = |name: &CaseName| {
-            let can_run = self.cases.contains_key(name) && !begin.contains_key(name);
+            let can_run = self.cases.contains_key(name) && !to_run.contains_key(name);
             can_run && self.last.get(name).is_some_and(|result| is_gone(result))
         };
         rounds::needed_anew(wanted, needs_of, is_gone)
     }
 
-    /// The turns with those of `anew` among them, each as its case's next attempt.
-    pub fn joined(&self, turns: Vec<QueuedCase>, anew: &BTreeSet<CaseName>, adjustments: &Arc<Adjustments>) -> Vec<QueuedCase> {
+    /// The turns, and the next attempts of the cases to relaunch.
+    pub fn with_relaunched(
+        &self,
+        turns: Vec<QueuedCase>,
+        to_relaunch: &BTreeSet<CaseName>,
+        adjustments: &Arc<Adjustments>,
+    ) -> Vec<QueuedCase> {
         let again = |name| Some(QueuedCase::of(self.cases.get(name)?, adjustments, self.last.get(name)?.attempt + 1));
         let changed = |turn: QueuedCase| {
             if turn.is_launched() {
-                // It has what it needs, or fails by itself.
+                // A launched case has what it needs, or fails by itself.
                 let is_there = |need: &&Need| !self.last.get(&*need.case).is_some_and(|result| is_gone(result));
                 let needs = turn.needs.iter().filter(is_there).cloned().collect();
                 return QueuedCase { needs, ..turn };
             }
-            // What another process has rendered, it has rendered with another folder.
-            match self.cases.get(&*turn.name).filter(|_| turn.needs.iter().any(|need| anew.contains(&*need.case))) {
+            // Another process has rendered it with a folder that is gone.
+            match self.cases.get(&*turn.name).filter(|_| turn.needs.iter().any(|need| to_relaunch.contains(&*need.case))) {
                 Some(case) => turn.relaunch(case, adjustments),
                 None => turn,
             }
         };
-        anew.iter().filter_map(again).chain(turns.into_iter().map(changed)).collect()
+        to_relaunch.iter().filter_map(again).chain(turns.into_iter().map(changed)).collect()
     }
 }

@@ -4,13 +4,12 @@
 
 use crate::{
     args::Cli,
-    commands::inspect::results,
     session_loop::relaunch::Known,
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
-        self,
-        owners::{self, Lives},
+        self, database,
+        owners::{self, Owners},
     },
 };
 use muster_check::cases::test_case::TestCase;
@@ -50,7 +49,7 @@ pub fn restore(
     }
     let mut again = again.unwrap_or_default();
     let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
-    again.extend(Known::new(cases, taken.values()).anew(&run.collect()));
+    again.extend(Known::new(cases, taken.values()).to_relaunch(&run.collect()));
     taken.retain(|name, _| !again.contains(name));
     cases.retain(|case| again.contains(&case.name));
     terminal.note(&format!("{} case(s) are restored, {} run", taken.len(), cases.len()));
@@ -59,13 +58,13 @@ pub fn restore(
 
 async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal) -> anyhow::Result<Restored> {
     let reader = Reader::open(Places::of(cli).database).await?;
-    let row = results::named(&reader, named).await?;
+    let row = database::session_named(&reader, named).await?;
     let id = &row.session.id;
     if row.state != SessionState::Ended {
         let left = reader.unfinished(id).await?;
         let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
-        let lives = Lives { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
-        lives.of_the_dead(&row).await.ok_or_else(|| owners::still_runs(&row))?;
+        let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
+        owners.leases_of_dead_owner(&row).await?.ok_or_else(|| owners::still_runs(&row))?;
         end_what_runs(cli, &reader, id, terminal).await?;
     }
     let results = reader.results(id).await?;
@@ -91,7 +90,7 @@ async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal
 }
 
 /// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.
-pub async fn adopt(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
+pub async fn store_restored(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
     for some in restored.chunks(AT_ONCE) {
         let mut written = tokio::task::JoinSet::new();
         for result in some {

@@ -1,15 +1,15 @@
-//! From a session whose owner is dead to a session that is ours.
+//! Takes over a session whose owner is dead.
 //!
 //! ```text
-//! look, watch -> Dead -> its Leases, by compare-and-swap -> its row, by compare-and-swap -> Taken: what is known of it
+//! look, wait -> DeadOwner -> Leases by compare-and-swap -> row by compare-and-swap -> TakenOver: what is stored of the session
 //! ```
-//! Of two who take a session over at the same time one fails. The Leases come first: an owner that was only cut off from the
-//! database, and renews one meanwhile, keeps its session.
+//! If two processes take a session over at the same time, one of them fails. The Leases come first: an owner that has lost only the
+//! database, and renews a Lease meanwhile, keeps its session.
 
 use crate::{
     args::Cli,
     terminal::Terminal,
-    wiring::owners::{self, Lives},
+    wiring::owners::{self, Owners},
 };
 use muster_core::{case::SessionId, job::scheduler::Job, result::CaseResult};
 use muster_host::owner;
@@ -20,43 +20,43 @@ use std::{
     sync::Arc,
 };
 
-/// What is known of an owner that is dead: the clusters of its session, and the Leases there as they were seen then.
-pub struct Dead {
+/// The owner of a session that is dead: the clusters of the session, and its Leases there as they were seen.
+pub struct DeadOwner {
     kubernetes: Option<Arc<Kubernetes>>,
     leases: BTreeMap<ClusterPlace, LeaseSeen>,
 }
 
-/// A session that is ours.
-pub struct Taken {
+/// A session that this process has taken over.
+pub struct TakenOver {
     pub store: Store,
     /// Holds its Leases.
     pub kubernetes: Option<Arc<Kubernetes>>,
     pub results: Vec<CaseResult>,
-    pub begun: Vec<JobRow>,
-    /// Teardowns that were begun, and may still run.
+    pub started: Vec<JobRow>,
+    /// Teardowns that may still run.
     pub teardowns: Vec<JobRow>,
 }
 
-impl Dead {
-    /// Watches until it is certain; `None`: the owner lives.
-    pub async fn certain(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<Option<Self>> {
-        let begun = reader.unfinished(&row.session.id).await?;
-        let jobs: Vec<&Job> = begun.iter().map(|row| &row.job).collect();
+impl DeadOwner {
+    /// Waits until it is certain whether the owner is dead. `None`: it lives.
+    pub async fn find(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<Option<Self>> {
+        let started = reader.unfinished(&row.session.id).await?;
+        let jobs: Vec<&Job> = started.iter().map(|row| &row.job).collect();
         let kubernetes = owners::clusters_that_answer(cli, &jobs);
         if row.session.interrupted {
-            // It said good-bye.
+            // A signal ended it, and it has stored that.
             return Ok(Some(Self { kubernetes, leases: BTreeMap::new() }));
         }
-        let lives = Lives { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal };
-        let leases = lives.of_the_dead(row).await;
+        let owners = Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal };
+        let leases = owners.leases_of_dead_owner(row).await?;
         Ok(leases.map(|leases| Self { kubernetes, leases }))
     }
 
-    /// Makes this process the owner. What is known of the session is read after that: nobody else changes it any more.
+    /// Makes this process the owner, and then reads what is stored of the session: no other process changes it any more.
     ///
     /// # Errors
-    /// Somebody else was faster, or the owner lives after all.
-    pub async fn take_over(self, reader: &Reader, store: Store, row: &SessionRow) -> anyhow::Result<Taken> {
+    /// Another process was faster, or the owner lives after all.
+    pub async fn take_over(self, reader: &Reader, store: Store, row: &SessionRow) -> anyhow::Result<TakenOver> {
         let id = &row.session.id;
         let taken = async {
             self.take_leases(reader, id).await?;
@@ -64,7 +64,9 @@ impl Dead {
             anyhow::Ok((reader.results(id).await?, reader.unfinished(id).await?, reader.teardowns(id).await?))
         };
         match taken.await {
-            Ok((results, begun, teardowns)) => Ok(Taken { store, kubernetes: self.kubernetes, results, begun, teardowns }),
+            Ok((results, started, teardowns)) => {
+                Ok(TakenOver { store, kubernetes: self.kubernetes, results, started, teardowns })
+            }
             Err(error) => {
                 if let Some(kubernetes) = &self.kubernetes {
                     kubernetes.close().await;
@@ -74,13 +76,13 @@ impl Dead {
         }
     }
 
-    /// Those that there are, and one wherever something was begun.
+    /// Takes the Leases that exist, and creates one in each place where something was started.
     async fn take_leases(&self, reader: &Reader, id: &SessionId) -> anyhow::Result<()> {
         let Some(kubernetes) = &self.kubernetes else { return Ok(()) };
-        let begun = reader.unfinished(id).await?;
-        let of_jobs = begun.iter().filter(|row| row.job.scheduler.is_kubernetes()).filter_map(|row| Handle::of(&row.job).ok());
+        let started = reader.unfinished(id).await?;
+        let of_jobs = started.iter().filter(|row| row.job.scheduler.is_kubernetes()).filter_map(|row| Handle::of(&row.job).ok());
         let places: BTreeSet<ClusterPlace> = of_jobs.map(|handle| handle.place).chain(self.leases.keys().cloned()).collect();
-        // In one order, so that of two each does not get one.
+        // In a fixed order, so that two processes do not get one each.
         for place in places {
             if !kubernetes.take_over(&place, id, self.leases.get(&place)).await? {
                 return Err(StoreError::Taken { session: id.clone() }.into());

@@ -32,7 +32,6 @@ pub fn take_down() {
     live_screen::take_down();
 }
 
-/// The view of one session.
 pub struct View {
     terminal: Terminal,
     /// A tool reads stdout: nothing of ours belongs there.
@@ -170,7 +169,10 @@ impl Watching {
             Event::Finished(result) => self.finished(&result, paint),
             Event::Warning(text) => self.tell(&format!("warning: {}", one_line(&text))),
             Event::Cancelling(why) => {
-                self.tell(&format!("{}: stopping what runs, then reporting; a second signal leaves at once", one_line(&why)));
+                self.tell(&format!(
+                    "{}: stopping what runs, then reporting; a second signal ends the process at once",
+                    one_line(&why)
+                ));
             }
         }
     }

@@ -1,5 +1,7 @@
-//! Which scheduler serves which partition.
+//! What a session is connected to: schedulers, clusters, the database.
 
+pub mod database;
+pub mod k8s_plans;
 pub mod owners;
 
 use muster_check::cases::test_case::TestCase;
@@ -25,7 +27,7 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// Ending one job of a process that is gone takes no longer.
+/// How long the end of one job of a process that is gone may take.
 const END_LIMIT: Duration = Duration::from_mins(1);
 
 /// Why a partition cannot be served.
@@ -35,24 +37,15 @@ pub enum WireError {
     #[error(
         "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with --system or -n"
     )]
-    NotYet {
-        /// Its name.
-        partition: String,
-        /// Its scheduler.
-        kind: SchedulerKind,
-    },
-    /// The kubeconfig cannot be used.
-    #[error("partition {partition} runs on Kubernetes, and nobody says where that is")]
+    NotYet { partition: String, kind: SchedulerKind },
+    #[error("partition {partition} runs on Kubernetes, but no cluster is configured")]
     Contexts {
-        /// Its name.
         partition: String,
-        /// Why.
         #[source]
         cause: ContextError,
     },
 }
 
-/// The schedulers of a session.
 #[derive(Default)]
 pub struct Wired {
     /// By partition.
@@ -61,7 +54,7 @@ pub struct Wired {
 }
 
 impl Wired {
-    /// The session is over: nothing holds a place in a cluster any more.
+    /// Ends the connections: nothing of the session waits in a cluster any more.
     pub async fn close(&self) {
         if let Some(kubernetes) = &self.kubernetes {
             kubernetes.close().await;
@@ -69,7 +62,7 @@ impl Wired {
         }
     }
 
-    /// Ends jobs of a process that is gone; those that could not be ended, and why.
+    /// Ends jobs of a process that is gone. Returns those that could not be ended, and why.
     pub async fn end<'a>(&self, rows: &'a [JobRow], store: &Store) -> Vec<(&'a JobRow, String)> {
         let mut left = Vec::new();
         for row in rows.iter().filter(|row| !dies_with_the_harness(row.job.scheduler)) {
@@ -91,14 +84,18 @@ impl Wired {
         }
         let contexts = Contexts::load()?;
         if contexts.is_empty() {
-            // It says where it has looked.
+            // The error names the places where a kubeconfig was looked for.
             contexts.place(None, None)?;
         }
-        let kubernetes =
-            Arc::new(Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse()));
+        let kubernetes = Arc::new(kubernetes(contexts));
         self.kubernetes = Some(Arc::clone(&kubernetes));
         Ok(kubernetes)
     }
+}
+
+/// The Kubernetes scheduler for these contexts, with this process's limits.
+pub fn kubernetes(contexts: Contexts) -> Kubernetes {
+    Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse())
 }
 
 /// The partitions of cases, each with its scheduler.
@@ -106,23 +103,17 @@ pub fn partitions(cases: &[TestCase]) -> impl Iterator<Item = (String, Scheduler
     cases.iter().map(|case| (case.place.partition.name.clone(), case.place.partition.scheduler))
 }
 
-/// Whether nothing of a job is left when the harness is gone.
+/// Whether a job ends with the process that launched it.
 pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
     kind == SchedulerKind::Fake
 }
 
 /// A scheduler for every partition; partitions of one machine share one.
-///
-/// # Errors
-/// The first partition that cannot be served.
 pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> Result<Wired, WireError> {
     schedulers_with(None, partitions)
 }
 
-/// The same with connections that hold Leases already.
-///
-/// # Errors
-/// As [`schedulers`].
+/// The same, with connections that hold Leases already.
 pub fn schedulers_with(
     kubernetes: Option<Arc<Kubernetes>>,
     partitions: impl Iterator<Item = (String, SchedulerKind)>,
@@ -147,16 +138,16 @@ pub fn schedulers_with(
     Ok(wired)
 }
 
-/// The program itself, where it is not the one that runs: in a test binary.
+/// The path of `muster`, where another program runs: a test binary.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// What makes the program a judge: its only argument. No check or flag is called so.
+/// The only argument of a judge process. No check or flag has this name.
 pub const JUDGE: &str = "@judge";
 
-/// How a session starts its judges: this very program, also when its file was replaced since.
+/// How a session starts its judges: this same program, even if its file has been replaced.
 ///
 /// # Errors
-/// Nobody says where this program is: without judges no session begins, for nothing else could stop a pattern that takes for ever.
+/// The path of this program is unknown. No session starts without judges: nothing else can stop a pattern that never ends.
 pub fn judge_program() -> io::Result<JudgeProgram> {
     let running = Path::new("/proc/self/exe");
     let itself = || if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() };
@@ -164,7 +155,7 @@ pub fn judge_program() -> io::Result<JudgeProgram> {
     Ok(JudgeProgram { path, arguments: vec![JUDGE.into()] })
 }
 
-/// Local jobs find this very program as `$MUSTER`: its kernels measure a machine that has nothing else installed.
+/// Local jobs get the path of this program as `$MUSTER`: its kernels measure machines on which nothing else is installed.
 fn local_scheduler() -> LocalScheduler {
     match PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok) {
         Ok(program) => LocalScheduler::new().with_harness(program),

@@ -1,7 +1,6 @@
-//! Whether sessions live, as far as it can be found out from here: what `muster_core::decisions::liveness` decides on is looked at, again and
-//! again if need be.
+//! Whether the owners of sessions live: collects the signs on which `muster_core::decisions::liveness` decides, repeatedly if necessary.
 
-use crate::{args::Cli, inputs::selection, terminal::Terminal};
+use crate::{args::Cli, exit::EarlyExit, inputs::selection, terminal::Terminal, wiring};
 use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
@@ -12,7 +11,6 @@ use muster_core::{
     error::chain,
     job::scheduler::Job,
 };
-use muster_host::file_limit;
 use muster_host::owner;
 use muster_k8s::{ClusterPlace, Contexts, Kubernetes, LeaseSeen};
 use muster_session::{front::signals::Signals, heartbeat};
@@ -25,14 +23,14 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often is looked again, at most.
+/// The longest time between two looks.
 const POLL: Duration = Duration::from_secs(5);
-/// How often a person is told that it goes on.
-const TELL: Duration = Duration::from_mins(1);
-/// A cluster that does not answer has no say.
+/// How often the wait is reported.
+const REPORT: Duration = Duration::from_mins(1);
+/// How long to wait for the answer of a cluster. Without one, its Leases do not count.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// The clusters that jobs are on, and those of the system's partitions; `None`: there are none.
+/// The clusters of some jobs, and those of the system's partitions. `None`: there are none.
 pub fn clusters(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Arc<Kubernetes>>> {
     let jobs: Vec<&Job> = jobs.iter().copied().filter(|job| job.scheduler.is_kubernetes()).collect();
     let options = partitions(cli);
@@ -42,11 +40,10 @@ pub fn clusters(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Arc<Kubernete
     let contexts = Contexts::load()?;
     let place = |(context, namespace): &Options| contexts.place(context.as_deref(), namespace.as_deref());
     let places: Vec<ClusterPlace> = options.iter().map(place).collect::<Result<_, _>>()?;
-    let kubernetes = Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse());
-    Ok(Some(Arc::new(kubernetes.in_places(places).around(jobs))))
+    Ok(Some(Arc::new(wiring::kubernetes(contexts).in_places(places).around(jobs))))
 }
 
-/// The same for who only asks for Leases: a kubeconfig that is no good, or is not there, hides them.
+/// The same, to look for Leases only: without a valid kubeconfig there are none.
 pub fn clusters_that_answer(cli: &Cli, jobs: &[&Job]) -> Option<Arc<Kubernetes>> {
     clusters(cli, jobs).unwrap_or_else(|error| {
         tracing::debug!(error = %format!("{error:#}"), "no Lease is looked for");
@@ -57,7 +54,7 @@ pub fn clusters_that_answer(cli: &Cli, jobs: &[&Job]) -> Option<Arc<Kubernetes>>
 /// Context and namespace.
 type Options = (Option<String>, Option<String>);
 
-/// Context and namespace of the system's partitions on Kubernetes. A system that is not known is no reason to look at nothing.
+/// Context and namespace of the system's partitions on Kubernetes. If the system is unknown, the clusters of the jobs remain.
 fn partitions(cli: &Cli) -> BTreeSet<Options> {
     let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
     let Ok(site) = site else { return BTreeSet::new() };
@@ -68,21 +65,21 @@ fn partitions(cli: &Cli) -> BTreeSet<Options> {
         .collect()
 }
 
-/// How long somebody waits for an answer.
+/// How long to wait until it is certain whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Not at all.
-    Now,
-    /// Unless a server dates a sign within the limit: until they have been watched for long enough.
-    Undated,
-    /// Until it is certain.
-    Sure,
+pub enum Wait {
+    No,
+    /// Until it is certain, except for owners with a recent sign that a server has dated.
+    UnlessDated,
+    UntilCertain,
 }
 
-impl Patience {
-    fn waits_for(self, life: Life) -> Option<Duration> {
+impl Wait {
+    fn remaining(self, life: Life) -> Option<Duration> {
         match life {
-            Life::Silent { left, last } if self == Self::Sure || (self == Self::Undated && last != LastSign::Recent) => {
+            Life::Silent { left, last }
+                if self == Self::UntilCertain || (self == Self::UnlessDated && last != LastSign::Recent) =>
+            {
                 Some(left)
             }
             _ => None,
@@ -90,64 +87,68 @@ impl Patience {
     }
 }
 
-/// Where signs of life are looked for.
-pub struct Lives<'a> {
+/// Where to look for signs of life.
+pub struct Owners<'a> {
     pub reader: Option<&'a Reader>,
     pub kubernetes: Option<&'a Kubernetes>,
     pub terminal: Terminal,
 }
 
-/// What was found out about a session.
+/// What is known of the owner of a session.
 pub struct Finding {
     pub life: Life,
-    /// Its Leases as they were seen first: they have not changed since, if it is dead.
+    /// The Leases as they were seen first. If the owner is dead, they have not changed since.
     pub leases: BTreeMap<ClusterPlace, LeaseSeen>,
-    /// Who held it in the database then.
+    /// Who held the session in the database at that time.
     held: Option<Held>,
 }
 
-impl Lives<'_> {
-    /// Looks, and waits as long as `patience` says. Of sessions that the database does not know, the Leases alone are looked at.
-    pub async fn of(
+impl Owners<'_> {
+    /// Looks at the owners of sessions, and waits as long as `wait` allows. Of sessions that the database does not know, only the
+    /// Leases count.
+    ///
+    /// # Errors
+    /// [`EarlyExit`] if a signal interrupts the wait.
+    pub async fn find(
         &self,
         sessions: impl IntoIterator<Item = (SessionId, Option<Held>)>,
-        patience: Patience,
-    ) -> BTreeMap<SessionId, Finding> {
-        let begun = Instant::now();
+        wait: Wait,
+    ) -> Result<BTreeMap<SessionId, Finding>, EarlyExit> {
+        let started = Instant::now();
         let mut findings = BTreeMap::new();
         for (session, held) in sessions {
             let mut finding = Finding { life: Life::Unknown, leases: BTreeMap::new(), held };
             finding.life = life(&self.signs(&session, &mut finding, Duration::ZERO).await);
             findings.insert(session, finding);
         }
-        let (mut told, mut signals): (Option<Instant>, Option<Signals>) = (None, None);
+        let (mut reported, mut signals): (Option<Instant>, Option<Signals>) = (None, None);
         loop {
             let waiting: Vec<(&SessionId, Duration)> =
-                findings.iter().filter_map(|(session, finding)| Some((session, patience.waits_for(finding.life)?))).collect();
-            let Some(left) = waiting.iter().map(|(_, left)| *left).max() else { return findings };
+                findings.iter().filter_map(|(session, finding)| Some((session, wait.remaining(finding.life)?))).collect();
+            let Some(left) = waiting.iter().map(|(_, left)| *left).max() else { return Ok(findings) };
             if signals.is_none() {
                 signals = Signals::listen().ok();
             }
-            if told.is_none_or(|told| told.elapsed() >= TELL) {
+            if reported.is_none_or(|reported| reported.elapsed() >= REPORT) {
                 for (session, left) in &waiting {
-                    self.terminal.note(&progress(session, findings[*session].held.as_ref(), *left, told.is_some()));
+                    self.terminal.note(&progress(session, findings[*session].held.as_ref(), *left, reported.is_some()));
                 }
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
             }
-            pause(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await;
+            sleep_or_exit(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await?;
             for (session, finding) in &mut findings {
-                if patience.waits_for(finding.life).is_some() {
-                    finding.life = life(&self.signs(session, finding, begun.elapsed()).await);
+                if wait.remaining(finding.life).is_some() {
+                    finding.life = life(&self.signs(session, finding, started.elapsed()).await);
                 }
             }
         }
     }
 
-    /// What can be seen of a session now, by one who first saw it as `first` so long ago.
+    /// The signs of life of a session that was first seen as `first`, `watched` ago.
     async fn signs(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Signs {
         let process = first.held.as_ref().and_then(|held| owner::is_alive(&held.owner));
         if process.is_some() {
-            // For who takes the session over: a dead owner's Lease may be as fresh as can be.
+            // Needed to take the session over: the Lease of a dead owner may still be valid.
             if watched.is_zero() {
                 self.leases(session, first, watched).await;
             }
@@ -182,26 +183,28 @@ impl Lives<'_> {
         signs
     }
 
-    /// The Leases of a session that is certainly dead, for who takes it over; `None`: it lives.
-    pub async fn of_the_dead(&self, row: &SessionRow) -> Option<BTreeMap<ClusterPlace, LeaseSeen>> {
+    /// Waits until it is certain, and returns the Leases of a dead owner. `None`: the owner lives.
+    pub async fn leases_of_dead_owner(&self, row: &SessionRow) -> Result<Option<BTreeMap<ClusterPlace, LeaseSeen>>, EarlyExit> {
         let session = (row.session.id.clone(), Some(row.held.clone()));
-        let findings = self.of([session], Patience::Sure).await;
-        findings.into_values().next().filter(|finding| finding.life == Life::Dead).map(|finding| finding.leases)
+        let findings = self.find([session], Wait::UntilCertain).await?;
+        let dead = findings.into_values().next().filter(|finding| finding.life == Life::Dead);
+        Ok(dead.map(|finding| finding.leases))
     }
 
-    /// Puts the state of sessions right of which it could not be told at once, as far as it can be now.
-    pub async fn settle(&self, rows: &mut [SessionRow]) {
+    /// Replaces the unknown states of sessions, as far as possible without waiting.
+    pub async fn resolve_states(&self, rows: &mut [SessionRow]) -> Result<(), EarlyExit> {
         let unknown = rows.iter().filter(|row| row.state == SessionState::Unknown);
         let unknown: Vec<_> = unknown.map(|row| (row.session.id.clone(), Some(row.held.clone()))).collect();
-        let findings = self.of(unknown, Patience::Now).await;
+        let findings = self.find(unknown, Wait::No).await?;
         for row in rows {
             row.state = match findings.get(&row.session.id).map(|finding| finding.life) {
                 Some(Life::Alive | Life::Silent { last: LastSign::Recent, .. }) => SessionState::Running,
-                // Whoever takes it over makes sure; here it is only shown.
+                // Enough to show it. Who takes it over waits until it is certain.
                 Some(Life::Dead | Life::Silent { last: LastSign::Expired, .. }) => SessionState::Interrupted,
                 Some(Life::Silent { .. } | Life::Unknown) | None => row.state,
             };
         }
+        Ok(())
     }
 }
 
@@ -221,17 +224,17 @@ fn progress(session: &SessionId, held: Option<&Held>, left: Duration, again: boo
     format!("session {session}: waiting for a sign of life{owner}; without one it counts as dead in {left} (Ctrl-C leaves)")
 }
 
-/// Waits, unless a signal ends the process: the first process of a container ignores what it does not listen to.
-async fn pause(length: Duration, signals: &mut Option<Signals>, terminal: Terminal) {
+/// Sleeps, unless a signal ends the program. The first process of a container ignores signals that it does not listen to.
+async fn sleep_or_exit(length: Duration, signals: &mut Option<Signals>, terminal: Terminal) -> Result<(), EarlyExit> {
     let Some(signals) = signals else {
         sleep(length).await;
-        return;
+        return Ok(());
     };
     tokio::select! {
-        () = sleep(length) => {}
+        () = sleep(length) => Ok(()),
         name = signals.next() => {
             terminal.note(&format!("interrupted by {name}: nothing was changed"));
-            std::process::exit(EXIT_INTERRUPTED.into());
+            Err(EarlyExit(EXIT_INTERRUPTED))
         }
     }
 }

@@ -307,6 +307,29 @@ impl Times {
     }
 }
 
+/// Whether a session has ended, and if not, whether its owner lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// Its end is stored. A signal may have interrupted it before.
+    Ended,
+    Running,
+    /// Its owner is dead, and has not stored its end.
+    Interrupted,
+    /// It has not ended, and its owner is not visible from here.
+    Unknown,
+}
+
+impl SessionState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// One invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {

@@ -5,6 +5,7 @@ use muster_core::{
     decisions::rounds,
     result::{CaseResult, Counting, Outcome, Session},
 };
+use serde::Serialize;
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, HashSet},
@@ -13,7 +14,6 @@ use std::{
 /// A session and every attempt of every case that is known of it: what all reports are made from.
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
-    /// The session.
     pub session: &'a Session,
     cases: Vec<&'a CaseResult>,
 }
@@ -24,7 +24,6 @@ impl<'a> Results<'a> {
         Self { session, cases: cases.into_iter().collect() }
     }
 
-    /// Every attempt, as given.
     pub fn attempts(&self) -> &[&'a CaseResult] {
         &self.cases
     }
@@ -94,13 +93,12 @@ fn split_run(text: &str) -> (&str, &str) {
 }
 
 /// How many cases ended how. `total` is always the sum of the other eight.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Cases selected.
     pub total: u32,
     /// Checks (with their parameters) that the cases with a result belong to.
     pub checks: u32,
-    /// `pass`
     pub passed: u32,
     /// Everything that is neither fine nor aborted: `fail`, `invalid`, `timeout`, `disrupted`, `error`, `xpass`.
     pub failed: u32,
@@ -108,15 +106,13 @@ pub struct Counts {
     pub expected: u32,
     /// What would have failed, but is in quarantine.
     pub quarantined: u32,
-    /// `skip`
     pub skipped: u32,
-    /// `abort`
     pub aborted: u32,
-    /// `stopped`
     pub stopped: u32,
     /// Selected, but without a result: the session ended before their turn.
     pub not_run: u32,
     /// The same by outcome: `fail{sanity}`.
+    #[serde(skip)]
     pub by_outcome: BTreeMap<String, u32>,
 }
 
@@ -193,6 +189,19 @@ pub(crate) fn is_failure(case: &CaseResult) -> bool {
 /// Whether an attempt ran, in this session.
 pub(crate) fn ran_here(case: &CaseResult) -> bool {
     case.outcome != Outcome::Skip && case.identifier.is_some() && case.restored_from.is_none()
+}
+
+/// The attempts of the cases that were run again because they failed; not of those that were run again in any case.
+pub(crate) fn retried<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
+    match results.session.counting {
+        Counting::Last => history(results).into_iter().filter(|attempts| attempts.len() > 1).collect(),
+        Counting::Every => Vec::new(),
+    }
+}
+
+/// Whether a case is well only in its last attempt.
+pub(crate) fn is_flaky(results: &Results<'_>, last: &CaseResult) -> bool {
+    last.flaky || rounds::is_flaky(results.session.counting, last)
 }
 
 #[cfg(test)]

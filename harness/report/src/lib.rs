@@ -47,10 +47,7 @@ pub enum RenderError {
     #[error(
         "the command of the job '{job}' holds what looks like a secret: set it as a variable of the CI system instead (MUSTER_SETVAR)"
     )]
-    Secret {
-        /// The job.
-        job: String,
-    },
+    Secret { job: String },
     /// The pipeline has no YAML form.
     #[error("write the YAML")]
     Yaml(#[source] Box<dyn std::error::Error + Send + Sync>),

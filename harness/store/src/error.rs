@@ -9,113 +9,69 @@ pub enum StoreError {
     /// The folder of the database cannot be made.
     #[error("create the folder {} of the results database", path.display())]
     Folder {
-        /// The folder.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
     /// There is nothing to read yet.
     #[error("there is no results database {}", path.display())]
-    Missing {
-        /// Where it was expected.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The file cannot be opened as a database.
     #[error("open the results database {}", path.display())]
     Open {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: SqlError,
     },
     /// The file is somebody else's database.
     #[error("{} is a database, but not one of muster", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// The file was written by a later muster.
     #[error("the results database {} has schema {found}, and this muster knows only {known}: use a newer one", path.display())]
-    NewerSchema {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// Ours.
-        known: i64,
-    },
+    NewerSchema { path: PathBuf, found: i64, known: i64 },
     /// The tables could not be brought up to date; nothing was changed.
     #[error("bring the results database {} to schema {version}", path.display())]
     Migrate {
-        /// The file.
         path: PathBuf,
-        /// The step that failed.
         version: i64,
-        /// Why.
         #[source]
         cause: SqlError,
     },
     /// A transaction failed and was rolled back: a full disk, a lock held for ten seconds, an identifier used twice.
     #[error("write to the results database {}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: SqlError,
     },
     /// A value has no text form (a path that is not UTF-8).
     #[error("store the {what} of {of}")]
     Encode {
-        /// What kind of value.
         what: &'static str,
-        /// Whose.
         of: String,
-        /// Why.
         #[source]
         cause: serde_json::Error,
     },
-    /// The writer has ended.
     #[error("the results database {} is closed", path.display())]
-    Closed {
-        /// The file.
-        path: PathBuf,
-    },
+    Closed { path: PathBuf },
     /// Something is written for a session that was not begun here.
-    #[error("session {session} was not begun in this store")]
-    NotBegun {
-        /// Which.
-        session: SessionId,
-    },
+    #[error("session {session} was not started in this store")]
+    NotBegun { session: SessionId },
     /// A session that was to be taken over has ended, or has another owner by now.
-    #[error("session {session} has been taken over by somebody else, or has ended")]
-    Taken {
-        /// Which.
-        session: SessionId,
-    },
+    #[error("session {session} has been taken over by another process, or has ended")]
+    Taken { session: SessionId },
     /// A query failed, or a row makes no sense.
     #[error("read {what} from the results database {}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// What was asked for.
         what: &'static str,
-        /// Why.
         #[source]
         cause: SqlError,
     },
-    /// No session is called so.
     #[error("no session begins with `{prefix}`")]
-    NoSession {
-        /// What was asked for.
-        prefix: String,
-    },
-    /// Several sessions are called so.
+    NoSession { prefix: String },
     #[error("several sessions begin with `{prefix}`: {}", list(matches))]
     ManySessions {
-        /// What was asked for.
         prefix: String,
         /// Some of them, newest first.
         matches: Vec<SessionId>,
@@ -136,7 +92,6 @@ impl SqlError {
         self.0.as_database_error()?.code()?.parse::<i32>().ok().map(|code| code & 0xff)
     }
 
-    /// Another process holds a lock.
     pub(crate) fn is_busy(&self) -> bool {
         self.code() == Some(BUSY)
     }
@@ -211,7 +166,7 @@ mod tests {
         write to the results database state/results.db: attempted to communicate with a crashed background worker
         store the job of nbody @eidf:gpu+default: expected value at line 1 column 1
         the results database state/results.db is closed
-        session 0199aa was not begun in this store
+        session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`
         several sessions begin with `0`: 0199bb, 0199aa

@@ -15,9 +15,9 @@ mod read;
 mod write;
 
 pub use error::{SqlError, StoreError};
-pub use muster_core::owner::Owner;
+pub use muster_core::{owner::Owner, result::SessionState};
 pub use owner::Held;
-pub use read::{Alive, JobRow, JobState, Reader, SessionRow, SessionState};
+pub use read::{Alive, JobRow, JobState, Reader, SessionRow};
 pub use write::{Intent, Store};
 
 /// A statement whose values are bound next.

@@ -241,7 +241,7 @@ fn a_teardown_that_was_cut_short_ends_before_the_users_run_again() {
             assert_eq!(ended.code, Some(130), "{}", ended.stderr);
             assert!(!runs(), "it goes on: {}", ended.stderr);
             assert!(said("torn down in part: build").is_some() && !ended.stderr.contains("may"), "{}", ended.stderr);
-            said("go on, and tear down in the end, with: muster ").expect("a command").to_owned()
+            said("continue, and tear down at the end, with: muster ").expect("a command").to_owned()
         } else {
             assert!(runs(), "it ends with the harness");
             "attach --db r.db".to_owned()

@@ -106,7 +106,7 @@ fn other_settings_are_another_session_and_flags_that_do_not_apply_are_named() {
     let run = |more: &[&str]| sandbox.ended(&command(&sandbox, more).output().expect("the binary runs"));
     let same = run(&["-S", "x=1", "--max-retries=2", "--prefix=elsewhere"]);
     assert_eq!((same.code, sessions(&sandbox)), (Some(0), 1), "{}", same.stderr);
-    let note = "goes on as it was begun: --max-retries, --prefix of this command line is not used";
+    let note = "continues as it was started: --max-retries, --prefix of this command line is not used";
     assert!(same.stderr.contains(note), "{}", same.stderr);
     assert!(!sandbox.path("elsewhere").exists());
     command(&sandbox, &["-S", "x=1"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
@@ -167,7 +167,7 @@ fn what_would_be_another_session_is_bad_usage() {
     for (flags, named) in rows {
         let ended = sandbox.ended(&command(&sandbox, flags).output().expect("the binary runs"));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{named}");
-        let why = format!("--resume finishes a session that was cut short, or begins the same: leave {named} out");
+        let why = format!("--resume finishes an interrupted session of the same cases, or starts one: leave {named} out");
         assert!(ended.stderr.contains(&why), "{named}: {}", ended.stderr);
     }
 }

@@ -17,7 +17,6 @@ use std::{
     path::Path,
 };
 
-/// What became of the files.
 #[derive(Default)]
 struct Tally {
     sources: Sources,

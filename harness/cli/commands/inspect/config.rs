@@ -2,19 +2,19 @@
 
 use crate::{
     args::Parsed,
-    commands::k8s,
     inputs::selection::{self, Site},
     settings::{self, Setting},
     terminal::Terminal,
+    wiring::k8s_plans,
 };
 use muster_check::site::Partition;
 use muster_core::job::scheduler_kind::SchedulerKind;
-use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
+use muster_k8s::{ContextError, Contexts};
+use muster_text::{Value, file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
 
 /// Wider columns of values would move the sources out of sight.
 const WIDEST_VALUE: usize = 60;
 
-/// Prints all settings.
 pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
     let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), terminal.live)?;
@@ -29,11 +29,11 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];
     text += &table("Site", &own);
-    let contexts = k8s::contexts();
+    let contexts = k8s_plans::contexts();
     for partition in &site.system.partitions {
         let mut rows = of_partition(&site, partition);
         if partition.scheduler.is_kubernetes() {
-            rows.extend(k8s::settings(partition, &contexts, &site.source(partition, "sched_options")));
+            rows.extend(cluster_settings(partition, &contexts, &site.source(partition, "sched_options")));
         }
         text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &rows);
     }
@@ -81,6 +81,39 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         ("devices", list(&devices)),
     ];
     rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: site.source(partition, name) }).collect()
+}
+
+/// The context and the namespace of checks that name none, each with its source: the options of the partition, written at `site`,
+/// or the kubeconfig.
+fn cluster_settings(partition: &Partition, contexts: &Result<Contexts, ContextError>, site: &str) -> Vec<Setting> {
+    let option = |key: &str| partition.sched_options.get(key).and_then(Value::as_str);
+    let (context, namespace) = (option("context"), option("namespace"));
+    let setting =
+        |name: &str, value: &str, source: &str| Setting { name: name.into(), value: value.into(), source: source.into() };
+    let found = contexts.as_ref().map_err(ToString::to_string);
+    let place = found.and_then(|contexts| {
+        let place = contexts.place(context, namespace).map_err(|error| error.to_string())?;
+        Ok((contexts, place))
+    });
+    let (contexts, place) = match place {
+        Ok(place) => place,
+        Err(why) => return vec![setting("context", context.unwrap_or("-"), &why)],
+    };
+    let of_context = place.context.as_ref().and_then(|context| contexts.named.get(context)).is_some_and(Option::is_some);
+    let context_source = match (&place.context, context) {
+        (_, Some(_)) => site,
+        (Some(_), None) => "the kubeconfig's current context",
+        (None, None) if contexts.unknown => "no kubeconfig",
+        (None, None) => "the pod's service account",
+    };
+    let namespace_source = match namespace {
+        Some(_) => site,
+        None if of_context => "the context's",
+        None if place.context.is_none() && contexts.in_cluster.is_some() => "the pod's service account",
+        None => "default",
+    };
+    let name = place.context.as_deref().unwrap_or(if contexts.unknown { "-" } else { "in-cluster" });
+    vec![setting("context", name, context_source), setting("namespace", &place.namespace, namespace_source)]
 }
 
 impl Site {

@@ -2,13 +2,14 @@
 
 use crate::{
     args::{Cli, DryRun},
-    commands::{inspect::list, k8s, runtime},
     inputs::selection::{self, Depth},
     terminal::Terminal,
+    wiring::{self, k8s_plans},
 };
 use muster_check::cases::test_case::{Rendered, TestCase};
 use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain, job::workload::Program};
-use muster_k8s::{Contexts, Kubernetes, Plan};
+use muster_k8s::{Contexts, Plan};
+use muster_session::runtime;
 use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
 use std::fmt::Write;
 
@@ -20,11 +21,11 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
         return Ok(EXIT_USAGE);
     }
     let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
-        k8s::contexts()?
+        k8s_plans::contexts()?
     } else {
         Contexts::unknown()
     };
-    let server = if how == DryRun::Server { Some((runtime()?, Kubernetes::new(contexts.clone()))) } else { None };
+    let server = if how == DryRun::Server { Some((runtime::build()?, wiring::kubernetes(contexts.clone()))) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
@@ -32,7 +33,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
             let (shown, plan) = match shown(case, &rendered, &contexts) {
                 Ok(shown) => shown,
                 Err(found) => {
-                    k8s::add_new(&mut mistakes, found);
+                    k8s_plans::add_new(&mut mistakes, found);
                     continue;
                 }
             };
@@ -54,7 +55,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if refused > 0 {
         terminal.note(&format!("the API server refuses {refused} of {} case(s)", selection.cases.len()));
     }
-    Ok(if mistakes.is_empty() && refused == 0 { list::told_if_empty(&selection, terminal) } else { EXIT_USAGE })
+    Ok(if mistakes.is_empty() && refused == 0 { selection.report_if_empty(terminal) } else { EXIT_USAGE })
 }
 
 /// What the API server made of it.
@@ -90,7 +91,7 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
     if !case.place.partition.scheduler.is_kubernetes() {
         return Ok((text + &program(&workload.program), None));
     }
-    let plan = k8s::planned(case, workload, contexts)?;
+    let plan = k8s_plans::planned(case, workload, contexts)?;
     Ok((text + &planned(&plan, contexts), Some(plan)))
 }
 

@@ -29,7 +29,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     };
     terminal.print(&text);
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
-    Ok(if selection.has_errors() { EXIT_USAGE } else { told_if_empty(&selection, terminal) })
+    Ok(if selection.has_errors() { EXIT_USAGE } else { selection.report_if_empty(terminal) })
 }
 
 /// A case as listings want it. What a check says of itself may hold placeholders, so details need rendering.
@@ -49,13 +49,4 @@ fn listed(selection: &Selection, at: usize, is_detailed: bool) -> ListedCase {
         is_fixture: case.is_fixture(),
         needs: selection.needs[at].iter().map(need).collect(),
     }
-}
-
-/// An empty selection is bad usage, and says what was there to select from.
-pub fn told_if_empty(selection: &Selection, terminal: Terminal) -> u8 {
-    if !selection.cases.is_empty() {
-        return 0;
-    }
-    terminal.note(&format!("error: {}", selection.why_empty()));
-    EXIT_USAGE
 }

@@ -5,7 +5,6 @@ use clap::Command;
 use clap_mangen::Man;
 use std::io;
 
-/// Prints the manual.
 pub fn man(terminal: Terminal) -> anyhow::Result<u8> {
     let mut command = args::definition().disable_help_subcommand(true);
     command.build();

@@ -10,22 +10,21 @@
 
 use crate::{
     args::{Cli, Parsed},
-    commands::{
-        inspect::results,
-        session::{run, unmasked::unmasked},
-    },
+    commands::session::{cases, unmasked::unmasked},
+    exit::end_runtime,
     inputs::{
         modes, quarantine,
         selection::{self, Depth},
     },
     session_loop::{
-        self, Course,
+        self,
         leave::Commands,
-        takeover::{Dead, Taken},
+        plan::SessionPlan,
+        takeover::{DeadOwner, TakenOver},
     },
     settings::{self, Places},
     terminal::Terminal,
-    wiring::{self, Wired, owners},
+    wiring::{self, Wired, database, owners},
 };
 use anyhow::{Context, bail};
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
@@ -58,20 +57,22 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         }
         SessionState::Running => return Err(owners::still_runs(&row)),
     }
-    let left = Left::of(cli, row)?;
-    let dead = runtime.block_on(Dead::certain(&left.parsed.cli, &reader, &left.row, terminal))?;
-    let dead = dead.ok_or_else(|| owners::still_runs(&left.row))?;
-    left.finish(dead, &runtime, terminal)
+    let unfinished = Unfinished::of(cli, row)?;
+    let dead = runtime.block_on(DeadOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
+    let dead = dead.ok_or_else(|| owners::still_runs(&unfinished.row))?;
+    let outcome = unfinished.finish(dead, &runtime, terminal);
+    end_runtime(runtime, &outcome);
+    outcome
 }
 
 /// A session that somebody has left unfinished.
-pub struct Left {
+pub struct Unfinished {
     row: SessionRow,
     /// Its flags. This process is in its folder.
     parsed: Parsed,
 }
 
-impl Left {
+impl Unfinished {
     /// From here on the working folder is that of the session.
     pub fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
         let database = Places::of(cli).database;
@@ -91,53 +92,50 @@ impl Left {
     }
 
     /// Takes it over and finishes it.
-    pub fn finish(self, dead: Dead, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
+    pub fn finish(self, dead: DeadOwner, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
-        let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(run::adjustments(cli)?));
+        let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(cases::adjustments(cli)?));
         let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
         settings::use_file_mode(cli, Some(&selection.system));
         terminal.diagnostics(&selection.diagnostics, &selection.sources);
         let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, row.session.started)?;
         let cases = if selection.has_errors() {
-            terminal.note("the check files have mistakes by now: only what was begun is finished");
+            terminal.note("the check files have mistakes: only cases that have started are finished");
             Vec::new()
         } else {
-            run::lined_up(cli, std::mem::take(&mut selection.cases), &row.session.id, runtime)?
+            cases::arrange(cli, std::mem::take(&mut selection.cases), &row.session.id, runtime)?
         };
         let places = Places::of(cli);
-        let store = session_loop::store(cli, &places, runtime, terminal)?;
+        let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
             let reader = Reader::open(&places.database).await?;
             dead.take_over(&reader, store, &row).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
-        let Taken { store, kubernetes, results, begun, teardowns } = taken;
-        let partitions = begun.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
-        let wired = wiring::schedulers_with(kubernetes, partitions.chain(run::partitions(&cases, &adjustments)))?;
+        let TakenOver { store, kubernetes, results, started, teardowns } = taken;
+        let partitions = started.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
+        let wired = wiring::schedulers_with(kubernetes, partitions.chain(cases::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
-        let (at_once, has_secret) = (begun.len(), !run::secrets(cli).is_empty());
-        let course = Course {
+        let (at_once, has_secret) = (started.len(), !database::secrets(cli).is_empty());
+        let plan = SessionPlan {
             session: Session { ended: None, interrupted: false, ..row.session },
-            taken: Some(store),
+            taken_over: Some(store),
             is_beside_another: false,
-            before: results.into_iter().map(Arc::new).collect(),
-            begun: begun.into_iter().map(|row| taken_up(row, at_once, &cases, &adjustments, has_secret)).collect(),
+            results: results.into_iter().map(Arc::new).collect(),
+            started: started.into_iter().map(|row| continued(row, at_once, &cases, &adjustments, has_secret)).collect(),
             cases,
             policy,
             quarantine,
             adjustments,
             wired,
         };
-        session_loop::course(cli, runtime, course, terminal)
+        session_loop::run(cli, runtime, plan, terminal)
     }
 }
 
 /// Ends the teardowns that the process before has begun: they would remove what the cases to come are given. They are done again in
 /// the end.
-///
-/// # Errors
-/// One may still run.
 async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, session: &SessionId) -> anyhow::Result<()> {
     let left = wired.end(teardowns, store).await;
     if left.is_empty() {
@@ -152,22 +150,22 @@ async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, sessi
 }
 
 /// How many cases have ended, are taken up, and are run now.
-fn summary(session: &Session, past: &Taken, cases: &[TestCase]) -> String {
+fn summary(session: &Session, past: &TakenOver, cases: &[TestCase]) -> String {
     let known: BTreeSet<&CaseName> = past.results.iter().map(|result| &result.name).collect();
     let ended = known.len();
-    let known: BTreeSet<&CaseName> = known.into_iter().chain(past.begun.iter().map(|row| &row.name)).collect();
+    let known: BTreeSet<&CaseName> = known.into_iter().chain(past.started.iter().map(|row| &row.name)).collect();
     format!(
-        "session {}: {ended} of {} case(s) have ended, {} begun are taken up, {} are begun now",
+        "session {}: {ended} of {} case(s) have ended, {} started are continued, {} start now",
         session.id,
         session.num_cases,
-        past.begun.len(),
+        past.started.len(),
         cases.iter().filter(|case| !known.contains(&*case.name)).count()
     )
 }
 
 async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
     if session != "latest" {
-        return results::named(reader, session).await;
+        return database::session_named(reader, session).await;
     }
     let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
     let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
@@ -177,11 +175,11 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
 fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
-        .with_context(|| format!("the folder {} in which session {} was begun", session.workdir.display(), session.id))?;
+        .with_context(|| format!("the folder {} in which session {} was started", session.workdir.display(), session.id))?;
     let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
     let said: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
     let command =
-        unmasked(&session.command, &said, attach).with_context(|| format!("session {} cannot be gone on with", session.id))?;
+        unmasked(&session.command, &said, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
     let parsed = modes::parse(&argv, &|name| env::var(name).ok());
@@ -191,7 +189,7 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
 }
 
 /// A begun case, as work for the engine. All of them have a slot: they run already, or did.
-fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> QueuedCase {
+fn continued(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> QueuedCase {
     let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
     let case = cases.iter().find(|case| *case.name == name);
@@ -207,7 +205,7 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
         work: match case.map(|case| render(case.clone(), Arc::clone(adjustments))) {
             // What would launch it was stored without its secrets.
             render if has_secret && !launched => {
-                Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(lost_secret()))))
+                Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(missing_secret()))))
             }
             render => Work::TakenOver {
                 stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
@@ -218,7 +216,7 @@ fn taken_up(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<A
 }
 
 /// Why a case is not planned anew.
-fn lost_secret() -> Vec<Diagnostic> {
+fn missing_secret() -> Vec<Diagnostic> {
     let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
     vec![Diagnostic::general(message).hint("run it in a new session")]
 }

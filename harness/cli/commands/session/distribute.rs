@@ -1,6 +1,6 @@
 //! Copies of cases. `--distribute`: one for each node that was named, or that the case's scheduler names. `--repeat`: so many.
 
-use crate::commands::k8s;
+use crate::wiring::k8s_plans;
 use anyhow::{Context, bail};
 use muster_check::{
     cases::test_case::TestCase,
@@ -15,9 +15,6 @@ use std::{
 use tokio::runtime::Runtime;
 
 /// The cases, each as often as there are nodes for it.
-///
-/// # Errors
-/// A scheduler that cannot name its nodes, or has none in that state.
 pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -> anyhow::Result<Vec<TestCase>> {
     let once = TestCase::once(cases);
     let mut known = Known { runtime, contexts: None, of_checks: BTreeMap::new(), of_clusters: BTreeMap::new() };
@@ -40,9 +37,7 @@ pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -
 struct Known<'a> {
     runtime: &'a Runtime,
     contexts: Option<Contexts>,
-    /// By partition and check.
     of_checks: BTreeMap<(String, String), Vec<String>>,
-    /// By context.
     of_clusters: BTreeMap<Option<String>, Vec<Node>>,
 }
 
@@ -86,7 +81,7 @@ impl Known<'_> {
         }
         let contexts = self.contexts.get_or_insert_default();
         let rendered = case.render(&case.rehearsal()).ok();
-        let plan = rendered.and_then(|rendered| k8s::planned(case, &rendered.workload, contexts).ok());
+        let plan = rendered.and_then(|rendered| k8s_plans::planned(case, &rendered.workload, contexts).ok());
         match plan {
             Some(plan) => Ok(plan.handle.place),
             // Whatever is wrong with the case is told with the others' mistakes; without a cluster there are none.

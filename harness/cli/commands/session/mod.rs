@@ -1,6 +1,7 @@
 //! The actions that run a session: `-r`, `attach`, and the cases as the tests of a test binary.
 
 pub mod attach;
+mod cases;
 mod distribute;
 mod resume;
 pub mod run;

@@ -2,8 +2,9 @@
 
 use crate::{
     args::{Cli, SweepArgs},
-    commands::{session::attach::Left, sweep},
-    session_loop::takeover::Dead,
+    commands::{session::attach::Unfinished, sweep},
+    exit::EarlyExit,
+    session_loop::takeover::DeadOwner,
     settings::Places,
     terminal::Terminal,
 };
@@ -22,12 +23,11 @@ const NEWEST: u32 = 100;
 
 /// What became of the session that a new one would be another run of.
 pub enum Resumed {
-    /// There is none.
     Nothing,
     /// It is finished; the exit code is that of the whole.
     Finished(u8),
     /// Another process was faster, and is about to go on with it: its folders are not ours.
-    Lost,
+    TakenByOther,
 }
 
 /// Finishes the session that `session` would be another run of.
@@ -46,16 +46,16 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
         return Ok(Resumed::Nothing);
     }
     let id = row.session.id.clone();
-    let Some(dead) = runtime.block_on(Dead::certain(cli, &reader, &row, terminal))? else {
-        terminal.note(&format!("note: session {id} with the same cases is still running: a new one begins"));
+    let Some(dead) = runtime.block_on(DeadOwner::find(cli, &reader, &row, terminal))? else {
+        terminal.note(&format!("note: session {id} with the same cases is still running: a new one starts"));
         return Ok(Resumed::Nothing);
     };
     let here = env::current_dir();
-    let finished = Left::of(cli, row).and_then(|left| {
+    let finished = Unfinished::of(cli, row).and_then(|left| {
         let ignored = left.ignored(cli);
         if !ignored.is_empty() {
             terminal.note(&format!(
-                "note: session {id} goes on as it was begun: {} of this command line is not used",
+                "note: session {id} continues as it was started: {} of this command line is not used",
                 ignored.join(", ")
             ));
         }
@@ -66,8 +66,8 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     }
     match finished {
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) => {
-            terminal.note(&format!("note: another process was faster to go on with session {id}: a new one begins"));
-            Ok(Resumed::Lost)
+            terminal.note(&format!("note: another process has continued session {id} first: a new one starts"));
+            Ok(Resumed::TakenByOther)
         }
         finished => finished.map(Resumed::Finished),
     }
@@ -82,7 +82,7 @@ fn may_be_left(row: &SessionRow) -> bool {
 }
 
 /// Removes what dead sessions have left. The session has its exit code already.
-pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
+pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<()> {
     let args = SweepArgs { dry_run: false, kept: false };
     let swept = runtime.block_on(async {
         let spared = left_for_others(cli).await?;
@@ -90,8 +90,10 @@ pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     });
     match swept {
         Ok(swept) => terminal.note(&format!("sweep: {}", swept.text.trim_end())),
+        Err(error) if error.is::<EarlyExit>() => return Err(error),
         Err(error) => terminal.note(&format!("warning: what dead sessions have left is not swept: {error:#}")),
     }
+    Ok(())
 }
 
 /// Sessions of other cases that were cut short, and may be resumed as well.

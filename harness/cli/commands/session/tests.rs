@@ -6,6 +6,7 @@
 use crate::{
     args::{self, ExecPolicy, Parsed, TestFormat},
     commands::session::run,
+    exit::EarlyExit,
     inputs::selection::{self, Depth},
     terminal::{self, Terminal},
     wiring,
@@ -51,6 +52,9 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
         Ok(code @ (0 | EXIT_USAGE | EXIT_INTERRUPTED)) => terminal::settled(code),
         Ok(_) => terminal::settled(FAILED),
         Err(error) => {
+            if let Some(EarlyExit(code)) = error.downcast_ref() {
+                return ExitCode::from(*code);
+            }
             terminal.error(&error);
             ExitCode::from(EXIT_USAGE)
         }

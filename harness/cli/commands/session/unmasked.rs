@@ -6,9 +6,6 @@ use muster_text::shell;
 
 /// The words with each masked setting replaced by the one of its name that is `said` now. `attach`: the command that goes on with
 /// the session.
-///
-/// # Errors
-/// A word that is still masked, and how to say it.
 pub fn unmasked(words: &[String], said: &[&str], attach: &str) -> anyhow::Result<Vec<String>> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
@@ -23,7 +20,9 @@ pub fn unmasked(words: &[String], said: &[&str], attach: &str) -> anyhow::Result
             whole.push(format!("{flag}{said}"));
         } else {
             let set = shell::quote(&setting.replace(MASK, "..."));
-            bail!("its command line held a secret, which is not stored: {word}; say it again with MUSTER_SETVAR={set} {attach}");
+            bail!(
+                "its command line contains a secret, which is not stored: {word}; set it again with MUSTER_SETVAR={set} {attach}"
+            );
         }
     }
     Ok(whole)
@@ -54,7 +53,7 @@ mod tests {
         }
         insta::assert_snapshot!(
             read(&["-S", "api_token=***"], &["n=1"]).unwrap_err(),
-            @"its command line held a secret, which is not stored: api_token=***; say it again with MUSTER_SETVAR=api_token=... muster attach s1"
+            @"its command line contains a secret, which is not stored: api_token=***; set it again with MUSTER_SETVAR=api_token=... muster attach s1"
         );
     }
 }

@@ -1,9 +1,9 @@
-//! What dead sessions left on Kubernetes clusters.
+//! What dead sessions have left on Kubernetes clusters.
 //!
 //! ```text
-//! places: of the jobs in the database, and of the system's partitions  -census-> Found -is_doomed-> deleted
-//! kept to be looked at:      goes when its time is over, with --kept when its session is
-//! left by a dead session:    see `life`; a session of which nothing is known is let be
+//! places: of the jobs in the database, and of the system's partitions  -census-> Found -is_to_delete-> deleted
+//! kept for inspection:       deleted when its time is over, with --kept when its owner is dead
+//! left by a dead session:    deleted; if nothing is known of the owner, it stays
 //! ```
 
 use crate::{args::Cli, wiring::owners};
@@ -19,10 +19,10 @@ use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-/// As many deletions are waited for at once.
+/// How many deletions run at once.
 const AT_ONCE: usize = 16;
 
-/// The clusters, and what there is.
+/// The clusters, and their objects that carry our label.
 pub struct Clusters {
     kubernetes: Arc<Kubernetes>,
     pub census: Inventory,
@@ -35,53 +35,51 @@ pub struct Ended {
     pub left: Vec<String>,
 }
 
-/// Looks at every place that the database or the system knows; `None`: there is none.
+/// Lists every place that the database or the system names. `None`: there is none.
 pub async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
     let Some(kubernetes) = owners::clusters(cli, jobs)? else { return Ok(None) };
     let census = kubernetes.inventory(&Scope::default()).await;
     Ok(Some(Clusters { kubernetes, census }))
 }
 
-/// Whether it depends on the life of its session if something goes.
-fn may_go(found: &Found, with_kept: bool, now: Timestamp) -> bool {
+/// Whether it depends on the owner whether something is deleted.
+fn depends_on_owner(found: &Found, with_kept: bool, now: Timestamp) -> bool {
     found.kept.is_none_or(|kept| with_kept && !kept.is_over(now))
 }
 
-/// Whether something goes. `is_dead`: its session is known to be.
-fn is_doomed(found: &Found, is_dead: bool, with_kept: bool, now: Timestamp) -> bool {
+/// Whether something is deleted. `is_dead`: its owner is certainly dead.
+fn is_to_delete(found: &Found, is_dead: bool, with_kept: bool, now: Timestamp) -> bool {
     let is_overdue = found.kept.is_some_and(|kept| kept.is_over(now));
-    is_overdue || (is_dead && may_go(found, with_kept, now))
+    is_overdue || (is_dead && depends_on_owner(found, with_kept, now))
 }
 
 impl Clusters {
-    /// The connections.
     pub fn kubernetes(&self) -> &Kubernetes {
         &self.kubernetes
     }
 
-    /// What time it is where something was found, as far as its server says.
+    /// The current time, by the server where something was found if it sends one.
     fn now(&self, found: &Found) -> Timestamp {
         self.census.now.get(&found.place).copied().unwrap_or_else(clock::now)
     }
 
-    /// The sessions on whose lives it depends what goes.
+    /// The sessions whose owners decide what is deleted.
     pub fn in_question(&self, with_kept: bool) -> impl Iterator<Item = &SessionId> {
-        let found = self.census.found.iter().filter(move |found| may_go(found, with_kept, self.now(found)));
+        let found = self.census.found.iter().filter(move |found| depends_on_owner(found, with_kept, self.now(found)));
         found.map(|found| &found.job.session)
     }
 
-    /// What goes.
-    pub fn doomed(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
+    pub fn to_delete(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
         let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&Life::Dead);
         let found = self.census.found.iter();
-        found.filter(|found| is_doomed(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
+        found.filter(|found| is_to_delete(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
     }
 
-    /// Deletes it, and the Leases of sessions of which nothing is left.
-    pub async fn end(&self, doomed: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
+    /// Deletes what was found, and the Leases of sessions of which nothing is left.
+    pub async fn end(&self, to_delete: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();
-        for found in doomed {
+        for found in to_delete {
             let (kubernetes, turns) = (Arc::clone(&self.kubernetes), Arc::clone(&turns));
             tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await.ok();
@@ -91,11 +89,11 @@ impl Clusters {
         }
         let mut ended = tasks.join_all().await;
         ended.sort_by(|one, other| one.found.job.identifier.cmp(&other.found.job.identifier));
-        self.bury(&ended, lives).await;
+        self.delete_leases(&ended, lives).await;
         ended
     }
 
-    async fn bury(&self, ended: &[Ended], lives: &BTreeMap<SessionId, Life>) {
+    async fn delete_leases(&self, ended: &[Ended], lives: &BTreeMap<SessionId, Life>) {
         let is_gone = |job: &Job| ended.iter().any(|ended| ended.left.is_empty() && ended.found.job.is_same(job));
         for ((place, session), lease) in &self.census.sessions {
             let by_lease = || life(&Signs { leases: vec![lease.sign(lease, Duration::ZERO)], ..Signs::default() });
@@ -106,12 +104,12 @@ impl Clusters {
                 && here.all(|found| found.kept.is_some() || is_gone(&found.job))
                 && let Err(error) = self.kubernetes.delete_lease(place, session).await
             {
-                tracing::debug!(error = %chain(&error), "a dead session's Lease stays");
+                tracing::debug!(error = %chain(&error), "the Lease of a dead session stays");
             }
         }
     }
 
-    /// Jobs of the database of which the census has seen nothing: what it may not list it has asked for by name.
+    /// Whether nothing of a job was found. Objects that may not be listed were asked for by name.
     pub fn has_nothing_of(&self, job: &Job) -> bool {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
@@ -149,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_to_be_dead_or_overdue_goes() {
+    fn only_what_is_overdue_or_whose_owner_is_dead_is_deleted() {
         let (now, past, future) = (Timestamp(10), Some(Kept::Until(Timestamp(9))), Some(Kept::Until(Timestamp(11))));
         //  kept, dead, --kept -> goes
         let rows = [
@@ -163,7 +161,7 @@ mod tests {
             (Some(Kept::Unknown), true, true, true),
         ];
         for (kept, is_dead, with_kept, goes) in rows {
-            assert_eq!(is_doomed(&found(kept), is_dead, with_kept, now), goes, "{kept:?} {is_dead} {with_kept}");
+            assert_eq!(is_to_delete(&found(kept), is_dead, with_kept, now), goes, "{kept:?} {is_dead} {with_kept}");
         }
     }
 }

@@ -1,13 +1,12 @@
-//! `muster sweep`: ends and forgets what dead sessions left behind, on this machine and on the clusters that it knows.
+//! `muster sweep`: ends and removes what dead sessions have left, on this machine and on the clusters that it knows.
 
 mod clusters;
 
 use crate::{
     args::{Cli, SweepArgs},
-    commands::runtime,
     settings::Places,
     terminal::Terminal,
-    wiring::owners::{Lives, Patience},
+    wiring::owners::{Owners, Wait},
 };
 use clusters::{Clusters, Ended};
 use muster_core::{
@@ -19,29 +18,28 @@ use muster_core::{
 use muster_host::owner;
 use muster_k8s::{Found, Handle};
 use muster_local::inventory::{self, Swept};
+use muster_session::runtime;
 use muster_store::{Reader, SessionState, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
 };
 
-/// Ends what is left, or only says what that is.
+/// Ends what is left, or only lists it.
 pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let swept = runtime()?.block_on(swept(cli, args, &BTreeSet::new(), terminal))?;
+    let swept = runtime::build()?.block_on(swept(cli, args, &BTreeSet::new(), terminal))?;
     terminal.print(&swept.text);
     Ok(u8::from(!swept.is_all))
 }
 
-/// What became of it.
-pub struct Outcome {
-    /// For people.
+pub struct Summary {
     pub text: String,
-    /// Everything was looked at, and nothing is left that should have gone.
+    /// Every cluster was listed, and nothing is left that should be removed.
     is_all: bool,
 }
 
-/// The same within a runtime, without the sessions that somebody else is going to finish.
-pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Outcome> {
+/// Sweeps, except for the sessions in `spared`: another command is going to finish them.
+pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
     let reader = if database.exists() { Some(Reader::open(&database).await?) } else { None };
     let open = match &reader {
@@ -54,35 +52,35 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
     let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
     let sessions = sessions.filter(|session| !spared.contains(session)).collect();
-    let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Patience::Undated, terminal).await?;
+    let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Wait::UnlessDated, terminal).await?;
     found.retain(|found| lives.get(&found.session) == Some(&Life::Dead));
-    let doomed = clusters.as_ref().map(|clusters| clusters.doomed(&lives, args.kept)).unwrap_or_default();
+    let to_delete = clusters.as_ref().map(|clusters| clusters.to_delete(&lives, args.kept)).unwrap_or_default();
     let mut text = String::new();
-    let blind = told_of_clusters(clusters.as_ref(), &jobs, &mut text);
+    let is_incomplete = report_clusters(clusters.as_ref(), &jobs, &mut text);
     if args.dry_run {
-        would_end(&found, &doomed, &mut text);
-        return Ok(Outcome { text, is_all: !blind });
+        report_dry_run(&found, &to_delete, &mut text);
+        return Ok(Summary { text, is_all: !is_incomplete });
     }
     let store = if open.is_empty() { None } else { Some(Store::open(&database).await?) };
     if let Some(store) = &store {
-        announce(store, &open, &found, &doomed).await?;
+        store_swept(store, &open, &found, &to_delete).await?;
     }
     let swept = inventory::end(found).await;
     let ended = match &clusters {
-        Some(clusters) => clusters.end(doomed, &lives).await,
+        Some(clusters) => clusters.end(to_delete, &lives).await,
         None => Vec::new(),
     };
-    let left = told_of_ends(&swept, &ended, &mut text);
+    let left = report_ends(&swept, &ended, &mut text);
     if let Some(store) = store {
         let jobs: Vec<&Job> = jobs.into_iter().filter(|job| !spared.contains(&job.session)).collect();
         let lives = with_rest(&jobs, lives, reader.as_ref(), clusters.as_ref(), terminal).await?;
-        forget(&store, &jobs, &lives, &swept, clusters.as_ref(), &ended);
+        store_cleaned(&store, &jobs, &lives, &swept, clusters.as_ref(), &ended);
         store.close().await?;
     }
-    Ok(Outcome { text, is_all: left == 0 && !blind })
+    Ok(Summary { text, is_all: left == 0 && !is_incomplete })
 }
 
-/// The lives of all sessions of some jobs, without waiting for the rest.
+/// Adds the sessions of the other jobs to `lives`, without waiting.
 async fn with_rest(
     jobs: &[&Job],
     mut lives: BTreeMap<SessionId, Life>,
@@ -91,16 +89,16 @@ async fn with_rest(
     terminal: Terminal,
 ) -> anyhow::Result<BTreeMap<SessionId, Life>> {
     let rest = jobs.iter().map(|job| &job.session).filter(|session| !lives.contains_key(session)).collect();
-    lives.extend(self::lives(&rest, reader, clusters, Patience::Now, terminal).await?);
+    lives.extend(self::lives(&rest, reader, clusters, Wait::No, terminal).await?);
     Ok(lives)
 }
 
-/// Whether sessions live.
+/// Whether the owners of sessions live.
 async fn lives(
     sessions: &BTreeSet<&SessionId>,
     reader: Option<&Reader>,
     clusters: Option<&Clusters>,
-    patience: Patience,
+    wait: Wait,
     terminal: Terminal,
 ) -> anyhow::Result<BTreeMap<SessionId, Life>> {
     let (mut lives, mut open) = (BTreeMap::new(), Vec::new());
@@ -121,24 +119,24 @@ async fn lives(
         open.push((session.clone(), held));
     }
     let kubernetes = clusters.map(Clusters::kubernetes);
-    let findings = Lives { reader, kubernetes, terminal }.of(open, patience).await;
+    let findings = Owners { reader, kubernetes, terminal }.find(open, wait).await?;
     lives.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
     Ok(lives)
 }
 
-/// Writes down what is about to be removed before it has ended: how it ends then is not the job's doing.
-async fn announce(store: &Store, open: &[Job], found: &[inventory::Found], doomed: &[Found]) -> anyhow::Result<()> {
+/// Stores which jobs are removed before they have ended: the way in which they end then is not a result.
+async fn store_swept(store: &Store, open: &[Job], found: &[inventory::Found], to_delete: &[Found]) -> anyhow::Result<()> {
     for job in open {
         let is_found = found.iter().any(|found| is_of(found, job)) && !inventory::has_ended(job);
-        if is_found || doomed.iter().any(|found| found.job.is_same(job)) {
+        if is_found || to_delete.iter().any(|found| found.job.is_same(job)) {
             store.swept(job).await?;
         }
     }
     Ok(())
 }
 
-/// What could not be looked at; whether that hides anything.
-fn told_of_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String) -> bool {
+/// Reports the clusters that could not be listed. True if one of them did not answer.
+fn report_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String) -> bool {
     let Some(Clusters { census, .. }) = clusters else { return false };
     for note in &census.notes {
         let _ = writeln!(text, "note: {note}");
@@ -158,17 +156,17 @@ fn told_of_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut Strin
     !census.blind.is_empty()
 }
 
-fn would_end(found: &[inventory::Found], doomed: &[Found], text: &mut String) {
+fn report_dry_run(found: &[inventory::Found], to_delete: &[Found], text: &mut String) {
     for found in found {
         let _ = writeln!(text, "would end {}", described(found));
     }
-    for found in doomed {
+    for found in to_delete {
         let _ = writeln!(text, "would delete {}", found.line());
     }
-    let _ = writeln!(text, "{} job(s) of dead sessions would be ended", found.len() + doomed.len());
+    let _ = writeln!(text, "{} job(s) of dead sessions would be ended", found.len() + to_delete.len());
 }
 
-fn told_of_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
+fn report_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
     let mut left = 0;
     for swept in swept {
         let word = if swept.left.is_empty() { "ended" } else { "could not end" };
@@ -203,8 +201,8 @@ fn is_of(found: &inventory::Found, job: &Job) -> bool {
     found.identifier == job.identifier && found.session == job.session
 }
 
-/// Writes down of which jobs nothing is left.
-fn forget(
+/// Stores the jobs of which nothing is left.
+fn store_cleaned(
     store: &Store,
     jobs: &[&Job],
     lives: &BTreeMap<SessionId, Life>,

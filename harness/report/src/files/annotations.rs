@@ -2,8 +2,7 @@
 //! the change that a pull request makes, and above the log.
 
 use crate::{
-    counts::{Results, is_excused, is_failure},
-    terminal::retries::is_flaky,
+    counts::{Results, is_excused, is_failure, is_flaky},
     text::{
         secret::masked,
         style::one_line,
@@ -19,7 +18,6 @@ const SHOWN: usize = 10;
 /// Where a check stands, for GitHub: a path from the root of its repository, and a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// The file.
     pub file: String,
     /// The line, from 1; `None` if it is not known.
     pub line: Option<u32>,

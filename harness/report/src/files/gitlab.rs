@@ -19,12 +19,9 @@ const NAME_LIMIT: usize = 255;
 /// A job may need so many others, unless the administrator says otherwise.
 const NEEDS_LIMIT: usize = 50;
 
-/// A case of the selection.
 #[derive(Debug, Clone)]
 pub struct Planned<'a> {
-    /// Its name.
     pub name: &'a CaseName,
-    /// Its check file.
     pub file: &'a str,
     /// The cases it stands on, by their place in the list.
     pub needs: Vec<usize>,
@@ -45,9 +42,6 @@ pub fn of_cases(cases: &[Planned<'_>], options: &[String]) -> Result<String, Ren
 }
 
 /// A job a shard of the same selection, which `options` make.
-///
-/// # Errors
-/// As above.
 pub fn of_shards(count: u32, options: &[String]) -> Result<String, RenderError> {
     let jobs = (1..=count).map(|number| {
         let mut words = vec!["muster".to_owned()];
@@ -82,7 +76,7 @@ fn pipeline(jobs: Vec<Job>) -> Result<String, RenderError> {
     }
     let yaml = serde_yaml::to_string(&Value::Object(file)).map_err(|error| RenderError::Yaml(Box::new(error)))?;
     Ok(format!(
-        "# Written by muster --ci-generate, version {}: write it anew instead of changing it.\n{yaml}",
+        "# Written by muster --ci-generate, version {}: generate it again instead of changing it.\n{yaml}",
         env!("CARGO_PKG_VERSION")
     ))
 }

@@ -29,9 +29,6 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 pub const REPORT_VERSION: &str = "1.1";
 
 /// The report of a session. `environment` is what is known of the machines and versions it ran on.
-///
-/// # Errors
-/// Data without a JSON form.
 pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<String, RenderError> {
     let file = File {
         report_version: REPORT_VERSION,

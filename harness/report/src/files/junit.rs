@@ -13,13 +13,12 @@
 use crate::{
     RenderError,
     counts::{Results, history, is_excused},
-    terminal::progress::figure,
     text::{
         command,
         secret::masked,
         style::{Paint, one_line, sanitize},
         time::utc,
-        words::{Origins, what_happened},
+        words::{Origins, figure, what_happened},
     },
 };
 use muster_core::{
@@ -31,9 +30,6 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, T
 use std::{collections::BTreeMap, fmt::Write};
 
 /// The report of a session. `rerun_options` as in [`command::rerun`].
-///
-/// # Errors
-/// What cannot be written as XML.
 pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String, RenderError> {
     let session = results.session;
     let mut suites: BTreeMap<String, Vec<TestCase>> = BTreeMap::new();

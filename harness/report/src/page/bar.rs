@@ -20,7 +20,6 @@ pub(super) struct Bar {
     /// What passes: left edge and width.
     band_x: f64,
     band_width: f64,
-    /// The reference.
     reference: f64,
 }
 

@@ -23,9 +23,7 @@ use muster_core::{
 use muster_text::time::Timestamp;
 use tera::{Context, Tera};
 
-/// The page.
 pub const HTML: &str = "report.html";
-/// The summary.
 pub const MARKDOWN: &str = "summary.md";
 
 const EMBEDDED: [(&str, &str); 2] = [
@@ -42,7 +40,6 @@ pub struct Reader {
     pub zone: TimeZone,
 }
 
-/// The templates, parsed.
 #[derive(Debug, Clone)]
 pub struct Templates {
     tera: Tera,
@@ -81,9 +78,6 @@ impl Templates {
     }
 
     /// The summary.
-    ///
-    /// # Errors
-    /// As above.
     pub fn markdown(&self, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
         self.render(MARKDOWN, results, reader)
     }

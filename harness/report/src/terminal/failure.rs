@@ -2,15 +2,13 @@
 
 use crate::{
     counts::Results,
-    terminal::progress::figure,
     text::{
         command,
         style::{Screen, Tone, heading, one_line, sanitize, wrapped},
-        words::{Origins, counted, outcome_tone, what_happened},
+        words::{Origins, counted, failed_exits, figure, outcome_tone, shortened, what_happened},
     },
 };
 use muster_core::{
-    job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Outcome, Phase},
     rules::perf::Verdict,
 };
@@ -19,8 +17,6 @@ use std::fmt::Write;
 
 /// So many lines of a log are shown; progress bars with carriage returns can make one line into thousands.
 const TAIL_LINES: usize = 20;
-/// So many ends and figures are shown: a job of a thousand pods fails a thousand times in the same way.
-const LIST_LINES: usize = 10;
 /// Where the values of a block begin.
 const INDENT: usize = 21;
 
@@ -84,7 +80,7 @@ pub fn block(case: &CaseResult, rerun_options: &[String], screen: &Screen) -> St
     block.line("Outcome", &case.outcome.to_string());
     let reason = case.cause.as_deref().unwrap_or("no cause was given");
     block.prose("Reason", &format!("{}: {reason}", what_happened(case)));
-    block.exits(case);
+    block.list("Exits", &failed_exits(case));
     block.figures(case, screen);
     for warning in &case.warnings {
         block.prose("Warning", warning);
@@ -133,16 +129,6 @@ impl Block {
         }
     }
 
-    /// The sections that did not end well.
-    fn exits(&mut self, case: &CaseResult) {
-        let bad = case.exits.iter().filter(|exit| exit.exit.status() != Some(0));
-        let line = |exit: &SectionExit| {
-            let node = exit.node.as_ref().filter(|node| **node != exit.section);
-            format!("{}{}: {}", exit.section, node.map_or_else(String::new, |node| format!(" on {node}")), ending(exit.exit))
-        };
-        self.list("Exits", &shortened(bad.map(line).collect()));
-    }
-
     /// The figures that decided it.
     fn figures(&mut self, case: &CaseResult, screen: &Screen) {
         let bad = case.measurements.iter().filter(|figure| matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)));
@@ -170,23 +156,5 @@ impl Block {
             let line = format!("{} {line}", screen.paint.apply(Tone::Faint, "|"));
             let _ = writeln!(self.text, "      {}", line.trim_end());
         }
-    }
-}
-
-/// The first few, and how many more there are.
-fn shortened(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(LIST_LINES);
-    if more > 0 {
-        lines.truncate(LIST_LINES);
-        lines.push(format!("... and {more} more"));
-    }
-    lines
-}
-
-fn ending(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exit status {code}"),
-        Exit::Signal(signal) => format!("ended by signal {signal}"),
-        Exit::Unknown => "ended, nobody can say how".to_owned(),
     }
 }

@@ -12,23 +12,19 @@ use std::{
     fmt::Write,
 };
 
-/// A selected case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedCase {
-    /// Its name.
     pub name: CaseName,
     /// What its check says of itself.
     pub about: About,
     /// It runs for others only.
     pub is_fixture: bool,
-    /// The cases that it needs.
     pub needs: Vec<ListedNeed>,
 }
 
 /// A case that another one needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedNeed {
-    /// Its place in the list.
     pub at: usize,
     /// What a fixture is called by the one that uses it.
     pub fixture: Option<String>,
@@ -105,9 +101,6 @@ pub fn tags(cases: &[ListedCase], paint: Paint) -> String {
 }
 
 /// `--describe`: the checks with their cases as JSON.
-///
-/// # Errors
-/// Data without a JSON form.
 pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
     let described: Vec<_> = grouped(cases).iter().map(|group| Described::of(group, cases)).collect();
     written(&described)

@@ -43,9 +43,7 @@ const LEAST_COLUMNS: usize = 30;
 /// How large the terminal is, and what it can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Columns.
     pub columns: usize,
-    /// Rows.
     pub rows: usize,
     /// Blocks and dots of Unicode, not only ASCII.
     pub unicode: bool,
@@ -67,7 +65,6 @@ pub struct Board {
     slowest: Vec<(Duration, String)>,
 }
 
-/// A bar's numbers.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tally {
     total: u32,
@@ -143,7 +140,6 @@ impl Board {
         }
     }
 
-    /// A case is over.
     pub fn finish(&mut self, result: &CaseResult) {
         let name = &result.name;
         if let Some(running) = self.running.remove(name) {

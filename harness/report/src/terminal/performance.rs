@@ -21,21 +21,16 @@ use std::{
     fmt::Write,
 };
 
-/// How the table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// With lines, fitted to the screen.
     Pretty,
-    /// With blanks.
     Plain,
     /// RFC 4180.
     Csv,
 }
 
 /// The table of a session's figures, with a heading unless it is CSV.
-///
-/// # Errors
-/// Only for CSV: a row that cannot be written.
 pub fn report(results: &Results<'_>, format: Format, screen: &Screen) -> Result<String, RenderError> {
     let table = match format {
         Format::Csv => return csv(results),

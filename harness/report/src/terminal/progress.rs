@@ -4,16 +4,14 @@
 use crate::{
     counts::{Counts, Results},
     text::{
-        number::{bounds, number},
         style::{Paint, Screen, Tone, one_line},
         time::local,
-        words::{Origins, bracket_word, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+        words::{Origins, bracket_word, figure, outcome_tone, titled, what_happened},
     },
 };
 use muster_core::{
     case::CaseName,
     result::{CaseResult, Outcome, Session},
-    rules::perf::{Measurement, Verdict},
 };
 use muster_text::{
     shell,
@@ -24,15 +22,12 @@ use std::fmt::Write;
 /// What the header says beside the session.
 #[derive(Debug, Clone)]
 pub struct Header<'a> {
-    /// The session.
     pub session: &'a Session,
     /// Checks (with their parameters) selected.
     pub num_checks: u32,
-    /// The folder for running cases.
     pub stage: &'a str,
     /// The folder for what passing cases leave.
     pub output: &'a str,
-    /// Where results are stored.
     pub database: &'a str,
 }
 
@@ -114,25 +109,6 @@ pub fn finished(case: &CaseResult, done: u32, total: u32, paint: Paint) -> Strin
     text
 }
 
-/// `P: flops: 7439.68 GFLOP/s (r:7440, l:6696, u:8184)`, and the verdict as a word where it is not good.
-pub(crate) fn figure(measurement: &Measurement, origin: Option<String>, paint: Paint) -> String {
-    let label = measurement.label();
-    let mut text = format!("P: {}", one_line(&label));
-    if let Some(origin) = origin {
-        let _ = write!(text, " {origin}");
-    }
-    let value = format!("{} {}", number(measurement.value), one_line(&measurement.unit));
-    let value = paint.apply(verdict_tone(&measurement.verdict), value.trim_end());
-    let _ = write!(text, ": {value}{}", bounds(measurement.bounds));
-    if !matches!(measurement.verdict, Verdict::None | Verdict::Pass) {
-        let reason = verdict_reason(&measurement.verdict).map_or_else(String::new, |why| format!(": {}", one_line(why)));
-        let word = format!("[{}{reason}]", verdict_word(&measurement.verdict));
-        let _ = write!(text, " {}", paint.apply(verdict_tone(&measurement.verdict), word));
-    }
-    text.push('\n');
-    text
-}
-
 /// Everything after the last case. `at` is when that was.
 pub fn ended(results: &Results<'_>, at: Timestamp, screen: &Screen) -> String {
     let took = format_duration(at.since(results.session.started));
@@ -164,11 +140,6 @@ pub fn verdict_line(counts: &Counts, interrupted: bool, paint: Paint) -> String 
     let (ran, total, checks) = (counts.ran(), counts.total, counts.checks);
     let parts = parts.join(", ");
     format!("[{}] Ran {ran}/{total} test case(s) from {checks} check(s) ({parts})\n", paint.apply(tone, word))
-}
-
-/// `nbody %num_bodies=512000 /b542e2db @eidf:gpu-service+default`
-pub(crate) fn titled(name: &CaseName) -> String {
-    format!("{} /{} @{}", one_line(&name.title()), one_line(&name.hash), one_line(&name.place()))
 }
 
 fn framing(line: &str, paint: Paint) -> String {

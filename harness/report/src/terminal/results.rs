@@ -13,43 +13,14 @@ use crate::{
         time::local,
     },
 };
-use muster_core::result::Session;
+use muster_core::result::{Session, SessionState};
 use muster_text::time::{Timestamp, format_duration};
 use std::fmt::Write;
 
-/// Whether a session is over; derived by whoever can see its process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It came to its end, or to a signal.
-    Ended,
-    /// Its process is alive.
-    Running,
-    /// Its process died without ending it.
-    Interrupted,
-    /// It has not ended, and its process cannot be seen from here.
-    Unknown,
-}
-
-impl State {
-    /// The word in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Running => "running",
-            Self::Interrupted => "interrupted",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// A row of the list.
 #[derive(Debug, Clone)]
 pub struct ListedSession<'a> {
-    /// The session.
     pub session: &'a Session,
-    /// Whether it is over.
-    pub state: State,
-    /// How its cases ended.
+    pub state: SessionState,
     pub counts: Counts,
 }
 
@@ -84,7 +55,7 @@ fn fitted(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> (L
 fn row(listed: &ListedSession<'_>, now: Timestamp, screen: &Screen, with_year: bool, with_system: bool) -> Vec<String> {
     let (session, counts) = (listed.session, &listed.counts);
     // Nobody knows when a killed session died.
-    let end = session.ended.or((listed.state == State::Running).then_some(now));
+    let end = session.ended.or((listed.state == SessionState::Running).then_some(now));
     let started = local(session.started, &screen.zone);
     let mut cells = vec![
         one_line(&session.id.0).into_owned(),
@@ -108,7 +79,7 @@ fn state_tone(word: &str) -> Tone {
 }
 
 /// One session: who, where, when, every attempt with its figures, the failures, the last line.
-pub fn show(results: &Results<'_>, state: State, now: Timestamp, screen: &Screen) -> String {
+pub fn show(results: &Results<'_>, state: SessionState, now: Timestamp, screen: &Screen) -> String {
     let session = results.session;
     let mut text = setup(session, screen.paint);
     let mut row = |label: &str, value: &str| _ = writeln!(text, "  {:<19}{value}", format!("{label}:"));
@@ -131,13 +102,13 @@ pub fn show(results: &Results<'_>, state: State, now: Timestamp, screen: &Screen
         text.push('\n');
     }
     text += &summary::leftovers(results, screen);
-    text += &verdict_line(&results.counts(), session.interrupted || state == State::Interrupted, screen.paint);
+    text += &verdict_line(&results.counts(), session.interrupted || state == SessionState::Interrupted, screen.paint);
     // Nobody knows when a killed session died: what it did last is all there is.
     let last = results.attempts().iter().map(|case| case.times.finished).max().unwrap_or(session.started);
-    text + &summary::summary(results, if state == State::Running { now } else { last })
+    text + &summary::summary(results, if state == SessionState::Running { now } else { last })
 }
 
 /// A signal ends a session in good order, and yet it was interrupted.
-fn state_word(session: &Session, state: State) -> &'static str {
-    if session.interrupted { State::Interrupted.as_str() } else { state.as_str() }
+fn state_word(session: &Session, state: SessionState) -> &'static str {
+    if session.interrupted { SessionState::Interrupted.as_str() } else { state.as_str() }
 }

@@ -2,17 +2,13 @@
 //! a failure is no clean pass: it is called flaky.
 
 use crate::{
-    counts::{Results, history},
-    terminal::progress::titled,
+    counts::{Results, is_flaky, retried},
     text::{
         style::{Screen, Tone, heading, one_line},
-        words::{outcome_tone, what_happened},
+        words::{outcome_tone, titled, what_happened},
     },
 };
-use muster_core::{
-    decisions::rounds,
-    result::{CaseResult, Counting},
-};
+use muster_core::result::CaseResult;
 use muster_text::time::format_duration;
 use std::fmt::Write;
 
@@ -34,19 +30,6 @@ pub fn report(results: &Results<'_>, screen: &Screen) -> String {
         }
     }
     text + &"=".repeat(screen.width.min(80)) + "\n"
-}
-
-/// The attempts of the cases that were run again because they failed; not of those that were run again in any case.
-pub(crate) fn retried<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
-    match results.session.counting {
-        Counting::Last => history(results).into_iter().filter(|attempts| attempts.len() > 1).collect(),
-        Counting::Every => Vec::new(),
-    }
-}
-
-/// Whether a case is well only in its last attempt.
-pub(crate) fn is_flaky(results: &Results<'_>, last: &CaseResult) -> bool {
-    last.flaky || rounds::is_flaky(results.session.counting, last)
 }
 
 /// `    1. fail{workload} on gpu-17 (12.5s): exit status 7`

@@ -1,14 +1,10 @@
 //! The end of a session in a few lines: outcomes, durations, retries, and what could not be removed.
 
 use crate::{
-    counts::Results,
-    terminal::{
-        progress::titled,
-        retries::{is_flaky, retried},
-    },
+    counts::{Results, is_flaky, retried},
     text::{
         style::{Screen, Tone, folded, one_line},
-        words::counted,
+        words::{counted, titled},
     },
 };
 use muster_core::result::{CaseResult, Outcome};

@@ -51,7 +51,6 @@ pub fn masked(text: &str) -> Cow<'_, str> {
 
 /// The flags that set something by its name: `-S NAME=VALUE`.
 const SETTING_FLAGS: [&str; 4] = ["--setvar", "--parameterize", "--job-option", "--session-extras"];
-/// Their letters.
 const SETTING_LETTERS: [char; 3] = ['S', 'P', 'J'];
 /// Letters of flags without a value, which may stand before them in one word: `-rSn=1`.
 const BARE_LETTERS: [char; 5] = ['r', 'R', 'v', 'q', 'l'];

@@ -6,9 +6,7 @@ use std::{borrow::Cow, fmt::Display};
 /// What the reader looks at.
 #[derive(Debug, Clone)]
 pub struct Screen {
-    /// Whether it shows colours.
     pub paint: Paint,
-    /// Columns.
     pub width: usize,
     /// Where its reader's clock stands.
     pub zone: TimeZone,
@@ -17,20 +15,16 @@ pub struct Screen {
 /// Whether to write colours. Without them no escape sequence is written at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint {
-    /// Write them.
     pub color: bool,
 }
 
 /// What a colour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// As it should be.
     Good,
-    /// As it should not be.
     Bad,
     /// Neither: expected, skipped, worth a look.
     Odd,
-    /// A heading.
     Strong,
     /// For whoever looks for it.
     Faint,
@@ -39,9 +33,7 @@ pub enum Tone {
 }
 
 impl Paint {
-    /// No colours.
     pub const OFF: Self = Self { color: false };
-    /// Colours.
     pub const ON: Self = Self { color: true };
 
     /// The text in that tone.

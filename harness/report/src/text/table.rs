@@ -7,7 +7,6 @@ use crate::text::style::{Paint, Tone};
 use std::iter;
 use unicode_width::UnicodeWidthStr;
 
-/// A column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
@@ -47,7 +46,6 @@ impl Layout {
         Self { columns: columns.to_vec(), widths }
     }
 
-    /// Columns on the screen.
     pub(crate) fn width(&self) -> usize {
         self.widths.iter().sum::<usize>() + GAP * self.widths.len().saturating_sub(1)
     }
@@ -60,7 +58,6 @@ impl Layout {
         }
     }
 
-    /// The titles over a line.
     pub(crate) fn head(&self, paint: Paint) -> String {
         let titles: Vec<_> = self.columns.iter().map(|column| column.title).collect();
         format!("{}\n{}", paint.apply(Tone::Strong, self.line(&titles)), self.rule())

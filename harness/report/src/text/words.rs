@@ -1,12 +1,19 @@
 //! The words for outcomes and verdicts, and their colours.
 
-use crate::text::style::{Tone, one_line};
+use crate::text::{
+    number::{bounds, number},
+    style::{Paint, Tone, one_line},
+};
 use muster_core::{
-    job::workload::Clock,
+    case::CaseName,
+    job::{
+        scheduler::{Exit, SectionExit},
+        workload::Clock,
+    },
     result::{CaseResult, Failure, Outcome},
     rules::perf::{Measurement, Verdict},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write};
 
 /// The word in the brackets of a progress line: at most nine letters.
 pub(crate) fn bracket_word(outcome: &Outcome) -> &'static str {
@@ -25,7 +32,6 @@ pub(crate) fn bracket_word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The colour of an outcome.
 pub(crate) fn outcome_tone(outcome: &Outcome) -> Tone {
     match outcome {
         Outcome::Pass => Tone::Good,
@@ -79,7 +85,6 @@ pub(crate) fn verdict_reason(verdict: &Verdict) -> Option<&str> {
     }
 }
 
-/// The colour of a verdict.
 pub(crate) fn verdict_tone(verdict: &Verdict) -> Tone {
     match verdict {
         Verdict::None => Tone::Plain,
@@ -126,4 +131,55 @@ fn row_of(measurement: &Measurement) -> Row<'_> {
 /// `3 cases`, `1 case`
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// At most so many exits and figures are listed: a job of a thousand pods fails a thousand times in the same way.
+const LIST_LINES: usize = 10;
+
+/// The first lines, and how many more there are.
+pub(crate) fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(LIST_LINES);
+    if more > 0 {
+        lines.truncate(LIST_LINES);
+        lines.push(format!("... and {more} more"));
+    }
+    lines
+}
+
+/// The sections that did not end well: `SECTION on NODE: exit status 1`.
+pub(crate) fn failed_exits(case: &CaseResult) -> Vec<String> {
+    let line = |exit: &SectionExit| {
+        let node = exit.node.as_ref().filter(|node| **node != exit.section);
+        let how = match exit.exit {
+            Exit::Code(code) => format!("exit status {code}"),
+            Exit::Signal(signal) => format!("ended by signal {signal}"),
+            Exit::Unknown => "ended, exit status unknown".to_owned(),
+        };
+        format!("{}{}: {how}", exit.section, node.map_or_else(String::new, |node| format!(" on {node}")))
+    };
+    shortened(case.exits.iter().filter(|exit| exit.exit.status() != Some(0)).map(line).collect())
+}
+
+/// How a figure is shown: `P: flops: 7439.68 GFLOP/s (r:7440, l:6696, u:8184)`, with the verdict as a word where it is not good.
+pub(crate) fn figure(measurement: &Measurement, origin: Option<String>, paint: Paint) -> String {
+    let label = measurement.label();
+    let mut text = format!("P: {}", one_line(&label));
+    if let Some(origin) = origin {
+        let _ = write!(text, " {origin}");
+    }
+    let value = format!("{} {}", number(measurement.value), one_line(&measurement.unit));
+    let value = paint.apply(verdict_tone(&measurement.verdict), value.trim_end());
+    let _ = write!(text, ": {value}{}", bounds(measurement.bounds));
+    if !matches!(measurement.verdict, Verdict::None | Verdict::Pass) {
+        let reason = verdict_reason(&measurement.verdict).map_or_else(String::new, |why| format!(": {}", one_line(why)));
+        let word = format!("[{}{reason}]", verdict_word(&measurement.verdict));
+        let _ = write!(text, " {}", paint.apply(verdict_tone(&measurement.verdict), word));
+    }
+    text.push('\n');
+    text
+}
+
+/// `nbody %num_bodies=512000 /b542e2db @eidf:gpu-service+default`
+pub(crate) fn titled(name: &CaseName) -> String {
+    format!("{} /{} @{}", one_line(&name.title()), one_line(&name.hash), one_line(&name.place()))
 }

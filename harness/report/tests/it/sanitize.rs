@@ -4,7 +4,7 @@ use crate::sample::{after, case, figure, screen, session};
 use muster_core::{
     case::SessionId,
     job::scheduler::{Exit, SectionExit},
-    result::{CaseResult, Outcome, Phase, Session},
+    result::{CaseResult, Outcome, Phase, Session, SessionState},
     rules::perf::{Measurement, Verdict},
 };
 use muster_report::{
@@ -13,7 +13,7 @@ use muster_report::{
     page, perflog,
     performance::{self, Format},
     progress,
-    results::{self, ListedSession, State},
+    results::{self, ListedSession},
     retries, statistics,
     style::{one_line, sanitize},
     summary,
@@ -115,7 +115,7 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
     let header =
         progress::Header { session, num_checks: 1, stage: &session.host, output: &session.host, database: &session.host };
     let listed = [ListedCase { name: case.name.clone(), about: case.about.clone(), is_fixture: false, needs: vec![] }];
-    let stored = [ListedSession { session, state: State::Running, counts: results.counts() }];
+    let stored = [ListedSession { session, state: SessionState::Running, counts: results.counts() }];
     let mut texts = vec![
         progress::header(&header, &screen),
         progress::begun(&case.name, Paint::OFF),
@@ -125,7 +125,7 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
         summary::summary(&results, after(1.0)),
         summary::leftovers(&results, &screen),
         results::list(&stored, after(1.0), &screen),
-        results::show(&results, State::Ended, after(1.0), &screen),
+        results::show(&results, SessionState::Ended, after(1.0), &screen),
         json::report(&results, None).unwrap(),
         listing::describe(&listed).unwrap(),
     ];

@@ -118,7 +118,6 @@ pub(crate) fn measurement(row: &SqliteRow) -> Result<(i64, Measurement), Error> 
     Ok((row.try_get("attempt")?, measurement))
 }
 
-/// A job of one case.
 pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
     Ok(JobRow {
         name: name(row)?,
@@ -156,7 +155,6 @@ fn time(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>, Error> {
     Ok(row.try_get::<Option<i64>, _>(column)?.map(Timestamp))
 }
 
-/// A column of JSON.
 fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
     serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
 }

@@ -6,7 +6,7 @@ use crate::{Held, Owner, Statement, StoreError, file::connect};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{scheduler::Job, workload::Limits},
-    result::{About, CaseResult, Session},
+    result::{About, CaseResult, Session, SessionState},
     rules::{Rules, perf::Measurement},
 };
 use muster_text::time::Timestamp;
@@ -18,27 +18,12 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// How a session stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SessionState {
-    /// It ended and said so.
-    Ended,
-    /// It has not ended, and its owner lives.
-    Running,
-    /// It has not ended, and its owner is dead: killed, or its machine went down.
-    Interrupted,
-    /// It has not ended, and whether its owner lives cannot be told at once.
-    Unknown,
-}
-
 /// A session as it stands now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     /// What was written when it began and ended.
     pub session: Session,
-    /// Who holds it.
     pub held: Held,
-    /// How it stands.
     pub state: SessionState,
 }
 
@@ -48,7 +33,6 @@ pub struct SessionRow {
 pub enum JobState {
     /// It was to be launched: it may or may not be there.
     Intent,
-    /// It was launched.
     Launched,
     /// Its result is stored; something of it may have been kept.
     Ended,
@@ -59,7 +43,6 @@ pub enum JobState {
 /// An attempt without a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
-    /// The case.
     pub name: CaseName,
     /// What its check says of itself.
     pub about: About,
@@ -67,7 +50,6 @@ pub struct JobRow {
     pub attempt: u32,
     /// The job, as launched if that is known, else as planned.
     pub job: Job,
-    /// How far it has come.
     pub state: JobState,
     /// How it would be judged.
     pub rules: Rules,
@@ -99,12 +81,10 @@ impl Reader {
         Ok(Self { path, connection })
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The newest sessions, newest first.
     pub async fn sessions(&self, limit: u32, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
         let query = sqlx::query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1");
         self.session_rows(query.bind(limit), alive).await

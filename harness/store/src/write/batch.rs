@@ -43,7 +43,6 @@ type Sessions = HashMap<Text, SessionCases>;
 
 struct SessionCases {
     number: i64,
-    /// The ids of its cases.
     cases: HashMap<Text, i64>,
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct Envelope {
     pub(crate) ack: Option<oneshot::Sender<Result<(), StoreError>>>,
 }
 
-/// One thing to write.
 pub(crate) enum Message {
     Begin(Box<SessionEntry>),
     Intent(Box<IntentEntry>),
@@ -47,7 +46,6 @@ impl Message {
     }
 }
 
-/// Which job.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct JobKey {
     pub(crate) session: Text,
@@ -64,7 +62,6 @@ impl JobKey {
     }
 }
 
-/// A row of `session`.
 pub(crate) struct SessionEntry {
     pub(crate) session: Session,
     pub(crate) command: Text,
@@ -93,7 +90,6 @@ pub(crate) struct Beat {
     pub(crate) owner: Owner,
 }
 
-/// A row of `case`.
 pub(crate) struct CaseEntry {
     /// What makes it one case of its session: the name as displayed, with its place.
     pub(crate) key: Text,
@@ -108,7 +104,6 @@ impl CaseEntry {
     }
 }
 
-/// A row of `job`.
 pub(crate) struct IntentEntry {
     pub(crate) key: JobKey,
     pub(crate) case: CaseEntry,
@@ -216,7 +211,6 @@ impl AttemptEntry {
     }
 }
 
-/// A job as JSON.
 pub(crate) fn encode_job(job: &Job, secrets: &Secrets) -> Result<Text, StoreError> {
     if secrets.is_empty() {
         return encode("job", &job.case, job);
@@ -224,7 +218,6 @@ pub(crate) fn encode_job(job: &Job, secrets: &Secrets) -> Result<Text, StoreErro
     encode("job", &job.case, &job.without(secrets))
 }
 
-/// A value as JSON.
 pub(crate) fn encode(what: &'static str, of: &impl ToString, value: &impl Serialize) -> Result<Text, StoreError> {
     match serde_json::to_string(value) {
         Ok(text) => Ok(text.into()),

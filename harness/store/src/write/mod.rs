@@ -40,15 +40,12 @@ const UNAWAITED: Duration = Duration::from_millis(200);
 /// What is written down before a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Intent<'a> {
-    /// The invocation.
     pub session: &'a SessionId,
-    /// The case.
     pub name: &'a CaseName,
     /// What its check says of itself.
     pub about: &'a About,
     /// 1, 2, ... within the session.
     pub attempt: u32,
-    /// The plan.
     pub job: &'a Job,
     /// How it will be judged: the files may have changed when a session is resumed.
     pub rules: &'a Rules,
@@ -103,7 +100,6 @@ impl Store {
         Self { secrets: Arc::new(secrets), ..self }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }

@@ -1,8 +1,8 @@
 //! What templates can read of one case, of its figures and of its attempts.
 
 use crate::page::facts::{
-    Bar, CaseResult, EXITS, Exit, Measurement, Origins, Results, Serialize, Verdict, block, bounds, bracket_word, command,
-    difference_of, format_duration, is_flaky, line, lines, number, outcome_tone, percent, tone, tone_of, verdict_reason,
+    Bar, CaseResult, Measurement, Origins, Results, Serialize, Verdict, block, bounds, bracket_word, command, difference_of,
+    failed_exits, format_duration, is_flaky, line, lines, number, outcome_tone, percent, tone, tone_of, verdict_reason,
     verdict_tone, verdict_word, what_happened,
 };
 
@@ -111,7 +111,7 @@ impl CaseFacts {
             cause: case.cause.as_deref().map(line),
             warnings: lines(&case.warnings),
             nodes: lines(&case.nodes),
-            exits: exits(case),
+            exits: lines(&failed_exits(case)),
             figures: case.measurements.iter().map(|one| FigureFacts::of(one, origins.text(one))).collect(),
             took: format_duration(case.times.total()),
             took_s: case.times.total().as_secs_f64(),
@@ -130,23 +130,6 @@ fn anchor(case: &CaseResult) -> String {
     let name = &case.name;
     let text = format!("{}-{}-{}-{}-{}", name.check, name.hash, name.hidden, name.place(), case.attempt);
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
-}
-
-/// The sections that did not end well.
-fn exits(case: &CaseResult) -> Vec<String> {
-    let bad: Vec<_> = case.exits.iter().filter(|exit| exit.exit.status() != Some(0)).collect();
-    let told = bad.iter().take(EXITS).map(|exit| {
-        let how = match exit.exit {
-            Exit::Code(code) => format!("exit status {code}"),
-            Exit::Signal(signal) => format!("ended by signal {signal}"),
-            Exit::Unknown => "ended, nobody can say how".to_owned(),
-        };
-        let node =
-            exit.node.as_ref().filter(|node| **node != exit.section).map_or_else(String::new, |node| format!(" on {node}"));
-        line(&format!("{}{node}: {how}", exit.section))
-    });
-    let more = bad.len().saturating_sub(EXITS);
-    told.chain((more > 0).then(|| format!("... and {more} more"))).collect()
 }
 
 impl FigureFacts {

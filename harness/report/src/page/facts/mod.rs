@@ -5,19 +5,19 @@ mod case;
 
 use crate::page::bar::Bar;
 use crate::{
-    counts::{Results, is_excused},
-    terminal::retries::{is_flaky, retried},
+    counts::{Counts, Results, is_excused, is_flaky, retried},
     text::{
         command,
         number::{bounds, difference_of, number, percent},
         secret::masked,
         style::{Tone, one_line, sanitize},
-        words::{Origins, bracket_word, counted, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened},
+        words::{
+            Origins, bracket_word, counted, failed_exits, outcome_tone, verdict_reason, verdict_tone, verdict_word, what_happened,
+        },
     },
 };
 use case::{CaseFacts, RetriedFacts};
 use muster_core::{
-    job::scheduler::Exit,
     result::{CaseResult, Outcome},
     rules::perf::{Measurement, Verdict},
 };
@@ -28,12 +28,10 @@ use muster_text::{
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
-/// So many failures are told in full: a page of ten thousand is read by nobody.
-const TOLD: usize = 100;
+/// At most so many failures are shown in full.
+const FAILURES: usize = 100;
 /// So many of the cases that took longest are listed.
 const SLOWEST: usize = 5;
-/// So many ends of sections are listed.
-const EXITS: usize = 10;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
@@ -85,17 +83,9 @@ struct VerdictFacts {
 
 #[derive(Debug, Serialize)]
 struct CountFacts {
-    total: u32,
-    checks: u32,
+    #[serde(flatten)]
+    counts: Counts,
     ran: u32,
-    passed: u32,
-    failed: u32,
-    expected: u32,
-    quarantined: u32,
-    skipped: u32,
-    aborted: u32,
-    stopped: u32,
-    not_run: u32,
     flaky: usize,
     retried: usize,
 }
@@ -139,8 +129,8 @@ impl Facts {
             counts: CountFacts::of(results, &retried),
             outcomes: outcomes(results, &counting),
             partitions: partitions(&counting),
-            failures: cases.iter().filter(bad).take(TOLD).cloned().collect(),
-            failures_more: cases.iter().filter(bad).count().saturating_sub(TOLD),
+            failures: cases.iter().filter(bad).take(FAILURES).cloned().collect(),
+            failures_more: cases.iter().filter(bad).count().saturating_sub(FAILURES),
             quarantined: cases.iter().filter(excused).cloned().collect(),
             left_behind: results.sorted().iter().filter(|case| !case.leftovers.is_empty()).map(of).collect(),
             slowest: slowest.into_iter().take(SLOWEST).map(of).collect(),
@@ -166,7 +156,7 @@ fn block(text: &str) -> String {
     masked(&sanitize(text)).into_owned()
 }
 
-/// What is in quarantine alarms nobody.
+/// A failure in quarantine is not shown as bad.
 fn tone_of(case: &CaseResult) -> Tone {
     if is_excused(case) { Tone::Odd } else { outcome_tone(&case.outcome) }
 }
@@ -230,21 +220,7 @@ impl VerdictFacts {
 impl CountFacts {
     fn of(results: &Results<'_>, retried: &[RetriedFacts]) -> Self {
         let counts = results.counts();
-        Self {
-            total: counts.total,
-            checks: counts.checks,
-            ran: counts.ran(),
-            passed: counts.passed,
-            failed: counts.failed,
-            expected: counts.expected,
-            quarantined: counts.quarantined,
-            skipped: counts.skipped,
-            aborted: counts.aborted,
-            stopped: counts.stopped,
-            not_run: counts.not_run,
-            flaky: retried.iter().filter(|case| case.flaky).count(),
-            retried: retried.len(),
-        }
+        Self { ran: counts.ran(), flaky: retried.iter().filter(|case| case.flaky).count(), retried: retried.len(), counts }
     }
 }
 

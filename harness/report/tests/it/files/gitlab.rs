@@ -27,7 +27,7 @@ fn every_case_is_a_job_that_needs_what_it_stands_on() {
     let names = [name("build", "1"), name("write", "it's $HOME"), name("read", "1")];
     let text = of_cases(&planned(&names), &options()).unwrap();
     assert_snapshot!(text, @"
-    # Written by muster --ci-generate, version 0.1.0: write it anew instead of changing it.
+    # Written by muster --ci-generate, version 0.1.0: generate it again instead of changing it.
     stages:
     - muster
     .muster:

@@ -2,10 +2,11 @@
 
 use crate::sample::{START, after, cases, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
+use muster_core::result::SessionState;
 use muster_core::{case::SessionId, result::Session};
 use muster_report::{
     Counts, Results, Screen,
-    results::{ListedSession, State, list, show},
+    results::{ListedSession, list, show},
 };
 use std::time::Duration;
 
@@ -19,8 +20,12 @@ fn listed(screen: &Screen) -> String {
     let signalled = Session { interrupted: true, ..named("20260105-080312-abcdefgh", 1) };
     let killed = Session { ended: None, num_cases: 40, ..named("20260105-090312-ijklmnop", 2) };
     let running = Session { ended: None, num_cases: 200, ..named("20260105-100312-qrstuvwx", 3) };
-    let sessions =
-        [(session(), State::Ended), (signalled, State::Ended), (killed, State::Interrupted), (running, State::Running)];
+    let sessions = [
+        (session(), SessionState::Ended),
+        (signalled, SessionState::Ended),
+        (killed, SessionState::Interrupted),
+        (running, SessionState::Running),
+    ];
     let cases = cases();
     let counts = |session: &Session| Results::new(session, &cases).counts();
     let rows: Vec<_> =
@@ -74,7 +79,7 @@ fn an_empty_store_says_so() {
 
 #[test]
 fn a_session_is_shown_whole() {
-    assert_snapshot!(with_only(&["osu_latency", "ior", "smoke"], |results| show(results, State::Ended, after(200.0), &screen(80))), @"
+    assert_snapshot!(with_only(&["osu_latency", "ior", "smoke"], |results| show(results, SessionState::Ended, after(200.0), &screen(80))), @"
     [Muster Setup]
       version:           0.1.0
       command:           muster -c 'my checks/' -r --performance-report
@@ -140,7 +145,7 @@ fn a_killed_session_is_not_said_to_run() {
     let text = with(|results| {
         let session = Session { ended: None, num_cases: 40, ..session() };
         let results = Results::new(&session, results.attempts().iter().copied());
-        show(&results, State::Interrupted, after(86_400.0), &screen(80))
+        show(&results, SessionState::Interrupted, after(86_400.0), &screen(80))
     });
     let ends: Vec<_> =
         text.lines().filter(|line| line.contains("state:") || line.contains("FAILED") || line.contains("40 cases")).collect();

@@ -1,0 +1,58 @@
+//! What the command line makes of the selected cases: their share, copies, order and changes.
+
+use crate::{args::Cli, commands::session::distribute, inputs::rehearse, wiring};
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::{adjust::Adjustments, order::Order},
+};
+use muster_core::{
+    case::{CaseName, SessionId},
+    job::scheduler_kind::SchedulerKind,
+};
+use std::collections::HashMap;
+use tokio::runtime::Runtime;
+
+/// What the command line changes of every case.
+pub fn adjustments(cli: &Cli) -> anyhow::Result<Adjustments> {
+    Ok(Adjustments {
+        skip_sanity: cli.rounds.skip_sanity_check,
+        skip_performance: cli.rounds.skip_performance_check,
+        sched_options: cli.rounds.job_option.clone(),
+        play: cli.rounds.rehearse.as_deref().map(rehearse::play).transpose()?,
+    })
+}
+
+/// The partitions of cases, each with its scheduler. A rehearsal runs on `fake` only.
+pub fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(String, SchedulerKind)> {
+    let kind = |kind| if adjustments.play.is_some() { SchedulerKind::Fake } else { kind };
+    wiring::partitions(cases).map(|(name, scheduler)| (name, kind(scheduler))).collect()
+}
+
+/// This invocation's share of the cases, with their copies, in order.
+pub fn arrange(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId, runtime: &Runtime) -> anyhow::Result<Vec<TestCase>> {
+    if let Some(shard) = cli.rounds.shard {
+        let names: Vec<_> = cases.iter().map(|case| &*case.name).collect();
+        let mut takes = shard.takes(&names, &together(&cases)).into_iter();
+        cases.retain(|_| takes.next().unwrap_or(false));
+    }
+    if let Some(wanted) = &cli.rounds.distribute {
+        cases = distribute::distributed(&cases, wanted, runtime)?;
+    }
+    if let Some(copies) = cli.rounds.repeat {
+        cases = distribute::repeated(&cases, copies);
+    }
+    if let Some(order) = cli.rounds.exec_order {
+        Order::from(order).sort(&mut cases, &session.0);
+    }
+    Ok(cases)
+}
+
+/// Pairs of positions, of a case and of one that it needs: a share holds both or neither.
+fn together(cases: &[TestCase]) -> Vec<(usize, usize)> {
+    let places: HashMap<&CaseName, usize> = cases.iter().enumerate().map(|(at, case)| (&*case.name, at)).collect();
+    let of = |(at, case): (usize, &TestCase)| {
+        let needs = case.needs().iter().filter_map(|need| places.get(&*need.case));
+        needs.map(|need| (at, *need)).collect::<Vec<_>>()
+    };
+    cases.iter().enumerate().flat_map(of).collect()
+}

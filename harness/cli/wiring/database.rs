@@ -1,0 +1,36 @@
+//! The results database of an invocation.
+
+use crate::{
+    args::Cli,
+    settings::{self, Places},
+    terminal::Terminal,
+};
+use anyhow::Context;
+use muster_core::secret::Secrets;
+use muster_host::owner;
+use muster_report::secret::secret_of;
+use muster_store::{Reader, SessionRow, Store};
+use tokio::runtime::Runtime;
+
+/// Opens the database for writing, and prints what the user should know of it.
+pub fn open(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Store> {
+    let store = runtime.block_on(Store::open(&places.database)).context("no place for results: choose another with --db")?;
+    for note in settings::note_on_database(cli).iter().chain(store.notes()) {
+        terminal.note(&format!("note: {note}"));
+    }
+    Ok(store.hiding(secrets(cli)))
+}
+
+/// The secrets that the command line sets. They are not stored.
+pub fn secrets(cli: &Cli) -> Secrets {
+    Secrets::new(cli.files.setvar.iter().filter_map(|set| secret_of(set)))
+}
+
+/// The session that a command names: `latest`, or the beginning of an id.
+pub async fn session_named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
+    if session != "latest" {
+        return Ok(reader.session(session, &owner::is_alive).await?);
+    }
+    let newest = reader.sessions(1, &owner::is_alive).await?.pop();
+    newest.with_context(|| format!("no session is stored in {}", reader.path().display()))
+}
