@@ -42,15 +42,7 @@ const KNOWN: &[&str] = &[
     "harness/convert/src/interp: more than ten files",
     "harness/convert/src: import cycle",
     "harness/convert/src: more than ten files",
-    "harness/core/src/check.rs: beside its directory",
-    "harness/core/src/dependencies.rs: beside its directory",
-    "harness/core/src/graph.rs: beside its directory",
     "harness/core/src/judge: more than ten files",
-    "harness/core/src/load.rs: beside its directory",
-    "harness/core/src/rounds.rs: beside its directory",
-    "harness/core/src/script.rs: beside its directory",
-    "harness/core/src: import cycle",
-    "harness/core/src: more than ten files",
     "harness/report/src: import cycle",
 ];
 

@@ -217,3 +217,11 @@ pub fn display(value: &Value) -> Option<String> {
         Value::Null | Value::Array(_) => None,
     }
 }
+
+/// The settings as a mapping `variables: { name: value }`, to lay over a check.
+pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
+    let span = Span::default();
+    let key = |text: &str| Node::scalar(span, text, yaml::Style::Quoted);
+    let entries = set.iter().map(|setting| (key(&setting.name), Node::from_value(&setting.value, span))).collect();
+    Node::new(span, yaml::Kind::Map(vec![(key("variables"), Node::new(span, yaml::Kind::Map(entries)))]))
+}

@@ -15,7 +15,6 @@ pub use cases::Early;
 
 use crate::{
     cases::{
-        dependencies,
         exclude::{self, Exclusion},
         parameter::{self, Parameter, Setting},
         variables::{self, Variables},
@@ -282,7 +281,7 @@ impl Check {
 
     /// The same check with variables set.
     pub(crate) fn with_variables(&self, set: &[Arc<Setting>]) -> Self {
-        let overlay = dependencies::as_variables(set);
+        let overlay = parameter::as_variables(set);
         let overrides = match &self.overrides {
             Some(overrides) => yaml::merge(overrides, &overlay, &mut Vec::new()),
             None => overlay,

@@ -29,7 +29,7 @@ use muster_core::{
 use muster_text::{
     diagnostic::{Diagnostic, nearest},
     template,
-    yaml::{self, Kind, Node, Style},
+    yaml::{self, Kind},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -371,12 +371,4 @@ pub fn needed(all: &[Planned]) -> Vec<bool> {
         needed[edge.at] = true;
     }
     needed
-}
-
-/// The settings as a mapping `variables: { name: value }`, to lay over a check.
-pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
-    let span = muster_text::diagnostic::Span::default();
-    let key = |text: &str| Node::scalar(span, text, Style::Quoted);
-    let entries = set.iter().map(|setting| (key(&setting.name), Node::from_value(&setting.value, span))).collect();
-    Node::new(span, Kind::Map(vec![(key("variables"), Node::new(span, Kind::Map(entries)))]))
 }
