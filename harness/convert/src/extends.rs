@@ -7,8 +7,8 @@ use crate::{
     check::{self, Document, Purpose},
     interp::Manifests,
     reading::read,
-    value::Value,
-    world::{ClassId, Root, World},
+    value::{ClassId, Value},
+    world::{Root, World},
 };
 
 /// Mappings whose entries null takes back.

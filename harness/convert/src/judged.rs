@@ -1,13 +1,15 @@
 //! What a test judges, in the words of a check: `sanity`, `perf_variables`, `reference`.
 
 use crate::{
-    cel::{Cel, Kind},
-    cond::{Cond, Subject},
-    interp::operators::subject,
-    judge::{Extract, Form, Judge},
-    searched,
+    interp::expr::operators::subject,
     settle::{exclusive, selector},
-    value::{Choice, Piece, Value},
+    value::{
+        Choice, Piece, Value,
+        cel::{Cel, Kind},
+        cond::{Cond, Subject},
+        judge::{Extract, Form, Judge},
+        searched,
+    },
 };
 
 /// The entries of a mapping.

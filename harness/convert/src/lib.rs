@@ -8,19 +8,14 @@
 //! depends on that is left out. It reads no files either; [`Manifests`] hands it what a check would open.
 
 mod build;
-mod cel;
 mod check;
-mod cond;
-mod emit;
 mod extends;
 mod interp;
-mod judge;
 mod judged;
 mod pattern;
 mod python;
 mod reading;
 mod report;
-mod searched;
 mod settle;
 mod site;
 mod value;
@@ -134,7 +129,7 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
 }
 
 /// The classes of a test's fixtures.
-fn fixture_classes(reading: &reading::Reading) -> Vec<world::ClassId> {
+fn fixture_classes(reading: &reading::Reading) -> Vec<value::ClassId> {
     reading.interp.test.fixtures.iter().map(|(_, class, _)| class.clone()).collect()
 }
 
@@ -193,13 +188,13 @@ fn check_output(at: usize, file: &File, documents: &[Document]) -> Option<Output
     let own: Vec<&Document> = documents.iter().filter(|document| document.id.0 == at).collect();
     let is_listed = |document: &&&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
     let checks = own.iter().filter(is_listed).count();
-    let texts: Vec<String> = own.iter().map(|document| emit::document(&document.comments, &document.entries)).collect();
+    let texts: Vec<String> = own.iter().map(|document| yaml::emit::document(&document.comments, &document.entries)).collect();
     let name = format!("{}.check.yaml", file.stem());
     (!own.is_empty()).then(|| Output { source: file.path.clone(), name, text: texts.join("---\n"), checks })
 }
 
 fn site_output(source: &str, site: &site::Site) -> Output {
-    let text = emit::document(&[], &site.entries);
+    let text = yaml::emit::document(&[], &site.entries);
     Output { source: source.to_owned(), name: format!("{}.yaml", site.name), text, checks: 0 }
 }
 

@@ -6,9 +6,9 @@
 //! key: { k: Choice { a: v, else - } }                    when: [{ a, key: { k: v } }]
 //! ```
 
-use crate::{
+use crate::value::{
+    Choice, Value,
     cond::{Cond, Subject},
-    value::{Choice, Value},
 };
 
 /// A setting that holds under a condition.

@@ -2,7 +2,7 @@
 
 use crate::{
     python::{Class, Expr, ExprKind, Function, Module, StmtKind},
-    value::Value,
+    value::{ClassId, Value},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -32,18 +32,6 @@ pub(crate) struct File {
     pub globals: BTreeMap<String, Value>,
     /// Whether a folder `src` lies beside it.
     pub has_src: bool,
-}
-
-/// A class among the files.
-pub(crate) type ClassId = (usize, String);
-
-/// A function, where it stands, and the class that it is a method of.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Method {
-    /// The function.
-    pub function: Arc<Function>,
-    /// The class.
-    pub class: ClassId,
 }
 
 /// What a class derives from in the end.

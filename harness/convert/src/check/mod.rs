@@ -5,15 +5,13 @@ mod verdict;
 
 use crate::{
     build::{build, executable},
-    cel::Cel,
-    cond::Cond,
     judged::{figure, reference_key, references, sanity},
     reading::Reading,
     report::Level,
     settle::{Setting, entries, settle},
     supports,
-    value::{Declared, Piece, Thing, Value},
-    world::{ClassId, Root},
+    value::{ClassId, Declared, Piece, Thing, Value, cel::Cel, cond::Cond},
+    world::Root,
 };
 
 /// A check, ready to be written.

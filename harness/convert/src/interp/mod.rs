@@ -15,24 +15,16 @@
 )]
 
 pub(crate) mod call;
-mod constant;
-mod expr;
-mod facts;
-mod methods;
-mod named;
-pub(crate) mod operators;
-mod sanity;
+pub(crate) mod expr;
 mod stmt;
-mod subscript;
 pub(crate) mod test;
 
 pub(crate) use test::{Parameter, Test};
 
 use crate::{
-    cond::Cond,
     report::{Level, Refusal},
-    value::Value,
-    world::{ClassId, World},
+    value::{ClassId, Value, cond::Cond},
+    world::World,
 };
 
 /// Steps after which a file is no check any more.

@@ -5,11 +5,13 @@
 //! else: B          a branch that returns takes what follows the `if` into the other branch
 //! ```
 
-use super::{Interp, MOST_PARTS, Made, State, Stop, get, methods::job_option, operators::is_thing, parts, set, test::default_of};
+use super::{
+    Interp, MOST_PARTS, Made, State, Stop, call::methods::job_option, expr::operators::is_thing, get, parts, set,
+    test::default_of,
+};
 use crate::{
-    cond::Cond,
     python::{Call, Expr, ExprKind, Stmt, StmtKind},
-    value::{Thing, Value, join},
+    value::{Thing, Value, cond::Cond, join},
 };
 
 /// How a block ended.

@@ -1,10 +1,9 @@
 //! The test that is read: what its classes declare, and ReFrame's defaults.
 
-use crate::{
+use crate::value::{
+    ClassId, Method, Value,
     cel::{Cel, Kind},
     cond::{Cond, Subject},
-    value::Value,
-    world::{ClassId, Method},
 };
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use super::{Reading, functions, named};
 use crate::{
     interp::{Stop, call::decorator},
     python::{Expr, ExprKind, Function, Stmt, StmtKind},
-    value::{Thing, Value},
-    world::{Method, World},
+    value::{Method, Thing, Value},
+    world::World,
 };
 
 /// Stages in the order in which ReFrame passes them; a hook before one comes before a hook after it.

@@ -12,8 +12,8 @@ use crate::{
     interp::{Interp, Manifests, Parameter, Stop, get, set, test::default_of},
     python::{Class, Expr, ExprKind, Function, Stmt, StmtKind},
     report::Level,
-    value::{Declared, Thing, Value},
-    world::{ClassId, Method, Root, Stranger, World},
+    value::{ClassId, Declared, Method, Thing, Value},
+    world::{Root, Stranger, World},
 };
 use std::{collections::BTreeMap, sync::Arc};
 

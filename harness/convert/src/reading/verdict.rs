@@ -7,8 +7,8 @@ use crate::{
         get, set,
     },
     judged::references,
-    value::{Thing, Value},
-    world::{Method, World},
+    value::{Method, Thing, Value},
+    world::World,
 };
 
 impl Reading<'_> {

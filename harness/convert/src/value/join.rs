@@ -1,7 +1,7 @@
 //! What is left of a value where two branches meet.
 
 use super::{Choice, Manifest, Thing, Value};
-use crate::cond::Cond;
+use crate::value::cond::Cond;
 use std::sync::Arc;
 
 /// What two branches leave: `then` if the condition holds, `otherwise` if not. Lists and mappings keep what is the same

@@ -3,20 +3,33 @@
 //! A value that depends on parameters, facts or the output is an expression in CEL ([`Cel`]); one that depends on a
 //! branch is a [`Choice`], so that it can become entries of `when` in the end. Values know nothing of where they are used.
 
+pub(crate) mod cel;
+pub(crate) mod cond;
 mod join;
+pub(crate) mod judge;
 mod python;
+pub(crate) mod searched;
 
 pub(crate) use join::join;
 pub(crate) use python::float_text;
 
-use crate::{
-    cel::{Cel, Kind, Prec},
-    cond::Cond,
-    judge::Judge,
-    python::Function,
-    world::{ClassId, Method},
-};
+use crate::python::Function;
+use cel::{Cel, Kind, Prec};
+use cond::Cond;
+use judge::Judge;
 use std::sync::Arc;
+
+/// A class among the files.
+pub(crate) type ClassId = (usize, String);
+
+/// A function, where it stands, and the class that it is a method of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Method {
+    /// The function.
+    pub function: Arc<Function>,
+    /// The class.
+    pub class: ClassId,
+}
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,18 +1,17 @@
 //! What is computed here and now: formats of constants, comprehensions over what is written out.
 
-use super::{Interp, Made, Stop};
+use crate::interp::{Interp, Made, Stop};
 use crate::{
-    cond::Cond,
     python::{Comprehension, Expr},
-    value::{Value, float_text},
+    value::{Value, cond::Cond, float_text},
 };
 
 /// Items that a comprehension or a loop may have.
-pub(super) const MOST_ITEMS: usize = 512;
+pub(crate) const MOST_ITEMS: usize = 512;
 
 impl Interp<'_> {
     /// A value in a format; only constants have one.
-    pub(super) fn formatted(&mut self, value: &Value, repr: bool, spec: &str, line: u32) -> Made {
+    pub(crate) fn formatted(&mut self, value: &Value, repr: bool, spec: &str, line: u32) -> Made {
         if let Value::Choice(choice) = value
             && (repr || !spec.is_empty())
         {
@@ -37,7 +36,7 @@ impl Interp<'_> {
     }
 
     /// `'%s' % value`
-    pub(super) fn percent(&mut self, text: &str, value: &Value, line: u32) -> Made {
+    pub(crate) fn percent(&mut self, text: &str, value: &Value, line: u32) -> Made {
         let args: &[Value] = match value {
             Value::Tuple(items) => items,
             other => std::slice::from_ref(other),
@@ -62,7 +61,7 @@ impl Interp<'_> {
     }
 
     /// A comprehension over constants; over anything else it would be a loop.
-    pub(super) fn comprehension(&mut self, of: &Comprehension, line: u32) -> Made {
+    pub(crate) fn comprehension(&mut self, of: &Comprehension, line: u32) -> Made {
         let outer = self.state.locals.clone();
         let mut made = Vec::new();
         let result = self.clauses(of, &of.clauses, &mut made, line);
@@ -111,7 +110,7 @@ impl Interp<'_> {
     }
 
     /// The items of what is written out.
-    pub(super) fn iterable(&mut self, iter: &Expr) -> Made<Vec<Value>> {
+    pub(crate) fn iterable(&mut self, iter: &Expr) -> Made<Vec<Value>> {
         let items = match self.expr(iter)? {
             Value::Dict(entries) => entries.into_iter().map(|(key, _)| key).collect(),
             Value::Str(text) => text.chars().map(|letter| Value::Str(letter.to_string())).collect(),
@@ -149,7 +148,7 @@ fn with_spec(value: &Value, spec: &str) -> Option<String> {
         None
     };
     let kind: String = letters[at..].iter().collect();
-    let number = super::operators::number(value);
+    let number = crate::interp::expr::operators::number(value);
     let text = match (kind.as_str(), value) {
         ("" | "d", Value::Int(value)) => value.to_string(),
         ("x", Value::Int(value)) => format!("{value:x}"),

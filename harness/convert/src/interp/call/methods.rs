@@ -1,21 +1,21 @@
 //! Methods of texts, lists and mappings.
 
-use super::{Interp, Made, Stop, call::Args};
-use crate::{
+use crate::interp::{Interp, Made, Stop, call::Args};
+use crate::value::{
+    Thing, Value,
     cel::{Cel, Kind},
-    value::{Thing, Value},
 };
 
 impl Interp<'_> {
     /// `of.name(args)`, where it gives a value. What changes `of` is a statement: `stmt`.
-    pub(super) fn method(&mut self, of: &Value, name: &str, args: &Args, line: u32) -> Made {
+    pub(crate) fn method(&mut self, of: &Value, name: &str, args: &Args, line: u32) -> Made {
         match of {
             Value::Thing(Thing::Fact(path)) => return self.fact_method(path, name, &args.by_place, line),
             Value::Thing(Thing::Nothing) => return Ok(Value::None),
             Value::Thing(Thing::Job(_)) => return Err(job_option(line)),
             Value::Thing(Thing::Name(full)) if full == "os.environ" && name == "get" => {
                 let key = args.by_place.first().ok_or_else(|| Stop::new(line, "`get` needs a name"))?;
-                return super::subscript::environment(key, args.by_place.get(1), line);
+                return crate::interp::expr::subscript::environment(key, args.by_place.get(1), line);
             }
             Value::Unknown => return Err(Stop::silent(line)),
             _ => {}
@@ -139,7 +139,7 @@ impl Interp<'_> {
         };
         let asks = |method: &str| {
             let asked = cel.method(method, &cels, Kind::Bool);
-            Value::Test(crate::cond::Cond::Cel(asked))
+            Value::Test(crate::value::cond::Cond::Cel(asked))
         };
         Ok(match (name, args.len()) {
             ("lower" | "upper", 0) => on_self(name, Kind::Text),
@@ -153,7 +153,7 @@ impl Interp<'_> {
 }
 
 /// Options of the job and its launcher.
-pub(super) fn job_option(line: u32) -> Stop {
+pub(crate) fn job_option(line: u32) -> Stop {
     Stop::new(line, "options of the job and its launcher are the scheduler's")
         .level(crate::report::Level::Dropped)
         .instead("write them in `sched_options`, in the manifest or into the command line")

@@ -1,16 +1,18 @@
 //! `a[b]`: reading it, and setting it.
 
-use super::{Interp, Made, Stop, operators::subject};
+use crate::interp::{Interp, Made, Stop, expr::operators::subject};
 use crate::{
-    cel::{Cel, Kind, Prec},
-    cond::{Cond, Subject},
     python::{Expr, ExprKind},
-    value::{Choice, Manifest, Piece, Thing, Value},
+    value::{
+        Choice, Manifest, Piece, Thing, Value,
+        cel::{Cel, Kind, Prec},
+        cond::{Cond, Subject},
+    },
 };
 use std::sync::Arc;
 
 impl Interp<'_> {
-    pub(super) fn subscript(&mut self, of: &Value, index: &Expr, line: u32) -> Made {
+    pub(crate) fn subscript(&mut self, of: &Value, index: &Expr, line: u32) -> Made {
         if let ExprKind::Slice(bounds) = &index.kind {
             return self.slice(of, bounds, line);
         }
@@ -19,7 +21,7 @@ impl Interp<'_> {
     }
 
     /// `of[index]`, or `of.get(index, default)`.
-    pub(super) fn item(&mut self, of: &Value, index: &Value, default: Option<&Value>, line: u32) -> Made {
+    pub(crate) fn item(&mut self, of: &Value, index: &Value, default: Option<&Value>, line: u32) -> Made {
         match of {
             Value::Dict(entries) => self.looked_up(entries, index, default, line),
             Value::List(_) | Value::Tuple(_) | Value::Str(_) if index.is_constant() => {
@@ -39,7 +41,7 @@ impl Interp<'_> {
             Value::Judge(judge) => {
                 let index = self.cel(index, line)?;
                 let text = format!("{}[{}]", judge.cel.at(Prec::Atom), index.text);
-                Ok(Value::Judge(crate::judge::Judge::plain(Cel::new(text, Prec::Atom, Kind::Any))))
+                Ok(Value::Judge(crate::value::judge::Judge::plain(Cel::new(text, Prec::Atom, Kind::Any))))
             }
             Value::Thing(Thing::Name(name)) if name == "os.environ" => environment(index, default, line),
             Value::Thing(Thing::Manifest(manifest)) => manifest_item(manifest, index, line),
@@ -155,7 +157,7 @@ impl Interp<'_> {
     }
 
     /// The value with one of its items set; `keys` lead to it.
-    pub(super) fn with_item(&mut self, of: &Value, keys: &[Value], new: Value, line: u32) -> Made {
+    pub(crate) fn with_item(&mut self, of: &Value, keys: &[Value], new: Value, line: u32) -> Made {
         let Some((key, rest)) = keys.split_first() else { return Ok(new) };
         match of {
             Value::Dict(entries) => {
@@ -215,7 +217,7 @@ fn key_place(key: &Value, length: usize) -> Option<usize> {
 }
 
 /// An item of a constant list, tuple or text.
-pub(super) fn element(of: &Value, index: &Value) -> Option<Value> {
+pub(crate) fn element(of: &Value, index: &Value) -> Option<Value> {
     match of {
         Value::Str(text) => {
             let letters: Vec<char> = text.chars().collect();
@@ -230,7 +232,7 @@ pub(super) fn element(of: &Value, index: &Value) -> Option<Value> {
 }
 
 /// `os.environ[..]`: the shell of the job expands it.
-pub(super) fn environment(name: &Value, default: Option<&Value>, line: u32) -> Made {
+pub(crate) fn environment(name: &Value, default: Option<&Value>, line: u32) -> Made {
     let Value::Str(name) = name else { return Err(Stop::new(line, "which variable is read is not known here")) };
     let shell = match default {
         None | Some(Value::None) => format!("${name}"),

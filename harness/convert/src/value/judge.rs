@@ -1,10 +1,10 @@
 //! What is computed from the output: the functions of `reframe.utility.sanity`, kept in the form in which a check says
 //! them best.
 
-use crate::{
+use crate::value::{
+    Value,
     cel::{Cel, Kind, Prec},
     searched,
-    value::Value,
 };
 
 /// A value that is read from the output.

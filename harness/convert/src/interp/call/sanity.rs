@@ -1,17 +1,19 @@
 //! The functions of `reframe.utility.sanity`.
 
-use super::{Interp, Made, Stop, call::Args, set};
+use crate::interp::{Interp, Made, Stop, call::Args, set};
 use crate::{
-    cel::{Cel, Kind, Prec},
-    judge::{Extract, Form, Judge},
     pattern,
     python::Compare,
-    searched,
-    value::{Piece, Thing, Value},
+    value::{
+        Piece, Thing, Value,
+        cel::{Cel, Kind, Prec},
+        judge::{Extract, Form, Judge},
+        searched,
+    },
 };
 
 impl Interp<'_> {
-    pub(super) fn sanity(&mut self, name: &str, args: &Args, line: u32) -> Made {
+    pub(crate) fn sanity(&mut self, name: &str, args: &Args, line: u32) -> Made {
         let first = args.by_place.first();
         let judged = match name {
             "extractsingle" | "extractall" | "findall" | "finditer" | "extractiter" => return self.extracted(name, args, line),
@@ -74,7 +76,7 @@ impl Interp<'_> {
     }
 
     /// A pattern in our dialect; what a parameter puts into it is part of the pattern, as in Python.
-    pub(super) fn pattern(&mut self, value: Option<&Value>, line: u32) -> Made {
+    pub(crate) fn pattern(&mut self, value: Option<&Value>, line: u32) -> Made {
         let value = value.ok_or_else(|| Stop::new(line, "there is no pattern"))?;
         let translate = |text: &str| {
             pattern::translate(text).map_err(|misfit| Stop { instead: misfit.instead, ..Stop::new(line, misfit.why) })
@@ -310,7 +312,9 @@ impl Interp<'_> {
         let (value, reference) = (get(0, "val"), get(1, "ref"));
         let mut parts = Vec::new();
         for (op, thres) in [(Compare::GtE, get(2, "lower_thres")), (Compare::LtE, get(3, "upper_thres"))] {
-            let (Some(of), bound) = (super::operators::number(&reference), super::operators::number(&thres)) else {
+            let (Some(of), bound) =
+                (crate::interp::expr::operators::number(&reference), crate::interp::expr::operators::number(&thres))
+            else {
                 return Err(Stop::new(line, "the reference of this assertion is not known here"));
             };
             if let Some(bound) = bound {
@@ -326,7 +330,7 @@ impl Interp<'_> {
     }
 
     /// `self.perf_patterns = {name: value}`: figures without units of their own.
-    pub(super) fn keep_patterns(&mut self, patterns: &Value) {
+    pub(crate) fn keep_patterns(&mut self, patterns: &Value) {
         set(&mut self.state.attrs, "perf_patterns", patterns.clone());
     }
 }

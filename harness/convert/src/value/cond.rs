@@ -1,8 +1,8 @@
 //! Conditions: what a branch asks, kept in a form from which selectors of `when` can be made.
 
-use crate::{
+use crate::value::{
+    Value,
     cel::{Cel, Kind, Prec, literal},
-    value::Value,
 };
 
 /// What can be compared with constants by a selector.

@@ -1,5 +1,7 @@
 //! YAML in: manifests and configurations as values.
 
+pub(crate) mod emit;
+
 use crate::value::Value;
 use muster_text::{
     diagnostic::FileId,

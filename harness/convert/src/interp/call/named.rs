@@ -1,10 +1,12 @@
 //! Functions that are known by their full name: Python's own, a few of its library's, and ReFrame's declarations.
 
-use super::{Interp, Made, Stop, call::Args, operators::number, subscript::environment};
+use crate::interp::{Interp, Made, Stop, call::Args, expr::operators::number, expr::subscript::environment};
 use crate::{
-    cel::{Cel, Kind},
     report::Level,
-    value::{Declared, Manifest, Thing, Value},
+    value::{
+        Declared, Manifest, Thing, Value,
+        cel::{Cel, Kind},
+    },
 };
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use std::sync::Arc;
 const MOST_NUMBERS: i64 = 10_000;
 
 impl Interp<'_> {
-    pub(super) fn named(&mut self, full: &str, args: &Args, line: u32) -> Made {
+    pub(crate) fn named(&mut self, full: &str, args: &Args, line: u32) -> Made {
         if let Some(name) = full.strip_prefix("reframe.utility.sanity.") {
             return self.sanity(name, args, line);
         }
@@ -178,7 +180,7 @@ impl Interp<'_> {
                 self.formatted(value, name == "repr", "", line).and_then(|text| self.concatenated(&[text], line))
             }
             ("int" | "float", Some(value)) => self.converted(name, value, line),
-            ("bool", Some(value)) => Ok(super::operators::tested(self.truth(&value.clone(), line)?)),
+            ("bool", Some(value)) => Ok(crate::interp::expr::operators::tested(self.truth(&value.clone(), line)?)),
             ("min" | "max" | "sum" | "abs" | "round", Some(_)) => self.figure(name, &args.by_place, line),
             ("zip", Some(_)) => zip(&args.by_place).ok_or_else(|| unknown(name, line)),
             ("enumerate", Some(list)) if list.items().is_some() => {
@@ -190,8 +192,9 @@ impl Interp<'_> {
             ("any" | "all", Some(list)) if list.items().is_some() => {
                 let conds =
                     list.items().unwrap_or_default().iter().map(|item| self.truth(item, line)).collect::<Made<Vec<_>>>()?;
-                let cond = if name == "all" { crate::cond::Cond::all(conds) } else { crate::cond::Cond::any(conds) };
-                Ok(super::operators::tested(cond))
+                let cond =
+                    if name == "all" { crate::value::cond::Cond::all(conds) } else { crate::value::cond::Cond::any(conds) };
+                Ok(crate::interp::expr::operators::tested(cond))
             }
             _ => Err(Stop::new(line, format!("`{name}()` of this cannot be followed"))),
         }
@@ -325,7 +328,7 @@ fn product(lists: &[Value]) -> Option<Value> {
     let mut rows = vec![vec![]];
     for list in lists {
         let items = list.items()?;
-        if rows.len().saturating_mul(items.len()) > super::constant::MOST_ITEMS {
+        if rows.len().saturating_mul(items.len()) > crate::interp::expr::constant::MOST_ITEMS {
             return None;
         }
         rows = rows

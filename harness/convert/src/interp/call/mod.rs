@@ -1,11 +1,14 @@
 //! Calls: functions of the files are followed into their bodies, the rest by name.
 
+pub(crate) mod methods;
+mod named;
+mod sanity;
+
 use super::{Interp, MOST_CALLS, Made, Stop, expr::FRAMEWORK, get, set};
 use crate::{
     python::{Call, Expr, ExprKind, StmtKind},
     report::Level,
-    value::{Thing, Value},
-    world::{ClassId, Method},
+    value::{ClassId, Method, Thing, Value},
 };
 
 /// Arguments with their values.
@@ -17,13 +20,13 @@ pub(crate) struct Args {
 
 impl Args {
     /// The argument of that place or name.
-    pub(super) fn get(&self, place: usize, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, place: usize, name: &str) -> Option<&Value> {
         self.by_place.get(place).or_else(|| self.by_name.iter().find(|(known, _)| known == name).map(|(_, value)| value))
     }
 }
 
 impl Interp<'_> {
-    pub(super) fn call(&mut self, call: &Call, line: u32) -> Made {
+    pub(crate) fn call(&mut self, call: &Call, line: u32) -> Made {
         if let ExprKind::Attribute(of, name) = &call.function.kind {
             let of_value = self.expr(of)?;
             match &of_value {
@@ -46,7 +49,7 @@ impl Interp<'_> {
         self.called(&function, args, line)
     }
 
-    pub(super) fn args(&mut self, call: &Call) -> Made<Args> {
+    pub(crate) fn args(&mut self, call: &Call) -> Made<Args> {
         let mut args = Args::default();
         // The types of a variable are not needed: `variable(typ.List[str], value=[])`.
         if call.function.dotted().is_some_and(|name| name.rsplit('.').next() == Some("variable")) {
@@ -122,7 +125,7 @@ impl Interp<'_> {
                 let cond = args.get(0, "cond").ok_or_else(|| Stop::new(line, "`skip_if` needs a condition"))?.clone();
                 let cond = self.truth(&cond, line)?;
                 let msg = args.get(1, "msg").cloned().unwrap_or_else(|| Value::text("skipped"));
-                self.skips.push((crate::cond::Cond::all([self.here(), cond]), msg, line));
+                self.skips.push((crate::value::cond::Cond::all([self.here(), cond]), msg, line));
             }
             "set_var_default" => {
                 if let (Some(Value::Str(name)), Some(value)) = (args.get(0, "name"), args.get(1, "value"))
@@ -137,8 +140,8 @@ impl Interp<'_> {
                 return Ok(Value::Thing(Thing::Dependency(name)));
             }
             "is_local" => {
-                let local = crate::cond::Subject::Scheduler;
-                return Ok(Value::Test(crate::cond::Cond::Is(local, vec![Value::text("local")])));
+                let local = crate::value::cond::Subject::Scheduler;
+                return Ok(Value::Test(crate::value::cond::Cond::Is(local, vec![Value::text("local")])));
             }
             "is_fixture" | "is_dry_run" => return Ok(Value::Bool(false)),
             _ => return Err(Stop::new(line, format!("`self.{name}()` has no counterpart"))),
@@ -202,7 +205,7 @@ impl Interp<'_> {
     }
 
     /// A constant of a class: the last assignment in its body.
-    pub(super) fn class_attribute(&mut self, id: &ClassId, name: &str, line: u32) -> Made {
+    pub(crate) fn class_attribute(&mut self, id: &ClassId, name: &str, line: u32) -> Made {
         if name == "__name__" {
             return Ok(Value::text(&*id.1));
         }
@@ -291,7 +294,7 @@ impl Interp<'_> {
     }
 
     /// The unit of a performance function.
-    pub(super) fn unit_of(&mut self, method: &Method) -> Option<Value> {
+    pub(crate) fn unit_of(&mut self, method: &Method) -> Option<Value> {
         let call = method.function.decorators.iter().find_map(|above| decorator(above, "performance_function"))?;
         let unit = call
             .args
@@ -300,7 +303,7 @@ impl Interp<'_> {
         self.expr(unit).ok()
     }
 
-    pub(super) fn framework_name(full: &str) -> Option<&str> {
+    pub(crate) fn framework_name(full: &str) -> Option<&str> {
         let name = full.strip_prefix("reframe.")?.rsplit('.').next()?;
         FRAMEWORK.contains(&name).then_some(name)
     }

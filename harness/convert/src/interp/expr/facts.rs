@@ -1,15 +1,15 @@
 //! Facts of system, partition, environment and job.
 
-use super::{Interp, Made, Stop};
-use crate::{
+use crate::interp::{Interp, Made, Stop};
+use crate::value::{
+    Piece, Thing, Value,
     cel::{Cel, Kind, Prec},
     cond::Subject,
-    value::{Piece, Thing, Value},
 };
 
 impl Interp<'_> {
     /// What `self` knows without anybody having said it; `None` if there is nothing of that name.
-    pub(super) fn own_fact(&self, name: &str, line: u32) -> Made<Option<Value>> {
+    pub(crate) fn own_fact(&self, name: &str, line: u32) -> Made<Option<Value>> {
         Ok(Some(match name {
             "current_partition" | "current_environ" if self.is_early => {
                 return Err(Stop::new(line, format!("`self.{name}` is `None` until a partition is chosen"))
@@ -40,7 +40,7 @@ impl Interp<'_> {
     }
 
     /// An attribute of a fact.
-    pub(super) fn fact(&self, path: &str, name: &str, line: u32) -> Made {
+    pub(crate) fn fact(&self, path: &str, name: &str, line: u32) -> Made {
         let subject = |text: &str, subject| Value::Cel(Cel::subject(text, Kind::Text, subject));
         let number = |text: &str| Value::known(text, Kind::Int);
         let below = || Value::Thing(Thing::Fact(format!("{path}.{name}")));
@@ -85,7 +85,7 @@ impl Interp<'_> {
     }
 
     /// An item of a fact: `devices[0]`.
-    pub(super) fn fact_item(&self, path: &str, index: &Value, default: Option<&Value>, line: u32) -> Made {
+    pub(crate) fn fact_item(&self, path: &str, index: &Value, default: Option<&Value>, line: u32) -> Made {
         let _ = default;
         if path.starts_with("partition.devices.") && *index == Value::Int(0) {
             return Ok(Value::Thing(Thing::Fact(path.to_owned())));
@@ -98,7 +98,7 @@ impl Interp<'_> {
     }
 
     /// A method of a fact.
-    pub(super) fn fact_method(&self, path: &str, name: &str, args: &[Value], line: u32) -> Made {
+    pub(crate) fn fact_method(&self, path: &str, name: &str, args: &[Value], line: u32) -> Made {
         match (path, name, args) {
             ("partition", "select_devices", [Value::Str(kind)]) => {
                 Ok(Value::Thing(Thing::Fact(format!("partition.devices.{kind}"))))
@@ -110,7 +110,7 @@ impl Interp<'_> {
 }
 
 /// The environment variable that stands for a compiler of the environment.
-pub(super) fn variable_of(compiler: &str) -> &'static str {
+pub(crate) fn variable_of(compiler: &str) -> &'static str {
     match compiler {
         "cc" => "CC",
         "cxx" => "CXX",

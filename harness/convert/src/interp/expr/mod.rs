@@ -1,14 +1,21 @@
 //! Expressions. Longer than other files: one walk over every kind of expression, so that none is forgotten.
 
+pub(crate) mod constant;
+mod facts;
+pub(crate) mod operators;
+pub(crate) mod subscript;
+
 use super::{Interp, Made, Stop, get, test::default_of};
 use crate::{
-    cel::{Cel, Kind, Prec},
-    cond::Cond,
-    judge::Judge,
     python::{Expr, ExprKind, FormatPart, Logic, StmtKind},
     report::Level,
-    value::{Choice, Piece, Thing, Value, join},
-    world::Method,
+    value::{
+        Choice, Method, Piece, Thing, Value,
+        cel::{Cel, Kind, Prec},
+        cond::Cond,
+        join,
+        judge::Judge,
+    },
 };
 
 /// Python's own functions that are known here.
@@ -40,7 +47,7 @@ const BUILTINS: [&str; 24] = [
 ];
 
 /// Functions that ReFrame puts into every class body.
-pub(super) const FRAMEWORK: [&str; 14] = [
+pub(crate) const FRAMEWORK: [&str; 14] = [
     "parameter",
     "variable",
     "fixture",
@@ -202,7 +209,7 @@ impl Interp<'_> {
     }
 
     /// What a full name stands for: something of these files, or something that is imported.
-    pub(super) fn full_name(&self, full: String) -> Value {
+    pub(crate) fn full_name(&self, full: String) -> Value {
         let Some((file, name)) = self.world.resolve(&full) else { return Value::name(full) };
         let there = &self.world.files[file];
         if let Some(value) = there.globals.get(&name) {
@@ -218,7 +225,7 @@ impl Interp<'_> {
     }
 
     /// An attribute of a value.
-    pub(super) fn attribute(&mut self, of: &Value, name: &str, line: u32) -> Made {
+    pub(crate) fn attribute(&mut self, of: &Value, name: &str, line: u32) -> Made {
         match of {
             Value::Thing(Thing::This) => self.self_attribute(name, line),
             Value::Thing(Thing::Name(full)) if full == "os" && name == "environ" => Ok(Value::name("os.environ")),
@@ -266,7 +273,7 @@ impl Interp<'_> {
     }
 
     /// Whether a class or one of its bases declares a parameter or a variable with one plain value.
-    fn declares(&self, class: &crate::world::ClassId, name: &str) -> bool {
+    fn declares(&self, class: &crate::value::ClassId, name: &str) -> bool {
         let Ok((lineage, _)) = self.world.lineage(class) else { return false };
         let is_plain =
             |expr: &Expr| matches!(expr.kind, ExprKind::Str(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_));
@@ -287,7 +294,7 @@ impl Interp<'_> {
     }
 
     /// `self.name`
-    pub(super) fn self_attribute(&mut self, name: &str, line: u32) -> Made {
+    pub(crate) fn self_attribute(&mut self, name: &str, line: u32) -> Made {
         if let Some(param) = self.test.param(name) {
             return Ok(param.value());
         }
@@ -334,7 +341,7 @@ impl Interp<'_> {
     }
 
     /// Texts in a row. One that depends on a branch, among others that do not, stays a choice of whole texts.
-    pub(super) fn concatenated(&mut self, values: &[Value], line: u32) -> Made {
+    pub(crate) fn concatenated(&mut self, values: &[Value], line: u32) -> Made {
         let choices = values.iter().filter(|value| matches!(value, Value::Choice(_))).count();
         if choices == 1
             && let Some(at) = values.iter().position(|value| matches!(value, Value::Choice(_)))
@@ -372,7 +379,7 @@ impl Interp<'_> {
     }
 
     /// A value as an expression of Muster's, the output included.
-    pub(super) fn cel(&self, value: &Value, line: u32) -> Made<Cel> {
+    pub(crate) fn cel(&self, value: &Value, line: u32) -> Made<Cel> {
         match value {
             Value::Judge(judge) => Ok(judge.cel.clone()),
             Value::Figure(figure) => self.cel(&figure.0, line),
@@ -439,7 +446,7 @@ impl Interp<'_> {
         Ok(result)
     }
 
-    pub(super) fn judged_fold(&self, values: &[Value], operator: &str, prec: Prec, line: u32) -> Made {
+    pub(crate) fn judged_fold(&self, values: &[Value], operator: &str, prec: Prec, line: u32) -> Made {
         let mut whole: Option<Cel> = None;
         for value in values {
             let cel = self.cel(value, line)?;
@@ -449,13 +456,13 @@ impl Interp<'_> {
     }
 
     /// An expression as a condition.
-    pub(super) fn cond(&mut self, expr: &Expr) -> Made<Cond> {
+    pub(crate) fn cond(&mut self, expr: &Expr) -> Made<Cond> {
         let value = self.expr(expr)?;
         self.truth(&value, expr.line)
     }
 
     /// What Python calls the truth of a value.
-    pub(super) fn truth(&mut self, value: &Value, line: u32) -> Made<Cond> {
+    pub(crate) fn truth(&mut self, value: &Value, line: u32) -> Made<Cond> {
         if let Some(truth) = value.truth() {
             return Ok(Cond::Always(truth));
         }
@@ -466,7 +473,7 @@ impl Interp<'_> {
         match value {
             Value::Test(cond) => Ok(cond.clone()),
             Value::Cel(cel) => {
-                if let Some(crate::cond::Subject::Parameter(name, _)) = &cel.subject
+                if let Some(crate::value::cond::Subject::Parameter(name, _)) = &cel.subject
                     && let Some(param) = self.test.param(name).filter(|param| !param.is_abstract)
                 {
                     return Ok(param.is(|value| value.truth() == Some(true)));

@@ -3,9 +3,9 @@
 //! While an expression is put together, a search in a file is written `file('out.txt').count(..)`. A check says it with the key
 //! `file` beside the expression; so it is taken out when all is there, and no way of putting expressions together can lose it.
 
-use crate::{
+use crate::value::{
+    Piece, Value,
     cel::{Cel, Kind, Prec},
-    value::{Piece, Value},
 };
 
 /// The functions that search.

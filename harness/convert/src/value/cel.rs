@@ -1,8 +1,8 @@
 //! Expressions in CEL, put together so that they mean what the Python meant.
 
-use crate::{
+use crate::value::{
+    Choice, Piece, Value,
     cond::{Cond, Subject},
-    value::{Choice, Piece, Value},
 };
 use std::fmt::Write as _;
 

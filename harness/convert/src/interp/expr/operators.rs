@@ -1,19 +1,21 @@
 //! Operators: folded where both sides are constants, an expression where Muster computes.
 
-use super::{Interp, Made, Stop};
+use crate::interp::{Interp, Made, Stop};
 use crate::{
-    cel::{Cel, Kind, Prec},
-    cond::{Cond, Subject},
-    judge::{Form, Judge},
     python::{Binary, Compare, Expr, Unary},
-    value::{Piece, Thing, Value},
+    value::{
+        Piece, Thing, Value,
+        cel::{Cel, Kind, Prec},
+        cond::{Cond, Subject},
+        judge::{Form, Judge},
+    },
 };
 
 /// Text and lists beyond this are no settings of a check.
 const LONGEST: usize = 64 * 1024;
 
 impl Interp<'_> {
-    pub(super) fn unary(&mut self, op: Unary, operand: &Value, line: u32) -> Made {
+    pub(crate) fn unary(&mut self, op: Unary, operand: &Value, line: u32) -> Made {
         match (op, operand) {
             (Unary::Not, Value::Judge(judge)) => {
                 let cel = Cel::new(format!("!{}", judge.cel.at(Prec::Atom)), Prec::Unary, Kind::Bool);
@@ -36,7 +38,7 @@ impl Interp<'_> {
         }
     }
 
-    pub(super) fn binary(&mut self, left: &Value, op: Binary, right: &Value, line: u32) -> Made {
+    pub(crate) fn binary(&mut self, left: &Value, op: Binary, right: &Value, line: u32) -> Made {
         if let Some(folded) = constant(left, op, right) {
             return folded.map_err(|why| Stop::new(line, why));
         }
@@ -110,7 +112,7 @@ impl Interp<'_> {
         Ok(if judged { Value::Judge(Judge::plain(cel)) } else { Value::Cel(cel) })
     }
 
-    pub(super) fn compare(&mut self, left: &Expr, rest: &[(Compare, Expr)], line: u32) -> Made {
+    pub(crate) fn compare(&mut self, left: &Expr, rest: &[(Compare, Expr)], line: u32) -> Made {
         let mut left = self.expr(left)?;
         let mut values = Vec::new();
         for (op, right) in rest {
@@ -128,7 +130,7 @@ impl Interp<'_> {
         Ok(tested(Cond::all(conds)))
     }
 
-    pub(super) fn compared(&mut self, left: &Value, op: Compare, right: &Value, line: u32) -> Made {
+    pub(crate) fn compared(&mut self, left: &Value, op: Compare, right: &Value, line: u32) -> Made {
         if matches!(left, Value::Judge(_)) || matches!(right, Value::Judge(_)) {
             return self.judged_comparison(left, op, right, line);
         }
@@ -141,7 +143,7 @@ impl Interp<'_> {
         Ok(tested(if negated { cond.negated() } else { cond }))
     }
 
-    pub(super) fn equal(&mut self, left: &Value, right: &Value, line: u32) -> Made<Cond> {
+    pub(crate) fn equal(&mut self, left: &Value, right: &Value, line: u32) -> Made<Cond> {
         if let Some(equal) = left.equals(right) {
             return Ok(Cond::Always(equal));
         }
@@ -173,7 +175,7 @@ impl Interp<'_> {
     }
 
     /// `a in b`
-    pub(super) fn within(&mut self, item: &Value, container: &Value, line: u32) -> Made<Cond> {
+    pub(crate) fn within(&mut self, item: &Value, container: &Value, line: u32) -> Made<Cond> {
         let keys: Option<Vec<Value>> = match container {
             Value::List(_) | Value::Tuple(_) => container.items().map(<[Value]>::to_vec),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
@@ -240,7 +242,7 @@ impl Interp<'_> {
     }
 
     /// A comparison with something from the output: an assertion.
-    pub(super) fn judged_comparison(&mut self, left: &Value, op: Compare, right: &Value, line: u32) -> Made {
+    pub(crate) fn judged_comparison(&mut self, left: &Value, op: Compare, right: &Value, line: u32) -> Made {
         let is_equal = matches!(op, Compare::Eq | Compare::Is);
         if let (true, Value::Judge(Judge { form: Form::Count(pattern), .. }), other)
         | (true, other, Value::Judge(Judge { form: Form::Count(pattern), .. })) = (is_equal, left, right)
@@ -295,7 +297,7 @@ pub(crate) fn subject(value: &Value) -> Option<Subject> {
     }
 }
 
-pub(super) fn tested(cond: Cond) -> Value {
+pub(crate) fn tested(cond: Cond) -> Value {
     if let Cond::Always(value) = cond { Value::Bool(value) } else { Value::Test(cond) }
 }
 
@@ -377,6 +379,6 @@ fn constant(left: &Value, op: Binary, right: &Value) -> Option<Result<Value, &'s
 }
 
 /// Whether a value is a list or mapping of Python's, so that it can be changed in place.
-pub(super) fn is_thing(value: &Value) -> bool {
+pub(crate) fn is_thing(value: &Value) -> bool {
     matches!(value, Value::Thing(Thing::Manifest(_)))
 }
