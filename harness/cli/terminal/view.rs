@@ -150,7 +150,7 @@ impl Watching {
     fn take(&mut self, event: Event) {
         let (paint, at) = (Paint { color: self.terminal.color }, self.begun.elapsed());
         match event {
-            Event::Started { case, .. } => {
+            Event::Started(case) => {
                 self.say(&progress::begun(&case, paint));
                 self.board.begin(&case, at);
             }

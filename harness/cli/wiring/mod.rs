@@ -158,7 +158,7 @@ pub fn judge_program() -> io::Result<JudgeProgram> {
 /// Local jobs get the path of this program as `$MUSTER`: its kernels measure machines on which nothing else is installed.
 fn local_scheduler() -> LocalScheduler {
     match PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok) {
-        Ok(program) => LocalScheduler::new().with_harness(program),
-        Err(_) => LocalScheduler::new(),
+        Ok(program) => LocalScheduler::default().with_harness(program),
+        Err(_) => LocalScheduler::default(),
     }
 }

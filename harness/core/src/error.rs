@@ -3,7 +3,8 @@
 use std::{error::Error, time::Duration};
 
 /// What to do about a failed operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Class {
     /// The request can never work: `error{config}`, no retry.
     Config,

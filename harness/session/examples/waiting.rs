@@ -127,7 +127,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
     let (events, mut lines) = unbounded_channel();
     tokio::spawn(async move { while lines.recv().await.is_some() {} });
     let schedulers: BTreeMap<String, Arc<dyn muster_core::job::scheduler::Scheduler>> =
-        BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::new()) as _)]);
+        BTreeMap::from([("fake".to_owned(), Arc::new(FakeScheduler::default()) as _)]);
     let session = session();
     let folders = Folders::open(&folder.join("stage"), &folder.join("output"))?;
     let config = EngineConfig {

@@ -1,11 +1,10 @@
 //! What happens in a session, as it happens: for progress lines and live views. Results are in `CaseResult`.
 
 use muster_core::{
-    case::{CaseName, Identifier},
+    case::CaseName,
     job::workload::Clock,
     result::{CaseResult, Phase},
 };
-use muster_text::time::Timestamp;
 use std::{sync::Arc, time::Duration};
 
 /// Which clock runs, and how long it may; `None`: for ever.
@@ -15,30 +14,18 @@ pub type Limit = (Clock, Option<Duration>);
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A case got its slot: `[ RUN      ]`.
-    Started {
-        /// Which.
-        case: Arc<CaseName>,
-        /// Its mark.
-        identifier: Identifier,
-        /// When.
-        at: Timestamp,
-    },
+    Started(Arc<CaseName>),
     /// A case entered a phase, or waits for something else than before.
     Phase {
-        /// Which.
         case: Arc<CaseName>,
-        /// The phase.
         phase: Phase,
         /// What it waits for, or where it runs; one fragment.
         note: Option<String>,
         /// Which of its clocks runs, and where that will end it; `None`: as before.
         limit: Option<Limit>,
-        /// When.
-        at: Timestamp,
     },
     /// Cases run again, so many of them.
     Round {
-        /// How many.
         cases: u32,
         /// One sentence.
         why: String,

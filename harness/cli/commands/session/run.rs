@@ -79,7 +79,7 @@ fn within(
         return Ok(EXIT_USAGE);
     }
     settings::use_file_mode(cli, Some(&selection.system));
-    let mut session = session(cli, policy, &selection, command_line)?;
+    let mut session = session(cli, policy, &selection, command_line);
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
     let mut cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &session.id, runtime)?;
     session.selection = case::selection(cases.iter().map(|case| &*case.name), &settings::that_change_what_runs(cli));
@@ -110,9 +110,9 @@ fn within(
     session_loop::run(cli, runtime, plan, terminal)
 }
 
-fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {
-    Ok(Session {
-        id: session_id()?,
+fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> Session {
+    Session {
+        id: session_id(),
         started: clock::now(),
         ended: None,
         command: masked_words(command_line),
@@ -128,7 +128,7 @@ fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Str
         counting: policy.counting(),
         extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
         selection: String::new(),
-    })
+    }
 }
 
 /// A fact about the session as it is stored and reported.
@@ -138,7 +138,7 @@ fn without_secret((name, value): &(String, String)) -> (String, String) {
 }
 
 /// `20261121-071500-kqzvwxyz`: sorts by time, reads well, fits a label of Kubernetes.
-fn session_id() -> anyhow::Result<SessionId> {
+fn session_id() -> SessionId {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    Ok(SessionId(format!("{now}-{}", identifier::random()?)))
+    SessionId(format!("{now}-{}", identifier::random()))
 }

@@ -51,11 +51,6 @@ pub struct FakeScheduler {
 }
 
 impl FakeScheduler {
-    /// One with nothing on its server.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Every call so far, in order.
     pub fn calls(&self) -> Vec<(Call, Identifier)> {
         self.server.calls()

@@ -61,7 +61,7 @@ pub(super) struct NotNowSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ErrorSpec {
-    pub(super) class: ErrorClass,
+    pub(super) class: Class,
     pub(super) message: String,
     /// How often it happens.
     #[serde(default = "once")]
@@ -70,16 +70,6 @@ pub(super) struct ErrorSpec {
     #[serde(default)]
     pub(super) created: bool,
     pub(super) retry_after_ms: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ErrorClass {
-    Config,
-    Infra,
-    Outage,
-    Gone,
-    Unsupported,
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,15 +155,8 @@ impl StatusSpec {
 impl ErrorSpec {
     /// The error, at its `nth` occurrence, from 0; `None` once it is over.
     pub(super) fn at(&self, nth: u32) -> Option<SchedulerError> {
-        let class = match self.class {
-            ErrorClass::Config => Class::Config,
-            ErrorClass::Infra => Class::Infra,
-            ErrorClass::Outage => Class::Outage,
-            ErrorClass::Gone => Class::Gone,
-            ErrorClass::Unsupported => Class::Unsupported,
-        };
         let retry_after = self.retry_after_ms.map(Duration::from_millis);
-        (nth < self.times).then(|| SchedulerError { retry_after, ..SchedulerError::plain(class, self.message.clone()) })
+        (nth < self.times).then(|| SchedulerError { retry_after, ..SchedulerError::plain(self.class, self.message.clone()) })
     }
 }
 

@@ -107,7 +107,7 @@ fn bare(root: &Path, script: &str, count: u32) -> Result<()> {
 }
 
 async fn scheduled(root: PathBuf, script: Arc<str>, count: u32) -> Result<()> {
-    let scheduler = Arc::new(LocalScheduler::new());
+    let scheduler = Arc::new(LocalScheduler::default());
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     let mut cases = JoinSet::new();
     for number in 0..count {

@@ -69,14 +69,8 @@ pub struct LocalScheduler {
 }
 
 impl Default for LocalScheduler {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl LocalScheduler {
     /// Reads the machine's and the environment's facts once, so that planning needs no I/O.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             here: Machine::here(),
             environment: Arc::new(std::env::vars_os().collect()),
@@ -84,7 +78,9 @@ impl LocalScheduler {
             stager: Stager::default(),
         }
     }
+}
 
+impl LocalScheduler {
     /// Lets jobs find the harness, and its kernels, as `$MUSTER`.
     #[must_use]
     pub fn with_harness(mut self, program: PathBuf) -> Self {

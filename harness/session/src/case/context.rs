@@ -11,7 +11,6 @@ use muster_core::{
     job::scheduler::Job,
     result::{Phase, Session},
 };
-use muster_host::clock;
 use muster_store::Store;
 use std::{
     collections::BTreeMap,
@@ -88,7 +87,7 @@ impl Context {
 
     /// Says in which phase a case is, and what it waits for.
     pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>, limit: Option<Limit>) {
-        self.emit(Event::Phase { case: Arc::clone(case), phase, note, limit, at: clock::now() });
+        self.emit(Event::Phase { case: Arc::clone(case), phase, note, limit });
     }
 
     /// Lets time pass, but not beyond the end of the session.

@@ -129,7 +129,7 @@ async fn take_over(
     let plan = Plan { folder, job: Arc::new(job), rules: Arc::new(rules), limits, render };
     plan.describe_in(record);
     let job = Arc::clone(&plan.job);
-    context.emit(Event::Started { case: Arc::clone(&record.name), identifier: job.identifier.clone(), at: record.times.begun });
+    context.emit(Event::Started(Arc::clone(&record.name)));
     if launched {
         record.times.launched = launched_at;
     }

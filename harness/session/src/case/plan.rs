@@ -31,7 +31,6 @@ use muster_core::{
     result::{About, Outcome, Phase},
     rules::Rules,
 };
-use muster_host::clock;
 use muster_store::Intent;
 use muster_text::diagnostic::Diagnostic;
 use std::{path::PathBuf, sync::Arc};
@@ -69,11 +68,11 @@ pub(crate) async fn prepare(
     if context.cancel.is_cancelled() {
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
-    let identifier = draw(context)?;
+    let identifier = context.identifiers.draw();
     let draft = Draft { name: Arc::clone(&record.name), attempt: record.attempt, folder, render, instead_of: None };
-    let planned = planned(context, scheduler, draft, identifier.clone()).await;
+    let planned = planned(context, scheduler, draft, identifier).await;
     let case = Arc::clone(&record.name);
-    let report_started = || context.emit(Event::Started { case, identifier, at: clock::now() });
+    let report_started = || context.emit(Event::Started(case));
     let (plan, about) = match planned {
         Ok(planned) => planned,
         Err(end) => {
@@ -104,7 +103,7 @@ impl Plan {
             let cause = "its identifier is somebody else's, and its check is not there any more to plan it anew: run it again";
             return Err(End::infra(Phase::Launch, cause));
         };
-        let identifier = draw(context)?;
+        let identifier = context.identifiers.draw();
         let (name, attempt, folder) = (Arc::clone(&record.name), record.attempt, self.folder.clone());
         let draft = Draft { name, attempt, folder, render, instead_of: Some(self.job.stage.clone()) };
         let (plan, about) = planned(context, scheduler, draft, identifier).await?;
@@ -130,10 +129,6 @@ impl Plan {
         let intent = Intent { session, name, about, attempt, job, rules, limits, begun, replaces };
         store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
     }
-}
-
-fn draw(context: &Context) -> Result<Identifier, End> {
-    context.identifiers.draw().map_err(|error| End::infra(Phase::Plan, chain(&error)))
 }
 
 /// Plans on a blocking thread.

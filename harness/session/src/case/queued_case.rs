@@ -11,7 +11,7 @@ use muster_core::{
     rules::Rules,
 };
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// Says what can be said of a case without rendering it.
 pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
@@ -116,16 +116,4 @@ pub fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
         adjustments.apply(&mut rendered);
         Ok(rendered)
     })
-}
-
-impl From<TestCase> for QueuedCase {
-    fn from(case: TestCase) -> Self {
-        Self::of(&case, &Arc::default(), 1)
-    }
-}
-
-impl fmt::Debug for QueuedCase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueuedCase").field("name", &self.name).field("attempt", &self.attempt).finish_non_exhaustive()
-    }
 }

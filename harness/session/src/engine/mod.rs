@@ -155,9 +155,9 @@ impl Engine {
     }
 
     /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
-    pub fn submit(&self, case: impl Into<QueuedCase>) -> oneshot::Receiver<Arc<CaseResult>> {
+    pub fn submit(&self, case: QueuedCase) -> oneshot::Receiver<Arc<CaseResult>> {
         let (answer, result) = oneshot::channel();
-        self.take(vec![(case.into(), answer)]);
+        self.take(vec![(case, answer)]);
         result
     }
 

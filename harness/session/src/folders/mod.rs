@@ -41,43 +41,24 @@ const TORN_DOWN: &str = ".torn-down";
 /// A failed operation on a session's folders.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldersError {
-    /// A root is not writable, most of the time.
-    #[error("create {}", path.display())]
-    Create {
-        /// What was to be created.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// What stood there before could not be removed.
-    #[error("remove {}", path.display())]
-    Remove {
-        /// What was to be removed.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    /// Most of the time a root is not writable.
+    #[error("{operation}")]
+    Io { operation: String, source: io::Error },
     /// A symbolic link leads out of the stage root.
     #[error("remove {}: it is not within the stage root {}", path.display(), root.display())]
-    Outside {
-        /// What was to be removed.
-        path: PathBuf,
-        /// The root.
-        root: PathBuf,
-    },
-    /// A result could not be moved, or copied, to the output folder.
-    #[error("keep {} as {}", from.display(), to.display())]
-    Keep {
-        /// From here.
-        from: PathBuf,
-        /// To here.
-        to: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    Outside { path: PathBuf, root: PathBuf },
+}
+
+fn create_failed(path: &Path) -> impl Fn(io::Error) -> FoldersError + Copy {
+    move |source| FoldersError::Io { operation: format!("create {}", path.display()), source }
+}
+
+fn remove_failed(path: &Path) -> impl Fn(io::Error) -> FoldersError + Copy {
+    move |source| FoldersError::Io { operation: format!("remove {}", path.display()), source }
+}
+
+fn keep_failed(from: &Path, to: &Path, source: io::Error) -> FoldersError {
+    FoldersError::Io { operation: format!("keep {} as {}", from.display(), to.display()), source }
 }
 
 /// The folders of one session.
@@ -113,10 +94,10 @@ impl Folders {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (stage, output) = (absolute(stage), absolute(output));
         for path in [&stage, &output] {
-            files::create_dir_all(path).map_err(|source| FoldersError::Create { path: path.clone(), source })?;
+            files::create_dir_all(path).map_err(create_failed(path))?;
         }
         let path = stage.join(LOCK);
-        let lock = files::append(&path).map_err(|source| FoldersError::Create { path: path.clone(), source })?;
+        let lock = files::append(&path).map_err(create_failed(&path))?;
         let is_first = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => true,
             Err(Errno::WOULDBLOCK) => false,
@@ -188,7 +169,7 @@ impl Folders {
             }
             created => created,
         };
-        created.map_err(|source| FoldersError::Create { path: path.to_owned(), source })
+        created.map_err(create_failed(path))
     }
 
     /// Takes the folder of an attempt that a process now gone has launched. What was put together is judged again; else what
@@ -200,7 +181,7 @@ impl Folders {
             if path.is_dir() {
                 self.remove(path)?;
             }
-            let kept = |source| FoldersError::Keep { from: output.clone(), to: path.to_owned(), source };
+            let kept = |source| keep_failed(&output, path, source);
             fs::rename(&output, path).map_err(kept)?;
         }
         if !path.is_dir() {
@@ -210,7 +191,7 @@ impl Folders {
         if whole.is_some() {
             return Ok(whole);
         }
-        let failed = |source| FoldersError::Remove { path: path.to_owned(), source };
+        let failed = remove_failed(path);
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if is_unfinished(&entry.file_name()) {
@@ -228,7 +209,7 @@ impl Folders {
         }
         let output = self.output_of(attempt);
         files::widen(Self::above(&self.output, &output));
-        prune(stage, files).map_err(|source| FoldersError::Remove { path: stage.to_owned(), source })?;
+        prune(stage, files).map_err(remove_failed(stage))?;
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
         }
@@ -238,14 +219,14 @@ impl Folders {
         let _ = fs::remove_dir_all(&old);
         let made_way = fs::rename(&output, &old).is_ok();
         let parent = output.parent().unwrap_or(&self.output);
-        files::create_dir_all(parent).map_err(|source| FoldersError::Create { path: parent.to_owned(), source })?;
+        files::create_dir_all(parent).map_err(create_failed(parent))?;
         if fs::rename(stage, &output).is_err() {
             // The output is on another file system.
             self.keep_copy(stage, attempt, files)?;
             self.remove(stage)?;
         }
         if made_way {
-            fs::remove_dir_all(&old).map_err(|source| FoldersError::Remove { path: old, source })?;
+            fs::remove_dir_all(&old).map_err(remove_failed(&old))?;
         }
         Ok(output)
     }
@@ -254,18 +235,17 @@ impl Folders {
     /// Says where.
     pub(crate) fn keep_copy(&self, stage: &Path, attempt: AttemptId<'_>, files: &[PathBuf]) -> Result<PathBuf, FoldersError> {
         let output = self.output_of(attempt);
-        let create =
-            |path: &Path| files::create_dir_all(path).map_err(|source| FoldersError::Create { path: path.to_owned(), source });
+        let create = |path: &Path| files::create_dir_all(path).map_err(create_failed(path));
         create(&output)?;
         files::widen(Self::above(&self.output, &output));
         // What an earlier pass has kept is not this one's.
-        prune(&output, &[]).map_err(|source| FoldersError::Remove { path: output.clone(), source })?;
+        prune(&output, &[]).map_err(remove_failed(&output))?;
         for name in KEPT.iter().map(Path::new).chain(files.iter().map(PathBuf::as_path)) {
             let (from, to) = (stage.join(name), output.join(name));
             create(to.parent().unwrap_or(&output))?;
             match files::copy(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(FoldersError::Keep { from, to, source: error });
+                    return Err(keep_failed(&from, &to, error));
                 }
                 _ => {}
             }
@@ -276,7 +256,7 @@ impl Folders {
     /// Says that nobody is to count any more on what a stage folder holds.
     pub(crate) fn give_up(path: &Path) -> Result<(), FoldersError> {
         let mark = path.join(TORN_DOWN);
-        files::write(&mark, "").map_err(|source| FoldersError::Create { path: mark, source })
+        files::write(&mark, "").map_err(create_failed(&mark))
     }
 
     /// Removes a stage folder that others have counted on: whoever is killed here leaves nothing that looks whole.
@@ -286,20 +266,20 @@ impl Folders {
         // Left by one who was killed.
         let _ = fs::remove_dir_all(&gone);
         let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
-        moved.map_err(|source| FoldersError::Remove { path: path.to_owned(), source })
+        moved.map_err(remove_failed(path))
     }
 
     /// Removes a stage folder with all that is in it.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
         // A link in the place of the folder itself is removed, not followed.
-        fs::remove_dir_all(path).map_err(|source| FoldersError::Remove { path: path.to_owned(), source })
+        fs::remove_dir_all(path).map_err(remove_failed(path))
     }
 
     /// Nothing outside the stage root is ever touched. The root may be a link, the user's to set; a link below it may lead
     /// anywhere.
     fn check_within(&self, path: &Path) -> Result<(), FoldersError> {
-        let failed = |source| FoldersError::Remove { path: path.to_owned(), source };
+        let failed = remove_failed(path);
         let outside = || FoldersError::Outside { path: path.to_owned(), root: self.stage.clone() };
         let within = path.parent().and_then(|parent| parent.strip_prefix(&self.stage).ok()).ok_or_else(outside)?;
         let mut folder = self.stage.clone();

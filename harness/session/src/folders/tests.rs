@@ -97,7 +97,7 @@ fn a_link_in_the_place_of_a_folder_is_not_followed() {
     folders.create(&path).unwrap();
     fs::remove_dir(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    assert!(matches!(folders.keep(&path, attempt, &[]), Err(FoldersError::Remove { .. })));
+    assert!(matches!(folders.keep(&path, attempt, &[]), Err(FoldersError::Io { .. })));
     assert!(precious.join("file").exists() && !output.join("s").exists());
 }
 

@@ -45,14 +45,8 @@ pub(crate) struct Collector {
 impl Collector {
     pub(crate) fn start(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, limit: Option<LogLimit>) -> Self {
         let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
-        let collect = Collect {
-            scheduler: Arc::clone(scheduler),
-            job: Arc::clone(job),
-            limit,
-            stop: stop.clone(),
-            arrived: Arc::clone(&arrived),
-        };
-        Self { task: tokio::spawn(collect.run()), _guard: stop.clone().drop_guard(), stop, arrived }
+        let task = tokio::spawn(collect(Arc::clone(scheduler), Arc::clone(job), limit, stop.clone(), Arc::clone(&arrived)));
+        Self { task, _guard: stop.clone().drop_guard(), stop, arrived }
     }
 
     /// Waits for the rest of the log: what is to be judged as long as some of it comes, what was stopped for a while only. How much there
@@ -112,66 +106,62 @@ pub(crate) enum Drained {
 
 const PANICKED: Drained = Drained::NoLog("collecting the log panicked");
 
-struct Collect {
+async fn collect(
     scheduler: Arc<dyn Scheduler>,
     job: Arc<Job>,
     limit: Option<LogLimit>,
     stop: CancellationToken,
     arrived: Arc<AtomicU64>,
-}
-
-impl Collect {
-    async fn run(self) -> Spool {
-        let mut spool = Spool::new(self.job.stage.clone(), self.job.identifier.clone()).limited(self.limit);
-        let mut failures = Failures::default();
-        loop {
-            let marks = spool.marks();
-            let mut chunks = self.scheduler.collect_logs(&self.job, marks.clone()).ready_chunks(BATCH);
-            let broken = loop {
-                let batch = tokio::select! {
-                    biased;
-                    batch = chunks.next() => batch,
-                    () = self.stop.cancelled() => return spool,
-                };
-                let Some(batch) = batch else { return spool };
-                let (good, broken) = split(batch);
-                spool = Self::write(spool, good).await;
-                self.arrived.fetch_add(1, Ordering::Relaxed);
-                if spool.is_over() {
-                    return spool;
-                }
-                if let Some(error) = broken {
-                    break error;
-                }
+) -> Spool {
+    let mut spool = Spool::new(job.stage.clone(), job.identifier.clone()).limited(limit);
+    let mut failures = Failures::default();
+    loop {
+        let marks = spool.marks();
+        let mut chunks = scheduler.collect_logs(&job, marks.clone()).ready_chunks(BATCH);
+        let broken = loop {
+            let batch = tokio::select! {
+                biased;
+                batch = chunks.next() => batch,
+                () = stop.cancelled() => return spool,
             };
-            if spool.marks() != marks {
-                failures = Failures::default();
-            }
-            let Some(pause) = failures.add(&broken, None) else {
-                spool.cut_short(&chain(&broken));
+            let Some(batch) = batch else { return spool };
+            let (good, broken) = split(batch);
+            spool = write(spool, good).await;
+            arrived.fetch_add(1, Ordering::Relaxed);
+            if spool.is_over() {
                 return spool;
-            };
-            tokio::select! {
-                () = sleep(pause) => {}
-                () = self.stop.cancelled() => return spool,
             }
+            if let Some(error) = broken {
+                break error;
+            }
+        };
+        if spool.marks() != marks {
+            failures = Failures::default();
+        }
+        let Some(pause) = failures.add(&broken, None) else {
+            spool.cut_short(&chain(&broken));
+            return spool;
+        };
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = stop.cancelled() => return spool,
         }
     }
+}
 
-    /// Files are written and read on a blocking thread; everything else is bookkeeping.
-    async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
-        if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. } | Chunk::File { .. })) {
-            spool.take_all(chunks);
-            return spool;
-        }
-        let written = spawn_blocking(move || {
-            spool.take_all(chunks);
-            spool
-        });
-        match written.await {
-            Ok(spool) => spool,
-            Err(lost) => std::panic::resume_unwind(lost.into_panic()),
-        }
+/// Files are written and read on a blocking thread; everything else is bookkeeping.
+async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
+    if !chunks.iter().any(|chunk| matches!(chunk, Chunk::Bytes { .. } | Chunk::File { .. })) {
+        spool.take_all(chunks);
+        return spool;
+    }
+    let written = spawn_blocking(move || {
+        spool.take_all(chunks);
+        spool
+    });
+    match written.await {
+        Ok(spool) => spool,
+        Err(lost) => std::panic::resume_unwind(lost.into_panic()),
     }
 }
 

@@ -162,21 +162,21 @@ impl AssembledLog {
             Ok(source) => source.take(bytes),
             Err(error) => return Ok(Put::Unread(error.to_string())),
         };
-        let mut buffer = vec![0; BUFFER];
-        let mut read = fill(&mut source, &mut buffer)?;
-        if buffer[..read.min(LOOKED_AT)].contains(&0) {
+        let mut piece = Vec::with_capacity(BUFFER);
+        source.by_ref().take(BUFFER as u64).read_to_end(&mut piece)?;
+        if piece[..piece.len().min(LOOKED_AT)].contains(&0) {
             return Ok(Put::Unread("binary".to_owned()));
         }
         let name = path.to_string_lossy().into_owned();
         let origin = SectionOrigin::new(name);
         self.write(header(&origin.title()).as_bytes())?;
         let (start, mut newlines, mut last) = (self.end, 0, b'\n');
-        while read > 0 {
-            let piece = &buffer[..read];
-            newlines += count_newlines(piece);
-            last = piece.last().copied().unwrap_or(last);
-            self.write(piece)?;
-            read = fill(&mut source, &mut buffer)?;
+        while let Some(end) = piece.last() {
+            newlines += count_newlines(&piece);
+            last = *end;
+            self.write(&piece)?;
+            piece.clear();
+            source.by_ref().take(BUFFER as u64).read_to_end(&mut piece)?;
         }
         let lines = count_lines(newlines, last == b'\n');
         let section = Section { lines: Some(lines), is_file: true, ..Section::new(origin, start, self.end - start) };
@@ -190,20 +190,6 @@ impl AssembledLog {
         self.end += text.len() as u64;
         self.file.write_all(text)
     }
-}
-
-/// Reads as much as there is room for; less only at the end.
-fn fill(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match source.read(&mut buffer[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 #[cfg(test)]

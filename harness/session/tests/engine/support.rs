@@ -132,7 +132,7 @@ impl Bench {
 
 fn line(event: &Event) -> String {
     match event {
-        Event::Started { case, .. } => format!("begun {}", case.display),
+        Event::Started(case) => format!("begun {}", case.display),
         Event::Phase { case, phase, note, .. } => {
             let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
             format!("phase {} {}{note}", case.display, phase.as_str())

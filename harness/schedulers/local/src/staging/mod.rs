@@ -13,16 +13,14 @@ use muster_text::{
     time::format_duration,
 };
 use std::{
+    error::Error,
     fs::{self, File},
     io::{self, Read},
     os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 mod threads;
 
@@ -33,102 +31,33 @@ const CHUNK: u64 = 4 << 20;
 
 /// Why a folder was not staged.
 #[derive(Debug, thiserror::Error)]
-pub enum StagingError {
-    /// It was there when the files were loaded, or its path was computed for this case.
-    #[error("the folder {} is not there, which `sourcesdir` names", .0.display())]
-    Missing(PathBuf),
-    /// A file in it would be mistaken for one of Muster's.
-    #[error("the folder {} cannot be staged: {why}", folder.display())]
-    Unusable {
-        /// The folder.
-        folder: PathBuf,
-        /// A fragment.
-        why: String,
-    },
-    /// One of its globs is none.
-    #[error("`readonly_files`")]
-    Glob(#[from] GlobError),
-    /// What nothing fits is misspelt, or was forgotten.
-    #[error("`readonly_files`: nothing in {} fits `{glob}`", folder.display())]
-    Unused {
-        /// The folder.
-        folder: PathBuf,
-        /// The glob.
-        glob: String,
-    },
-    /// A link that leads nowhere or round in circles, a folder that may not be read.
-    #[error("read what is in {}", folder.display())]
-    Walk {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        #[source]
-        source: ignore::Error,
-    },
-    /// One entry.
+pub(crate) enum StagingError {
+    /// The check or its folder is wrong: another attempt ends alike.
+    #[error("{what}")]
+    Mistake { what: String, source: Option<Box<dyn Error + Send + Sync>> },
     #[error("stage {} as {}", from.display(), to.display())]
-    Copy {
-        /// From here.
-        from: PathBuf,
-        /// To here.
-        to: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A pipe, a socket or a device, which may never end.
-    #[error("{} is {what}, and only files and folders can be staged: remove it, or name it under `readonly_files`, which are linked", path.display())]
-    Special {
-        /// Which.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
+    Copy { from: PathBuf, to: PathBuf, source: io::Error },
     /// There is too much of it, or the disk is too slow.
     #[error(
         "staging {} took more than {} (stage_limit): name its large files under `readonly_files`, which are linked instead of copied, or raise the limit",
         folder.display(),
         format_duration(*limit)
     )]
-    Slow {
-        /// The folder.
-        folder: PathBuf,
-        /// The limit.
-        limit: Duration,
-    },
+    Slow { folder: PathBuf, limit: Duration },
     /// Nobody waits for it any more.
     #[error("staging {} was stopped", .0.display())]
     Stopped(PathBuf),
-    /// No thread for it, or that thread panicked.
+    /// The operating system gives no thread, or the thread panicked.
     #[error("stage {} on a thread of its own", folder.display())]
-    Thread {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    Thread { folder: PathBuf, source: io::Error },
 }
 
-/// Tells a thread that stages to stop.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+fn mistake(what: String) -> StagingError {
+    StagingError::Mistake { what, source: None }
 }
 
-impl StagingError {
-    /// Whether the check is wrong: another attempt would end alike.
-    fn is_lasting(&self) -> bool {
-        !matches!(self, Self::Copy { .. } | Self::Thread { .. } | Self::Slow { .. } | Self::Stopped(_))
-    }
+fn bad_glob(error: GlobError) -> StagingError {
+    StagingError::Mistake { what: "`readonly_files`".to_owned(), source: Some(Box::new(error)) }
 }
 
 /// Whether there is a folder to be staged, or what is wrong with it, as a fragment.
@@ -151,19 +80,21 @@ pub fn look(folder: &Path) -> Result<bool, String> {
 }
 
 /// Puts a copy of the folder into a stage folder. Blocks.
-fn stage(staging: &Staging, stage: &Path, stop: &Stop) -> Result<(), StagingError> {
+fn stage(staging: &Staging, stage: &Path, stop: &CancellationToken) -> Result<(), StagingError> {
     let Staging { folder, readonly_files, .. } = staging;
     match look(folder) {
         Ok(true) => {}
-        Ok(false) => return Err(StagingError::Missing(folder.clone())),
-        Err(why) => return Err(StagingError::Unusable { folder: folder.clone(), why }),
+        Ok(false) => {
+            return Err(mistake(format!("the folder {} is not there, which `sourcesdir` names", folder.display())));
+        }
+        Err(why) => return Err(mistake(format!("the folder {} cannot be staged: {why}", folder.display()))),
     }
-    let copying = Copying { folder, stage, stop, linked: Globs::compile(readonly_files)? };
+    let copying = Copying { folder, stage, stop, linked: Globs::compile(readonly_files).map_err(bad_glob)? };
     let linked = copying.run()?;
     for glob in readonly_files {
-        let fits = Globs::compile(&[glob])?;
+        let fits = Globs::compile(&[glob]).map_err(bad_glob)?;
         if !linked.iter().any(|path| fits.cover(path)) {
-            return Err(StagingError::Unused { folder: folder.clone(), glob: glob.clone() });
+            return Err(mistake(format!("`readonly_files`: nothing in {} fits `{glob}`", folder.display())));
         }
     }
     Ok(())
@@ -172,7 +103,7 @@ fn stage(staging: &Staging, stage: &Path, stop: &Stop) -> Result<(), StagingErro
 struct Copying<'a> {
     folder: &'a Path,
     stage: &'a Path,
-    stop: &'a Stop,
+    stop: &'a CancellationToken,
     linked: Globs,
 }
 
@@ -189,7 +120,10 @@ impl Copying<'_> {
         });
         let mut linked = Vec::new();
         for entry in walk.build() {
-            let entry = entry.map_err(|source| StagingError::Walk { folder: self.folder.to_owned(), source })?;
+            let entry = entry.map_err(|error| StagingError::Mistake {
+                what: format!("read what is in {}", self.folder.display()),
+                source: Some(Box::new(error)),
+            })?;
             let Ok(path) = entry.path().strip_prefix(self.folder) else { continue };
             if path.as_os_str().is_empty() {
                 continue;
@@ -203,7 +137,10 @@ impl Copying<'_> {
             } else if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 make_folder(&to)
             } else if let Some(what) = entry.file_type().and_then(special) {
-                return Err(StagingError::Special { path: entry.path().to_owned(), what });
+                let path = entry.path().display();
+                return Err(mistake(format!(
+                    "{path} is {what}, and only files and folders can be staged: remove it, or name it under `readonly_files`, which are linked"
+                )));
             } else {
                 self.copy(entry.path(), &to)
             };
@@ -215,7 +152,7 @@ impl Copying<'_> {
     }
 
     fn go_on(&self) -> Result<(), StagingError> {
-        if self.stop.is_set() { Err(StagingError::Stopped(self.folder.to_owned())) } else { Ok(()) }
+        if self.stop.is_cancelled() { Err(StagingError::Stopped(self.folder.to_owned())) } else { Ok(()) }
     }
 
     /// Copies a file with its permissions and its time of change; half of it, if it is asked to stop.
@@ -224,7 +161,7 @@ impl Copying<'_> {
         let source = File::open(from)?;
         let about = source.metadata()?;
         let copy = files::create(to)?;
-        while !self.stop.is_set() && io::copy(&mut (&source).take(CHUNK), &mut &copy)? > 0 {}
+        while !self.stop.is_cancelled() && io::copy(&mut (&source).take(CHUNK), &mut &copy)? > 0 {}
         copy.set_permissions(about.permissions())?;
         copy.set_times(fs::FileTimes::new().set_modified(about.modified()?))
     }

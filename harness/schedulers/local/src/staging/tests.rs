@@ -38,7 +38,7 @@ fn tree(folder: &Path) -> Vec<String> {
 
 /// Stages without being stopped.
 fn staged(staging: &Staging, stage: &Path) -> Result<(), StagingError> {
-    super::stage(staging, stage, &Stop::default())
+    super::stage(staging, stage, &CancellationToken::new())
 }
 
 fn says(staged: Result<(), StagingError>, folder: &TempDir) -> String {
@@ -130,8 +130,8 @@ fn what_cannot_be_staged_says_why() {
 #[test]
 fn a_large_file_is_copied_whole_and_nothing_after_a_stop() {
     let (_folder, staging, stage) = folders(&[("large", &"0123456789".repeat(1 << 20))]);
-    let stop = Stop::default();
-    stop.set();
+    let stop = CancellationToken::new();
+    stop.cancel();
     assert!(matches!(super::stage(&staging, &stage, &stop), Err(StagingError::Stopped(_))));
     assert_eq!(tree(&stage), [""; 0]);
     staged(&staging, &stage).unwrap();

@@ -1,12 +1,12 @@
 //! Staging on threads of its own: it may take minutes, and whatever else touches files must not wait for it.
 //!
 //! ```text
-//! stage -> a turn -> thread: copies, looks at `Stop` between files and chunks -> done
-//!                \-> the limit, the end of the session, dropped: `Stop` is set, and the thread is awaited for 2 s
+//! stage -> a turn -> thread: copies, looks at its token between files and chunks -> done
+//!                \-> the limit, the end of the session, dropped: it is cancelled, and the thread is awaited for 2 s
 //! ```
 //! A thread that hangs within the kernel (a file server that is gone) is left to itself, and its turn is another's.
 
-use super::{StagingError, Stop, stage};
+use super::{StagingError, stage};
 use muster_core::{
     error::{Class, SchedulerError},
     job::workload::Staging,
@@ -24,6 +24,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
     time::{Instant, sleep, sleep_until, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 /// More at once only make a disk slower.
 const MOST_AT_ONCE: usize = 8;
@@ -84,9 +85,9 @@ async fn limit(staging: &Staging) {
 /// One attempt.
 async fn once(staging: &Staging, to: &Path, cancelled: &mut End<'_>, over: End<'_>) -> Result<(), StagingError> {
     let (answer, mut answered) = oneshot::channel();
-    let stop = Stop::default();
+    let stop = CancellationToken::new();
     // Dropped, this future stops the thread too.
-    let stopping = StopOnDrop(stop.clone());
+    let stopping = stop.clone().drop_guard();
     let work = {
         let (staging, to) = (staging.clone(), to.to_owned());
         move || answer.send(stage(&staging, &to, &stop))
@@ -106,15 +107,7 @@ async fn once(staging: &Staging, to: &Path, cancelled: &mut End<'_>, over: End<'
     Err(why)
 }
 
-struct StopOnDrop(Stop);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.set();
-    }
-}
-
 fn refused(error: StagingError) -> SchedulerError {
-    let class = if error.is_lasting() { Class::Config } else { Class::Infra };
+    let class = if matches!(error, StagingError::Mistake { .. }) { Class::Config } else { Class::Infra };
     SchedulerError::new(class, "stage `sourcesdir`", error)
 }

@@ -23,7 +23,7 @@ const PLANS: &str = "MUSTER_TEST_PLANS";
 #[ignore = "started by another test"]
 async fn harness_to_be_killed() {
     let Ok(plans) = std::env::var(PLANS).map(PathBuf::from) else { return };
-    let scheduler = LocalScheduler::new();
+    let scheduler = LocalScheduler::default();
     let jobs: Vec<Job> = serde_json::from_slice(&fs::read(&plans).unwrap()).unwrap();
     let mut launched = Vec::new();
     for job in &jobs {
@@ -70,7 +70,7 @@ async fn jobs_outlive_a_killed_harness() {
     harness.0.wait().unwrap();
 
     let launched: Vec<Job> = serde_json::from_slice(&fs::read(plans.with_extension("launched")).unwrap()).unwrap();
-    let scheduler = LocalScheduler::new();
+    let scheduler = LocalScheduler::default();
     let first = ending(&scheduler, &launched[0]).await;
     assert_eq!(first.exits[0].exit, Exit::Code(6));
     let log = fs::read_to_string(launched[0].stage.join(LOG_FILE)).unwrap();

@@ -53,7 +53,7 @@ impl Drop for Field {
 impl Field {
     fn new() -> Self {
         let session = SessionId(format!("test-{}", new_identifier()));
-        Self { folder: tempfile::tempdir().unwrap(), session, scheduler: LocalScheduler::new() }
+        Self { folder: tempfile::tempdir().unwrap(), session, scheduler: LocalScheduler::default() }
     }
 
     /// The processes that carry the session's mark.

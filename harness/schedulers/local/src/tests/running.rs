@@ -69,7 +69,7 @@ async fn a_truncated_or_removed_log_is_a_gap() {
 #[tokio::test]
 async fn a_job_has_exactly_the_promised_environment() {
     let field = Field::new();
-    let mut scheduler = LocalScheduler::new();
+    let mut scheduler = LocalScheduler::default();
     let harness =
         [("PATH", "/usr/bin:/bin"), ("HOME", "/h"), ("LANG", "C"), ("MY_LICENCE", "x"), ("SECRET", "y"), ("RFM_ID", "z")];
     scheduler.environment = std::sync::Arc::new(harness.map(|(name, value)| (name.into(), value.into())).into());

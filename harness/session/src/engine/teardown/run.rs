@@ -89,7 +89,7 @@ impl<'a> Teardown<'a> {
     /// unknown process. `replaces`: the identifier of a plan that turned out to be somebody else's.
     async fn prepared(&self, replaces: Option<&Identifier>) -> Result<Arc<Job>, String> {
         let Self { context, scheduler, result, workload, .. } = self;
-        let identifier = context.identifiers.draw().map_err(|error| chain(&error))?;
+        let identifier = context.identifiers.draw();
         let (session, stage) = (context.session.id.clone(), folder_of_teardown(&workload.stage));
         let workload = Workload { identifier, session, stage, ..Workload::clone(workload) };
         let mistakes =

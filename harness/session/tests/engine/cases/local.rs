@@ -13,7 +13,7 @@ use muster_text::Value;
 use std::{fs, sync::Arc, time::Duration};
 
 async fn session() -> (Bench, Arc<LocalScheduler>) {
-    let local = Arc::new(LocalScheduler::new());
+    let local = Arc::new(LocalScheduler::default());
     let scheduler: Arc<dyn Scheduler> = Arc::clone(&local) as _;
     (Bench::with(Options { scheduler: Some(scheduler), ..Options::default() }).await, local)
 }

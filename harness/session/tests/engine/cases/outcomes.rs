@@ -152,7 +152,7 @@ cleanup, leftovers | pass | sanity | 1 left | -
 async fn a_panic_in_a_scheduler_is_contained_and_cleaned_up() {
     let mut table = String::new();
     for when in [PanicIn::Plan, PanicIn::Launch, PanicIn::Wait, PanicIn::Logs, PanicIn::Cleanup] {
-        let fake = FakeScheduler::new();
+        let fake = FakeScheduler::default();
         let scheduler = Arc::new(Panicking { fake: fake.clone(), when });
         let bench = Bench::with(Options { scheduler: Some(scheduler), fake, ..Options::default() }).await;
         let result = bench.play(ended()).await;
