@@ -6,7 +6,7 @@
 //! ```
 //! The mode is one setting of the process, as the umask is, and holds whatever the umask says: a file is never wider than its mode, from
 //! its creation on, and bits that the umask cuts off are added before anything is written. The umask itself stays as it is,
-//! because jobs inherit it. What existed before keeps its mode, unless it is written anew as a whole.
+//! because jobs inherit it. What existed before keeps its mode, unless it is rewritten as a whole.
 //!
 //! All functions block, and have the errors of their counterparts in `std::fs`.
 
@@ -18,7 +18,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Only its owner reads what nobody has opened for others.
+/// The default: only the owner reads a file.
 const PRIVATE: u32 = 0o600;
 /// The bits of a mode that are permissions of owner, group and others.
 pub(crate) const PERMISSIONS: u32 = 0o777;

@@ -14,7 +14,7 @@ pub(crate) enum Point {
     IntentStored,
     /// The scheduler is about to be asked.
     LaunchStarted,
-    /// The identifier is somebody else's, and of ours nothing has it any more.
+    /// The identifier is taken, and nothing of ours has it any more.
     Taken,
     /// The plan with another one is in the store.
     Redrawn,

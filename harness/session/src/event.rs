@@ -25,11 +25,7 @@ pub enum Event {
         limit: Option<Limit>,
     },
     /// Cases run again, so many of them.
-    Round {
-        cases: u32,
-        /// One sentence.
-        why: String,
-    },
+    Round { cases: u32, why: String },
     /// It is over.
     Finished(Arc<CaseResult>),
     /// Nothing that a case suffers from, but worth a line on stderr.

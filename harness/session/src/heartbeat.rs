@@ -5,10 +5,10 @@ use muster_store::{Owner, Store, StoreError};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often a session shows that it lives. A debug build can be told another limit, in seconds, so that no test waits for minutes.
+/// How often a session shows that it lives. In a debug build, `RFM_LIVENESS_LIMIT` sets another limit, in seconds, so that no test waits for minutes.
 pub fn pulse() -> Pulse {
-    let told = std::env::var("RFM_LIVENESS_LIMIT").ok().filter(|_| cfg!(debug_assertions));
-    let limit = told.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs_f64);
+    let given = std::env::var("RFM_LIVENESS_LIMIT").ok().filter(|_| cfg!(debug_assertions));
+    let limit = given.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs_f64);
     limit.map_or_else(Pulse::default, Pulse::lasting)
 }
 

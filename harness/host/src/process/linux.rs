@@ -16,7 +16,7 @@ pub(super) fn machine_id() -> String {
     fs::read_to_string("/etc/machine-id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// `None` for a pid that nobody has.
+/// `None` if no process has this pid.
 pub fn stat(pid: i32) -> Option<Stat> {
     let mut buffer = [0_u8; 1024];
     let read = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut buffer).ok()?;

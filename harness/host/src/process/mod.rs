@@ -1,6 +1,6 @@
-//! Facts about processes and the machine they run on: the only room that reads `/proc`.
+//! Facts about processes and the machine they run on: the only module that reads `/proc`.
 //!
-//! A pid alone names nobody for long: it is recycled. With the start time, the boot and the pid namespace it names one
+//! A pid alone does not identify a process for long: it is reused. With the start time, the boot and the pid namespace it names one
 //! process for ever, and nothing here is signalled by less than that. Where there is no `/proc` (macOS, BSD) `ps` is
 //! asked instead, at the price of a process for each question, and marks in environments cannot be read.
 
@@ -24,7 +24,6 @@ pub use platform::{all, command, environ, stat};
 /// One process of one boot of one machine, as long as that boot lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
     pub pid: i32,
     /// When it started, in the operating system's own unit: only good for comparing.
     pub start_time: u64,
@@ -35,7 +34,6 @@ pub struct Process {
 pub struct Stat {
     /// `R`, `S`, `D`, `Z` ...
     pub state: u8,
-    /// Its process group.
     pub group: i32,
     /// See [`Process::start_time`].
     pub start_time: u64,
@@ -64,7 +62,7 @@ impl Process {
         stat(self.pid).is_some_and(|stat| stat.lives() && stat.start_time == self.start_time)
     }
 
-    /// The same, unless it may be there and is hidden from us, as `/proc` with `hidepid` hides the processes of others.
+    /// As `lives`. `None`: it may be there and hidden from us, as `/proc` with `hidepid` hides the processes of others.
     pub fn runs(self) -> Option<bool> {
         if self.lives() {
             return Some(true);
@@ -119,7 +117,6 @@ pub enum Reach {
 }
 
 impl Machine {
-    /// This one.
     pub fn here() -> Self {
         Self {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),

@@ -33,7 +33,7 @@ pub(super) fn machine_id() -> String {
     String::new()
 }
 
-/// `None` for a pid that nobody has.
+/// `None` if no process has this pid.
 pub fn stat(pid: i32) -> Option<Stat> {
     parse_ps(&ask("ps", &["-o", "state=", "-o", "pgid=", "-o", "lstart=", "-p", &pid.to_string()]))
 }

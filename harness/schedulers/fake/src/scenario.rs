@@ -42,7 +42,7 @@ pub(super) struct Scenario {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LaunchSpec {
     pub(super) delay_ms: u64,
-    /// So many identifiers of this case are somebody else's.
+    /// How many identifiers of this case are taken.
     pub(super) taken: u32,
     /// One a launch, before anything else.
     pub(super) not_now: Vec<NotNowSpec>,

@@ -35,7 +35,7 @@ pub(super) struct Server {
     jobs: Mutex<HashMap<Identifier, Arc<FakeJob>>>,
     /// How often each was to be launched.
     launches: Mutex<HashMap<Identifier, u32>>,
-    /// How many identifiers of a case were somebody else's.
+    /// How many identifiers of a case were taken.
     taken: Mutex<HashMap<String, u32>>,
     calls: Mutex<Vec<(Call, Identifier)>>,
     created: AtomicUsize,
@@ -125,7 +125,7 @@ pub(super) struct FakeJob {
     job: Job,
     scenario: Scenario,
     launched: Instant,
-    /// The same on the wall clock.
+    /// On the wall clock.
     launched_at: Timestamp,
     stopped: Mutex<Option<Instant>>,
     changed: Notify,

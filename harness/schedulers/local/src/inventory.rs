@@ -59,7 +59,6 @@ impl LocalScheduler {
 /// A job of a dead session that still has processes here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its mark.
     pub identifier: Identifier,
     /// The session that is dead.
     pub session: SessionId,
@@ -75,7 +74,6 @@ pub struct Found {
 /// What became of a job that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
-    /// The job.
     pub found: Found,
     /// What of it could not be ended.
     pub left: Vec<Process>,

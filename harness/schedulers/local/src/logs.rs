@@ -1,6 +1,6 @@
 //! The log of a job that has ended: where it lies in the file, and whether it is whole.
 //!
-//! `> /dev/stderr` or `tee /dev/stderr` in a script opens the log anew and truncates it. The framing at the head of the
+//! `> /dev/stderr` or `tee /dev/stderr` in a script opens the log again and truncates it. The framing at the head of the
 //! file is lost with the first lines, which is how we know.
 
 use crate::{LocalScheduler, launch::framing, processes::blocking};
@@ -76,7 +76,7 @@ pub(super) fn chunks(job: &Job, host: &str, created: Timestamp) -> Result<Vec<Ch
 
 /// Where the section begins and how long it is; it begins at 0 if the framing is gone. `None`: it is not a regular file.
 fn measure(path: &Path, framing: &[u8]) -> io::Result<Option<(u64, u64)>> {
-    // Whoever opens a pipe waits for its writer, perhaps for ever.
+    // Opening a pipe waits for its writer, perhaps for ever.
     let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
     let mut file = File::options().read(true).custom_flags(without_waiting).open(path)?;
     let metadata = file.metadata()?;

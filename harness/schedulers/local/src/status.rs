@@ -56,7 +56,7 @@ impl LocalScheduler {
     }
 }
 
-/// Why the program of a job that is over was never begun: its script could not load a module, say. Then there is nothing
+/// Why the program of a job that is over was never started: its script could not load a module, say. Then there is nothing
 /// to judge, whatever statuses the check allows.
 async fn fault(job: &Job, status: &JobStatus) -> Option<String> {
     let JobStatus::Ended(ending) = status else { return None };

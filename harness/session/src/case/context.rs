@@ -26,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 /// Something that was created, or may have been, and is not cleaned up yet.
 #[derive(Debug, Clone)]
 pub struct InFlight {
-    /// Whose it is.
     pub case: Arc<CaseName>,
     /// What it is, enough to find and delete it.
     pub job: Arc<Job>,
@@ -80,7 +79,7 @@ impl Context {
         }
     }
 
-    /// Says what happened. Nobody may be listening any more.
+    /// Reports what happened. The receiver may be gone.
     pub(crate) fn emit(&self, event: Event) {
         let _ = self.events.send(event);
     }
@@ -105,7 +104,7 @@ impl Context {
         news
     }
 
-    /// Why the session ends, or will be said to.
+    /// Why the session ends.
     pub(crate) fn why_cancelled(&self) -> String {
         self.why.get().map_or_else(|| "the session was cancelled".to_owned(), |(why, _)| why.clone())
     }
@@ -115,7 +114,7 @@ impl Context {
         self.why.get().map(|(_, at)| *at)
     }
 
-    /// What is left if nobody can say what is left.
+    /// Names what may be left when a cleanup gives no answer.
     pub(crate) fn whatever_is_marked(&self, job: &Job) -> String {
         let Job { identifier, session, scheduler, .. } = job;
         format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `{}` removes it", self.sweep)
@@ -127,7 +126,7 @@ impl Context {
         self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
     }
 
-    /// The same of a teardown.
+    /// From here on something of a teardown may exist.
     pub(crate) fn tears_down(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));
         self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
@@ -138,7 +137,7 @@ impl Context {
         self.running().remove(identifier)
     }
 
-    /// What a case left in the air when it was lost.
+    /// What may exist of a case that panicked.
     pub(crate) fn in_flight_of(&self, case: &Arc<CaseName>) -> Option<InFlight> {
         self.running().values().find(|attempt| Arc::ptr_eq(&attempt.case, case)).cloned()
     }

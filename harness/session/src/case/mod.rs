@@ -1,4 +1,4 @@
-//! One case's life, from its turn to its result.
+//! One case, from its slot to its result.
 //!
 //! ```text
 //! identifier -> render -> plan -> stage folder -> intent stored                   `plan`: nothing exists yet
@@ -58,11 +58,11 @@ struct Ready {
 enum Progress {
     /// Nothing was launched.
     NotLaunched,
-    /// A process that is gone has launched it.
+    /// An earlier process has launched it.
     Launched,
-    /// The same, and `muster sweep` has removed it.
+    /// An earlier process has launched it, and `muster sweep` has removed it.
     Swept,
-    /// And had put its log together, with how it ended.
+    /// An earlier process has launched it and assembled its log.
     LogAssembled(Box<(Spool, Ending)>),
 }
 
@@ -113,8 +113,8 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued
     record.close(end, clock::now())
 }
 
-/// Goes on with what a process that is gone had begun. What was launched is followed from where it is now; of what may
-/// or may not have been launched nothing is left when it is launched anew, so that it runs once.
+/// Continues a case of an earlier process. A job that was launched is followed from its current state. A job that may have
+/// been launched is removed before it is launched again, so that it runs once.
 async fn take_over(
     context: &Arc<Context>,
     scheduler: &Arc<dyn Scheduler>,

@@ -1,4 +1,4 @@
-//! From a case's turn to its plan on disk; and to another one when its identifier turns out to be somebody else's.
+//! From a case's slot to its plan on disk, and to another plan if the identifier is taken.
 //!
 //! ```text
 //! identifier -> render -> plan -> stage folder -> intent stored           `prepare`: nothing exists yet

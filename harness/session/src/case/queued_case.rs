@@ -13,15 +13,14 @@ use muster_core::{
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
 use std::sync::Arc;
 
-/// Says what can be said of a case without rendering it.
+/// Describes a case without rendering it.
 pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
 
-/// Fills in what is known at launch only; again, should the identifier turn out to be somebody else's.
+/// Fills in what is known at launch only. Called again if the identifier is taken.
 pub type Render = Arc<dyn Fn(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send + Sync>;
 
 /// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
 pub struct QueuedCase {
-    /// Which.
     pub name: Arc<CaseName>,
     /// The last component of its folders: the check and sixteen hex digits of the case's hash.
     pub folder: String,
@@ -33,7 +32,7 @@ pub struct QueuedCase {
     pub attempt: u32,
     /// The cases that must have passed before. They are submitted before it or with it, or recalled.
     pub needs: Box<[Need]>,
-    /// What is said of it if it never gets as far as being rendered.
+    /// Its description if it is never rendered.
     pub about: Describe,
     /// What it is to run.
     pub work: Work,

@@ -86,7 +86,7 @@ impl Record {
         Self::of(Arc::clone(&queued.name), (queued.about)(), queued.attempt, begun)
     }
 
-    /// The same, from what is left of a case whose turn is spent.
+    /// As `new`, for a case whose `QueuedCase` is consumed.
     pub(crate) fn of(name: Arc<CaseName>, about: About, attempt: u32, begun: Timestamp) -> Self {
         Self {
             name,

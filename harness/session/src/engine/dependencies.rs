@@ -24,7 +24,7 @@ use muster_core::{
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::oneshot;
 
-/// A submitted case that has not begun.
+/// A submitted case that has not started.
 pub(crate) struct Waiting {
     pub(crate) id: CaseId,
     pub(crate) queued: QueuedCase,
@@ -37,14 +37,13 @@ pub(crate) enum Action {
     Begin(Waiting),
     /// It never will.
     Skip(Waiting, Blocked),
-    /// Nobody needs any more what it left.
+    /// No case needs its outputs any more.
     Release(Release),
 }
 
 /// Why a case never begins.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    /// One sentence.
     pub(crate) cause: String,
     /// The case that did not pass, the first of the chain.
     pub(crate) root: String,
@@ -54,7 +53,7 @@ pub(crate) struct Blocked {
 pub(crate) struct Release {
     pub(crate) id: CaseId,
     pub(crate) result: Arc<CaseResult>,
-    /// Somebody may want to look at what it left: some user did not pass.
+    /// A case that uses it did not pass: its files stay for the user to look at.
     pub(crate) wanted: bool,
 }
 
@@ -112,7 +111,7 @@ impl Dependencies {
         let stage = result.provides.as_ref().map(|provides| &*provides.stage);
         let spoilt = stage.is_some_and(|stage| !folders::is_available(stage));
         let verdict = if spoilt { Verdict::Failed } else { Verdict::of(&result.outcome) };
-        // A teardown that somebody began and did not end is done again.
+        // A teardown that did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
             self.entries[id.index()].provided = Provided::Released(Box::default());
         }
@@ -176,7 +175,7 @@ impl Dependencies {
         id
     }
 
-    /// A case by its name; one that nobody has submitted counts as one that did not pass.
+    /// A case by its name; one that was not submitted counts as not passed.
     fn known(&mut self, name: &Arc<CaseName>) -> CaseId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -209,7 +208,7 @@ impl Dependencies {
                 let waiting = *self.entries[case.index()].held.take()?;
                 Some(Action::Skip(waiting, self.blocked(by, root)))
             }
-            // Whoever looks into a failure, or tries again, wants what it was given: until the end of the session.
+            // Users who look into a failure, and a retry, need its inputs: they stay until the end of the session.
             News::Unused { wanted: true, .. } => None,
             News::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Action::Release),
         }
@@ -261,7 +260,7 @@ impl Entry {
     }
 }
 
-/// The same work, that knows what the cases before it have left.
+/// Gives the work the outputs of the cases that it depends on.
 fn with_inputs(given: Given, work: Work) -> Work {
     if given == Given::default() {
         return work;

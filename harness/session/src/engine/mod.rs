@@ -50,7 +50,7 @@ pub use crate::case::context::InFlight;
 
 /// How many cases that never begin are written to the store at once: it commits what has queued.
 const UNSTARTED_AT_ONCE: usize = 64;
-/// How long somebody who is in a hurry waits for the end of teardowns: TERM, its grace, KILL, and a little more.
+/// How long a session that is left at once waits for the end of teardowns: TERM, its grace, KILL, and some margin.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 const LEAVE_POLL: Duration = Duration::from_millis(20);
 
@@ -58,19 +58,18 @@ const LEAVE_POLL: Duration = Duration::from_millis(20);
 pub struct EngineConfig {
     /// Who began it, where, and how it is called.
     pub session: Session,
-    /// Its folders.
     pub folders: Folders,
     /// Where plans and results are kept; `None`: nowhere.
     pub ownership: Option<Ownership>,
     /// Who launches in which partition, by the partition's name.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
-    /// Who is told what happens.
+    /// Where events go.
     pub events: UnboundedSender<Event>,
     /// How many cases at once.
     pub policy: ExecPolicy,
     /// After so many failures of a round no further case is started; those that run are let end.
     pub maxfail: Option<u32>,
-    /// Whose outcome does not count.
+    /// Cases whose outcome does not count.
     pub quarantine: List,
     /// Where logs are judged.
     pub judge: JudgeIn,
@@ -214,13 +213,13 @@ impl Engine {
         self.shared.close(self.shared.context.why_cancelled());
     }
 
-    /// Whether somebody has ended the session.
+    /// Whether the session was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()
     }
 
-    /// Prepares for the end of the process: ends the teardowns that run and lets none go on, so that whoever goes on with the session
-    /// finds nothing that still removes what it counts on. Waits some seconds for that; [`Engine::in_flight`] then says which may
+    /// Prepares for the end of the process: ends the teardowns that run and lets none go on, so that a process that takes the session over
+    /// finds nothing that still removes what it needs. Waits some seconds for that; [`Engine::in_flight`] then says which may
     /// still run. The session never ends after this.
     pub async fn leave(&self) {
         let context = &self.shared.context;
@@ -384,7 +383,7 @@ impl Shared {
             waiting.extend(held);
             (waiting, actions, why)
         };
-        // Nothing begins and nothing is skipped any more: only what nobody needs now is left.
+        // Nothing starts and nothing is skipped any more: only releases are left.
         let releases = self.follow(actions);
         self.release_soon(releases);
         let abort = |waiting| (waiting, End::new(Outcome::Abort, Phase::Plan, why.clone()), None);

@@ -33,9 +33,9 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// In the stage root. It stays behind: removing a lock that somebody may be waiting for gives two sessions the same.
+/// In the stage root. It is never removed: if a lock that a session waits for were removed, two sessions could hold it.
 const LOCK: &str = ".lock";
-/// In a stage folder: its teardown has begun, so that nobody counts any more on what it holds.
+/// In a stage folder: its teardown has started, and no case may use what it holds.
 const TORN_DOWN: &str = ".torn-down";
 
 /// A failed operation on a session's folders.
@@ -66,7 +66,7 @@ fn keep_failed(from: &Path, to: &Path, source: io::Error) -> FoldersError {
 pub struct Folders {
     stage: PathBuf,
     output: PathBuf,
-    /// Nobody else was at work on this stage root when the session began.
+    /// No other session used this stage root when this session started.
     is_first: bool,
     /// `--keep-stage-files`: a pass leaves its stage folder as it is.
     keeps_stages: bool,
@@ -213,9 +213,9 @@ impl Folders {
         if fs::rename(stage, &output).is_ok() {
             return Ok(output);
         }
-        // It passed before: the old folder makes way as a whole, so that whoever is killed here leaves one folder that is whole.
+        // It passed before: the old folder makes way as a whole, so that a process that is killed here leaves one complete folder.
         let old = output.with_added_extension("old");
-        // Left by one who was killed.
+        // Left by a process that was killed.
         let _ = fs::remove_dir_all(&old);
         let made_way = fs::rename(&output, &old).is_ok();
         let parent = output.parent().unwrap_or(&self.output);
@@ -253,17 +253,17 @@ impl Folders {
         Ok(output)
     }
 
-    /// Says that nobody is to count any more on what a stage folder holds.
+    /// Marks a stage folder: no case may use what it holds any more.
     pub(crate) fn give_up(path: &Path) -> Result<(), FoldersError> {
         let mark = path.join(TORN_DOWN);
         files::write(&mark, "").map_err(create_failed(&mark))
     }
 
-    /// Removes a stage folder that others have counted on: whoever is killed here leaves nothing that looks whole.
+    /// Removes a stage folder that other cases have used. A process that is killed here leaves nothing that looks complete.
     pub(crate) fn tear_down(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
         let gone = path.with_added_extension("gone");
-        // Left by one who was killed.
+        // Left by a process that was killed.
         let _ = fs::remove_dir_all(&gone);
         let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
         moved.map_err(remove_failed(path))
@@ -332,7 +332,7 @@ fn prune(stage: &Path, files: &[PathBuf]) -> io::Result<()> {
     prune_within(stage, Path::new(""), files)
 }
 
-/// The same of a folder below it.
+/// Removes in one folder below `stage` what is not kept.
 fn prune_within(stage: &Path, folder: &Path, files: &[PathBuf]) -> io::Result<()> {
     for entry in fs::read_dir(stage.join(folder))? {
         let entry = entry?;

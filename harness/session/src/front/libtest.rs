@@ -1,4 +1,4 @@
-//! The front of a run: one libtest-mimic trial per case, which only waits for its result.
+//! The frontend for libtest: one libtest-mimic trial for each case, which only waits for its result.
 //!
 //! It has no influence on order, time or number of running cases: those are the engine's. Nothing here is
 //! asynchronous, and [`run`] must not be called within an asynchronous task: it blocks until the last case is over.
@@ -18,7 +18,6 @@ const MAX_THREADS: usize = 512;
 /// A case that was handed to the engine.
 #[derive(Debug)]
 pub struct Submitted {
-    /// Which.
     pub case: CaseName,
     /// The kind in libtest's output.
     pub scheduler: SchedulerKind,

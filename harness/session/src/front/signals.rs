@@ -46,7 +46,7 @@ impl Signals {
 
     /// The first signal cancels `engine`; at the second this returns. The caller then prints what may be left behind and
     /// leaves at once. Dropped when the session ends before that. A HUP is never the second: a
-    /// terminal that goes away sends several, and nobody is there to be impatient.
+    /// terminal that goes away sends several, and no user waits there any more.
     pub async fn supervise(mut self, engine: Engine) {
         let name = self.next().await;
         engine.cancel(format!("interrupted by {name}"));

@@ -27,7 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may go on when the session is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
-/// How long the collector may take to let go when told to.
+/// How long the collector may take to stop.
 const LET_GO_LIMIT: Duration = Duration::from_secs(10);
 /// Chunks that have arrived together are written together.
 const BATCH: usize = 64;
@@ -94,7 +94,7 @@ async fn stalls(arrived: &AtomicU64, goes_on: bool) {
     }
 }
 
-/// What a log is when nobody collects it any more.
+/// What became of a log when its collector ended.
 pub(crate) enum Drained {
     /// All that there is. What is missing is a gap in it.
     Whole(Spool),

@@ -4,8 +4,8 @@
 //! find: stage folder, globs -> KeptFiles -add-> rfm_job.out: logs | files    pods.json: one record a section, files behind the logs
 //!                                \---------> folders: what a pass keeps
 //! ```
-//! `pods.json` names the logs alone before anything is put behind them, and all sections when all are there: whoever takes
-//! over from a harness that was killed in between finds where the logs end, and puts the files behind them anew.
+//! `pods.json` names the logs alone before anything is put behind them, and all sections when all are there: a process
+//! that takes over from a harness that was killed in between finds the end of the logs and puts the files after them again.
 //!
 //! All functions here block.
 

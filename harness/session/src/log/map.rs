@@ -16,7 +16,7 @@ pub(crate) fn text_of(mut file: File) -> io::Result<Text> {
     let len = file.metadata()?.len();
     if len < SMALL {
         let mut text = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
-        // Whoever added a newline left the cursor behind it.
+        // After a newline was added, the cursor is at the end.
         file.rewind()?;
         file.read_to_end(&mut text)?;
         return Ok(Arc::new(text));

@@ -27,7 +27,7 @@ pub(crate) struct Mark {
 pub(crate) struct Living {
     pub(crate) process: Process,
     pub(crate) group: i32,
-    /// `None`: it has none, or hides its environment, or belongs to somebody else.
+    /// `None`: it has none, or hides its environment, or belongs to another user.
     pub(crate) mark: Option<Mark>,
 }
 

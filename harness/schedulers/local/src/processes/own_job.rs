@@ -7,7 +7,7 @@
 //!      `-----------------------> Failed
 //! ```
 //! Between the leader's exit and its reaping the number of the group cannot be given away: that is when the rest of the
-//! group is killed. One task a job does this, whoever waits or has stopped waiting, so that no zombie stays and every
+//! group is killed. One task for each job does this, whether or not a caller waits, so that no zombie stays and every
 //! `wait` can be dropped.
 
 use super::{blocking, exit};
@@ -165,14 +165,14 @@ pub(crate) async fn wait_pidfd(pid: Pid) -> bool {
     fd.readable().await.is_ok()
 }
 
-/// Whether somebody but the leader is left in its group.
+/// Whether a process other than the leader is left in its group.
 async fn has_others(leader: Process) -> bool {
     let lives_in_group = move |stat: Stat| stat.lives() && stat.group == leader.pid;
     let look = move || process::all().into_iter().any(|pid| pid != leader.pid && process::stat(pid).is_some_and(lives_in_group));
     blocking(look).await
 }
 
-/// Until the killed group has no member: then nobody writes the log any more. Not for ever: where nobody reaps orphans
+/// Until the killed group has no member: then no process writes the log. Not for ever: where no process reaps orphans
 /// (a container without an init) their zombies keep the group.
 async fn emptied(group: Pid) {
     for pause in [1, 2, 4, 8, 16, 32].map(Duration::from_millis) {

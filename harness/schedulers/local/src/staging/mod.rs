@@ -44,7 +44,7 @@ pub(crate) enum StagingError {
         format_duration(*limit)
     )]
     Slow { folder: PathBuf, limit: Duration },
-    /// Nobody waits for it any more.
+    /// The caller does not wait for it any more.
     #[error("staging {} was stopped", .0.display())]
     Stopped(PathBuf),
     /// The operating system gives no thread, or the thread panicked.

@@ -27,10 +27,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// One attempt takes no longer: after that nobody waits for its answer any more.
+/// One attempt takes no longer: after that its answer is not awaited any more.
 const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
-/// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: whoever needs
-/// more is met on purpose.
+/// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: a job that
+/// needs more collides on purpose.
 const REDRAWS: u32 = 3;
 
 /// Why an attempt to launch got no answer.
@@ -40,7 +40,7 @@ pub(crate) enum LaunchFailure {
     NoAnswer(String),
 }
 
-/// The identifiers of one job that turned out to be somebody else's.
+/// How many identifiers of one job were taken.
 #[derive(Default)]
 pub(crate) struct Redraws(u32);
 
@@ -58,7 +58,7 @@ impl Redraws {
     }
 }
 
-/// One attempt, on a task of its own: once begun it is awaited, whatever happens to its case. Dropped half-way it could
+/// One attempt, on a task of its own: once started it is awaited, whatever happens to its case. Dropped half-way it could
 /// still create something, after the cleanup. At its limit it is stopped, for the same reason.
 pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, LaunchFailure> {
     let (scheduler, job) = (Arc::clone(scheduler), Arc::clone(job));
@@ -74,7 +74,7 @@ pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) 
     }
 }
 
-/// Leaves an identifier to whoever has it: what was created under it before that was noticed goes.
+/// Gives an identifier up: removes what was created under it before it was known to be taken.
 ///
 /// # Errors
 /// Why it does not.

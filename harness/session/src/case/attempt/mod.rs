@@ -10,7 +10,7 @@
 //!            v                           |                    v
 //!           End                          +---------> Stop --> drain -------------> AttemptEnd::Stopped
 //! ```
-//! Whichever way it ends, `cleanup` follows, unless no launch was begun.
+//! Whichever way it ends, `cleanup` follows, unless no launch was started.
 
 mod clocks;
 mod end;
@@ -61,7 +61,7 @@ pub(crate) enum AttemptEnd {
     Stopped(End, Box<Spool>),
 }
 
-/// One attempt in the air.
+/// One attempt at a case.
 pub(crate) struct Attempt<'a> {
     context: &'a Arc<Context>,
     scheduler: &'a Arc<dyn Scheduler>,
@@ -71,9 +71,9 @@ pub(crate) struct Attempt<'a> {
     /// How much of its log is kept.
     log_limit: Option<LogLimit>,
     clocks: Clocks,
-    /// What was said last of what it waits for: the same is not said twice.
+    /// The last note of what it waits for: none is reported twice.
     last_note: Option<String>,
-    /// Something may exist: a launch was begun, and neither `NotNow` nor a cleanup has said since that nothing is left.
+    /// Something may exist: a launch was started, and neither `NotNow` nor a cleanup has reported since that nothing is left.
     may_exist: bool,
     /// The compute has ended, and only the objects are left.
     stopped: bool,
@@ -94,7 +94,6 @@ impl<'a> Attempt<'a> {
         Self { context, scheduler, case, job, limits, log_limit, clocks, last_note: None, may_exist: false, stopped: false, kept }
     }
 
-    /// The same with a limit for its log.
     pub(crate) fn with_log_limit(self, log_limit: Option<LogLimit>) -> Self {
         Self { log_limit, ..self }
     }

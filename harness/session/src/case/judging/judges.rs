@@ -36,7 +36,6 @@ const LAST_WORD: Duration = Duration::from_millis(500);
 /// How a judge is started.
 #[derive(Debug, Clone)]
 pub struct JudgeProgram {
-    /// The program.
     pub path: PathBuf,
     /// What makes it a judge: it then calls [`crate::case::judging::serve()`].
     pub arguments: Vec<OsString>,
@@ -65,7 +64,7 @@ struct Judge {
     child: Child,
     requests: ChildStdin,
     replies: ChildStdout,
-    /// What it said last of what it is evaluating.
+    /// What it evaluates, as last reported.
     at: At,
 }
 
@@ -86,7 +85,7 @@ impl Judges {
         if let Ok(Err(_)) = reply
             && !judge.wants_memory().await
         {
-            // Somebody has ended it: a signal to all processes of a service, or the system for want of memory.
+            // It was killed from outside: a signal to all processes of a service, or the system for want of memory.
             judge = Judge::start(program).map_err(|error| no_process(&error))?;
             reply = timeout(limit.saturating_sub(begun.elapsed()), judge.ask(&request)).await;
         }

@@ -21,7 +21,7 @@ use std::{
 /// What a judge may hold in memory of its own, in bytes. The log is mapped and does not count.
 const MEMORY: u64 = 2 << 30;
 
-/// The same; `RFM_JUDGE_MEMORY` says it in a debug build, for tests.
+/// The memory limit. In a debug build, tests set it with `RFM_JUDGE_MEMORY`.
 pub(super) fn memory() -> u64 {
     let given = std::env::var("RFM_JUDGE_MEMORY").ok().filter(|_| cfg!(debug_assertions));
     given.and_then(|bytes| bytes.parse().ok()).unwrap_or(MEMORY)

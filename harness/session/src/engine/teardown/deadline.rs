@@ -7,8 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// A teardown takes no longer, whatever `time_limit` says.
 const LIMIT: Duration = Duration::from_mins(5);
-/// And no longer than this when somebody waits for the session to end: from its beginning, or from the moment at which the
-/// session is cancelled.
+/// The limit when the session is cancelled: from the start of the teardown, or from the cancellation, whichever is later.
 const HURRIED_LIMIT: Duration = Duration::from_mins(1);
 
 /// The end of one teardown, which comes nearer when the session is cancelled.

@@ -1,4 +1,4 @@
-//! The end of what a case has left for others: its `teardown_cmds` run, and its stage folder goes.
+//! The teardown of what a case provides for others: its `teardown_cmds` run, and its stage folder is removed.
 
 mod deadline;
 mod run;
@@ -37,7 +37,7 @@ impl TeardownReport {
         self.warnings.is_empty() && self.leftovers == Leftovers::default()
     }
 
-    /// What a cleanup has said.
+    /// Adds the answer of a cleanup.
     fn cleaned(&mut self, context: &Context, job: &Job, cleaned: Result<Leftovers, String>) {
         match cleaned {
             Ok(Leftovers { items, look, delete }) => {
@@ -73,7 +73,7 @@ impl TeardownReport {
     }
 }
 
-/// Tears down and removes what nobody needs any more. What fails here is told, and changes no outcome.
+/// Tears down and removes what no case needs any more. A failure here is reported and changes no outcome.
 pub(crate) async fn release(
     context: &Arc<Context>,
     schedulers: &BTreeMap<String, Arc<dyn Scheduler>>,
@@ -83,14 +83,14 @@ pub(crate) async fn release(
     let Some(provides) = &result.provides else { return report };
     unless_the_process_ends(context).await;
     let mut is_torn_down = false;
-    // What was never launched has nothing to tear down, and what is gone was torn down by somebody else.
+    // What was never launched has nothing to tear down, and a folder that is gone was torn down by another process.
     if let Some(workload) = &provides.teardown
         && result.times.launched.is_some()
         && provides.stage.is_dir()
         && let Some(scheduler) = schedulers.get(&result.name.partition)
     {
         let ended = Teardown::new(context, scheduler, result, workload).contained(&mut report).await;
-        // What it was, and what comes next, is for whoever goes on with the session.
+        // The process that takes the session over decides what comes next.
         unless_the_process_ends(context).await;
         match ended {
             Ok(()) => is_torn_down = true,
@@ -100,7 +100,7 @@ pub(crate) async fn release(
             }
         }
     }
-    // What failed is kept to be looked at, and so is what somebody that failed was given.
+    // The files of a failed case are kept, and so are the inputs of a failed case.
     if Verdict::of(&result.outcome) == Verdict::Passed
         && (is_torn_down || !wanted)
         && !context.folders.keeps_stages()

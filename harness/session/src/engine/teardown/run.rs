@@ -5,7 +5,7 @@
 //!                '--------------------- until its deadline ------------------'
 //! ```
 //! A teardown is a job like any other, but for its limit and for what becomes of it: it takes no slot, so that it cannot wait
-//! for its own session, and a failure of it is told and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
+//! for its own session, and a failure of it is reported and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
 
 use super::{TeardownReport, deadline::Deadline, folder_of_teardown, removed};
 use crate::{
@@ -86,7 +86,7 @@ impl<'a> Teardown<'a> {
     }
 
     /// Plans it under an identifier of its own, makes its folder and writes the plan down: a crash leaves a row, never an
-    /// unknown process. `replaces`: the identifier of a plan that turned out to be somebody else's.
+    /// unknown process. `replaces`: the identifier of an earlier plan, which is taken.
     async fn prepared(&self, replaces: Option<&Identifier>) -> Result<Arc<Job>, String> {
         let Self { context, scheduler, result, workload, .. } = self;
         let identifier = context.identifiers.draw();

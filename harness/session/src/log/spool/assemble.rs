@@ -137,7 +137,7 @@ impl Spool {
         Ok((text, vec![only.into_section(start, bytes, lines)]))
     }
 
-    /// What becomes of all sections, in their order. Somebody else's file is copied to a spool first: it stays as it is.
+    /// What becomes of all sections, in their order. A file that is not ours is copied to a spool first and stays as it is.
     fn steps(&mut self, exits: &BTreeMap<&str, &SectionExit>) -> io::Result<Steps> {
         let mut sources = BTreeMap::new();
         let mut sections = Vec::with_capacity(self.sections.len());

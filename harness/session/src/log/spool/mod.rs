@@ -83,7 +83,7 @@ enum Extent {
 enum Source {
     /// Our own file: so much of the log, behind its framing.
     Spool { start: u64, len: u64 },
-    /// A part of somebody's file.
+    /// A part of a file that is not ours.
     Part { path: PathBuf, start: u64, len: u64 },
 }
 
@@ -103,7 +103,6 @@ impl Spool {
         }
     }
 
-    /// The same with a limit.
     pub(crate) fn limited(mut self, limit: Option<LogLimit>) -> Self {
         self.limit = limit;
         self
@@ -123,7 +122,7 @@ impl Spool {
         let stdout = stage.join(LOG_FILE);
         let mut first = vec![0; first_line(identifier).len()];
         File::open(&stdout).ok()?.read_exact(&mut first).ok()?;
-        // Kept files are found again where they are, and put behind the logs anew.
+        // Kept files are found again where they are, and put after the logs again.
         let sections: Vec<Section> = sections.into_iter().filter(|section| !section.is_file).collect();
         if sections.is_empty() || first != first_line(identifier).as_bytes() {
             return None;
@@ -242,7 +241,7 @@ impl Spool {
         self.sections.len() - 1
     }
 
-    /// Appends what is new of `data`. After a reconnection a source may repeat what it said.
+    /// Appends what is new of `data`. After a reconnection a source may repeat data.
     fn append(&mut self, index: usize, at: u64, data: &[u8], time: Option<Timestamp>) -> io::Result<()> {
         let section = &mut self.sections[index];
         let known = usize::try_from(section.mark.saturating_sub(at)).unwrap_or(usize::MAX).min(data.len());

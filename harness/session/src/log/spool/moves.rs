@@ -6,7 +6,7 @@
 //! .rfm_spool.steps   what goes where; there until rfm_job.out and pods.json are whole
 //! ```
 //! Every section has a place, so the log can be moved from its end in small pieces, and a piece is on disk twice only until its spool is cut off.
-//! That needs nothing of the file system but files with holes. What a process does that is killed in between, another finishes:
+//! That needs nothing of the file system but files with holes. If a process is killed in between, another one finishes the work:
 //! the steps are on disk before the first of them, and how long a spool is says how far it was moved.
 //!
 //! All functions here block.
@@ -124,7 +124,7 @@ impl Move {
     }
 }
 
-/// Finishes what a process that is gone had begun to put together. `false`: there is nothing of that kind.
+/// Finishes an assembly that an earlier process started. `false`: there is none.
 pub(crate) fn resume(stage: &Path) -> io::Result<bool> {
     let mut text = Vec::new();
     match File::open(stage.join(STEPS)) {
