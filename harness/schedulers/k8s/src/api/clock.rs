@@ -1,4 +1,4 @@
-//! Times: this machine's clock, and what the API writes, in the core's terms.
+//! Times: this machine's clock, and times of the API as `Timestamp`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use muster_text::time::Timestamp;

@@ -16,7 +16,7 @@ pub(crate) const OBJECTS_ANNOTATION: &str = "rfm/objects";
 
 /// Kueue's label of what waits in a queue; older versions of Kueue read an annotation of this name.
 pub(crate) const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
-/// Every node has it, with its name as a rule.
+/// Every node has it; the value usually is the node's name.
 pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 /// Annotation of a pod: the container whose end is the pod's.
 pub(crate) const DEFAULT_CONTAINER_ANNOTATION: &str = "kubectl.kubernetes.io/default-container";

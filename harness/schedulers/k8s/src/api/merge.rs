@@ -1,4 +1,4 @@
-//! One value laid over another: `k8s_patch` over a manifest, a site's `pod_patch` over a pod, a user's rules over the shipped ones.
+//! Patches: `k8s_patch` over a manifest, a site's `pod_patch` over a pod, rules of users over the shipped ones.
 
 use muster_text::Value;
 

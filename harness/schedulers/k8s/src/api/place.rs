@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A namespace of a cluster, as somebody who may use it.
+/// A namespace of a cluster, and the identity that uses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClusterPlace {
     /// The kubeconfig's context; `None`: the ServiceAccount of the pod that Muster runs in.

@@ -1,6 +1,6 @@
 //! Label selectors as kubectl writes them: `app=x,tier!=web,role in (launcher,master),!debug`.
 //!
-//! Not here: the `{name}` in a kind's selector, which whoever knows the object fills in.
+//! The `{name}` in the selector of a kind is filled in by the plan.
 
 use std::collections::BTreeMap;
 

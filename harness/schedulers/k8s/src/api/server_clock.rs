@@ -1,7 +1,7 @@
-//! What time it is at an API server, whatever this machine's clock says.
+//! The clock of an API server, independent of this machine's clock.
 //!
-//! The times of pods are the cluster's. Held against a clock that is ten minutes ahead, a pod that has just started would have run for
-//! ten minutes, and every patience with it would be over. Each answer carries the server's date, in whole seconds.
+//! The times of pods are by the cluster's clock. Compared with a clock that is ten minutes ahead, a new pod would have run for
+//! ten minutes, and every grace period would be over. Each answer carries the server's date, in whole seconds.
 
 use crate::api::clock;
 use muster_text::time::Timestamp;
@@ -62,7 +62,7 @@ mod tests {
             (0, 100, 700, -600),
             (0, 700, 100, 600),
             (-600, 101, 702, -600),
-            // Somebody has set this machine's clock right.
+            // This machine's clock was corrected.
             (-600, 102, 102, 0),
         ];
         for (before, date, now, after) in rows {

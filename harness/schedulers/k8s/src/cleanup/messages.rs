@@ -1,4 +1,4 @@
-//! What is said of things that do not go.
+//! Messages about objects that are not deleted or stopped.
 
 use crate::cleanup::{LIMIT, Target};
 use crate::{
@@ -8,12 +8,12 @@ use crate::{
 };
 use muster_text::Value;
 
-/// It was told to stop and has not. `silent`: nodes that do not answer, if they are why.
+/// The workload was stopped and still runs. `silent`: the nodes that do not answer, if they are the reason.
 pub(super) fn still_runs(place: &ClusterPlace, workload: &Object, silent: Option<&str>) -> String {
     let (what, command) = (title(&workload.resource, &workload.name), delete_command(place, &workload.resource, &workload.name));
     match silent {
         Some(nodes) => format!("{what} in {place} may still run, for its node {nodes} does not answer; {command}"),
-        None => format!("{what} in {place} still runs {} s after it was told to stop; {command}", LIMIT.as_secs()),
+        None => format!("{what} in {place} still runs {} s after it was stopped; {command}", LIMIT.as_secs()),
     }
 }
 

@@ -1,14 +1,14 @@
-//! The end of a job: its compute is stopped and its objects are kept, or everything is deleted and seen to be gone.
+//! Cleanup of a job: its pods are stopped and its objects are kept, or everything is deleted and verified absent.
 //!
 //! ```text
 //! Stop:    it runs --> the kind's patch (Pod, Job: activeDeadlineSeconds 1), in the same request rfm-kept and rfm/expires
 //!                  '-> a kind without one, or a pod without a node: deleted
 //!          --> seen to have stopped --> diag/ in the stage folder --> how to look, how to delete
-//! Delete:  workload (foreground, by uid), then its helpers --> seen to be gone: by the watch, else by asking
-//!          no uid, for the launch was never answered: whatever of the planned kinds carries rfm=ID and rfm-session=S
+//! Delete:  workload (foreground, by uid), then its helpers --> verified absent: by the watch, else by a request
+//!          no uid, because the launch had no answer: all objects of the planned kinds with rfm=ID and rfm-session=S
 //! ```
-//! What is gone already is fine. What something holds is named with its finalizers, which are never removed here; what only
-//! a node could end that does not answer is named at once.
+//! Objects that are gone already are no error. An object that is held is reported with its finalizers, which are never removed here.
+//! Pods on a node that does not answer are reported at once.
 
 mod diagnosis;
 mod messages;
@@ -34,9 +34,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// The runner gives up after a minute: what is left by then is named here.
+/// The session gives up after a minute. What is left by then is reported before.
 const LIMIT: Duration = Duration::from_secs(50);
-/// The watch tells what is gone; after this somebody asks, in case it cannot.
+/// The watch reports what is gone. After this time the server is asked, in case the watch is down.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// Ends a job.
@@ -83,7 +83,7 @@ impl Cleanup<'_> {
         for target in self.targets().await? {
             match self.ask_to_go(&target).await? {
                 Deleted::Pending => going.push(target),
-                Deleted::Done | Deleted::Absent => self.absent.extend(target.uid),
+                Deleted::Done => self.absent.extend(target.uid),
             }
         }
         let items = self.gone(going).await;
@@ -138,7 +138,7 @@ impl Cleanup<'_> {
         Ok(listed.iter().filter_map(target).collect())
     }
 
-    /// What has the planned names of a kind that may not be listed, and our labels: a name alone may be somebody else's.
+    /// Objects of a kind that may not be listed, by their planned names. They need Muster's labels, too: a name alone proves nothing.
     async fn planned(&self, resource: &Resource) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
         for object in self.handle.objects.iter().filter(|object| object.resource == *resource) {
@@ -157,8 +157,8 @@ impl Cleanup<'_> {
         let has_dependents = target.is_workload && !target.resource.is_pod();
         let propagation = if has_dependents { PropagationPolicy::Foreground } else { PropagationPolicy::Background };
         match self.shared.cluster.delete(&target.resource, &target.name, target.uid.as_deref(), propagation).await {
-            Err(error) if error.why() == Why::Conflict => Ok(Deleted::Absent),
-            Err(ApiError::UnknownKind { .. }) => Ok(Deleted::Absent),
+            Err(error) if error.why() == Why::Conflict => Ok(Deleted::Done),
+            Err(ApiError::UnknownKind { .. }) => Ok(Deleted::Done),
             answer => answer,
         }
     }
@@ -191,9 +191,9 @@ impl Cleanup<'_> {
                 look = Instant::now() + pause;
                 self.look_after(&mut going).await;
                 if going.is_empty() {
-                    // Its owner is gone, and nobody collects it.
+                    // Their owner is gone, and the garbage collector does not delete them.
                     for pod in pods {
-                        if matches!(self.ask_to_go(&pod).await, Ok(Deleted::Done | Deleted::Absent)) {
+                        if matches!(self.ask_to_go(&pod).await, Ok(Deleted::Done)) {
                             self.absent.extend(pod.uid);
                         }
                     }
@@ -215,7 +215,7 @@ impl Cleanup<'_> {
         *going = there;
     }
 
-    /// `Some(None)`: it is gone; `None`: nobody knows.
+    /// `Some(None)`: it is gone; `None`: unknown.
     async fn there(&self, target: &Target) -> Option<Option<Value>> {
         match self.shared.cluster.get(&target.resource, &target.name).await {
             Ok(object) => Some(

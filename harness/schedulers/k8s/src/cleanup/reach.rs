@@ -1,4 +1,4 @@
-//! Pods that nobody can end: their nodes do not answer.
+//! Pods that cannot be stopped because their nodes do not answer.
 
 use crate::{job::SeenPod, status::node_is_silent};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_beyond_reach_only_if_none_of_their_nodes_answers() {
+    fn pods_are_unreachable_only_if_none_of_their_nodes_answers() {
         let nodes = |pods: &[SeenPod]| silent_nodes(pods.iter());
         assert_eq!(nodes(&[]), None);
         assert_eq!(nodes(&[on("n1", "True")]), None);

@@ -45,7 +45,7 @@ impl Cleanup<'_> {
         }
         self.keep_files(self.diagnosis()).await;
         if !was_there {
-            // What stands beside a workload that is gone helps nobody to look further.
+            // The other objects of a workload that is gone are no help for a diagnosis.
             return self.delete().await;
         }
         leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());

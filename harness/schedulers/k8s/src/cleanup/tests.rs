@@ -136,7 +136,7 @@ async fn what_runs_is_stopped_and_marked_in_one_request() {
     assert_eq!((&patches[0]["metadata"]["uid"], &patches[0]["metadata"]["labels"]), (&json!("u"), &json!({"rfm-kept": "true"})));
     assert!(patches[0]["metadata"]["annotations"]["rfm/expires"].is_string());
     let leftovers = leftovers.unwrap();
-    insta::assert_snapshot!(leftovers.items.join("\n"), @"pods rfm-x in namespace n still runs 50 s after it was told to stop; `kubectl -n n delete pods rfm-x`");
+    insta::assert_snapshot!(leftovers.items.join("\n"), @"pods rfm-x in namespace n still runs 50 s after it was stopped; `kubectl -n n delete pods rfm-x`");
     assert!(stage.path().join("diag/pods.yaml").exists() && !leftovers.look.is_empty() && !leftovers.delete.is_empty());
 }
 
@@ -188,7 +188,7 @@ async fn what_stands_beside_a_workload_that_is_gone_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_told_with_its_rule() {
+async fn a_missing_right_is_reported_with_its_rule() {
     let answer = |_: &str| {
         Reply::refusal(
             403,

@@ -1,12 +1,12 @@
-//! How many connections to API servers there are at once: each is a file descriptor, and a process may have only so many.
+//! Limits the connections to API servers: each is a file descriptor, of which a process has a limited number.
 //!
 //! ```text
 //! requests   one answer, read to its end           wait for their turn
 //! reads      one log, read to its present end      wait for their turn
 //! follows    one log that is followed              taken while there are some; without one a log is read in turns
 //! ```
-//! Watches, a few a session, are not counted. A connection that is open and idle is used again before another is opened, but two that want
-//! one at the same moment may open both: so the shares are half of what there would be room for.
+//! Watches, a few in each session, are not counted. Idle connections are reused, but two requests at the same moment
+//! may both open one: so the shares are half of what would fit.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -53,7 +53,6 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Shares that nobody has taken yet.
     pub fn new(shares: Shares) -> Self {
         Self {
             requests: Semaphore::new(shares.requests),

@@ -1,4 +1,4 @@
-//! Which kinds a server knows: asked once a group and version, for kinds whose plural is not in the table.
+//! Finds the kinds that a server serves: one request for each group and version with a kind that is not built in.
 
 use super::{
     Cluster,
@@ -8,19 +8,13 @@ use super::{
 };
 use crate::api::Resource;
 use http::Method;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use muster_text::{Value, diagnostic::nearest};
+use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What one group and version has.
-pub(super) type Served = Arc<Vec<ServedKind>>;
-
-/// A kind as the server lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServedKind {
-    kind: String,
-    plural: String,
-    namespaced: bool,
-}
+pub(super) type Served = Arc<Vec<APIResource>>;
 
 impl Cluster {
     /// The resource with its plural: of every server's own kinds from the table, else from the server, which is asked once. A
@@ -37,7 +31,7 @@ impl Cluster {
             return Err(self.unknown(resource, self.versions_of(resource).await));
         };
         match served.iter().find(|served| served.kind == resource.kind) {
-            Some(found) if found.namespaced => Ok(with(&found.plural)),
+            Some(found) if found.namespaced => Ok(with(&found.name)),
             Some(_) => Err(ApiError::ClusterScoped { kind: resource.kind.clone(), api_version: resource.api_version() }),
             None => Err(self.unknown(resource, near(&resource.kind, &served))),
         }
@@ -54,7 +48,7 @@ impl Cluster {
             Err(error) if matches!(error.why(), Why::NotFound | Why::NotServed) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let served = Arc::new(read(&list));
+        let served = Arc::new(read(list));
         self.served.lock().insert(version, Arc::clone(&served));
         Ok(Some(served))
     }
@@ -99,17 +93,13 @@ impl Cluster {
     }
 }
 
-/// An `APIResourceList`; parts of objects (`pods/log`) left out.
-fn read(list: &Value) -> Vec<ServedKind> {
-    let entries = list["resources"].as_array().into_iter().flatten();
-    let kind = |entry: &Value| {
-        let (kind, plural) = (entry["kind"].as_str()?.to_owned(), entry["name"].as_str()?.to_owned());
-        (!plural.contains('/')).then(|| ServedKind { kind, plural, namespaced: entry["namespaced"] == true })
-    };
-    entries.filter_map(kind).collect()
+/// The kinds of an `APIResourceList`, without parts of objects (`pods/log`).
+fn read(list: Value) -> Vec<APIResource> {
+    let list = APIResourceList::deserialize(list).unwrap_or_default();
+    list.resources.into_iter().filter(|served| !served.name.contains('/')).collect()
 }
 
-fn near(kind: &str, served: &[ServedKind]) -> String {
+fn near(kind: &str, served: &[APIResource]) -> String {
     let mut kinds: Vec<&str> = served.iter().filter(|served| served.namespaced).map(|served| served.kind.as_str()).collect();
     kinds.dedup();
     match nearest(kind, kinds.iter().copied()) {
@@ -125,7 +115,7 @@ mod tests {
 
     #[test]
     fn kinds_are_read_and_near_ones_named() {
-        let served = read(&serde_json::json!({"resources": [
+        let served = read(serde_json::json!({"resources": [
             {"name": "ipujobs", "kind": "IPUJob", "namespaced": true},
             {"name": "ipujobs/status", "kind": "IPUJob", "namespaced": true},
             {"name": "ipupools", "kind": "IPUPool", "namespaced": false},

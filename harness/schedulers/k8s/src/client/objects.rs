@@ -1,4 +1,4 @@
-//! Requests about objects, and what the server answers.
+//! Requests about objects, and their answers.
 
 use super::{
     Cluster,
@@ -30,9 +30,7 @@ pub struct Created {
 /// What a deletion has come to so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deleted {
-    /// It was not there.
-    Absent,
-    /// It is gone.
+    /// It is gone, or was not there.
     Done,
     /// It ends: its processes have their grace, its dependents or finalizers come first. That it is gone has to be seen.
     Pending,
@@ -210,7 +208,7 @@ impl Cluster {
         call.body = Some((JSON, json!(options).to_string().into_bytes()));
         match self.send(&call).await {
             Ok(answer) => Ok(Deleted::of(&answer.json(&call)?)),
-            Err(error) if error.is_gone() => Ok(Deleted::Absent),
+            Err(error) if error.is_gone() => Ok(Deleted::Done),
             Err(error) => Err(error),
         }
     }

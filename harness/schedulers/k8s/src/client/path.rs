@@ -1,4 +1,4 @@
-//! Addresses: which path of the API serves what.
+//! The paths of the API.
 
 use crate::api::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};

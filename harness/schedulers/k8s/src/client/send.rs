@@ -1,4 +1,4 @@
-//! One request and its answer: counted, bounded in time, tried again while the trouble passes by itself.
+//! Sends one request and reads its answer: counted, with a time limit, repeated after transient errors.
 //!
 //! ```text
 //! send --once--> answer
@@ -24,7 +24,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// One call tries for so long; whoever calls decides what follows. Below the limit of a launch.
+/// How long one call is tried. Below the limit of a launch.
 const RETRY_LIMIT: Duration = Duration::from_secs(40);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ impl Call {
         ApiError::NoAnswer { asked: Box::new(self.asked.clone()), why: why.into() }
     }
 
-    /// A creation that is refused is tried again by whoever launches: one at a time.
+    /// A refused creation is not repeated here: the launch does so, one case at a time.
     fn is_repeated_after(&self, why: Why) -> bool {
         why.passes() && !(why == Why::Withdrawn && self.asked.verb == "create")
     }

@@ -1,4 +1,4 @@
-//! An object without `metadata.managedFields`: half of its text, which nobody here reads, is not even taken into memory.
+//! Reads an object without `metadata.managedFields`: half of its text, which is not needed, is never held in memory.
 
 use k8s_openapi::{
     api::core::v1::{Pod, PodSpec, PodStatus},

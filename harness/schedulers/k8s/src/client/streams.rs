@@ -1,4 +1,4 @@
-//! Answers that do not end by themselves: a container's log and a watch. One attempt each; whoever reads opens again.
+//! Answers that do not end by themselves: the log of a container and a watch. One attempt each; the reader opens the next.
 
 use super::{
     Cluster,
@@ -43,7 +43,7 @@ pub struct LogQuery {
 
 /// What a watch can show.
 pub trait Watched: Sized + Send + 'static {
-    /// Reads one, without what nobody reads.
+    /// Reads one without `managedFields`.
     fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error>;
     /// `metadata.uid`.
     fn uid(&self) -> Option<&str>;
@@ -211,7 +211,7 @@ where
 }
 
 fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError> {
-    let broken = |error| call.no_answer(format!("the watch says something that is no event: {error}"));
+    let broken = |error| call.no_answer(format!("the watch returned an invalid event: {error}"));
     match serde_json::from_slice(line).or_else(|error| passed_over(line, error)).map_err(broken)? {
         Line::Added(object) => Ok(WatchEvent::Applied(object)),
         Line::Deleted(object) => Ok(WatchEvent::Deleted(object)),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_version_is_told_from_a_broken_stream() {
+    fn an_old_version_is_distinguished_from_a_broken_stream() {
         let expired = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
         assert_eq!(read::<Pod>(expired, &call()).unwrap_err().why(), Why::Expired);
         assert_eq!(read::<Pod>(b"{\"type\":", &call()).unwrap_err().why(), Why::Transient);

@@ -1,12 +1,12 @@
-//! Everything that carries our label, whose session it is, and whether that session lives.
+//! Everything with Muster's label, the session that it belongs to, and whether that session lives.
 //!
 //! ```text
 //! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
-//!     without those that others have made of ours -by labels rfm, rfm-session-> Found: a Job that `cleanup` understands
-//! Leases of the place -> when the sessions last showed that they live
+//!     without those that controllers have created -by labels rfm, rfm-session-> Found: a Job that `cleanup` accepts
+//! Leases of the place -> when each session last renewed its Lease
 //! ```
-//! What may not be listed is asked for by name where its name is known, with a note. Not decided here: what is swept. A session without a Lease may be one that was
-//! not allowed to have any.
+//! Objects that may not be listed are read by name where their names are known, with a note. `muster sweep` decides what is deleted. A session
+//! without a Lease may lack the right to create one.
 
 pub(crate) mod nodes;
 
@@ -33,7 +33,7 @@ use std::{
     path::PathBuf,
 };
 
-/// What is known before anybody looks.
+/// What is known before the clusters are asked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Kinds beside those of the table.
@@ -75,7 +75,7 @@ pub struct Found {
 pub enum Kept {
     /// Until this time.
     Until(Timestamp),
-    /// Nobody wrote down until when.
+    /// The time is not recorded.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The nodes of a cluster, for a copy of a case on each. To list them is a right over the whole cluster, which few have.
+//! The nodes of a cluster, for a copy of a case on each. Listing them needs a cluster-wide right, which few users have.
 
 use crate::{
     api::{ClusterPlace, HOSTNAME_LABEL, Resource},
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_not_list_nodes_is_told_to_name_them() {
+    async fn without_the_right_to_list_nodes_the_hint_is_to_name_them() {
         let (cluster, _) = cluster(|_, _| Reply::refusal(403, "Forbidden", "nodes is forbidden"));
         let error = chain(&listed(&cluster).await.unwrap_err());
         assert!(

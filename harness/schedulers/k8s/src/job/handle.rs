@@ -1,4 +1,4 @@
-//! What a `Job` of this scheduler remembers: enough to find, watch, read and delete its objects from the store alone.
+//! The stored part of a job: enough to find, watch, read and delete its objects from the store alone.
 
 use crate::{
     api::{ClusterPlace, LABEL, Resource, SESSION_LABEL},
@@ -37,7 +37,7 @@ pub struct Handle {
     pub log_rotation: LogRotation,
 }
 
-/// What ends a workload in the cluster if nobody else does.
+/// The cluster's own time limit of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
     /// From the start that its kind counts from.
@@ -46,7 +46,7 @@ pub struct Deadline {
     pub from: String,
 }
 
-/// What becomes of a case of which nobody can prove that the node rotated no line of its log away.
+/// What happens to a case if its node may have rotated away lines of its log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogRotation {

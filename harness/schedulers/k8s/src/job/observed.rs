@@ -1,4 +1,4 @@
-//! What is known of one job in the cluster at one moment: input of `status` and `logs`, kept up to date by the watch.
+//! The state of one job in the cluster, as last seen: input of `status` and `logs`, kept up to date by the watch.
 //!
 //! ```text
 //! API server -watch-> Observed (a level, replaced as a whole) -assess(now)-> Assessment          status
@@ -23,13 +23,13 @@ pub(crate) struct Observed {
     pub workload: Seen,
     /// Every pod that was ever seen, oldest first, without `managedFields`.
     pub pods: Vec<SeenPod>,
-    /// It was told to stop, and no node of what still runs answers: nobody waits for its logs.
+    /// It was stopped, but no node of what still runs answers: its logs are not waited for.
     pub unreachable: bool,
     /// Uids of pods that no node could ever take, and since when the scheduler says so, by this machine's clock.
     pub hopeless: BTreeMap<String, Timestamp>,
-    /// What was fetched beyond the watch because nothing moves.
+    /// What was fetched beyond the watch because nothing changes.
     pub trouble: Trouble,
-    /// When the first object of it was created, by this machine's clock; the start of all patience.
+    /// When its first object was created, by this machine's clock: the start of all grace periods.
     pub since: Timestamp,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Seen {
     Gone(LiveObject),
 }
 
-/// An object as the API writes it. That of a pod is written when somebody asks for it, which is seldom.
+/// An object as the API writes it. A pod is serialized on first use, which is rare.
 #[derive(Clone)]
 pub(crate) struct LiveObject(Arc<LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>>);
 
@@ -108,21 +108,18 @@ pub(crate) struct Trouble {
     pub denied: Vec<String>,
 }
 
-/// What an `Observed` means.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assessment {
-    /// The answer.
     pub state: JobState,
-    /// Look again after this time even if nothing changes: some patience will be over.
+    /// Assess again after this time even if nothing changes: a grace period ends.
     pub recheck_in: Option<Duration>,
     /// It does not move: fetch `Trouble`.
     pub stuck: bool,
 }
 
-/// What a job is, or why it will never be.
+/// The state of a job, or why it can never run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JobState {
-    /// A status for the runner.
     Status(JobStatus),
     /// It can never run as it stands (`error{config}`): one sentence with what, where and what to do.
     Hopeless(String),

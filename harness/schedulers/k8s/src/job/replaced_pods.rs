@@ -1,7 +1,7 @@
-//! Pods that have one name after the other: an operator, or a StatefulSet, replaces a pod under its name.
+//! Pods that an operator or a StatefulSet replaces by another pod of the same name.
 //!
 //! A pod is superseded once a later one of its name has started a container: from then on only the later one is judged
-//! (`JudgedPods::Last`). This is the one place that decides so: exits and rules (`status`) ask it, and `Ending::pods` carries it to the stdout.
+//! (`JudgedPods::Last`). Only this file decides so: `status` uses it for exits and rules, and `Ending::pods` carries it to the stdout.
 
 use crate::{
     job::{Handle, SeenPod, sections},

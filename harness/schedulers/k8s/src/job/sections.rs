@@ -1,7 +1,7 @@
-//! Which containers of a pod have a section in the stdout, what it is called and where it stands.
+//! Which containers of a pod have a section in the stdout, with its name and its order.
 //!
-//! The one place that names sections: exits (`status`) and logs (`logs`) meet by their id. Every init and main container
-//! is logged. A native sidecar (an init container that restarts always) is not: it belongs to the platform, not to the
+//! Sections are named only here: exits (`status`) and logs (`logs`) match by section id. Every init and main container
+//! is logged. A native sidecar (an init container with `restartPolicy: Always`) is not: it belongs to the platform, not to the
 //! workload, and its end means nothing.
 
 use crate::{
@@ -161,7 +161,7 @@ spec:
     }
 
     #[test]
-    fn pods_stand_by_role_and_by_whatever_their_controller_counts() {
+    fn pods_are_ordered_by_role_and_by_the_index_of_their_controller() {
         let mut handle = handle("MPIJob");
         handle.rules.roles = vec![
             Role { name: "launcher".into(), selector: Some("role=launcher".into()) },

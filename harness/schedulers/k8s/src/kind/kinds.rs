@@ -1,4 +1,4 @@
-//! The table of kinds, and what a site and a check lay over it.
+//! The table of kinds, with the entries of a site and a check merged into it.
 
 use super::WorkloadRules;
 use crate::api::{Resource, merge};
@@ -79,16 +79,16 @@ impl Kinds {
         let mut mistakes = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
             if let Err(mistake) = kinds.lay_over(entry) {
-                mistakes.push(mistake.within(&format!("k8s_workloads[{index}]")));
+                mistakes.push(Diagnostic { message: format!("k8s_workloads[{index}]: {}", mistake.message), ..mistake });
             }
         }
         if mistakes.is_empty() { Ok(Cow::Owned(kinds)) } else { Err(mistakes) }
     }
 
-    fn lay_over(&mut self, entry: &Value) -> Result<(), Mistake> {
-        let matches = entry.get("match").ok_or_else(|| Mistake::new("it has no `match`"))?;
+    fn lay_over(&mut self, entry: &Value) -> Result<(), Diagnostic> {
+        let matches = entry.get("match").ok_or_else(|| Diagnostic::general("it has no `match`"))?;
         let matches: Match = serde_json::from_value(matches.clone()).map_err(|error| {
-            Mistake::new(format!("`match`: {error}")).hint("write `match: { group: graphcore.ai, kind: IPUJob }`")
+            Diagnostic::general(format!("`match`: {error}")).hint("write `match: { group: graphcore.ai, kind: IPUJob }`")
         })?;
         let place = self.kinds.iter().position(|(_, kind)| kind.is(&matches.group, &matches.kind));
         let mut merged = place.map_or_else(|| Value::Object(serde_json::Map::new()), |place| self.kinds[place].0.clone());
@@ -102,7 +102,7 @@ impl Kinds {
         if let Value::Object(merged) = &mut merged {
             merged.retain(|_, value| !value.is_null());
         }
-        let kind: Kind = serde_json::from_value(merged.clone()).map_err(|error| Mistake::new(error.to_string()))?;
+        let kind: Kind = serde_json::from_value(merged.clone()).map_err(|error| Diagnostic::general(error.to_string()))?;
         compile(&kind.rules()?)?;
         match place {
             Some(place) => self.kinds[place] = (merged, kind),
@@ -134,36 +134,15 @@ impl Kind {
         self.matches.group == group && self.matches.kind == kind
     }
 
-    fn rules(&self) -> Result<WorkloadRules, Mistake> {
+    fn rules(&self) -> Result<WorkloadRules, Diagnostic> {
         serde_json::from_value(Value::Object(self.rules.clone())).map_err(|error| {
             let known = "write match, plural, short_names, helper, cluster_scoped, deadline, ttl, suspend or a rule";
-            Mistake::new(error.to_string()).hint(known)
+            Diagnostic::general(error.to_string()).hint(known)
         })
     }
 }
 
-/// What is wrong with an entry.
-struct Mistake {
-    message: String,
-    hint: Option<String>,
-}
-
-impl Mistake {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
-    }
-
-    fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-
-    fn within(self, place: &str) -> Diagnostic {
-        let diagnostic = Diagnostic::general(format!("{place}: {}", self.message));
-        Diagnostic { hint: self.hint, ..diagnostic }
-    }
-}
-
-fn compile(rules: &WorkloadRules) -> Result<(), Mistake> {
+fn compile(rules: &WorkloadRules) -> Result<(), Diagnostic> {
     let all = ["self", "pods", "conditions"];
     let rows = [
         ("succeeded", rules.succeeded.as_deref(), &all[..]),
@@ -183,7 +162,7 @@ fn compile(rules: &WorkloadRules) -> Result<(), Mistake> {
         if let Some(error) = mistake {
             let part = text.get(error.at.clone()).filter(|part| !part.is_empty() && *part != text);
             let place = part.map_or_else(String::new, |part| format!(" at `{part}`"));
-            return Err(Mistake { message: format!("`{key}`{place}: {}", error.message), hint: error.hint });
+            return Err(Diagnostic { hint: error.hint, ..Diagnostic::general(format!("`{key}`{place}: {}", error.message)) });
         }
     }
     Ok(())
@@ -329,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_rule_is_told_with_its_place() {
+    fn a_mistake_in_a_rule_is_reported_with_its_place() {
         let rows = [
             json!({ "succeeded": "true" }),
             json!({ "match": { "kinds": "X" } }),

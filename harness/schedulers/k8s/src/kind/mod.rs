@@ -3,7 +3,7 @@
 //! ```text
 //! table.yaml (embedded) < site's k8s_workloads < check's k8s_workloads   -> Kinds -find(Resource)-> WorkloadRules (in the Handle)
 //! ```
-//! Pods and Jobs have rules of their own in `status`; everything else is told by CEL over `self` (the object), `pods`
+//! Pods and Jobs have rules of their own in `status`. All other kinds have CEL rules over `self` (the object), `pods`
 //! and `conditions` (the types of its conditions that are True).
 
 mod kinds;

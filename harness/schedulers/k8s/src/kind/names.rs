@@ -50,7 +50,7 @@ impl ResourceName {
     }
 }
 
-/// What the plural of a kind nobody knows probably is.
+/// The probable plural of an unknown kind.
 pub(crate) fn plural(singular: &str) -> String {
     match singular {
         _ if singular.ends_with(['s', 'x']) || singular.ends_with("ch") || singular.ends_with("sh") => format!("{singular}es"),

@@ -1,13 +1,13 @@
-//! Creation: what the workload refers to first, the workload last; found again when an answer was lost.
+//! Creates the objects of a job: what the workload refers to first, the workload last. Objects whose answer was lost are found again.
 //!
 //! ```text
-//! line: somebody waits before us for the same -------------------------------------------> NotNow
-//! preflight (only where quotas are, and for what a controller or helpers stand before the pods):
-//!     pod templates with dryRun=All -- no room --> NotNow     never fits, forbidden --> Config
+//! queue: another case waits before this one for the same resource ------------------------> NotNow
+//! preflight (only where there are quotas, and not for a single Pod):
+//!     pod templates with dryRun=All -- quota is full --> NotNow     never fits, forbidden --> Config
 //! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's --> Taken
-//!                    '- no room --> what was created goes again --> NotNow
+//!                    '- quota is full --> what was created is deleted --> NotNow
 //! ```
-//! One attempt; the runner repeats it. If an object fails, those before it stay for `cleanup`.
+//! One attempt; the session repeats it. If an object fails, those before it stay for `cleanup`.
 
 mod dry_run;
 mod preflight;
@@ -34,7 +34,7 @@ use muster_text::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The runner gives up after a minute: who answers before that can say why.
+/// The session gives up after a minute. An answer before that can give the reason.
 const LAUNCH_LIMIT: Duration = Duration::from_secs(55);
 
 /// One attempt.
@@ -59,7 +59,7 @@ struct Attempt<'a> {
 
 /// Why there is no object.
 enum Refused {
-    /// There is no room now.
+    /// A quota is full.
     NoRoom(Refusal, String),
     /// What was granted before is not granted now.
     Withdrawn(Resource, Box<ApiError>),
@@ -71,7 +71,7 @@ enum Refused {
 impl Attempt<'_> {
     async fn run(mut self) -> Result<Launch, SchedulerError> {
         for object in &self.handle.objects {
-            // Before anything exists, and before anybody watches for what the server does not know.
+            // Before anything exists, and before a watch is opened for a kind that the server does not know.
             self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
         }
         if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
@@ -143,7 +143,7 @@ impl Attempt<'_> {
         Ok(uid(&there))
     }
 
-    /// Objects that were created before there was no room: whoever waits holds nothing.
+    /// Deletes the objects that were created before a quota refused: a waiting case holds nothing.
     async fn undo(&self, created: &[Object]) -> Result<(), SchedulerError> {
         for object in created.iter().rev() {
             let deleted =
@@ -162,7 +162,7 @@ impl Attempt<'_> {
             }
             Refused::Withdrawn(kind, error) => {
                 self.shared.watch.forget(&self.job.identifier);
-                let why = format!("launches wait, for {error}");
+                let why = format!("launches wait: {error}");
                 match self.shared.withdrawn(self.job, &kind, &why) {
                     AfterRefusal::Retry => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
                     AfterRefusal::Fail => Err(error.for_good().classify().before_anything()),
@@ -178,7 +178,7 @@ impl Attempt<'_> {
     }
 }
 
-/// No room now, no room ever, or something else.
+/// Whether a quota refuses for now or for ever, or the reason is another.
 fn refused(object: &Object, error: ApiError) -> Refused {
     let Some(refusal) = quota::read(&error.message()) else { return Refused::Failed(error.classify()) };
     match refusal.decide() {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_no_room_waits_in_line_and_those_behind_do_not_ask() {
+    async fn a_case_without_quota_waits_in_the_queue_and_those_after_it_do_not_ask() {
         let (shared, requests) = shared(|_| Reply::refusal(403, "Forbidden", FULL));
         let Launch::NotNow { why, retry_after } = launch(&shared, &job('a'), handle(vec![pod()])).await.unwrap() else {
             panic!()

@@ -1,4 +1,4 @@
-//! Before anything of a workload exists: whether its pods would be let in, and all of them together where they need each other.
+//! Checks before anything is created whether the pods would be admitted, all of them together where they need each other.
 
 use super::{Attempt, Refused, never, refused};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 use muster_text::Value;
 
 impl Attempt<'_> {
-    /// Asks for pods as they will be, without creating any: a controller would be refused where nobody looks.
+    /// Asks the server whether it admits the pods, without creating any: the refusal of a controller's pods is easy to miss.
     pub(super) async fn preflight(&self) -> Result<(), Refused> {
         let Some(workload) = self.handle.workload() else { return Ok(()) };
         if workload.resource.is_pod() && self.handle.objects.len() == 1 {
@@ -37,7 +37,7 @@ impl Attempt<'_> {
                         self.room(workload, &quotas, &admitted, gang.pods, is_queued)?;
                     }
                 }
-                // Not ours to ask, or a template that its operator completes: the creation itself will tell.
+                // The right to ask is missing, or the operator completes the template: the creation itself will show.
                 Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
                 Err(error) => match refused(workload, error) {
                     Refused::NoRoom(..) if is_queued => {}

@@ -1,4 +1,4 @@
-//! What an observation says of one container: whether there is a log, and whether it can still grow.
+//! The state of one container: whether it has a log, and whether the log can still grow.
 
 use crate::{
     api::clock,
@@ -32,11 +32,11 @@ pub(super) struct ContainerView {
     pub node: Node,
 }
 
-/// Whether there is anybody to ask for the log.
+/// Whether the node can serve the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
     Answers,
-    /// It does not answer, and the container was not seen to end: nobody can read on.
+    /// It does not answer, and the container was not seen to end: the log cannot be read.
     Silent,
     /// The pod is not there any more, and its logs with it.
     Gone,
@@ -72,7 +72,7 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
     let pod_over = over(seen);
     let (instance, started) = status(&seen.pod, container).map_or((Instance::NotYet, None), instance);
     let terminated = matches!(instance, Instance::Ended(_));
-    // Nobody updates the containers of a pod that was evicted, or whose node is lost.
+    // The container statuses of a pod that was evicted, or whose node is lost, are no longer updated.
     let instance = match instance {
         Instance::Running(number) if pod_over => Instance::Ended(number),
         instance => instance,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_containers_life_is_read_from_its_status() {
+    fn a_containers_instance_is_read_from_its_status() {
         let main = |rest: &str| {
             format!("{{phase: Running, containerStatuses: [{{name: main, image: i, imageID: i, ready: true, {rest}}}]}}")
         };

@@ -1,4 +1,4 @@
-//! All logs of a job: a section for every container as soon as it has one, until the job is over and all have ended.
+//! All logs of a job: a section for every container from its start, until the job is over and all logs have ended.
 //!
 //! ```text
 //! Observed -(a container has started)-> Section --chunks--> one stream of chunks
@@ -188,7 +188,7 @@ impl Follower {
                 self.has_ended = true;
                 true
             }
-            // Somebody is about to end it; what runs still has something to say.
+            // The job is about to be stopped; what still runs still writes.
             JobState::Hopeless(_) | JobState::Broken(_) => {
                 !seen.pods.iter().any(|seen| !container::over(seen) && self.runs(seen))
             }

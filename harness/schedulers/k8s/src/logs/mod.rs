@@ -5,8 +5,8 @@
 //!              ^                     |  cut, silence, EOF            |
 //!              '---------------------'  asked again from ------------'  the second that is remembered
 //! ```
-//! The API cannot be asked for "everything after this byte": it knows whole seconds. So a stream that is taken up again
-//! repeats lines, and `reader` recognises them. What is *not* done here: nothing reads rotated files, which the API never
+//! The API cannot serve "everything after this byte": it knows whole seconds. So a stream that is resumed
+//! repeats lines, and `reader` recognizes them. Rotated files cannot be read: the API never
 //! serves. A container that writes more than the node keeps in one file (10 MiB by default) can lose lines at a rotation
 //! that no client can see; a rotation that is seen is a gap, and a gap makes the case `invalid{logs}`.
 

@@ -1,11 +1,11 @@
-//! The times of following a log; tests have shorter ones.
+//! The time limits of following a log. Tests use shorter ones.
 
 use std::time::Duration;
 
 /// How long what is waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
-    /// A running container that has said much, and then nothing for so long, is asked again: after a rotation old kubelets stall
+    /// The log of a running container that has written much, and then nothing for so long, is requested again: after a rotation old kubelets stall
     /// without a word.
     pub silence: Duration,
     /// At most so long, for each silence doubles it. From the beginning so long where nothing can have been rotated: its end, which
@@ -19,9 +19,9 @@ pub(super) struct Pace {
     pub lag: Duration,
     /// Where there are too many containers to follow, one is read in so long.
     pub poll: Duration,
-    /// A log of which nothing new comes for so long, but which goes on, says so: less than anybody waits for one that is silent.
+    /// After so long without new lines, a log that is still read reports so. Shorter than any limit on silent logs.
     pub alive: Duration,
-    /// For so long the end of a log is asked for while nobody answers.
+    /// How long the end of a log is requested while there is no answer.
     pub outage: Duration,
 }
 

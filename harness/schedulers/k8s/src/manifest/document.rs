@@ -1,4 +1,4 @@
-//! The documents of a manifest: what each is, and what it is called in messages.
+//! The documents of a manifest: the kind of each, and its name in messages.
 
 use super::place;
 use crate::{
@@ -33,7 +33,10 @@ pub(crate) fn read(manifest: &[Value], kinds: &Kinds) -> Result<Vec<Document>, V
     }
     let too = |what: String, hint: &str| Err(vec![Diagnostic::general(what).hint(hint)]);
     if values.is_empty() {
-        return too("the manifest has no object in it".to_owned(), "write the workload, a Pod or a Job say, into `k8s_config`");
+        return too(
+            "the manifest has no object in it".to_owned(),
+            "write the workload into `k8s_config`, for example a Pod or a Job",
+        );
     }
     if values.len() > MAX_DOCUMENTS {
         return too(format!("the manifest has {} objects, of at most {MAX_DOCUMENTS}", values.len()), "split the check");
@@ -66,7 +69,7 @@ fn document(value: &Value, number: usize, kinds: &Kinds) -> Result<Document, Dia
     let text = |key| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
         let message = format!("document {number} of the manifest has no `apiVersion` or no `kind`");
-        return Err(Diagnostic::general(message).hint("write both, `apiVersion: v1` and `kind: Pod` say"));
+        return Err(Diagnostic::general(message).hint("write both, for example `apiVersion: v1` and `kind: Pod`"));
     };
     let mut resource = Resource::of(api_version, kind);
     let known = kinds.find(&resource);

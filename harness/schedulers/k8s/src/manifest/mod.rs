@@ -1,9 +1,9 @@
-//! From what a check wrote to the objects as they are sent. Everything here is pure and works on copies.
+//! From the manifest of a check to the objects as they are sent. Pure; works on copies.
 //!
 //! ```text
 //! documents -read-> Vec<Document> -patch-> -names-> renamed, labelled, references with them      pods: what runs within one
 //! ```
-//! Which document is the workload, and what is forbidden, is decided in `plan` and `policy`.
+//! `plan` decides which document is the workload, and what is forbidden.
 
 mod document;
 mod names;
@@ -23,12 +23,12 @@ const OPAQUE: [&str; 6] = ["annotations", "labels", "matchLabels", "matchExpress
 /// The same in a ConfigMap and a Secret, at the top.
 const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
 
-/// Whether an object keeps data that is nobody's but its reader's.
+/// Whether an object holds data of users, which is never read or changed here.
 pub(crate) fn is_store(value: &Value) -> bool {
     matches!(value.get("kind").and_then(Value::as_str), Some("ConfigMap" | "Secret"))
 }
 
-/// Whether what stands under `key`, in a store or elsewhere, is somebody's data.
+/// Whether the value of `key` is data of users. `is_store`: the object is a ConfigMap or a Secret.
 pub(crate) fn is_opaque(is_store: bool, key: &str) -> bool {
     OPAQUE.contains(&key) || (is_store && DATA.contains(&key))
 }

@@ -1,7 +1,7 @@
-//! Whose an object is: our labels on every `metadata`, and names that belong to one attempt.
+//! Marks objects as belonging to one attempt: Muster's labels on every `metadata`, and names with the identifier.
 //!
 //! `name: NAME` becomes `rfm-NAME-ID`, `generateName: NAME-` becomes `rfm-NAME-ID` too: the answer to a lost creation is
-//! found again only under a name that we chose. A name that would be too long loses letters in its middle, never its mark.
+//! found again only under a name that Muster chose. A name that is too long loses letters in the middle, never the identifier.
 //!
 //! Labels go wherever `metadata` is. Names change only at the top and in templates: a `volumeClaimTemplate` is mounted by
 //! its name, and a template's own name means nothing to the API.

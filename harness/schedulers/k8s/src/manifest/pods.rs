@@ -1,4 +1,4 @@
-//! The pods within an object: whatever has `spec.containers`, a Pod itself or a template of any depth, in any kind.
+//! The pods within an object: everything with `spec.containers`, a Pod itself or a template at any depth, in any kind.
 
 use super::{is_opaque, is_store};
 use crate::kind::WorkloadRules;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_runs_all_its_pods_at_once_is_told_from_one_that_takes_turns() {
+    fn a_job_that_runs_all_its_pods_at_once_differs_from_one_that_takes_turns() {
         let rows = [
             (json!({}), true),
             (json!({ "completions": 4 }), false),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_counts_no_pods_is_told() {
+    fn a_rule_that_counts_no_pods_is_reported() {
         let mut rules = WorkloadRules::default();
         for (rule, expected) in [
             ("self.spec.n", "`pods.expect` (self.spec.n) of the workload's rules: -1 is no number of pods"),

@@ -1,4 +1,4 @@
-//! Objects of one manifest name each other: a pod its ConfigMap, a StatefulSet its Service. Who is renamed is renamed there too.
+//! References between the objects of a manifest: a pod to its ConfigMap, a StatefulSet to its Service. They follow renamed objects.
 //!
 //! Names inside texts (arguments, environment values, URLs) are the user's: `${{ identifier }}` writes the new name there.
 

@@ -1,4 +1,4 @@
-//! What is done to the objects so that they end, are watched and are found by the right people.
+//! Changes to the objects so that they end, can be watched, and can be found by their users.
 
 use super::options::Options;
 use crate::{
@@ -125,7 +125,7 @@ fn env_vars(workload: &Workload, rules: &WorkloadRules, document: &mut Document)
     });
 }
 
-/// Kubernetes restarts a Pod's containers for ever unless told otherwise, and such a pod never ends.
+/// By default Kubernetes restarts the containers of a Pod for ever, and such a pod never ends.
 fn restart_policy(document: &mut Document, rules: &WorkloadRules, notes: &mut Vec<String>) -> Result<(), Diagnostic> {
     let path = match (document.resource.group.as_str(), document.resource.kind.as_str()) {
         ("", "Pod") => "spec.restartPolicy",
@@ -135,12 +135,12 @@ fn restart_policy(document: &mut Document, rules: &WorkloadRules, notes: &mut Ve
     match at(&document.value, path).and_then(Value::as_str) {
         None => {
             set(&mut document.value, path, "Never".into());
-            notes.push(format!("{path} of {} is Never, for the manifest does not say", document.resource.kind));
+            notes.push(format!("{path} of {} is Never, because the manifest does not set it", document.resource.kind));
             Ok(())
         }
         Some("Always") if rules.succeeded.is_none() => {
             let message = format!("{document} never ends: `{path}: Always` restarts its containers for ever");
-            Err(Diagnostic::general(message).hint("write `Never`, or say in `k8s_workloads` when it has `succeeded`"))
+            Err(Diagnostic::general(message).hint("write `Never`, or set the rule `succeeded` in `k8s_workloads`"))
         }
         Some(_) => Ok(()),
     }

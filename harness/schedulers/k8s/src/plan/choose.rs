@@ -31,7 +31,7 @@ pub(super) fn workload(documents: &[Document], resource: Option<&str>, kinds: &K
         (several, _) => {
             let several: Vec<Document> = several.iter().map(|index| documents[*index].clone()).collect();
             let message = format!("the manifest has several workloads: {}", listed(&several));
-            wrong(message, "say with `k8s_resource` whose end is the case's: `job`, or `pod/NAME`")
+            wrong(message, "name with `k8s_resource` the one whose end is the case's: `job`, or `pod/NAME`")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A Pod of one container, made from `image` and what the check runs in it.
+//! Makes a Pod of one container from `image` and the command or script of the check.
 
 use muster_text::Value;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The deadline in the cluster: it ends a workload that nobody comes back for, whatever became of the harness.
+//! The deadline in the cluster: it ends a workload even if the harness is gone.
 //!
 //! ```text
 //! the kind's own field (table: `deadline`) | else the pod templates | `deadline: none`, helpers: none, `muster sweep` removes them
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The cluster's own limit is longer than ours by this: a Job's deadline takes its pods away, and their logs with them, so
 /// that the harness has to come first.
 const SLACK: Duration = Duration::from_mins(5);
-/// Of a workload without a time limit, where nobody says more.
+/// The default for a workload without a time limit.
 pub(super) const MAX_LIFETIME: Duration = Duration::from_hours(24);
 /// A kind whose pods must not have one either.
 const NOWHERE: &str = "none";

@@ -31,7 +31,7 @@ use muster_text::{Value, diagnostic::Diagnostic};
 use options::Options;
 use std::{collections::BTreeSet, time::Duration};
 
-/// How long stopped objects stay when nobody says more.
+/// How long stopped objects stay by default.
 const KEEP: Duration = Duration::from_hours(24);
 /// What labels, DNS and hosts take.
 const NAME_MAX: usize = 63;

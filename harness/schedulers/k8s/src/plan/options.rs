@@ -44,7 +44,7 @@ impl Options {
         let read = Self {
             context: reader.read("context", "a name"),
             namespace: reader.read("namespace", "a name"),
-            k8s_resource: reader.read("k8s_resource", "a name, `ipujob` say"),
+            k8s_resource: reader.read("k8s_resource", "a name, for example `ipujob`"),
             node: reader.read("node", "the name of a node"),
             labels: reader.texts("labels"),
             annotations: reader.texts("annotations"),

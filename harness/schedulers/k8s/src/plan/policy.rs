@@ -1,4 +1,4 @@
-//! What a site lets its checks create: a seat belt. The real limits are the cluster's own (Pod Security, quotas, rights).
+//! What a site lets its checks create. It prevents mistakes; the limits that hold are the cluster's (Pod Security, quotas, RBAC).
 //!
 //! It stands in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
 
@@ -170,7 +170,7 @@ mod tests {
         Object { resource: Resource::of(&api_version, &kind), name, manifest, uid: None }
     }
 
-    fn told(policy: Value, objects: &[Object], pods: u32) -> String {
+    fn violations_of(policy: Value, objects: &[Object], pods: u32) -> String {
         let policy: Policy = serde_json::from_value(policy).expect("a policy");
         let place = ClusterPlace { context: None, namespace: "bench".to_owned() };
         let found = policy.violations(Subject { place: &place, objects, pods });
@@ -198,7 +198,7 @@ mod tests {
             "namespaces": ["a", "b"], "contexts": ["eidf"], "kinds": ["job", "Pod"], "service_accounts": ["bench"],
             "deny": ["hostPath", "privileged", "hostNetwork", "hostPID", "hostIPC"], "max_pods": 4,
         });
-        insta::assert_snapshot!(told(policy, &[settings, job, pod], 5));
+        insta::assert_snapshot!(violations_of(policy, &[settings, job, pod], 5));
     }
 
     #[test]
@@ -209,8 +209,8 @@ mod tests {
             "spec": { "hostIPC": true, "serviceAccountName": "rfm-sa-abcdefgh", "containers": [{ "securityContext": { "privileged": true } }] },
         }));
         let objects = [account, pod];
-        assert_eq!(told(json!({}), &objects, 1000), "");
+        assert_eq!(violations_of(json!({}), &objects, 1000), "");
         let policy = json!({ "namespaces": ["bench"], "contexts": ["in-cluster"], "service_accounts": [], "deny": ["hostPath"], "max_pods": 1 });
-        assert_eq!(told(policy, &objects, 1), "", "an account that the manifest brings along is its own");
+        assert_eq!(violations_of(policy, &objects, 1), "", "an account that the manifest brings along is its own");
     }
 }

@@ -1,4 +1,4 @@
-//! The least rights that some plans need, as the Roles that an administrator may give.
+//! The least rights that plans need, as Roles for an administrator to apply.
 //!
 //! ```text
 //! workload        create, get (its name is taken: is it ours?), list, watch, patch (stop, mark as kept), delete
@@ -20,7 +20,6 @@ use muster_text::Value;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The name of the Roles.
 const NAME: &str = "muster";
 const BATCH: &str = "batch";
 
@@ -42,12 +41,12 @@ use Verb::{Create, Delete, Get, List, Patch, Update, Watch};
 const OWNERS: [(&str, &str); 5] =
     [("", "pods"), ("apps", "deployments"), ("apps", "replicasets"), ("apps", "statefulsets"), (BATCH, "jobs")];
 
-/// Which rights.
+/// Which rights a Role contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Without any of them some case does not run, or something is left behind.
+    /// The rights without which a case does not run, or objects are left behind.
     Required,
-    /// Those that explain, too.
+    /// Also the rights that only explain.
     Full,
 }
 
@@ -126,7 +125,7 @@ impl RoleRules {
         }
     }
 
-    /// What tells why it waits, and finds what is left of it.
+    /// The rights to explain why a case waits, and to find what is left of it.
     fn explain(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
         self.allow("", "events", &[List]);
@@ -168,7 +167,7 @@ fn is_composed(resource: &Resource) -> bool {
     !resource.is_pod() && !resource.is_job()
 }
 
-/// Our label does not reach its pods, for it has no templates for them, and no selector finds them.
+/// Its pods have no template for Muster's label, and no selector finds them.
 fn asks_owners(handle: &Handle, workload: &Object) -> bool {
     handle.rules.pods.selector.is_none() && pod_templates(&workload.manifest).is_empty()
 }
@@ -177,7 +176,7 @@ fn is_queued(workload: &Object) -> bool {
     workload.manifest.pointer("/metadata/labels").is_some_and(|labels| labels.get(QUEUE_LABEL).is_some())
 }
 
-/// As the API serves it; for a kind that nobody knows what it is most probably called.
+/// As the API serves it, or the probable plural of an unknown kind.
 fn plural(resource: &Resource) -> String {
     let known = || Kinds::known().find(resource).and_then(|kind| kind.plural.clone());
     resource.plural.clone().or_else(known).unwrap_or_else(|| crate::kind::plural(&resource.kind.to_lowercase()))

@@ -76,7 +76,7 @@ fn yaml_of(handle: &Handle) -> String {
 }
 
 /// What is wrong, and what to do.
-fn told(workload: &Workload) -> String {
+fn mistakes_of(workload: &Workload) -> String {
     let mistakes = plan(workload, &Contexts::unknown()).expect_err("a mistake");
     let line = |mistake: &Diagnostic| format!("{}\n  {}", mistake.message, mistake.hint.as_deref().unwrap_or("-"));
     mistakes.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -242,8 +242,8 @@ fn a_patch_is_for_the_workload_unless_it_names_another_object() {
     let handle = planned(&patched(manifest(), two));
     assert_eq!([&handle.objects[0].manifest["data"]["a"], &handle.objects[1].manifest["data"]["a"]], ["1", "2"]);
     let rows = [json!({ "kind": "ConfigMap", "data": {} }), json!({ "kind": "Secret", "data": {} })];
-    let told: Vec<String> = rows.into_iter().map(|patch| told(&patched(manifest(), patch))).collect();
-    insta::assert_snapshot!(told.join("\n"));
+    let mistakes_of: Vec<String> = rows.into_iter().map(|patch| mistakes_of(&patched(manifest(), patch))).collect();
+    insta::assert_snapshot!(mistakes_of.join("\n"));
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn a_pod_without_a_restart_policy_ends_and_says_so() {
     manifest["spec"].as_object_mut().expect("a map").remove("restartPolicy");
     let plan = plan(&workload(vec![manifest]), &Contexts::unknown()).expect("a plan");
     assert_eq!(main_of(&plan.handle)["spec"]["restartPolicy"], "Never");
-    assert_eq!(plan.notes, ["spec.restartPolicy of Pod is Never, for the manifest does not say"]);
+    assert_eq!(plan.notes, ["spec.restartPolicy of Pod is Never, because the manifest does not set it"]);
     let mut always = pod("p");
     always["spec"]["restartPolicy"] = "Always".into();
     let rule = json!({ "k8s_workloads": [{ "match": { "kind": "Pod" }, "succeeded": "size(pods) == 1" }] });
@@ -465,8 +465,8 @@ fn every_mistake_says_what_is_wrong_where_and_what_to_do() {
         workload(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "x": "y".repeat(4 << 20) })]),
         Workload { program: Program::Play(Value::Null), ..workload(vec![]) },
     ];
-    let told: Vec<String> = rows.iter().map(told).collect();
-    insta::assert_snapshot!(told.join("\n"));
+    let mistakes_of: Vec<String> = rows.iter().map(mistakes_of).collect();
+    insta::assert_snapshot!(mistakes_of.join("\n"));
 }
 
 /// Any JSON with `metadata` and templates strewn over it.

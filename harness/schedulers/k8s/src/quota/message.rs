@@ -4,7 +4,7 @@ use super::{Refusal, Shortage};
 use crate::api::Quantity;
 use std::collections::BTreeMap;
 
-/// What a quota said, if `message` is such a refusal, by itself or inside another sentence.
+/// The refusal of a quota in `message`, alone or within another sentence.
 pub(crate) fn read(message: &str) -> Option<Refusal> {
     let after = |words: &str| message.split_once(words).map(|(_, rest)| rest.trim());
     let name = |rest: &str, end: char| rest.split_once(end).map_or(rest, |(name, _)| name).trim().to_owned();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn several_resources_are_told_apart() {
+    fn several_resources_are_distinguished() {
         let message = "Error creating: pods \"x-abcde\" is forbidden: exceeded quota: q, requested: limits.cpu=2,pods=1, \
                        used: limits.cpu=3,pods=4, limited: limits.cpu=4,pods=4";
         let found = shortages(message);

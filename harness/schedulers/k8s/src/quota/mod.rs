@@ -1,9 +1,9 @@
-//! Quotas: what the API's refusals say, whether it is ever worth waiting, and who may try next.
+//! Quotas: what a refusal says, whether waiting helps, and which case may try next.
 //!
 //! ```text
 //! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> NeverFits | Wait | Misconfigured
 //! pod template -demand-> amounts  -never_fits(pods, hard)-> NeverFits, before anything exists
-//! Reservations: what was launched as a whole and is not counted yet, so that two do not get the same room
+//! Reservations: workloads that are launched and not counted yet, so that two do not get the same capacity
 //! WaitQueue: a later small case does not overtake an earlier big one that waits for the same resource
 //! ```
 //! The sentences are those of the API server's resourcequota admission (`controller.go`). Only the first quota that
@@ -22,7 +22,7 @@ pub(crate) use reservations::Reservations;
 use crate::api::Quantity;
 use std::fmt;
 
-/// What a quota said.
+/// The refusal of a quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// `exceeded quota`: these resources of it do not fit now.
@@ -49,7 +49,7 @@ pub(crate) enum Refusal {
         /// `consume: requests.nvidia.com/gpu`
         what: String,
     },
-    /// The server took too long to tell.
+    /// The server took too long to evaluate its quotas.
     TimedOut,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Refusal {
                 Ok(())
             }
             Self::MustSpecify { quota, what } => {
-                write!(f, "quota {quota} demands that the manifest says {what}")
+                write!(f, "quota {quota} requires the manifest to set {what}")
             }
             Self::NotReady { quota } => write!(f, "quota {quota} has not been counted yet"),
             Self::NotCovered { what } => write!(f, "no quota of the namespace covers this: insufficient quota to {what}"),
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_other_refusal_says_whether_waiting_helps() {
-        insta::assert_snapshot!(decide("pods \"x\" is forbidden: failed quota: mem: must specify limits.cpu for: main; limits.memory for: main,side"), @r#"Some(Misconfigured("quota mem demands that the manifest says limits.cpu for: main; limits.memory for: main,side"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: failed quota: mem: must specify limits.cpu for: main; limits.memory for: main,side"), @r#"Some(Misconfigured("quota mem requires the manifest to set limits.cpu for: main; limits.memory for: main,side"))"#);
         insta::assert_snapshot!(decide("pods \"x\" is forbidden: status unknown for quota: compute, resources: pods"), @r#"Some(Wait("quota compute has not been counted yet"))"#);
         insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to consume: requests.nvidia.com/gpu"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to consume: requests.nvidia.com/gpu"))"#);
         insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to match these scopes: [{PriorityClass In [high]}]"))"#);

@@ -1,4 +1,4 @@
-//! Room that was promised to workloads whose pods are not there yet: the quota does not count them, and must not give it twice.
+//! Capacity that is reserved for workloads whose pods do not exist yet: the quota does not count them, and it must not be used twice.
 
 use super::Demand;
 use crate::api::Quantity;
@@ -6,10 +6,10 @@ use muster_core::case::Identifier;
 use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
-/// A controller that has made no pods by then does not get the room, so others may have it.
+/// A reservation ends after this time: a controller that has made no pods by then does not get the capacity.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What is promised in one namespace.
+/// The reservations in one namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
     to: BTreeMap<Identifier, Reservation>,
@@ -23,12 +23,12 @@ struct Reservation {
 }
 
 impl Reservations {
-    /// `who` is let in with so many pods of `one` each.
+    /// Reserves `pods` times `one` for `who`.
     pub(crate) fn reserve(&mut self, who: &Identifier, one: &Demand, pods: u32, now: Timestamp) {
         self.to.insert(who.clone(), Reservation { one: one.clone(), pods, since: now });
     }
 
-    /// `who` was not created after all.
+    /// `who` was not created.
     pub(crate) fn release(&mut self, who: &Identifier) {
         self.to.remove(who);
     }

@@ -56,7 +56,7 @@ fn server(phase: &'static str) -> (Kubernetes, Requests) {
     (kubernetes, requests)
 }
 
-/// Waits for a job, and reads its log, as the runner does.
+/// Waits for a job and reads its log, as the session does.
 async fn follow(kubernetes: &Kubernetes, job: &Job) {
     let wait = async {
         let mut seen = None;

@@ -1,4 +1,4 @@
-//! The scheduler of Kubernetes partitions: what the runner asks for, put together from the other rooms.
+//! The scheduler of Kubernetes partitions: implements the trait `Scheduler` with the other directories.
 
 use crate::{
     api::{ClusterPlace, ServerClock},
@@ -25,7 +25,7 @@ use muster_core::{
     },
 };
 use muster_text::{Value, diagnostic::Diagnostic};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::pending,
@@ -42,62 +42,55 @@ type Cell<T> = Arc<OnceCell<Arc<T>>>;
 /// Pods, Jobs and custom resources on the clusters of a kubeconfig, or on the one that Muster runs in.
 ///
 /// One instance serves all Kubernetes partitions of a session, and as many sessions as are attached.
+#[derive(Default)]
 pub struct Kubernetes {
     contexts: Contexts,
     pulse: Pulse,
     budget: Arc<Budget>,
     timeouts: Timeouts,
-    /// Where to look for what carries our label, and for kinds that are not in the table.
+    /// The places and kinds that `inventory` reads.
     scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
     shared_states: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<SharedState>>>,
 }
 
 impl Kubernetes {
-    /// Nothing is asked of any cluster before the first launch.
+    /// Sends no request before the first launch.
     pub fn new(contexts: Contexts) -> Self {
-        Self {
-            contexts,
-            pulse: Pulse::default(),
-            budget: Arc::default(),
-            timeouts: Timeouts::default(),
-            scope: Mutex::default(),
-            clusters: Mutex::default(),
-            shared_states: Mutex::default(),
-        }
+        Self { contexts, ..Self::default() }
     }
 
-    /// `list` looks in these places too, though no job was planned there.
+    /// `inventory` also reads these places, although no job was planned there.
     #[must_use]
     pub fn in_places(self, places: impl IntoIterator<Item = ClusterPlace>) -> Self {
-        self.scope().0.extend(places);
+        self.scope.lock().0.extend(places);
         self
     }
 
-    /// `list` looks where these jobs are, and for the kinds that they are made of.
+    /// `inventory` also reads the places of these jobs, and the kinds of their objects.
     #[must_use]
     pub fn around<'a>(self, jobs: impl IntoIterator<Item = &'a Job>) -> Self {
         for handle in jobs.into_iter().filter_map(|job| Handle::of(job).ok()) {
             self.remember(&handle);
             let named = |object: Object| (handle.place.clone(), object.resource, object.name);
-            self.scope().1.objects.extend(handle.objects.into_iter().map(named));
+            self.scope.lock().1.objects.extend(handle.objects.into_iter().map(named));
         }
         self
     }
 
-    /// In a process that may have so many files open: what it opens at once follows from it.
+    /// Limits the connections to what a process with so many open files can have.
     #[must_use]
     pub fn within_open_files(self, limit: u64) -> Self {
         Self { budget: Arc::new(Budget::new(Shares::of_open_files(limit))), ..self }
     }
 
-    /// With another rhythm of the signs of life.
+    /// Sets the interval and the limit of the Lease.
     #[must_use]
     pub fn with_pulse(self, pulse: Pulse) -> Self {
         Self { pulse, ..self }
     }
 
-    /// With other limits of what a silent connection may last: for tests.
+    /// Sets the timeouts of silent connections: for tests.
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
@@ -124,19 +117,15 @@ impl Kubernetes {
         }
     }
 
-    fn scope(&self) -> MutexGuard<'_, (BTreeSet<ClusterPlace>, Known)> {
-        self.scope.lock()
-    }
-
     fn remember(&self, handle: &Handle) {
-        let mut scope = self.scope();
+        let mut scope = self.scope.lock();
         scope.0.insert(handle.place.clone());
         scope.1.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
     }
 
-    /// Everything that carries our label, and whose it is. A place that cannot be looked at is named in it.
+    /// Everything with Muster's label, and the session that it belongs to. Places that cannot be read are listed in it.
     pub async fn inventory(&self, scope: &Scope) -> Inventory {
-        let (places, known) = self.scope().clone();
+        let (places, known) = self.scope.lock().clone();
         let mut inventory = Inventory::default();
         for place in places {
             if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
@@ -154,9 +143,9 @@ impl Kubernetes {
         inventory
     }
 
-    /// The places that `list` and `census` look at.
+    /// The places that `list` and `inventory` read.
     pub fn places(&self) -> BTreeSet<ClusterPlace> {
-        self.scope().0.clone()
+        self.scope.lock().0.clone()
     }
 
     /// The Lease of a session; `None`: there is none, or it may not be read.
@@ -167,8 +156,8 @@ impl Kubernetes {
         lease::look(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
     }
 
-    /// Takes the Lease of a session over, as it was seen when its holder was found dead, and holds it until `close`; `None`: there was
-    /// none. `false`: somebody else was faster, or the holder lives.
+    /// Takes over the Lease of a session in the version in which its holder was found dead, and holds it until `close`; `None`: there was
+    /// none. `false`: another process was faster, or the holder lives.
     ///
     /// # Errors
     /// The cluster cannot be asked.
@@ -309,7 +298,7 @@ impl Scheduler for Kubernetes {
     }
 }
 
-/// The runner counts on from a start by this machine's clock.
+/// The session continues from a start by this machine's clock.
 fn by_our_clock(status: JobStatus, clock: &ServerClock) -> JobStatus {
     match status {
         JobStatus::Running { since, nodes, partly_ended } => JobStatus::Running { since: clock.here(since), nodes, partly_ended },
@@ -317,7 +306,7 @@ fn by_our_clock(status: JobStatus, clock: &ServerClock) -> JobStatus {
     }
 }
 
-/// The workload is there, no pod of it is, and its pods cannot or do not carry our label.
+/// The workload exists without pods, and its pods cannot or do not have Muster's label.
 fn has_unlabelled_pods(observed: &Observed) -> bool {
     let Seen::Present(object) = &observed.workload else { return false };
     observed.pods.is_empty() && is_label_lost(object)

@@ -1,10 +1,10 @@
-//! Who may launch while the server refuses what it granted before: one case on trial, the others wait. Pure, times passed in.
+//! Limits launches while the server refuses what it granted before: one case tries, the others wait. Pure: times are parameters.
 //!
 //! ```text
 //! open --refused--> one case on trial, every 5 s --launched--> open
 //!                        |        ^
 //!                        |        '- the next that asks
-//!                        '--refused for a minute--> that case is over (`error{config}`)
+//!                        '--refused for a minute--> that case fails (`error{config}`)
 //! ```
 //! There is a gate for each kind of object: a Role that has lost its rule for Jobs does not hold up Pods.
 
@@ -13,11 +13,11 @@ use muster_core::case::Identifier;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
-/// One launch is tried so often.
+/// The interval between tries.
 const EVERY: Duration = Duration::from_secs(5);
-/// Who does not try for so long, although it is its turn, does not want to any more.
+/// A case that does not try for so long, although it is its turn, has left.
 const ABSENT: Duration = Duration::from_secs(20);
-/// Who waits looks again after this: that costs no request.
+/// The interval after which a waiting case asks the gate again. This costs no request.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// The closed gates, by kind of object.
@@ -28,7 +28,7 @@ pub(crate) struct Gates(BTreeMap<String, Closed>);
 struct Closed {
     trial: Option<Trial>,
     next: Instant,
-    /// Why, as it is told to all who wait.
+    /// The reason, as reported to all waiting cases.
     why: String,
 }
 
@@ -38,7 +38,6 @@ struct Trial {
     since: Instant,
 }
 
-/// What follows from a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterRefusal {
     /// Try again.
@@ -85,7 +84,7 @@ impl Gates {
         }
     }
 
-    /// The case does not want to launch any more.
+    /// The case is launched or given up.
     pub(crate) fn leave(&mut self, case: &Identifier) {
         for gate in self.0.values_mut() {
             gate.trial = gate.trial.take().filter(|trial| trial.of != *case);
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_for_a_minute_is_over_and_the_others_wait_for_the_next_trial() {
+    fn a_case_that_is_refused_for_a_minute_fails_and_the_others_wait_for_the_next_trial() {
         let (tried, over) = play(&['a', 'b', 'c'], 100, 120);
         assert_eq!(over, [(60, 'a')]);
         let second = tried.iter().find(|(_, letter)| *letter == 'b');
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_or_does_not_come_gives_its_turn_to_the_next() {
+    fn a_case_that_leaves_or_does_not_ask_gives_its_turn_to_the_next() {
         let (now, mut gates) = (Instant::now(), Gates::default());
         let at = |seconds: u64| now + Duration::from_secs(seconds);
         gates.refused(&case('a'), "pods", "why", now);

@@ -1,13 +1,13 @@
-//! Says to everybody that a session lives: a Lease in each place that it uses, renewed while it lives.
+//! Shows that a session lives: a Lease in each place that it uses, renewed while it lives.
 //!
 //! ```text
 //! hold (first launch) -> create -> renew again and again ... -> release: deleted
 //!                          |- no right to it: a note, once; tried again
-//!                          '- somebody else's: only if it has expired, by compare-and-swap on its version
+//!                          '- another holder's: only if it has expired, by compare-and-swap on its version
 //! take_over (attach): the same compare-and-swap, at once, on the version in which the owner was found dead
 //! ```
 //! A killed session leaves its Lease, which expires. How old it is only the server says that keeps it: when it was last changed
-//! (`managedFields[].time`) against the date of the same answer. What its spec says is by the clock of whoever renewed it, and is
+//! (`managedFields[].time`) against the date of the same answer. The times in its spec are by the clock of its holder, and are
 //! for people.
 
 use crate::{
@@ -89,7 +89,7 @@ impl Lease {
         self.start(None);
     }
 
-    /// Takes it from a holder that is dead, as it was seen then, or creates it; from now on it is held. `false`: somebody was
+    /// Takes it from a dead holder, in the version that was seen, or creates it; from now on it is held. `false`: another process was
     /// faster, or the holder lives.
     pub(crate) async fn take_over(&self, seen: Option<&LeaseSeen>) -> Result<bool, ApiError> {
         match self.keeper.write(seen.map(|seen| seen.version.as_str())).await {
@@ -109,10 +109,10 @@ impl Lease {
         }
     }
 
-    /// The session is over. That its Lease goes too is a courtesy: it would expire.
+    /// The session is over. Its Lease is deleted, although it would expire anyway.
     pub(crate) async fn release(&self) {
         let task = self.task.lock().take();
-        // One that has ended has lost the Lease: it is somebody else's.
+        // A task that has ended has lost the Lease to another process.
         let Some(task) = task.filter(|task| !task.is_finished()) else { return };
         task.abort();
         if let Err(error) = delete(&self.keeper.cluster, &self.keeper.session).await
@@ -139,7 +139,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Holds the Lease as long as nobody else does. `version`: that of the object, if it is ours already.
+    /// Holds the Lease unless another process does. `version`: of the object, if it is held already.
     async fn keep(self, mut version: Option<String>) {
         let (mut was_held, mut was_logged) = (version.is_some(), false);
         if was_held {

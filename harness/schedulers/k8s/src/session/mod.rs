@@ -1,4 +1,4 @@
-//! One session's use of one place: its connection, its watches, its line in front of the quotas, its Lease.
+//! What the jobs of a session share in one place: the connection, the watches, the queue for quotas, the Lease.
 
 pub(crate) mod gate;
 pub(crate) mod lease;
@@ -20,13 +20,13 @@ use muster_core::{
     job::scheduler::Job,
 };
 use muster_text::Value;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// Quotas change seldom: their list is good for so long.
 const QUOTAS_LIVE: Duration = Duration::from_secs(10);
-/// Who waits for room asks again after a tenth of the time that it has waited, within these bounds.
+/// A case that waits for quota asks again after a tenth of the time that it has waited, within these bounds.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
@@ -44,7 +44,7 @@ pub(crate) struct SharedState {
 struct Room {
     queue: WaitQueue,
     reservations: Reservations,
-    /// Since when who waits, and as what people know it.
+    /// Since when each case waits, and its name for messages.
     waiting: BTreeMap<Identifier, (Instant, String)>,
 }
 
@@ -72,12 +72,12 @@ impl SharedState {
         }
     }
 
-    /// Its jobs are watched from here on, by whoever has launched them.
+    /// Watches a job from now on, whichever process launched it.
     pub(crate) fn observe(&self, job: &Job, handle: &Handle) -> tokio::sync::watch::Receiver<Arc<crate::job::Observed>> {
         self.watch.observe(&job.identifier, handle)
     }
 
-    /// Who stands before a job in the line for what it wants, and for which resource.
+    /// The case that waits before a job for a resource that the job wants too, and that resource.
     pub(crate) fn blocked_by(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
         let mut room = self.room.lock();
         let (who, resource) = room.queue.blocker(&job.identifier, wants, clock::now())?;
@@ -85,28 +85,24 @@ impl SharedState {
         Some((name, resource))
     }
 
-    /// Why a job may not be launched now, for such objects were refused that were granted before.
+    /// Why a job may not be launched now: objects of its kinds are refused, although they were granted before.
     pub(crate) fn gate_closed(&self, job: &Job, handle: &Handle) -> Option<String> {
         let kinds = kinds(handle);
-        self.gates().closed(&job.identifier, kinds.iter().map(String::as_str), Instant::now())
+        self.gates.lock().closed(&job.identifier, kinds.iter().map(String::as_str), Instant::now())
     }
 
-    /// A job was refused an object of this kind, as none was before.
+    /// A job was refused an object of a kind that was granted before.
     pub(crate) fn withdrawn(&self, job: &Job, kind: &Resource, why: &str) -> AfterRefusal {
-        self.gates().refused(&job.identifier, &kind.for_kubectl(), why, Instant::now())
+        self.gates.lock().refused(&job.identifier, &kind.for_kubectl(), why, Instant::now())
     }
 
     /// All its objects are created.
     pub(crate) fn launched(&self, handle: &Handle) {
         let kinds = kinds(handle);
-        self.gates().launched(kinds.iter().map(String::as_str));
+        self.gates.lock().launched(kinds.iter().map(String::as_str));
     }
 
-    fn gates(&self) -> MutexGuard<'_, Gates> {
-        self.gates.lock()
-    }
-
-    /// Lets a job in with so many pods of `one` each, if all of them fit at once beside what was promised to others.
+    /// Reserves quota for `pods` pods of `one` each, if all of them fit at once beside the reservations of others.
     ///
     /// # Errors
     /// What is short.
@@ -121,27 +117,27 @@ impl SharedState {
         Ok(())
     }
 
-    /// A job that was let in was not created.
+    /// A job with a reservation was not created.
     pub(crate) fn release(&self, identifier: &Identifier) {
         self.room.lock().reservations.release(identifier);
     }
 
-    /// A job was refused for want of room.
+    /// A job was refused because a quota is full.
     pub(crate) fn refused(&self, job: &Job, refusal: &Refusal) {
         let mut room = self.room.lock();
         room.queue.refused(&job.identifier, refusal, clock::now());
         room.waiting.entry(job.identifier.clone()).or_insert_with(|| (Instant::now(), job.case.clone()));
     }
 
-    /// It has its room, or does not want it any more.
+    /// The job is launched, or given up.
     pub(crate) fn leave_queue(&self, identifier: &Identifier) {
         let mut room = self.room.lock();
         room.queue.leave(identifier);
         room.waiting.remove(identifier);
-        self.gates().leave(identifier);
+        self.gates.lock().leave(identifier);
     }
 
-    /// When a job that waits for room asks again.
+    /// When a job that waits for quota asks again.
     pub(crate) fn retry_after(&self, identifier: &Identifier) -> Duration {
         let room = self.room.lock();
         let waited = room.waiting.get(identifier).map_or(Duration::ZERO, |(since, _)| since.elapsed());

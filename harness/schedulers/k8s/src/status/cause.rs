@@ -23,7 +23,7 @@ impl std::fmt::Display for Place<'_> {
     }
 }
 
-/// A message in one line, without control characters, of bearable length.
+/// A message in one line, without control characters, shortened.
 pub(super) fn quote(message: &str) -> String {
     let clean: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -34,7 +34,7 @@ pub(super) fn quote(message: &str) -> String {
     }
 }
 
-/// `REASON: message`, or whichever there is.
+/// `REASON: message`, or the one that is there.
 pub(super) fn reason_and(reason: Option<&str>, message: Option<&str>) -> String {
     let message = message.map(quote).filter(|message| !message.is_empty());
     match (reason.filter(|reason| !reason.is_empty()), message) {
@@ -45,7 +45,7 @@ pub(super) fn reason_and(reason: Option<&str>, message: Option<&str>) -> String 
     }
 }
 
-/// ` (a; b)` for what the message says, nothing if it says nothing.
+/// `: message`, or nothing if it is empty.
 pub(super) fn detail(message: Option<&str>) -> String {
     message.map(quote).filter(|message| !message.is_empty()).map_or_else(String::new, |message| format!(": {message}"))
 }

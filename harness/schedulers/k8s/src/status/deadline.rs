@@ -2,7 +2,7 @@
 //!
 //! One that the manifest has itself is the check's own: reaching it is a failure of the workload.
 
-use super::{View, condition};
+use super::{View, condition, text};
 use crate::job::Deadline;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::job::workload::Clock;
@@ -13,7 +13,7 @@ const REASON: &str = "DeadlineExceeded";
 /// Conditions with which the controllers that know a deadline say that the workload failed.
 const FAILED: [&str; 2] = ["Failed", "JobFailed"];
 
-/// What of ours the cluster has enforced on a workload that failed: which limit it stands for, and the cause.
+/// If the cluster enforced the plan's deadline on a workload that failed: the limit that it stands for, and the cause.
 pub(super) fn enforced(view: View<'_>, has_started: bool) -> Option<(Clock, String)> {
     let deadline = view.handle.deadline.as_ref()?;
     let by_owner = view.object().is_some_and(owner_says);
@@ -27,7 +27,6 @@ pub(super) fn enforced(view: View<'_>, has_started: bool) -> Option<(Clock, Stri
 }
 
 fn owner_says(object: &Value) -> bool {
-    let text = |condition: &Value, field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     FAILED.iter().filter_map(|kind| condition(object, kind)).any(|condition| {
         text(condition, "reason") == REASON || text(condition, "message").contains("longer than specified deadline")
     })

@@ -3,12 +3,10 @@
 //! Kueue suspends Jobs and gates Pods; its own Workload object says why. Where we may not read that, or have not yet,
 //! the name of the queue is all there is to say.
 
-use super::{View, cause, grace};
+use super::{View, cause, grace, text};
+use crate::api::QUEUE_LABEL;
 use muster_text::Value;
 use std::time::Duration;
-
-/// The label, on older versions the annotation, that puts an object into a queue.
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 /// What Kueue makes of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,22 +14,22 @@ pub(super) enum Admission {
     Waits(String),
     /// The queue will never admit this workload.
     Never(String),
-    /// The queue does not work.
+    /// The queue is stopped or inactive.
     Stopped(String),
-    /// It was admitted, and taken out for good: nobody starts it again.
+    /// It was admitted and then deactivated: it will not start again.
     Deactivated {
         cause: String,
         own_limit: bool,
     },
 }
 
-/// The queue that an object stands in.
+/// The queue of an object.
 pub(super) fn queue(object: &Value) -> Option<&str> {
-    let find = |place: &str| object.pointer(place)?.get(QUEUE)?.as_str();
+    let find = |place: &str| object.pointer(place)?.get(QUEUE_LABEL)?.as_str();
     find("/metadata/labels").or_else(|| find("/metadata/annotations")).filter(|queue| !queue.is_empty())
 }
 
-/// What Kueue says; `None` while it has not been asked, or has admitted.
+/// The state in Kueue; `None` while it is unknown, or if Kueue has admitted the workload.
 pub(super) fn admission(view: View<'_>, recheck_in: &mut Option<Duration>) -> Option<Admission> {
     let workload = view.observed.trouble.kueue.as_deref()?;
     let condition = |kind: &str| {
@@ -96,8 +94,4 @@ pub(super) fn gated(view: View<'_>, pod: &str) -> String {
         Some(Admission::Deactivated { cause, .. }) => cause,
         None => format!("pod {pod} waits {}", queued(view, view.object().and_then(queue))),
     }
-}
-
-fn text<'v>(condition: &'v Value, field: &str) -> &'v str {
-    condition.get(field).and_then(Value::as_str).unwrap_or_default()
 }

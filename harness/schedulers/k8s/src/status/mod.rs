@@ -1,11 +1,11 @@
-//! What an observation means: the owner's state first, its pods' second.
+//! The meaning of an observation: the state of the owner first, that of its pods second.
 //!
 //! ```text
 //! Observed + now -> Pod:    pod                         the pod is its own owner
 //!                   Job:    job     -> owner            conditions Complete, Failed; suspended: kueue
 //!                   others: custom  -> owner            rules > conditions > phases > pods that have settled
 //! ```
-//! Pure: patience is measured against `now`, and `recheck_in` says when the answer may change by time alone. The
+//! Pure: grace periods are measured against `now`, and `recheck_in` is the time after which the answer may change by itself. The
 //! machines' clocks differ: a wait never counts from before `Observed::since`, so that one behind ours costs nothing and
 //! one ahead of ours only delays.
 
@@ -43,7 +43,7 @@ pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> As
     let ever = u32::try_from(replaced_pods::names(&observed.pods)).unwrap_or(u32::MAX);
     let is_gang = !view.is(Resource::is_pod) && view.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&state);
-    // An incomplete gang may look as if it ran: nothing else would make anybody look again.
+    // An incomplete gang may look as if it ran: nothing else would cause another assessment.
     let left = (waits || incomplete).then(|| view.left(observed.since, grace::STUCK_AFTER));
     let stuck = left == Some(None);
     if let Some(left) = left.flatten() {
@@ -57,7 +57,7 @@ fn is_final(state: &JobState) -> bool {
     !matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Running { .. }))
 }
 
-/// Everything that a state may look at.
+/// Everything that an assessment depends on.
 #[derive(Debug, Clone, Copy)]
 struct View<'a> {
     handle: &'a Handle,
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Kueue's word on a gated pod, where it is more than "wait".
+    /// The state of a gated pod in Kueue, if it is more than waiting.
     fn not_admitted(self, recheck_in: &mut Option<Duration>) -> Option<JobState> {
         match kueue::admission(self, recheck_in)? {
             kueue::Admission::Waits(_) => None,
@@ -199,7 +199,7 @@ impl<'a> View<'a> {
         pods.going(self.handle.expected_pods, self.needs_all(), recheck_in)
     }
 
-    /// Its pods may need each other: as long as one is missing, nothing of it may go on.
+    /// Its pods may need each other: while one is missing, the workload may not make progress.
     fn needs_all(self) -> bool {
         !self.is(Resource::is_job) || self.handle.workload().is_some_and(|job| runs_at_once(&job.manifest))
     }
@@ -236,7 +236,7 @@ impl<'a> View<'a> {
         trouble::Events::of(&self.observed.trouble)
     }
 
-    /// What is left of a patience that began then; `None`: nothing.
+    /// What is left of a period that began then; `None`: nothing.
     fn left(self, from: Timestamp, period: Duration) -> Option<Duration> {
         period.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
     }
@@ -268,6 +268,16 @@ fn is_true(condition: &Value) -> bool {
 /// A condition that is True.
 fn condition<'v>(object: &'v Value, kind: &str) -> Option<&'v Value> {
     conditions(object).find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind) && is_true(condition))
+}
+
+/// A text of an untyped object; empty if it has none.
+fn text<'v>(object: &'v Value, field: &str) -> &'v str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// When a condition last changed.
+fn transition(condition: &Value) -> Option<Timestamp> {
+    condition.get("lastTransitionTime").and_then(time)
 }
 
 /// A time of the API in an untyped object.

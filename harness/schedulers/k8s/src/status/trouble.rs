@@ -12,19 +12,19 @@ pub(crate) struct Events<'a>(&'a [Arc<Event>]);
 /// Why an object's pods are not created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Blocked {
-    /// They never will be, as the manifest stands.
+    /// They can never be created with this manifest.
     Hopeless(String),
-    /// They will not be as long as this holds; whoever asked for it may still be creating it.
+    /// Something that they refer to does not exist. It may still be created.
     Missing(String),
-    /// The cluster will not have them.
+    /// The cluster refuses them.
     Broken(String),
-    /// A webhook has said no. Its rule may be about what the cluster does not have yet, and who creates the pods asks again.
+    /// A webhook refuses them. Its rule may depend on what does not exist yet, and the controller tries again.
     Denied {
         why: String,
         /// The first time, as far as it is known.
         since: Option<Timestamp>,
     },
-    /// They may be yet.
+    /// They may be created later.
     Waits(String),
 }
 
@@ -43,25 +43,23 @@ impl<'a> Events<'a> {
         self.of_pod(name).rev().find(|event| reasons.contains(&reason(event)))
     }
 
-    /// The newest event about anything that is not a pod, with one of these reasons.
-    pub(super) fn newest_of_owners(self, reasons: &[&str]) -> Option<&'a Event> {
-        let owners =
-            self.0.iter().map(AsRef::as_ref).rev().filter(|event: &&Event| event.involved_object.kind.as_deref() != Some("Pod"));
-        owners.into_iter().find(|event| reasons.contains(&reason(event)))
+    /// The events about anything that is not a pod, newest first.
+    fn of_owners(self) -> impl Iterator<Item = &'a Event> {
+        self.0.iter().rev().map(AsRef::as_ref).filter(|event: &&Event| event.involved_object.kind.as_deref() != Some("Pod"))
     }
 
-    /// The newest warning about anything that is not a pod.
+    /// The newest event of an owner with one of these reasons.
+    pub(super) fn newest_of_owners(self, reasons: &[&str]) -> Option<&'a Event> {
+        self.of_owners().find(|event| reasons.contains(&reason(event)))
+    }
+
     pub(super) fn newest_warning_of_owners(self) -> Option<&'a Event> {
-        let mut owners = self.0.iter().map(AsRef::as_ref).rev();
-        owners.find(|event: &&Event| {
-            event.involved_object.kind.as_deref() != Some("Pod") && event.type_.as_deref() == Some("Warning")
-        })
+        self.of_owners().find(|event| event.type_.as_deref() == Some("Warning"))
     }
 
     /// Why the owner's pods cannot be created, by the newest refusal of one.
     pub(super) fn refused_pods(self) -> Option<Blocked> {
-        let owners = self.0.iter().rev().filter(|event| event.involved_object.kind.as_deref() != Some("Pod"));
-        let refused = owners.into_iter().find(|event| {
+        let refused = self.of_owners().find(|event| {
             event.type_.as_deref() == Some("Warning")
                 && (reason(event).contains("FailedCreate") || message(event).contains("is forbidden: "))
         });
@@ -81,7 +79,7 @@ pub(super) fn classify(message: &str) -> Blocked {
         };
     }
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    // The controllers say `Error creating: ` before what the server said.
+    // Controllers write `Error creating: ` before the message of the server.
     let detail = quote(message.strip_prefix("Error creating: ").unwrap_or(message));
     if has(&["because it is being terminated"]) {
         Blocked::Broken(format!("the namespace is being deleted: {detail}"))

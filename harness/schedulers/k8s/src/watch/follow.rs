@@ -7,7 +7,7 @@
 //!  '- fails: Report::down, pause with jitter, again
 //! ```
 //! A server that says `Expired` over and over gets one request of all watches in [`EXPIRED_EACH`].
-//! Objects that a list does not have any more are told as vanished: a watch that was away cannot have said so.
+//! Objects that a list no longer has are reported as vanished: a watch that was down cannot have reported their deletion.
 
 use super::health::Report;
 use crate::{
@@ -26,10 +26,10 @@ use tokio::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// Once a server has said twice in a row that it has forgotten, requests are so far apart.
+/// The interval between requests after two `Expired` in a row.
 const EXPIRED_EACH: Duration = Duration::from_secs(5);
 
-/// When the next request may be sent, of all watches of which the server forgets everything at once.
+/// When the next request may be sent by any watch whose versions expire at once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pace(Arc<Mutex<Option<Instant>>>);
 
@@ -44,7 +44,7 @@ impl Pace {
     }
 }
 
-/// When a request is sent that wants to be sent now.
+/// When the next request may be sent.
 fn turn(next: &mut Option<Instant>, expired: u32, now: Instant) -> Instant {
     if expired < 2 {
         return now;
@@ -54,7 +54,6 @@ fn turn(next: &mut Option<Instant>, expired: u32, now: Instant) -> Instant {
     turn
 }
 
-/// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Source {
     pub(crate) resource: Resource,
@@ -64,7 +63,6 @@ pub(crate) struct Source {
     pub(crate) job: Option<Identifier>,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change<T> {
     /// It is like this now.
@@ -73,11 +71,11 @@ pub(super) enum Change<T> {
     Deleted(T),
     /// The object with this uid is gone.
     Vanished(String),
-    /// All that there is was told.
+    /// Every object of the list was reported.
     Listed,
 }
 
-/// Who is told.
+/// Receives the changes.
 pub(super) trait Sink<T>: Send + Sync {
     fn take(&self, change: Change<T>) -> impl Future<Output = ()> + Send;
 }
@@ -111,10 +109,10 @@ struct Watching<T, S> {
     source: Source,
     report: Report,
     pace: Pace,
-    /// How often in a row the server has forgotten what it listed just now.
+    /// The number of `Expired` in a row.
     expired: u32,
     sink: S,
-    /// Every uid that was told and not yet taken back.
+    /// The uids of all objects that were reported as present.
     known: BTreeSet<String>,
     version: String,
     shows: PhantomData<fn() -> T>,
@@ -207,7 +205,7 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
     }
 }
 
-/// What is not what it should be is not ours to understand.
+/// Objects that cannot be parsed are skipped.
 fn understood<T: Watched>(item: Value) -> Option<T> {
     T::read(item).inspect_err(|error| tracing::warn!(%error, "a listed object cannot be read")).ok()
 }
@@ -243,7 +241,7 @@ mod tests {
     }
 
     /// Follows a server until it is asked for a fourth watch.
-    async fn told(mut answer: impl FnMut(bool, usize) -> Reply + Send + 'static) -> (Vec<String>, Vec<String>) {
+    async fn recorded(mut answer: impl FnMut(bool, usize) -> Reply + Send + 'static) -> (Vec<String>, Vec<String>) {
         let (mut lists, mut watches) = (0, 0);
         let (cluster, requests) = testing::cluster(move |line, _| {
             let is_watch = line.contains("watch=true");
@@ -252,31 +250,31 @@ mod tests {
             if is_watch && *count == 4 { Reply::events(&[], true) } else { answer(is_watch, *count) }
         });
         let source = Source { resource: Resource::of("v1", "Pod"), selector: Some("rfm-session=s".into()), job: None };
-        let told = Told::default();
+        let recorded = Told::default();
         let report = Health::new().of(source.clone());
-        let following = follow(cluster, source, Arc::default(), report, Pace::default(), told.clone());
+        let following = follow(cluster, source, Arc::default(), report, Pace::default(), recorded.clone());
         let _ = timeout(Duration::from_mins(1), following).await;
-        let lines = told.0.lock().clone();
+        let lines = recorded.0.lock().clone();
         let version = |line: &String| line.split("resourceVersion=").nth(1).unwrap_or("list").to_owned();
         (lines, requests.full().iter().map(version).collect())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_goes_on_where_the_last_one_ended() {
-        let (told, versions) = told(|is_watch, count| match (is_watch, count) {
+        let (recorded, versions) = recorded(|is_watch, count| match (is_watch, count) {
             (false, _) => Reply::list("1", &[pod("a", "1")]),
             (true, 1) => Reply::events(&[event("ADDED", &pod("b", "2")), event("MODIFIED", &pod("a", "3"))], false),
             (true, 2) => Reply::events(&[event("BOOKMARK", &json!({"metadata": {"resourceVersion": "7"}}))], false),
             _ => Reply::events(&[event("DELETED", &pod("a", "8"))], false),
         })
         .await;
-        assert_eq!(told, ["a is there", "listed", "b is there", "a is there", "a is deleted"]);
+        assert_eq!(recorded, ["a is there", "listed", "b is there", "a is there", "a is deleted"]);
         assert_eq!(versions, ["list", "1", "3", "7", "8"]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_vanished_while_the_server_had_forgotten_us_is_told() {
-        let (told, versions) = told(|is_watch, count| match (is_watch, count) {
+    async fn what_vanished_while_a_watch_was_expired_is_reported() {
+        let (recorded, versions) = recorded(|is_watch, count| match (is_watch, count) {
             (false, 1) => Reply::list("1", &[pod("a", "1"), pod("b", "1")]),
             (false, _) => Reply::list("9", &[pod("b", "5")]),
             (true, 1) => {
@@ -288,7 +286,7 @@ mod tests {
         .await;
         let expected =
             ["a is there", "b is there", "listed", "uid-a has vanished", "b is there", "listed", "b is there", "listed"];
-        assert_eq!(told, expected);
+        assert_eq!(recorded, expected);
         assert_eq!(versions, ["list", "1", "list", "9", "list", "9", "9"]);
     }
 

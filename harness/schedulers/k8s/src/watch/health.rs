@@ -16,7 +16,7 @@ pub(super) struct Health(watch::Sender<Downs>);
 /// The watches that see nothing, each with its last refusal.
 pub(crate) type Downs = BTreeMap<Source, ApiError>;
 
-/// What one watch says of itself. One that has ended says nothing, and nothing is said of it.
+/// Reports the state of one watch. When it is dropped, the watch counts as healthy.
 pub(super) struct Report {
     health: Health,
     source: Source,
@@ -55,8 +55,8 @@ impl Drop for Report {
     }
 }
 
-/// Why nothing will be seen of a job whose workload and pods are of these kinds; nothing while it may pass: until its own limit,
-/// what runs goes on, and so do we.
+/// The error of a watch that a job depends on. Not while the error is transient: what runs
+/// goes on, and the job's own limits apply.
 pub(crate) fn blindness(downs: &Downs, job: &Identifier, concerns: impl Fn(&Source) -> bool) -> Result<(), SchedulerError> {
     let of_job = |source: &Source| source.job.as_ref().map_or_else(|| concerns(source), |owner| owner == job);
     let down = downs.iter().find(|(source, error)| of_job(source) && !passes(error.why()));

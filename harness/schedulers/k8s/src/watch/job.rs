@@ -11,21 +11,21 @@ use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
-/// `Trouble` is fetched at most so often, and less often while it stays the same.
+/// The shortest interval of fetching `Trouble`; longer while it stays the same.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
 const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(5);
-/// Of all jobs of which it has stayed the same for long, one is asked for in so long: a thousand may wait for hours.
+/// The interval between requests for all jobs with unchanged `Trouble`: a thousand may wait for hours.
 const TROUBLE_RATION: Duration = Duration::from_mins(3);
 
-/// A job that somebody watches.
+/// A job that is watched.
 pub(super) struct Tracked {
     sender: watch::Sender<Arc<Observed>>,
     /// Name of the workload.
     pub(super) name: String,
-    /// An operator makes Jobs or the like of it, and those make the pods.
+    /// An operator creates Jobs or similar objects for it, and those create the pods.
     pub(super) is_composed: bool,
     pub(super) is_pod: bool,
-    /// Its launch was answered, by whoever launched it: if a list does not have it, it is gone.
+    /// Set if the launch was confirmed, perhaps to another process: a workload that no list has is then gone.
     pub(super) manifest: Option<LiveObject>,
     clock: ServerClock,
     deleted_by_us: bool,
@@ -58,7 +58,7 @@ impl Tracked {
         Arc::clone(&self.sender.borrow())
     }
 
-    /// From now on, whatever vanishes has vanished because we wanted it.
+    /// Everything that vanishes from now on was deleted by Muster.
     pub(super) fn deleted_by_us(&mut self) {
         self.deleted_by_us = true;
         self.change(|observed| {
@@ -120,8 +120,8 @@ impl Tracked {
         }
     }
 
-    /// When `Trouble` may be fetched again; `None`: now, and the next one not so soon. `ration`: when jobs that have waited for
-    /// long have their next turn.
+    /// When `Trouble` may be fetched again; `None`: now. `ration`: when the next of the jobs that have waited for
+    /// long may be fetched.
     pub(super) fn trouble_turn(&mut self, now: Instant, ration: &mut Instant) -> Option<Instant> {
         if now < self.trouble_due {
             return Some(self.trouble_due);
@@ -151,7 +151,7 @@ impl Tracked {
     }
 }
 
-/// Keeps since when the scheduler sees no node for a pod: its condition keeps its time when its message changes.
+/// Remembers since when the scheduler finds no node for a pod: the time of the condition does not change with its message.
 fn note_hopeless(hopeless: &mut BTreeMap<String, Timestamp>, pod: &Pod, now: Timestamp) {
     let Some(uid) = &pod.metadata.uid else { return };
     if is_hopeless(pod) {
@@ -161,7 +161,7 @@ fn note_hopeless(hopeless: &mut BTreeMap<String, Timestamp>, pod: &Pod, now: Tim
     }
 }
 
-/// Replaces a pod, or puts it behind those that are older.
+/// Replaces a pod, or inserts it after the older ones.
 fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) {
     if let Some(known) = pods.iter_mut().find(|known| known.pod.metadata.uid == pod.metadata.uid) {
         known.pod = pod;
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_delete_is_told_from_what_others_delete() {
+    fn what_muster_deletes_is_distinguished_from_what_others_delete() {
         let mut tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
         tracked.pod(pod("a", "1", 1), true);
         tracked.pod(pod("b", "2", 2), false);

@@ -60,8 +60,8 @@ impl Jobs {
         self.0.lock()
     }
 
-    /// Tells the job to which the object's label leads; all of `kind` when everything was listed.
-    fn take<T: Watched>(&self, change: Change<T>, kind: fn(&Tracked) -> bool, tell: fn(&Tracked, T, bool)) {
+    /// Passes a change to the job that the object's label names, or `Listed` to all jobs of `kind`.
+    fn take<T: Watched>(&self, change: Change<T>, kind: fn(&Tracked) -> bool, apply: fn(&Tracked, T, bool)) {
         let mut jobs = self.lock();
         let (object, gone) = match change {
             Change::Applied(object) => (object, false),
@@ -71,7 +71,7 @@ impl Jobs {
         };
         let job = object.label(LABEL).and_then(Identifier::parse).and_then(|identifier| jobs.get(&identifier));
         if let Some(job) = job {
-            tell(job, object, gone);
+            apply(job, object, gone);
         }
     }
 }
@@ -126,12 +126,12 @@ impl Watch {
         receiver
     }
 
-    /// Starts the shared watch of a kind; one that runs tells everything again if `anew`.
-    fn share(&self, resource: Resource, anew: bool) {
+    /// Starts the shared watch of a kind. With `resync`, one that runs reports every object again.
+    fn share(&self, resource: Resource, resync: bool) {
         let source = Source { resource, selector: Some(format!("{SESSION_LABEL}={}", self.session)), job: None };
         let mut shared = self.shared.lock();
         match shared.get(&source) {
-            Some(running) if anew => running.resync.notify_one(),
+            Some(running) if resync => running.resync.notify_one(),
             Some(_) => {}
             None => {
                 let jobs = self.jobs.clone();
@@ -152,7 +152,7 @@ impl Watch {
         Running { task: tokio::spawn(following), resync }
     }
 
-    /// Finds pods that do not carry our label: by the kind's selector, else by whom they belong to. Asked again, it does nothing.
+    /// Watches pods without Muster's label: by the selector of the kind, else by their owners. Idempotent.
     pub(crate) fn find_unlabelled(&self, identifier: &Identifier, handle: &Handle) {
         let Some(workload) = handle.workload().filter(|object| !object.resource.is_pod()) else { return };
         let mut extra = self.extra.lock();
@@ -174,20 +174,20 @@ impl Watch {
         u32::try_from(pods).unwrap_or(u32::MAX)
     }
 
-    /// Nobody wants to know of it any more.
+    /// Stops tracking a job.
     pub(crate) fn forget(&self, identifier: &Identifier) {
         self.jobs.lock().remove(identifier);
         self.extra.lock().remove(identifier);
     }
 
-    /// What vanishes of it from now on has not been taken by others.
+    /// What vanishes of the job from now on was deleted by Muster.
     pub(crate) fn deleted_by_us(&self, identifier: &Identifier) {
         if let Some(tracked) = self.jobs.lock().get_mut(identifier) {
             tracked.deleted_by_us();
         }
     }
 
-    /// Nobody answers for what still runs of it.
+    /// No node of what still runs of the job answers.
     pub(crate) fn unreachable(&self, identifier: &Identifier) {
         if let Some(tracked) = self.jobs.lock().get(identifier) {
             tracked.unreachable();
@@ -204,7 +204,7 @@ impl Watch {
         let (observed, is_composed) = {
             let mut jobs = self.jobs.lock();
             let tracked = jobs.get_mut(identifier)?;
-            if let Some(due) = tracked.trouble_turn(Instant::now(), &mut self.ration()) {
+            if let Some(due) = tracked.trouble_turn(Instant::now(), &mut self.ration.lock()) {
                 return Some(due);
             }
             (tracked.observed(), tracked.is_composed)
@@ -213,11 +213,7 @@ impl Watch {
         let mut jobs = self.jobs.lock();
         let tracked = jobs.get_mut(identifier)?;
         tracked.trouble(trouble);
-        tracked.trouble_turn(Instant::now(), &mut self.ration())
-    }
-
-    fn ration(&self) -> MutexGuard<'_, Instant> {
-        self.ration.lock()
+        tracked.trouble_turn(Instant::now(), &mut self.ration.lock())
     }
 }
 
@@ -247,7 +243,7 @@ impl Sink<Value> for Workloads {
     }
 }
 
-/// Pods that belong to one job although they do not say so.
+/// Pods of one job without Muster's label.
 struct PodsOfJob {
     jobs: Jobs,
     identifier: Identifier,

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// No chain of controllers that makes sense is longer.
+/// The longest chain of controllers that is followed.
 const LONGEST: usize = 6;
 
 /// A controller, as a dependent names it.
@@ -17,7 +17,7 @@ struct Controller {
     uid: String,
 }
 
-/// Who owns whom, as far as it was asked.
+/// Owner references that were read so far.
 pub(super) struct Owners {
     cluster: Arc<Cluster>,
     /// By uid: its own controller, if it has one.
@@ -42,7 +42,7 @@ impl Owners {
         false
     }
 
-    /// What cannot be read is taken to belong to nobody: another right would be needed, and a pod too many is worse than none.
+    /// An owner that cannot be read counts as absent: reading it needs another right, and a pod too many is worse than none.
     async fn above(&self, below: &Controller) -> Option<Controller> {
         if let Some(known) = self.known.lock().get(&below.uid) {
             return known.clone();

@@ -11,14 +11,14 @@ use muster_text::Value;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Events of so many pods are asked for, those first that do not run: the others would say the same.
+/// Events of at most so many pods are requested, pods that do not run first.
 const PODS: usize = 4;
 /// Events of so many objects between workload and pods.
 const BETWEEN: usize = 4;
 const KUEUE: &str = "kueue.x-k8s.io";
 const KUEUE_LABEL: &str = "kueue.x-k8s.io/job-uid";
 
-/// Asks. What may not be asked is written down in `denied`; what fails otherwise is asked again the next time.
+/// Fetches events and Kueue's Workload. Missing rights are noted in `denied`; other errors are ignored until the next time.
 pub(super) async fn ask(cluster: &Cluster, identifier: &Identifier, observed: &Observed, is_composed: bool) -> Trouble {
     let mut asking = Asking { cluster, trouble: Trouble::default() };
     let workload = observed.workload.object().and_then(|object| uid(object)).map(str::to_owned);
@@ -105,7 +105,7 @@ fn waiting_pods(observed: &Observed) -> Vec<String> {
     waiting.filter_map(|pod| pod.pod.metadata.uid.clone()).take(PODS).collect()
 }
 
-/// It waits in a queue, or is held back by somebody.
+/// It waits in a queue, or it is suspended or gated.
 fn concerns_kueue(observed: &Observed) -> bool {
     let Some(object) = observed.workload.object() else { return false };
     let metadata = &object["metadata"];

@@ -1,6 +1,6 @@
 //! A credential plugin that fails, and how often it is run.
 
-use crate::ground::{Ground, is_over, is_running, pod};
+use crate::test_cluster::{TestCluster, is_over, is_running, pod};
 use futures_util::future::join_all;
 use muster_core::job::scheduler::Job;
 use std::time::Duration;
@@ -8,46 +8,46 @@ use tokio::time::{Instant, sleep};
 
 const PODS: usize = 20;
 
-pub(crate) async fn a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_once_for_all(ground: Ground) {
-    ground.log_in_by_plugin(None);
-    let jobs: Vec<Job> = (0..PODS).map(|_| ground.plan(pod("", "run; exit 0"))).collect();
+pub(crate) async fn a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_once_for_all(cluster: TestCluster) {
+    cluster.log_in_by_plugin(None);
+    let jobs: Vec<Job> = (0..PODS).map(|_| cluster.plan(pod("", "run; exit 0"))).collect();
     let began = Instant::now();
     let working = async {
         sleep(Duration::from_secs(3)).await;
-        let failed = ground.plugin_runs();
+        let failed = cluster.plugin_runs();
         assert!((1..=4).contains(&failed), "{failed} runs while it failed");
-        ground.log_in_by_plugin(Some("from-plugin"));
+        cluster.log_in_by_plugin(Some("from-plugin"));
         failed
     };
-    let (launched, failed) = tokio::join!(join_all(jobs.iter().map(|job| ground.launch(job))), working);
+    let (launched, failed) = tokio::join!(join_all(jobs.iter().map(|job| cluster.launch(job))), working);
     assert!(began.elapsed() >= Duration::from_secs(3));
     for job in &launched {
-        ground.wait_for(job, is_over).await;
+        cluster.wait_for(job, is_over).await;
     }
-    assert!(ground.plugin_runs() <= failed + 2, "{} runs after {failed}", ground.plugin_runs());
+    assert!(cluster.plugin_runs() <= failed + 2, "{} runs after {failed}", cluster.plugin_runs());
 }
 
-pub(crate) async fn a_token_that_ends_is_renewed_once_for_all_that_runs(ground: Ground) {
-    ground.log_in_by_plugin(Some("first-of-plugin"));
-    let jobs: Vec<Job> = (0..PODS).map(|_| ground.plan(pod("", "run; lines 40 100ms; exit 0"))).collect();
-    let jobs = join_all(jobs.iter().map(|job| ground.launch(job))).await;
+pub(crate) async fn a_token_that_ends_is_renewed_once_for_all_that_runs(cluster: TestCluster) {
+    cluster.log_in_by_plugin(Some("first-of-plugin"));
+    let jobs: Vec<Job> = (0..PODS).map(|_| cluster.plan(pod("", "run; lines 40 100ms; exit 0"))).collect();
+    let jobs = join_all(jobs.iter().map(|job| cluster.launch(job))).await;
     let lives = join_all(jobs.iter().map(async |job| {
-        let (_, logs) = tokio::join!(ground.wait_for(job, is_over), ground.logs(job));
+        let (_, logs) = tokio::join!(cluster.wait_for(job, is_over), cluster.logs(job));
         logs.gaps.len()
     }));
     let rotated = async {
-        ground.wait_for(&jobs[0], is_running).await;
-        let before = ground.plugin_runs();
+        cluster.wait_for(&jobs[0], is_running).await;
+        let before = cluster.plugin_runs();
         // It fails for a moment, and everything has to be opened again.
-        ground.log_in_by_plugin(None);
-        ground.fake().rotate_token("second-of-plugin").expect("a file");
-        ground.fake().cut("watch=true");
-        ground.fake().cut("/log");
+        cluster.log_in_by_plugin(None);
+        cluster.fake().rotate_token("second-of-plugin").expect("a file");
+        cluster.fake().cut("watch=true");
+        cluster.fake().cut("/log");
         sleep(Duration::from_millis(1500)).await;
-        ground.log_in_by_plugin(Some("second-of-plugin"));
+        cluster.log_in_by_plugin(Some("second-of-plugin"));
         before
     };
     let (gaps, before) = tokio::join!(lives, rotated);
     assert_eq!(gaps, [0; PODS]);
-    assert!(ground.plugin_runs() - before <= 5, "{} runs", ground.plugin_runs() - before);
+    assert!(cluster.plugin_runs() - before <= 5, "{} runs", cluster.plugin_runs() - before);
 }

@@ -1,41 +1,41 @@
 //! How well a session treats the API server.
 
-use crate::ground::{Ground, is_running, pod};
+use crate::test_cluster::{TestCluster, is_running, pod};
 use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::time::sleep;
 
 const CASES: usize = 20;
 
-pub(crate) async fn a_case_takes_six_requests(ground: Ground) {
+pub(crate) async fn a_case_takes_six_requests(cluster: TestCluster) {
     let one = async || {
-        let lived = ground.live(pod("", "run; lines 3 100ms; exit 0")).await;
+        let lived = cluster.live(pod("", "run; lines 3 100ms; exit 0")).await;
         assert_eq!(lived.logs.gaps, Vec::<String>::new());
-        ground.cleanup(&lived.job, muster_core::job::scheduler::Disposition::Delete).await
+        cluster.cleanup(&lived.job, muster_core::job::scheduler::Disposition::Delete).await
     };
     let left = join_all((0..CASES).map(|_| one())).await;
     assert!(left.iter().all(|left| left.items.is_empty()), "{left:?}");
-    let requests = ground.fake().requests();
+    let requests = cluster.fake().requests();
     let kinds: Vec<String> =
         requests.iter().map(|request| format!("{} {}?{}", request.method, request.path, request.query)).collect();
     assert!(requests.len() <= 6 * CASES, "{} requests for {CASES} cases:\n{}", requests.len(), kinds.join("\n"));
     assert!(requests.iter().all(|request| request.agent.starts_with("muster/")));
 }
 
-pub(crate) async fn a14_nothing_is_asked_while_nothing_changes(ground: Ground) {
-    let job = ground.launch(&ground.plan(pod("", "run; hang"))).await;
+pub(crate) async fn a14_nothing_is_asked_while_nothing_changes(cluster: TestCluster) {
+    let job = cluster.launch(&cluster.plan(pod("", "run; hang"))).await;
     let quiet = async {
-        ground.wait_for(&job, is_running).await;
+        cluster.wait_for(&job, is_running).await;
         // The log's stream is opened now.
         sleep(Duration::from_millis(300)).await;
-        ground.fake().forget_requests();
+        cluster.fake().forget_requests();
         sleep(Duration::from_secs(5)).await;
-        ground.fake().requests()
+        cluster.fake().requests()
     };
     let requests = tokio::select! {
         requests = quiet => requests,
-        logs = ground.logs(&job) => panic!("the log ended: {logs:?}"),
+        logs = cluster.logs(&job) => panic!("the log ended: {logs:?}"),
     };
     assert!(requests.len() <= 1, "{requests:?}");
-    ground.delete(&job).await;
+    cluster.delete(&job).await;
 }

@@ -1,6 +1,6 @@
-//! Room for one, wanted by three.
+//! A quota for one pod, and three cases.
 
-use crate::ground::{Ground, is_over, pod};
+use crate::test_cluster::{TestCluster, is_over, pod};
 use muster_core::job::scheduler::{Job, Launch, Scheduler};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -11,26 +11,26 @@ fn wants_a_cpu() -> Value {
     manifest
 }
 
-pub(crate) async fn who_waits_for_quota_gets_it_in_turn(ground: Ground) {
+pub(crate) async fn cases_that_wait_for_quota_get_it_in_turn(cluster: TestCluster) {
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "compute"},
         "spec": {"hard": {"requests.cpu": "1"}}});
-    ground.fake().create("default", quota).expect("a quota");
-    let first = ground.launch(&ground.plan(wants_a_cpu())).await;
-    let jobs: Vec<Job> = (0..2).map(|_| ground.plan(wants_a_cpu())).collect();
+    cluster.fake().create("default", quota).expect("a quota");
+    let first = cluster.launch(&cluster.plan(wants_a_cpu())).await;
+    let jobs: Vec<Job> = (0..2).map(|_| cluster.plan(wants_a_cpu())).collect();
     for job in &jobs {
-        let refused = ground.scheduler.launch(job).await.expect("an answer");
+        let refused = cluster.scheduler.launch(job).await.expect("an answer");
         assert!(matches!(refused, Launch::NotNow { .. }), "{refused:?}");
     }
     let began = Mutex::new(Vec::new());
     let one = async |number: usize| {
-        let job = ground.launch(&jobs[number]).await;
+        let job = cluster.launch(&jobs[number]).await;
         began.lock().expect("no panic").push(number);
-        ground.wait_for(&job, is_over).await;
-        ground.delete(&job).await;
+        cluster.wait_for(&job, is_over).await;
+        cluster.delete(&job).await;
     };
     let free = async {
-        ground.wait_for(&first, is_over).await;
-        ground.delete(&first).await;
+        cluster.wait_for(&first, is_over).await;
+        cluster.delete(&first).await;
     };
     // The later one asks first, and still waits.
     tokio::join!(one(1), one(0), free);

@@ -2,7 +2,7 @@
 
 use crate::{
     broken::{assert_whole, live_beside},
-    ground::{Ground, is_over, is_running, job, pod},
+    test_cluster::{TestCluster, is_over, is_running, job, pod},
 };
 use futures_util::future::join_all;
 use muster_core::{
@@ -21,69 +21,69 @@ const REFUSALS: [(u16, &str, &str); 3] = [
     (404, "NotFound", "404 page not found"),
 ];
 
-pub(crate) async fn a_refusal_that_passes_ends_no_running_case(ground: Ground) {
+pub(crate) async fn a_refusal_that_passes_ends_no_running_case(cluster: TestCluster) {
     for (code, reason, message) in REFUSALS {
-        let lived = live_beside(&ground, async |_| {
+        let lived = live_beside(&cluster, async |_| {
             for part in ["watch=true", "/log"] {
-                ground.fake().fault(Fault::status("GET", part, code, reason, message).times(2));
+                cluster.fake().fault(Fault::status("GET", part, code, reason, message).times(2));
             }
-            ground.fake().cut("watch=true");
-            ground.fake().cut("/log");
+            cluster.fake().cut("watch=true");
+            cluster.fake().cut("/log");
         })
         .await;
         assert_whole(&lived);
-        ground.delete(&lived.job).await;
+        cluster.delete(&lived.job).await;
     }
 }
 
-pub(crate) async fn launches_wait_for_one_on_trial_while_they_are_refused(ground: Ground) {
-    let first = ground.launch(&ground.plan(pod("", "run; exit 0"))).await;
-    ground.wait_for(&first, is_over).await;
-    ground.fake().deny("create", "pods");
-    let jobs: Vec<Job> = (0..20).map(|_| ground.plan(pod("", "run; exit 0"))).collect();
-    let Launch::NotNow { why, .. } = ground.scheduler.launch(&jobs[0]).await.expect("it waits") else {
+pub(crate) async fn launches_wait_for_one_on_trial_while_they_are_refused(cluster: TestCluster) {
+    let first = cluster.launch(&cluster.plan(pod("", "run; exit 0"))).await;
+    cluster.wait_for(&first, is_over).await;
+    cluster.fake().deny("create", "pods");
+    let jobs: Vec<Job> = (0..20).map(|_| cluster.plan(pod("", "run; exit 0"))).collect();
+    let Launch::NotNow { why, .. } = cluster.scheduler.launch(&jobs[0]).await.expect("it waits") else {
         panic!("it was launched")
     };
     assert!(why.contains(r#"cannot create resource "pods""#), "{why}");
-    let before = ground.asked("POST", "/pods");
+    let before = cluster.asked("POST", "/pods");
     let restored = async {
         sleep(Duration::from_millis(2500)).await;
-        assert!(ground.asked("POST", "/pods") - before <= 1, "{} tries", ground.asked("POST", "/pods") - before);
-        ground.fake().allow_all();
+        assert!(cluster.asked("POST", "/pods") - before <= 1, "{} tries", cluster.asked("POST", "/pods") - before);
+        cluster.fake().allow_all();
     };
-    let (launched, ()) = tokio::join!(join_all(jobs.iter().map(|job| ground.launch(job))), restored);
+    let (launched, ()) = tokio::join!(join_all(jobs.iter().map(|job| cluster.launch(job))), restored);
     for job in &launched {
-        let status = ground.wait_for(job, is_over).await;
+        let status = cluster.wait_for(job, is_over).await;
         assert!(matches!(&status, JobStatus::Ended(ending) if ending.exits[0].exit == Exit::Code(0)), "{status:?}");
     }
-    assert!(ground.asked("POST", "/pods") - before <= jobs.len() + 2);
+    assert!(cluster.asked("POST", "/pods") - before <= jobs.len() + 2);
 }
 
-pub(crate) async fn what_was_never_granted_is_refused_at_once(ground: Ground) {
-    ground.fake().deny("create", "pods");
-    let error = ground.scheduler.launch(&ground.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
+pub(crate) async fn what_was_never_granted_is_refused_at_once(cluster: TestCluster) {
+    cluster.fake().deny("create", "pods");
+    let error = cluster.scheduler.launch(&cluster.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
     assert_eq!((error.class, error.made_nothing), (Class::Config, true), "{}", chain(&error));
-    assert_eq!(ground.asked("POST", "/pods"), 1);
+    assert_eq!(cluster.asked("POST", "/pods"), 1);
     // A right that another kind has proves nothing.
-    ground.fake().allow_all();
-    ground.launch(&ground.plan(pod("", "run; exit 0"))).await;
-    ground.fake().deny("create", "jobs");
-    let error = ground.scheduler.launch(&ground.plan(job(1, "", "run; exit 0"))).await.expect_err("a refusal");
+    cluster.fake().allow_all();
+    cluster.launch(&cluster.plan(pod("", "run; exit 0"))).await;
+    cluster.fake().deny("create", "jobs");
+    let error = cluster.scheduler.launch(&cluster.plan(job(1, "", "run; exit 0"))).await.expect_err("a refusal");
     assert_eq!(error.class, Class::Config, "{}", chain(&error));
 }
 
-pub(crate) async fn a_selector_that_is_none_ends_its_own_case_alone(ground: Ground) {
-    ground.fake().register("example.org", "v1", "Thing", "things");
+pub(crate) async fn a_selector_that_is_none_ends_its_own_case_alone(cluster: TestCluster) {
+    cluster.fake().register("example.org", "v1", "Thing", "things");
     let wrong = "unable to parse requirement: <nil>: Invalid value: \"a b\"";
-    ground.fake().fault(Fault::status("GET", "labelSelector=a%20b", 400, "BadRequest", wrong).times(1000));
-    let other = ground.launch(&ground.plan(pod("", "run; hang"))).await;
+    cluster.fake().fault(Fault::status("GET", "labelSelector=a%20b", 400, "BadRequest", wrong).times(1000));
+    let other = cluster.launch(&cluster.plan(pod("", "run; hang"))).await;
     let manifest = json!({"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "behaviour"}, "spec": {}});
     let rule = json!({"match": {"group": "example.org", "kind": "Thing"}, "succeeded": "false", "pods": {"selector": "a b"}});
-    let thing = ground.launch(&ground.plan_with(manifest, &json!({"k8s_workloads": [rule]}))).await;
+    let thing = cluster.launch(&cluster.plan_with(manifest, &json!({"k8s_workloads": [rule]}))).await;
     let error = timeout(Duration::from_secs(20), async {
         let mut seen = None;
         loop {
-            match ground.scheduler.wait(&thing, seen.as_ref()).await {
+            match cluster.scheduler.wait(&thing, seen.as_ref()).await {
                 Ok(status) => seen = Some(status),
                 Err(error) => return error,
             }
@@ -92,8 +92,8 @@ pub(crate) async fn a_selector_that_is_none_ends_its_own_case_alone(ground: Grou
     let error = error.await.expect("it ends");
     assert_eq!(error.class, Class::Config);
     assert!(chain(&error).contains("`pods.selector: a b`"), "{}", chain(&error));
-    let status = ground.wait_for(&other, is_running).await;
-    assert!(timeout(Duration::from_secs(1), ground.scheduler.wait(&other, Some(&status))).await.is_err(), "it runs on");
-    ground.delete(&thing).await;
-    ground.delete(&other).await;
+    let status = cluster.wait_for(&other, is_running).await;
+    assert!(timeout(Duration::from_secs(1), cluster.scheduler.wait(&other, Some(&status))).await.is_err(), "it runs on");
+    cluster.delete(&thing).await;
+    cluster.delete(&other).await;
 }

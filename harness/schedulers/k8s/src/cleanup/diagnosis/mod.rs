@@ -1,9 +1,9 @@
-//! What is kept of a workload that did not pass, and the commands with which somebody looks further.
+//! What is kept of a workload that did not pass, and commands that show more.
 //!
-//! Nothing secret is in it: values of variables that are called like a secret are masked, and so is the data of
+//! It contains no secrets: values of variables with a name like a secret's are masked, and so is the data of
 //! Secrets. What the server only keeps for itself (`managedFields`, the last applied configuration) is left out.
 //!
-//! Not here: fetching anything, and writing the files.
+//! The caller fetches the objects and writes the files.
 
 use crate::{
     api::{ClusterPlace, LABEL, clock},

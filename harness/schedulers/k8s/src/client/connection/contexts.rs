@@ -1,4 +1,4 @@
-//! What a plan must know of the clusters beforehand: the names in the kubeconfig, and whether we run in a pod.
+//! What a plan needs to know of the clusters: the contexts of the kubeconfig, and whether Muster runs in a pod.
 //!
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
@@ -13,7 +13,6 @@ use std::{
 
 /// Where a pod finds the namespace it runs in.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The namespace when nobody says one.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The contexts that there are.
@@ -68,7 +67,7 @@ impl Contexts {
     /// Reads the kubeconfig's files and the pod's ServiceAccount.
     ///
     /// # Errors
-    /// A kubeconfig that cannot be read. None at all is no error before somebody wants to run something.
+    /// A kubeconfig that cannot be read. A missing one is an error only when something has to run.
     pub fn load() -> Result<Self, ContextError> {
         let is_pod = env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         Ok(Self::of(kubeconfig()?.unwrap_or_default(), in_cluster(Path::new(SERVICE_ACCOUNT)).filter(|_| is_pod)))
@@ -171,10 +170,7 @@ fn why(error: &KubeconfigError) -> String {
             let text = error.to_string();
             let mut words = text.split_whitespace().skip_while(|word| *word != "line").skip(1);
             let line = words.next().and_then(|word| word.parse::<usize>().ok());
-            line.map_or_else(
-                || "it is no kubeconfig".to_owned(),
-                |line| format!("line {line} is not what a kubeconfig says there"),
-            )
+            line.map_or_else(|| "it is no kubeconfig".to_owned(), |line| format!("line {line} is not valid in a kubeconfig"))
         }
         _ => "its files contradict each other, or it is no kubeconfig".to_owned(),
     }
@@ -238,17 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_there_is_told_in_one_sentence() {
+    fn a_place_that_is_not_there_is_reported_in_one_sentence() {
         let no_current = Contexts { current: None, ..contexts() };
         let pod = Contexts { in_cluster: Some("bench".to_owned()), ..Contexts::default() };
-        let told = [
+        let errors = [
             contexts().place(Some("eidf-graphcor"), None).map(|_| ()),
             contexts().place(Some("nowhere"), None).map(|_| ()),
             no_current.place(None, None).map(|_| ()),
             pod.place(Some("laptop"), None).map(|_| ()),
         ];
-        let told: Vec<String> = told.into_iter().map(|told| told.expect_err("no place").to_string()).collect();
-        insta::assert_snapshot!(told.join("\n"));
+        let errors: Vec<String> = errors.into_iter().map(|errors| errors.expect_err("no place").to_string()).collect();
+        insta::assert_snapshot!(errors.join("\n"));
         let error = Contexts::default().place(None, None).expect_err("no cluster");
         assert!(matches!(error, ContextError::NoCluster { .. }), "{error}");
     }
@@ -274,8 +270,8 @@ mod tests {
         assert_eq!(contexts.current.as_deref(), Some("b"));
         assert!(merged(&[missing]).expect("no error").is_none());
         let broken = merged(&[write("broken", "contexts: 3")]).expect_err("no kubeconfig");
-        let said = "/broken cannot be read: line 1 is not what a kubeconfig says there";
-        assert!(broken.to_string().ends_with(said), "{broken}");
+        let expected = "/broken cannot be read: line 1 is not valid in a kubeconfig";
+        assert!(broken.to_string().ends_with(expected), "{broken}");
     }
 
     #[test]

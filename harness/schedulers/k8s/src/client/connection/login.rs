@@ -1,4 +1,4 @@
-//! The connection in use, and a new one when its credentials end: one renewal at a time, whoever asks.
+//! The connection in use, and a new one when its credentials expire. There is at most one renewal at a time.
 //!
 //! ```text
 //! current --still good--> use it

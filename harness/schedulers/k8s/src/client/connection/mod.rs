@@ -1,4 +1,4 @@
-//! From a place to a connection: kubeconfig or ServiceAccount. Tokens and their rotation are kube's.
+//! Connects to a place: by kubeconfig or ServiceAccount. kube handles tokens and their rotation.
 
 pub(crate) mod contexts;
 pub(super) mod login;

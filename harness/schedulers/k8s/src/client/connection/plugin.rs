@@ -1,6 +1,6 @@
-//! The credential plugin that a kubeconfig names (`users[].user.exec`): one run and its answer.
+//! Runs the credential plugin of a kubeconfig (`users[].user.exec`) once and reads its answer.
 //!
-//! kube would run it itself, but twice a connection and on a thread of the runtime.
+//! kube would run it twice for each connection, and on a thread of the runtime.
 
 use crate::api::clock;
 use crate::client::ConnectError;
@@ -20,7 +20,7 @@ use std::{
 };
 use tokio::{process::Command, time::timeout};
 
-/// Somebody may have to log in with a browser.
+/// The plugin may wait for a login in a browser.
 const LIMIT: Duration = Duration::from_mins(3);
 
 /// An `ExecCredential`, as far as it is read.

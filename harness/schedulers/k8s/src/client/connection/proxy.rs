@@ -1,4 +1,4 @@
-//! Which proxy leads to an API server, as kubectl decides it. Pure: the environment is a function.
+//! Chooses the proxy for an API server, as kubectl does. Pure: the environment is a function.
 //!
 //! ```text
 //! proxy-url of the kubeconfig's cluster                                   always
@@ -152,9 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_told_without_its_password() {
-        let told = |url: &str| proxy(&"https://k".parse().unwrap(), Some(url), |_| None).unwrap_err();
-        insta::assert_snapshot!(told("ftp://user:secret@p"), @"proxy-url is an address of `ftp`: use http, https or socks5");
-        assert!(!told("http://user:secret@p p").contains("secret"));
+    fn an_invalid_proxy_is_reported_without_its_password() {
+        let refusal = |url: &str| proxy(&"https://k".parse().unwrap(), Some(url), |_| None).unwrap_err();
+        insta::assert_snapshot!(refusal("ftp://user:secret@p"), @"proxy-url is an address of `ftp`: use http, https or socks5");
+        assert!(!refusal("http://user:secret@p p").contains("secret"));
     }
 }

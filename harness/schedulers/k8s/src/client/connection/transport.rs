@@ -1,10 +1,10 @@
-//! The way of bytes to an API server: TCP that notices a dead peer, a proxy if there is one, TLS, credentials.
+//! The transport to an API server: TCP that notices a dead peer, a proxy if there is one, TLS, credentials.
 //!
 //! ```text
 //! TCP (no acknowledgement for a minute: broken) -[CONNECT | SOCKS5]-> TLS -> credentials -> requests
 //! ```
-//! kube's own connection cannot be given socket options. A proxy acknowledges for a server that is silent: requests without an
-//! answer and watches without a word are given up by `send` and `watch`, which know what to expect.
+//! kube's own connections have no socket options. A proxy acknowledges data for a silent server: requests without an
+//! answer and watches without events have time limits of their own, in `send` and `watch`.
 
 use crate::client::error::root_cause;
 use http::Uri;
@@ -97,7 +97,7 @@ where
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }
 
-/// Whoever cannot connect wants to know through which proxy.
+/// Names the proxy in the error of a failed connection.
 fn named(error: legacy::Error, proxy: Option<&str>) -> BoxError {
     match proxy.filter(|_| error.is_connect()) {
         Some(proxy) => io::Error::other(format!("through the proxy {proxy}: {}", root_cause(&error))).into(),

@@ -1,10 +1,10 @@
-//! One sentence and one class for every way in which the API server can refuse.
+//! The message and the class of every error of the API server.
 
 use super::{ApiError, Asked, ConnectError, Refused, Why};
 use muster_core::error::{Class, SchedulerError};
 
 impl ApiError {
-    /// For the runner: what failed, what to do, and whether to try again.
+    /// For the session: what failed, what to do, and whether to try again.
     pub fn classify(self) -> SchedulerError {
         match self {
             Self::Refused(refused) => refused.classify(),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_object_is_told_field_by_field() {
+    fn an_invalid_object_is_reported_field_by_field() {
         let body = r#"{"code": 422, "reason": "Invalid", "message": "long", "details": {"causes": [
             {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.template.spec.containers[0].image"},
             {"reason": "FieldValueInvalid", "message": "Invalid value: -1", "field": "spec.completions"}]}}"#;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_proxy_says_in_plain_text_is_told_in_one_line() {
+    fn the_plain_text_of_a_proxy_is_reported_in_one_line() {
         let refused = Refused::new(asked("get"), 502, b"<html>Bad Gateway\n<p>more", None);
         assert_eq!((refused.why(), refused.message.as_str()), (Why::Transient, "<html>Bad Gateway"));
     }

@@ -1,4 +1,4 @@
-//! What a refusal means: a missing right, or a server that does not know its own rules yet.
+//! Distinguishes a missing right from a server that has not loaded its rules yet.
 //!
 //! ```text
 //!                              granted before, or the server has just failed or come back

@@ -1,4 +1,4 @@
-//! What an API server refused, or why it did not answer; which of the reasons in [`Why`] that is.
+//! Errors of requests: what was asked, what the server answered, and the reason ([`Why`]).
 
 mod classify;
 pub(super) mod grants;
@@ -210,7 +210,7 @@ pub enum Why {
     NoNamespace,
     /// The namespace is being deleted.
     NamespaceEnds,
-    /// There is no room now, or ever: `quota` reads which.
+    /// A quota is full, or can never fit: the directory `quota` decides which.
     Quota,
     /// Pod Security forbids such a pod.
     PodSecurity,
@@ -222,7 +222,7 @@ pub enum Why {
     NotServed,
     /// There is an object of this name already.
     Exists,
-    /// It was changed by somebody, or has another uid.
+    /// The object was changed, or has another uid.
     Conflict,
     /// The object is wrong.
     Invalid,
@@ -237,7 +237,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether the same request may be granted later, though nobody changes anything. Exhaustive: whoever adds a reason decides here.
+    /// Whether the same request may succeed later without any change. Exhaustive, so that a new reason has to be decided here.
     pub fn passes(self) -> bool {
         match self {
             Self::Transient | Self::Withdrawn => true,

@@ -1,4 +1,4 @@
-//! Which lines of a log were passed on already, and how a repetition is recognised.
+//! Which lines of a log were passed on already, and how a repetition is recognized.
 //!
 //! ```text
 //!                    line not in the window: gap

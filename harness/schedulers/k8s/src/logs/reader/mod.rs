@@ -8,7 +8,7 @@
 //! ```
 //! One reader is one instance of one container: a restart is another. Memory: one second of lines (`known`), and a line
 //! of at most 1 MiB; what is longer is passed on in pieces. Not noticed: a node whose clock is set back *after* a stream was
-//! taken up again, for the server then leaves the older lines out without a word.
+//! resumed: the server then silently leaves out the older lines.
 
 mod known;
 mod line;
@@ -37,18 +37,22 @@ pub(crate) struct Reader {
     line: Line,
     fed: Fed,
     notes: Vec<String>,
-    received: u64,
+    /// How many bytes of the node's file they were, times included: what counts for its rotation.
+    pub(in crate::logs) received: u64,
     /// When the log was asked for that gives the first line, in nanoseconds.
     opened: i64,
-    /// How much of it had been written by then.
-    early: u64,
+    /// How many bytes of the node's file were written before it was asked for.
+    pub(in crate::logs) early: u64,
     /// When the first line that ever came was written, in nanoseconds since the epoch.
     first: Option<i64>,
     /// The latest time of a line that was new.
     newest: Option<i64>,
     /// For how long nothing came before what is read now, in nanoseconds; `None`: it is one file of the node.
     waited: Option<i64>,
-    may_have_skipped: bool,
+    /// Can the node have rotated a whole file away that a stream went past? A stream reads each file to its end before it goes on with
+    /// the newest, and a node looks after its files every few seconds: where lines follow one another faster than that, or where nothing
+    /// came because nothing was written, there was no file in between.
+    pub(in crate::logs) may_have_skipped: bool,
 }
 
 /// What is new.
@@ -97,7 +101,7 @@ impl Reader {
         Self::with(Known::up_to(bytes, last.map(|last| last.0)))
     }
 
-    /// As `resume`, where some of the bytes are an earlier instance's: only the time tells what is known.
+    /// Like `resume`, where some of the bytes are of an earlier instance: known lines are recognized by time alone.
     pub(crate) fn after(bytes: u64, last: Timestamp) -> Self {
         Self::with(Known::after(bytes, last.0))
     }
@@ -124,13 +128,6 @@ impl Reader {
         self.waited = after.map(|waited| i64::try_from(waited.as_nanos()).unwrap_or(i64::MAX));
     }
 
-    /// Can the node have rotated a whole file away that a stream went past? A stream reads each file to its end before it goes on with
-    /// the newest, and a node looks after its files every few seconds: where lines follow one another faster than that, or where nothing
-    /// came because nothing was written, there was no file in between.
-    pub(crate) fn may_have_skipped(&self) -> bool {
-        self.may_have_skipped
-    }
-
     /// Takes a piece of a reply, cut anywhere.
     pub(crate) fn feed(&mut self, mut data: &[u8]) -> Fed {
         while !data.is_empty() {
@@ -142,7 +139,7 @@ impl Reader {
         std::mem::take(&mut self.fed)
     }
 
-    /// The stream broke off. What it said of an unfinished line is forgotten, for it will come again.
+    /// The stream broke off. An unfinished line is dropped: it will come again.
     pub(crate) fn disconnect(&mut self) {
         // What comes next has to repeat what is known: that proves more than its time.
         self.newest = None;
@@ -186,11 +183,6 @@ impl Reader {
         self.known.bytes
     }
 
-    /// How many bytes of the node's file they were, times included: what counts for its rotation.
-    pub(crate) fn received(&self) -> u64 {
-        self.received
-    }
-
     /// Does the node's file, of which this is the beginning, begin after a line that it gave us? Then it is another file.
     pub(crate) fn was_rotated(&self, beginning: &[u8]) -> bool {
         split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
@@ -199,11 +191,6 @@ impl Reader {
     /// It is asked for now, and nothing of it is known yet.
     pub(crate) fn opened(&mut self, now: Timestamp) {
         self.opened = now.0.saturating_mul(1_000);
-    }
-
-    /// How many bytes of the node's file were written before it was asked for.
-    pub(crate) fn early(&self) -> u64 {
-        self.early
     }
 
     /// When the first line that came was written.
@@ -333,7 +320,8 @@ impl Reader {
     }
 
     fn gap(&mut self) {
-        let why = format!("lines after byte {} may be missing: the node rotated the log while nobody read it", self.known.bytes);
+        let why =
+            format!("lines after byte {} may be missing: the node rotated the log while it was not being read", self.known.bytes);
         if !self.fed.gaps.contains(&why) {
             self.fed.gaps.push(why);
         }

@@ -49,14 +49,14 @@ fn node(lines: usize, per_second: usize) -> Node {
     Node { lines: (0..lines).map(line).collect(), rotated: 0 }
 }
 
-/// All that a reader said.
+/// All that a reader output.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct Output {
     bytes: Vec<u8>,
     gaps: Vec<String>,
 }
 
-impl Said {
+impl Output {
     fn hear(&mut self, fed: Fed) {
         self.bytes.extend(fed.bytes);
         self.gaps.extend(fed.gaps);
@@ -64,21 +64,21 @@ impl Said {
 }
 
 /// Reads a reply up to byte `cut`, in pieces, and is cut off.
-fn read_until(reader: &mut Reader, said: &mut Said, node: &Node, cut: usize, piece: usize) {
+fn read_until(reader: &mut Reader, output: &mut Output, node: &Node, cut: usize, piece: usize) {
     let reply = node.reply(reader.resume_since());
     for piece in reply[..cut.min(reply.len())].chunks(piece) {
-        said.hear(reader.feed(piece));
+        output.hear(reader.feed(piece));
     }
     reader.disconnect();
 }
 
-fn read_to_the_end(reader: &mut Reader, said: &mut Said, node: &Node) {
-    said.hear(reader.feed(&node.reply(reader.resume_since())));
-    said.hear(reader.finish());
+fn read_to_the_end(reader: &mut Reader, output: &mut Output, node: &Node) {
+    output.hear(reader.feed(&node.reply(reader.resume_since())));
+    output.hear(reader.finish());
 }
 
-fn complete(log: Vec<u8>) -> Said {
-    Said { bytes: log, gaps: Vec::new() }
+fn complete(log: Vec<u8>) -> Output {
+    Output { bytes: log, gaps: Vec::new() }
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn a_log_cut_at_any_byte_is_read_whole() {
     };
     assert_eq!(since(Some(START / SECOND + 2)), node.reply(Some(START / SECOND + 2)));
     for cut in 0..=reply.len() {
-        let (mut reader, mut said) = (Reader::default(), Said::default());
+        let (mut reader, mut output) = (Reader::default(), Output::default());
         for piece in reply[..cut].chunks(1_000) {
-            said.hear(reader.feed(piece));
+            output.hear(reader.feed(piece));
         }
         reader.disconnect();
-        said.hear(reader.feed(since(reader.resume_since())));
-        said.hear(reader.finish());
-        assert!(said == complete(log.clone()), "cut at {cut}: {said:?}");
+        output.hear(reader.feed(since(reader.resume_since())));
+        output.hear(reader.finish());
+        assert!(output == complete(log.clone()), "cut at {cut}: {output:?}");
         assert_eq!(reader.bytes(), log.len() as u64);
     }
 }
@@ -111,28 +111,28 @@ fn a_log_taken_over_at_any_line_is_read_whole() {
     let node = node(60, 20);
     let log = node.log();
     for cut in 0..=node.reply(None).len() {
-        let (mut reader, mut said, mut last) = (Reader::default(), Said::default(), None);
+        let (mut reader, mut output, mut last) = (Reader::default(), Output::default(), None);
         let fed = reader.feed(&node.reply(None)[..cut]);
         last = fed.last.or(last);
-        said.hear(fed);
+        output.hear(fed);
         let mut successor = Reader::resume(reader.bytes(), last);
-        read_until(&mut successor, &mut said, &node, cut, 5);
-        read_to_the_end(&mut successor, &mut said, &node);
-        assert!(said == complete(log.clone()), "taken over after {cut}: {said:?}");
+        read_until(&mut successor, &mut output, &node, cut, 5);
+        read_to_the_end(&mut successor, &mut output, &node);
+        assert!(output == complete(log.clone()), "taken over after {cut}: {output:?}");
     }
 }
 
 #[test]
 fn a_log_too_long_to_be_read_again_is_taken_over_by_time() {
     let node = node(60, 20);
-    let (mut reader, mut said) = (Reader::resume(10 << 20, Some(Timestamp(micros(node.lines[29].0)))), Said::default());
+    let (mut reader, mut output) = (Reader::resume(10 << 20, Some(Timestamp(micros(node.lines[29].0)))), Output::default());
     assert_eq!(reader.resume_since(), Some(1_700_000_001));
-    read_until(&mut reader, &mut said, &node, 120, 7);
+    read_until(&mut reader, &mut output, &node, 120, 7);
     assert_eq!(reader.resume_since(), Some(1_700_000_001), "nothing new had come");
-    read_until(&mut reader, &mut said, &node, 900, 7);
-    read_to_the_end(&mut reader, &mut said, &node);
+    read_until(&mut reader, &mut output, &node, 900, 7);
+    read_to_the_end(&mut reader, &mut output, &node);
     let rest = node.lines[30..].iter().flat_map(|(_, line)| line.clone()).collect();
-    assert!(said == complete(rest), "{said:?}");
+    assert!(output == complete(rest), "{output:?}");
 }
 
 #[test]
@@ -146,57 +146,57 @@ fn a_rotation_that_loses_lines_is_a_gap() {
         for rotated in 0..=40 {
             let mut node = whole.clone();
             let seen = Node { lines: node.lines[..read].to_vec(), rotated: 0 };
-            let (mut reader, mut said) = (Reader::default(), Said::default());
-            read_until(&mut reader, &mut said, &seen, usize::MAX, 100);
+            let (mut reader, mut output) = (Reader::default(), Output::default());
+            read_until(&mut reader, &mut output, &seen, usize::MAX, 100);
             node.rotated = rotated;
-            read_to_the_end(&mut reader, &mut said, &node);
+            read_to_the_end(&mut reader, &mut output, &node);
             let lost = rotated > read && read > 0;
             if lost {
-                assert!(!said.gaps.is_empty(), "{read} read, {rotated} rotated");
+                assert!(!output.gaps.is_empty(), "{read} read, {rotated} rotated");
             }
             if rotated < read {
-                assert!(said == complete(whole.log()), "{read} read, {rotated} rotated, nothing was lost: {said:?}");
+                assert!(output == complete(whole.log()), "{read} read, {rotated} rotated, nothing was lost: {output:?}");
             }
             let rest: Vec<u8> = node.lines[rotated.max(read)..].iter().flat_map(|(_, line)| line.clone()).collect();
-            assert_eq!(said.bytes, [seen.log(), rest].concat(), "{read} read, {rotated} rotated");
+            assert_eq!(output.bytes, [seen.log(), rest].concat(), "{read} read, {rotated} rotated");
         }
     }
 }
 
 #[test]
-fn what_a_rotation_costs_is_said_in_one_sentence() {
+fn the_loss_by_a_rotation_is_reported_in_one_sentence() {
     let mut node = node(40, 10);
-    let (mut reader, mut said) = (Reader::default(), Said::default());
-    read_until(&mut reader, &mut said, &node, 400, 100);
+    let (mut reader, mut output) = (Reader::default(), Output::default());
+    read_until(&mut reader, &mut output, &node, 400, 100);
     node.rotated = 30;
-    read_to_the_end(&mut reader, &mut said, &node);
-    insta::assert_snapshot!(said.gaps.join("\n"), @"lines after byte 54 may be missing: the node rotated the log while nobody read it");
+    read_to_the_end(&mut reader, &mut output, &node);
+    insta::assert_snapshot!(output.gaps.join("\n"), @"lines after byte 54 may be missing: the node rotated the log while it was not being read");
 }
 
 #[test]
 fn a_taken_over_log_that_was_rotated_has_a_gap() {
     for (bytes, rotated) in [(100, 30), (10 << 20, 30), (100_000, 0)] {
         let mut node = node(60, 20);
-        let (mut reader, mut said) = (Reader::resume(bytes, Some(Timestamp(micros(node.lines[9].0)))), Said::default());
+        let (mut reader, mut output) = (Reader::resume(bytes, Some(Timestamp(micros(node.lines[9].0)))), Output::default());
         node.rotated = rotated;
-        read_to_the_end(&mut reader, &mut said, &node);
-        assert_eq!(said.gaps.len(), 1, "{bytes} {rotated}: {said:?}");
+        read_to_the_end(&mut reader, &mut output, &node);
+        assert_eq!(output.gaps.len(), 1, "{bytes} {rotated}: {output:?}");
     }
 }
 
 #[test]
 fn what_has_no_time_is_no_output() {
-    let (mut reader, mut said) = (Reader::default(), Said::default());
+    let (mut reader, mut output) = (Reader::default(), Output::default());
     let mut reply = node(3, 3).reply(None);
     reply.extend(b"unable to retrieve container logs for containerd://3f2\n\n");
     reply.extend(vec![b'x'; 3 << 20]);
     reply.extend(b"\nfailed to create fsnotify watcher: too many open files");
     for piece in reply.chunks(4096) {
-        said.hear(reader.feed(piece));
+        output.hear(reader.feed(piece));
     }
     reader.disconnect();
-    read_to_the_end(&mut reader, &mut said, &node(3, 3));
-    assert!(said == complete(node(3, 3).log()), "{said:?}");
+    read_to_the_end(&mut reader, &mut output, &node(3, 3));
+    assert!(output == complete(node(3, 3).log()), "{output:?}");
     let notes = reader.take_notes();
     assert_eq!(notes[0], "unable to retrieve container logs for containerd://3f2");
     assert_eq!(notes[1], "x".repeat(NOTE));
@@ -207,20 +207,20 @@ fn what_has_no_time_is_no_output() {
 fn a_last_line_needs_no_newline() {
     let mut node = node(10, 10);
     node.lines.push((START + SECOND, b"done".to_vec()));
-    let (mut reader, mut said) = (Reader::default(), Said::default());
-    read_until(&mut reader, &mut said, &node, usize::MAX, 10);
-    assert!(!said.bytes.ends_with(b"done"), "it may still grow");
-    read_to_the_end(&mut reader, &mut said, &node);
-    assert!(said == complete(node.log()), "{said:?}");
+    let (mut reader, mut output) = (Reader::default(), Output::default());
+    read_until(&mut reader, &mut output, &node, usize::MAX, 10);
+    assert!(!output.bytes.ends_with(b"done"), "it may still grow");
+    read_to_the_end(&mut reader, &mut output, &node);
+    assert!(output == complete(node.log()), "{output:?}");
 }
 
 #[test]
 fn an_empty_log_is_complete() {
-    let (mut reader, mut said) = (Reader::default(), Said::default());
-    read_until(&mut reader, &mut said, &Node::default(), 0, 1);
+    let (mut reader, mut output) = (Reader::default(), Output::default());
+    read_until(&mut reader, &mut output, &Node::default(), 0, 1);
     assert_eq!(reader.resume_since(), None);
-    read_to_the_end(&mut reader, &mut said, &Node::default());
-    assert_eq!(said, Said::default());
+    read_to_the_end(&mut reader, &mut output, &Node::default());
+    assert_eq!(output, Output::default());
 }
 
 #[test]
@@ -230,20 +230,20 @@ fn a_huge_line_is_passed_on_in_pieces_and_resumed_within() {
     node.lines.push((START + 10_000, huge));
     node.lines.push((START + 11_000, b"after\n".to_vec()));
     let log = node.log();
-    let (mut reader, mut said) = (Reader::default(), Said::default());
+    let (mut reader, mut output) = (Reader::default(), Output::default());
     let mut largest = 0;
     for cut in [300, 900_000, 1_100_000, 1_050_000, 2_500_000, 500_000, 5_000_100, usize::MAX] {
         let reply = node.reply(reader.resume_since());
         for piece in reply[..cut.min(reply.len())].chunks(8192) {
             let fed = reader.feed(piece);
             largest = largest.max(fed.bytes.len());
-            said.hear(fed);
+            output.hear(fed);
         }
         reader.disconnect();
     }
-    assert!(said.bytes.len() > 5_000_000);
-    read_to_the_end(&mut reader, &mut said, &node);
-    assert!(said == complete(log), "{:?} {} bytes", said.gaps, said.bytes.len());
+    assert!(output.bytes.len() > 5_000_000);
+    read_to_the_end(&mut reader, &mut output, &node);
+    assert!(output == complete(log), "{:?} {} bytes", output.gaps, output.bytes.len());
     assert!(largest <= LONG + 8192, "{largest}");
 }
 
@@ -252,13 +252,13 @@ fn a_huge_line_taken_over_in_its_middle_is_whole() {
     let mut node = node(5, 5);
     node.lines.push((START + 10_000, vec![b'y'; 3_000_000]));
     node.lines[5].1.push(b'\n');
-    let (mut reader, mut said) = (Reader::default(), Said::default());
+    let (mut reader, mut output) = (Reader::default(), Output::default());
     let fed = reader.feed(&node.reply(None)[..2_000_000]);
     let mut successor = Reader::resume(reader.bytes(), fed.last);
-    said.hear(fed);
-    read_until(&mut successor, &mut said, &node, 2_500_000, 4096);
-    read_to_the_end(&mut successor, &mut said, &node);
-    assert!(said == complete(node.log()), "{:?} {} bytes", said.gaps, said.bytes.len());
+    output.hear(fed);
+    read_until(&mut successor, &mut output, &node, 2_500_000, 4096);
+    read_to_the_end(&mut successor, &mut output, &node);
+    assert!(output == complete(node.log()), "{:?} {} bytes", output.gaps, output.bytes.len());
 }
 
 #[test]
@@ -270,11 +270,11 @@ fn a_clock_that_goes_back_loses_nothing_once_it_was_seen() {
     let log = node.log();
     let seen = Node { lines: node.lines[..16].to_vec(), rotated: 0 }.reply(None).len();
     for cut in seen..node.reply(None).len() {
-        let (mut reader, mut said) = (Reader::default(), Said::default());
-        read_until(&mut reader, &mut said, &node, cut, 64);
-        read_until(&mut reader, &mut said, &node, cut / 2, 64);
-        read_to_the_end(&mut reader, &mut said, &node);
-        assert!(said == complete(log.clone()), "cut at {cut}: {said:?}");
+        let (mut reader, mut output) = (Reader::default(), Output::default());
+        read_until(&mut reader, &mut output, &node, cut, 64);
+        read_until(&mut reader, &mut output, &node, cut / 2, 64);
+        read_to_the_end(&mut reader, &mut output, &node);
+        assert!(output == complete(log.clone()), "cut at {cut}: {output:?}");
     }
 }
 
@@ -287,7 +287,7 @@ fn a_part_of_a_time_is_not_taken_for_a_text() {
 }
 
 #[test]
-fn the_first_and_the_last_time_are_told() {
+fn the_first_and_the_last_time_are_reported() {
     let text = b"2023-11-14T22:13:20Z x\n2023-11-14T22:13:21Z x\n2023-11-14T22:13:22Z x\n";
     let fed = Reader::default().feed(text);
     assert_eq!((fed.first, fed.last), (Some(Timestamp(1_700_000_000_000_000)), Some(Timestamp(1_700_000_002_000_000))));
@@ -308,16 +308,16 @@ proptest! {
             (at - if step % 5 == 0 { 40_000_000 } else { 0 }, format!("{}\n", text.replace('\n', "")).into_bytes())
         });
         let whole = Node { lines: lines.collect(), rotated: 0 };
-        let (mut reader, mut said) = (Reader::default(), Said::default());
+        let (mut reader, mut output) = (Reader::default(), Output::default());
         let mut written = 0;
         for (cut, piece, more) in cuts {
             // The log grows meanwhile.
             written = (written + more).min(whole.lines.len());
             let node = Node { lines: whole.lines[..written].to_vec(), rotated: 0 };
-            read_until(&mut reader, &mut said, &node, cut, piece);
+            read_until(&mut reader, &mut output, &node, cut, piece);
         }
-        read_to_the_end(&mut reader, &mut said, &whole);
-        prop_assert_eq!(said, complete(whole.log()));
+        read_to_the_end(&mut reader, &mut output, &whole);
+        prop_assert_eq!(output, complete(whole.log()));
     }
 
     #[test]
@@ -329,7 +329,7 @@ proptest! {
         let mut whole = node(lines, per_second);
         // Two lines of one nanosecond and one text cannot be told apart, should the file end between them.
         (0..).zip(&mut whole.lines).for_each(|(n, (at, _))| *at += n);
-        let (mut reader, mut said) = (Reader::default(), Said::default());
+        let (mut reader, mut output) = (Reader::default(), Output::default());
         let (mut written, mut rotated) = (0, 0);
         // What went before the first read cannot be known to be missing: rotation needs 10 MiB, and reading begins with the container.
         let mut begun = false;
@@ -337,12 +337,12 @@ proptest! {
             written = (written + more).min(lines);
             rotated = (rotated + gone).min(written);
             let node = Node { lines: whole.lines[..written].to_vec(), rotated };
-            read_until(&mut reader, &mut said, &node, cut, 50);
+            read_until(&mut reader, &mut output, &node, cut, 50);
             begun |= rotated == 0 && reader.bytes() > 0;
         }
-        read_to_the_end(&mut reader, &mut said, &Node { rotated, ..whole.clone() });
-        if begun && said.bytes != whole.log() {
-            prop_assert!(!said.gaps.is_empty(), "{:?}", said);
+        read_to_the_end(&mut reader, &mut output, &Node { rotated, ..whole.clone() });
+        if begun && output.bytes != whole.log() {
+            prop_assert!(!output.gaps.is_empty(), "{:?}", output);
         }
     }
 }
@@ -367,6 +367,6 @@ fn a_hole_in_the_times_of_a_stream_may_hide_a_file_unless_nothing_was_written_me
         reader.feed(one);
         reader.arrives(waited.map(Duration::from_millis));
         reader.feed(two);
-        assert_eq!(reader.may_have_skipped(), doubt, "{waited:?} {hole}");
+        assert_eq!(reader.may_have_skipped, doubt, "{waited:?} {hole}");
     }
 }

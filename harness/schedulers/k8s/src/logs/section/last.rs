@@ -1,10 +1,10 @@
-//! The last read: what a instance has left when it is over, and the proof that nothing is missing.
+//! The last read: what an instance has left when it is over, and the proof that nothing is missing.
 //!
-//! A stream that is followed goes on from one file of the node to the newest, and leaves out, without a word, files between the two.
+//! A followed stream goes on from one file of the node to the newest, and silently skips the files between them.
 //! Lines that follow one another faster than a node rotates prove that there was none; a request that goes on from an earlier one has to
 //! begin with lines that are known (`known`). A log without that proof that is long enough is asked for its first line once more:
 //! another one than at first proves a rotation. Not noticed: a rotation before the first request, one of a pod that is gone by its end,
-//! and lines that the runtime still writes into a file in the moment in which it begins the next.
+//! and lines that the runtime still writes into a file while it opens the next.
 
 use super::{Closed, Now, ROTATION_IS_POSSIBLE, Section, never};
 use crate::{
@@ -39,7 +39,7 @@ const DELETED: &str = "the pod was deleted before its log ended";
 #[derive(Debug, Default)]
 struct Tries {
     answered: u32,
-    /// Since when nobody answers: a server or a kubelet that starts again is no fault of the log.
+    /// Since when there is no answer: a server or kubelet that restarts says nothing about the log.
     silent_since: Option<Clock>,
 }
 
@@ -71,7 +71,7 @@ impl Section {
             return self.lost_instances().await;
         }
         let why = loop {
-            let (mut at_least, received) = (Duration::ZERO, self.reader.received());
+            let (mut at_least, received) = (Duration::ZERO, self.reader.received);
             let view = self.view();
             match view.node {
                 Node::Answers => {}
@@ -99,7 +99,7 @@ impl Section {
                         return if rotated { self.rotated(ROTATED.to_owned()).await } else { Ok(()) };
                     }
                     let why = notes.into_iter().next().unwrap_or_else(|| "the reply broke off".to_owned());
-                    (why, whole || self.reader.received() > received)
+                    (why, whole || self.reader.received > received)
                 }
                 Err(error) if error.is_gone() => return self.vanished(at_eof.filter(|_| view.terminated)).await,
                 Err(error) if never(&error) => return self.give_up(error).await,
@@ -120,7 +120,7 @@ impl Section {
 
     /// Is it proven that the node's file is not the one that was read at first, and not that nothing was missed between the two?
     async fn was_rotated(&self, previous: bool) -> bool {
-        if self.reader.received() < ROTATION_IS_POSSIBLE || !self.reader.may_have_skipped() {
+        if self.reader.received < ROTATION_IS_POSSIBLE || !self.reader.may_have_skipped {
             return false;
         }
         let mut pause = self.shared.pace.pause;
@@ -142,7 +142,7 @@ impl Section {
         let beginning = || Some((self.view().started?, self.seen_empty, self.reader.first()?, self.opened?));
         beginning().is_some_and(|(started, empty, first, opened)| {
             let since = empty.filter(|empty| *empty <= first).map_or(started, |empty| empty.max(started));
-            missing(since, first, opened, self.reader.early()) >= MISSING
+            missing(since, first, opened, self.reader.early) >= MISSING
         })
     }
 
@@ -181,7 +181,7 @@ impl Section {
 
 /// How many bytes there may have been before the first line that came, if the log went on as it did then. `since`: the container's start,
 /// or when the log was last seen empty. `early`: what was written between the first line and the moment at which it was read.
-/// A first line that came with the container, or that somebody saw come, is the first: then there were none.
+/// No bytes are missing if the first line came with the container, or was read as it was written.
 fn missing(since: Timestamp, first: Timestamp, opened: Timestamp, early: u64) -> u64 {
     let (before, unseen) = (first.since(since), opened.since(first));
     if before < FILE_LIVES || unseen < READ_WITH_IT {

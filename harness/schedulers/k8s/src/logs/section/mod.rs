@@ -7,7 +7,7 @@
 //!   |          '--'                          v
 //!   '--- previous instance first <----------- previous, and the new one
 //! ```
-//! An EOF alone proves nothing: a load balancer and a restarted kubelet end streams as politely as a container does. The end
+//! An EOF alone proves nothing: a load balancer and a restarted kubelet end streams in the same way as a container. The end
 //! is an EOF of a container that was seen to have ended, and one more read to catch what came between the two.
 
 mod last;
@@ -37,7 +37,7 @@ use tokio::{
     time::{Instant as Clock, timeout},
 };
 
-/// The node may have rotated the log: it does so at 10 MiB unless told otherwise.
+/// Above this the node may have rotated the log. Kubelets rotate at 10 MiB by default.
 const ROTATION_IS_NEAR: u64 = 9 << 20;
 
 /// A log of fewer bytes is not suspected of a rotation.
@@ -47,7 +47,7 @@ const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
 pub(super) struct Shared {
     pub cluster: Arc<Cluster>,
     pub observed: watch::Receiver<Arc<Observed>>,
-    /// The job is over: whoever still runs will not be waited for.
+    /// The job is over: containers that still run are not waited for.
     pub over: watch::Receiver<bool>,
     pub out: mpsc::Sender<Result<Chunk, SchedulerError>>,
     pub pace: Pace,
@@ -80,18 +80,18 @@ pub(super) struct Section {
     pub spoke: Clock,
 }
 
-/// Nobody listens any more, or has been told an error.
+/// The receiver is gone, or has received an error.
 pub(super) struct Closed;
 
-/// What can be read of a instance now.
+/// What can be read of an instance now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
     Running,
     /// This instance is over, or will not be waited for.
     Ended,
-    /// The next one has begun.
+    /// The next instance has started.
     Previous,
-    /// More than one has begun since: the node keeps only one.
+    /// More than one instance has started since. The node keeps the log of only one.
     Lost,
 }
 
@@ -106,7 +106,7 @@ enum StreamEnd {
 }
 
 impl Section {
-    /// Reads everything. Ends early when nobody listens.
+    /// Reads everything. Ends early when the receiver is gone.
     pub(super) async fn run(mut self) {
         if self.whole().await.is_err() {
             tracing::debug!(section = self.title, "the log is not read on");
@@ -231,7 +231,7 @@ impl Section {
         while leave_at.is_none_or(|at| Clock::now() < at) {
             let quiet = match is_over {
                 true => lag,
-                false if self.reader.received() < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
+                false if self.reader.received < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
                 false => silence,
             };
             let piece = tokio::select! {
@@ -317,7 +317,7 @@ impl Section {
         Ok(StreamEnd::Broke(error.retry_after().or(lag)))
     }
 
-    /// The log cannot be read, now or ever. Whoever listens decides.
+    /// The log cannot be read, now or later. The receiver decides what follows.
     async fn give_up(&mut self, error: ApiError) -> Result<(), Closed> {
         let _ = self.shared.out.send(Err(error.classify())).await;
         Err(Closed)

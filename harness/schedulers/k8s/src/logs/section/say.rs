@@ -1,4 +1,4 @@
-//! What a section says: what is new of its log, and that it goes on where nothing is.
+//! Sends the chunks of a section: new bytes, gaps, and signs that the log is still being read.
 
 use super::{Closed, ROTATION_IS_NEAR, Section, Shared};
 use crate::{job::LogRotation, logs::reader::Fed};
@@ -7,13 +7,13 @@ use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{Instant as Clock, timeout};
 
 impl Shared {
-    /// Work with limits of its own: whoever waits for the log is told that it goes on.
+    /// Runs work that has limits of its own, and reports in between that the log is still being read.
     pub(super) async fn goes_on<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             match timeout(self.pace.alive, &mut work).await {
                 Ok(done) => return done,
-                // Where there is no room for it, something else says so.
+                // A full channel has unread chunks, which show the same.
                 Err(_) => drop(self.out.try_send(Ok(Chunk::Alive))),
             }
         }
@@ -25,7 +25,7 @@ impl Section {
     pub(super) async fn feed(&mut self, bytes: &[u8], waited: Option<Duration>) -> Result<(), Closed> {
         self.reader.arrives(waited);
         let fed = self.reader.feed(bytes);
-        if !self.warned && self.reader.received() > ROTATION_IS_NEAR {
+        if !self.warned && self.reader.received > ROTATION_IS_NEAR {
             self.warned = true;
             tracing::warn!(section = self.title, "the log passes 9 MiB: lines may be lost where the node rotates it");
         }
@@ -42,7 +42,7 @@ impl Section {
         }
         self.spoke = Clock::now();
         let mut at = self.base + self.reader.bytes() - bytes.len() as u64;
-        // Alone, the first line tells its time; a longer chunk only that of its last.
+        // The first line gets a chunk of its own for its time: a chunk carries only the time of its last line.
         let end = memchr::memchr(b'\n', &bytes).map(|newline| newline + 1);
         if at == 0
             && let Some(end) = end.filter(|end| *end < bytes.len())

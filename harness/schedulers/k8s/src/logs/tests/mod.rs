@@ -75,7 +75,7 @@ impl Collected {
         std::str::from_utf8(self.texts.get(section).map_or(&[], Vec::as_slice)).unwrap()
     }
 
-    /// As the spool of the runner takes it: what is known already is not taken again.
+    /// As the spool of the session takes it: what is known already is not taken again.
     fn take(&mut self, chunk: Chunk) {
         match chunk {
             Chunk::Open(origin) => {
@@ -298,7 +298,7 @@ async fn every_container_has_its_section_and_a_last_line_needs_no_newline() {
 }
 
 #[tokio::test]
-async fn every_life_of_a_container_is_read_the_last_one_before_by_name() {
+async fn every_instance_of_a_container_is_read_the_one_before_the_last_by_previous() {
     for wait in ["200ms", "0ms"] {
         let scene = Scene::new().await;
         scene.pod(&format!("run; log one; wait {wait}; restart 1; log two; wait 100ms; exit 0"));
@@ -463,7 +463,7 @@ async fn another_process_goes_on_where_one_has_stopped() {
 }
 
 #[tokio::test]
-async fn a_missing_right_is_told_and_not_tried_again() {
+async fn a_missing_right_is_reported_and_not_tried_again() {
     let scene = Scene::new().await;
     scene.api.deny("get", "pods/log");
     scene.pod("run; lines 3; hang");

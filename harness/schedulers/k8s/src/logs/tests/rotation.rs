@@ -49,7 +49,7 @@ async fn a_log_that_is_followed_through_all_its_files_is_whole() {
 }
 
 /// The stream answers late: what was written meanwhile arrives at once, as if the node had held it back.
-async fn rotated_behind_our_back(log_rotation: LogRotation) -> Collected {
+async fn rotated_unnoticed(log_rotation: LogRotation) -> Collected {
     let mut scene = Scene::new().await;
     scene.handle.log_rotation = log_rotation;
     scene.api.fault(Fault::late("GET", "follow=true", Duration::from_millis(2_400)));
@@ -67,13 +67,13 @@ async fn rotated_behind_our_back(log_rotation: LogRotation) -> Collected {
 
 #[tokio::test]
 async fn a_long_log_that_was_rotated_and_may_have_lost_a_file_has_a_gap() {
-    let collected = rotated_behind_our_back(LogRotation::Invalid).await;
+    let collected = rotated_unnoticed(LogRotation::Invalid).await;
     insta::assert_snapshot!(collected.gaps.join("\n"), @"x: the log was rotated on the node while it was read: lines may be missing; raise containerLogMaxSize of the kubelet, or print less");
 }
 
 #[tokio::test]
 async fn a_check_may_do_without_the_lines_that_a_rotation_may_have_cost() {
-    let collected = rotated_behind_our_back(LogRotation::Warn).await;
+    let collected = rotated_unnoticed(LogRotation::Warn).await;
     assert_eq!(collected.gaps, Vec::<String>::new());
     assert_eq!(collected.warnings.len(), 1);
     assert!(collected.warnings[0].starts_with("x: the log was rotated on the node"), "{:?}", collected.warnings);

@@ -9,6 +9,7 @@ use crate::status::{
     View, cause, conditions, grace,
     owner::{Owner, Pods},
     pod::PodState,
+    text, transition,
 };
 use muster_text::{
     Value,
@@ -35,7 +36,7 @@ const PHASES: [&str; 9] = [
 const GOOD_PHASES: [&str; 4] = ["succeeded", "completed", "complete", "finished"];
 const BAD_PHASES: [&str; 6] = ["failed", "error", "aborted", "terminated", "submission_failed", "validationfailed"];
 
-/// What the object says, by its rules if it has any.
+/// The status of the object, by its rules if it has any.
 pub(in crate::status) fn owner(view: View<'_>, object: &Value) -> Owner {
     match by_rules(view, object) {
         Owner::Going if !has_rules(view) => by_status(object),
@@ -47,7 +48,7 @@ pub(in crate::status) fn has_rules(view: View<'_>) -> bool {
     view.handle.rules.succeeded.is_some() || view.handle.rules.failed.is_some()
 }
 
-/// Rules are complete where both are given; a missing one is what the status generally means.
+/// Rules are complete if both are given. A missing one is replaced by the general meaning of the status.
 pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
     let holds = |which: &str, rule: &Option<String>| rule.as_deref().map(|rule| evaluate(view, object, which, rule)).transpose();
     let rules = &view.handle.rules;
@@ -55,7 +56,7 @@ pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
         (Ok(succeeded), Ok(failed)) => (succeeded, failed),
         (Err(why), _) | (_, Err(why)) => return Owner::Says(JobState::Hopeless(why)),
     };
-    let at = conditions(object).filter_map(|condition| condition.get("lastTransitionTime").and_then(crate::status::time)).max();
+    let at = conditions(object).filter_map(transition).max();
     match (succeeded, failed) {
         (Some(true), _) => Owner::Succeeded { at },
         (_, Some(true)) => {
@@ -89,8 +90,8 @@ fn evaluate(view: View<'_>, object: &Value, which: &str, rule: &str) -> Result<b
     expr.eval_bool(&scope).map_err(wrong)
 }
 
-/// The pods as last seen. One that vanished counts only if it had ended, and only until the one that an operator has put in its
-/// place has started.
+/// The pods as last seen. A vanished pod counts only if it had ended, and only until its replacement
+/// has started.
 fn pods(view: View<'_>) -> Value {
     let later = replaced_pods::later(&view.observed.pods, view.handle);
     let ended = |value: &Value| matches!(value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
@@ -115,23 +116,21 @@ fn by_status(object: &Value) -> Owner {
     {
         return Owner::Going;
     }
-    let at = |condition: &Value| condition.get("lastTransitionTime").and_then(crate::status::time);
-    let text = |condition: &Value, field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(good) = GOOD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
-        return Owner::Succeeded { at: at(good) };
+        return Owner::Succeeded { at: transition(good) };
     }
     let name = title(object);
     if let Some(bad) = BAD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
-        let why = cause::reason_and(Some(&text(bad, "reason")), Some(&text(bad, "message")));
-        return Owner::Failed { cause: format!("{name} failed: {why}"), at: at(bad), disruptable: true };
+        let why = cause::reason_and(Some(text(bad, "reason")), Some(text(bad, "message")));
+        return Owner::Failed { cause: format!("{name} failed: {why}"), at: transition(bad), disruptable: true };
     }
     if let Some(finished) = crate::status::condition(object, "Finished") {
         return match text(finished, "reason") {
             reason if reason.contains("Fail") || reason.contains("Error") => {
-                let why = cause::reason_and(Some(&reason), Some(&text(finished, "message")));
-                Owner::Failed { cause: format!("{name} failed: {why}"), at: at(finished), disruptable: true }
+                let why = cause::reason_and(Some(reason), Some(text(finished, "message")));
+                Owner::Failed { cause: format!("{name} failed: {why}"), at: transition(finished), disruptable: true }
             }
-            _ => Owner::Succeeded { at: at(finished) },
+            _ => Owner::Succeeded { at: transition(finished) },
         };
     }
     by_phase(object, &name)
@@ -152,7 +151,7 @@ fn by_phase(object: &Value, name: &str) -> Owner {
     if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: None } } else { Owner::Going }
 }
 
-/// Nobody says how it ended: all pods have, and none has come or gone for a while.
+/// The object does not show its end: all pods have ended, and none was created or deleted for a while.
 pub(in crate::status) fn settled(view: View<'_>, pods: &Pods<'_>, recheck_in: &mut Option<Duration>) -> Option<JobState> {
     let expected = view.handle.expected_pods.unwrap_or(1).max(1);
     let crashed = pods.all.iter().find(|pod| !pod.gone && pod.restarts >= grace::CRASH_RESTARTS && pod.held_by.is_none());
@@ -165,7 +164,7 @@ pub(in crate::status) fn settled(view: View<'_>, pods: &Pods<'_>, recheck_in: &m
     {
         let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
         let cause = format!(
-            "{place} was started again {} and {} says nothing of its end",
+            "{place} was started again {} and {} does not report its end",
             cause::count(pod.restarts as usize, "time"),
             view.title()
         );

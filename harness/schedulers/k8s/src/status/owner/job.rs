@@ -6,23 +6,23 @@ use crate::status::{
     kueue::{self, Admission},
     owner::{Owner, Pods},
     pod::PodState,
+    text, transition,
 };
 use muster_core::job::scheduler::{Disruption, JobStatus};
 use muster_text::Value;
 use std::time::Duration;
 
-/// Who runs a Job that does not say who shall.
+/// The manager of a Job without `managedBy`.
 pub(in crate::status) const CONTROLLER: &str = "kubernetes.io/job-controller";
 
-/// What the Job says of itself.
+/// The status of the Job.
 pub(in crate::status) fn owner(job: &Value) -> Owner {
-    let at = |condition: &Value| condition.get("lastTransitionTime").and_then(crate::status::time);
     if let Some(complete) = crate::status::condition(job, "Complete") {
         let completed = job.pointer("/status/completionTime").and_then(crate::status::time);
-        return Owner::Succeeded { at: completed.or_else(|| at(complete)) };
+        return Owner::Succeeded { at: completed.or_else(|| transition(complete)) };
     }
     let Some(failed) = crate::status::condition(job, "Failed") else { return Owner::Going };
-    let text = |field: &str| failed.get(field).and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| text(failed, field);
     let spec = |field: &str| job.pointer(&format!("/spec/{field}")).map_or_else(|| "?".to_owned(), ToString::to_string);
     let status = |field: &str| job.pointer(&format!("/status/{field}")).and_then(Value::as_str).unwrap_or("none");
     let indexes = || format!("indexes {} failed, {} completed", status("failedIndexes"), status("completedIndexes"));
@@ -38,7 +38,7 @@ pub(in crate::status) fn owner(job: &Value) -> Owner {
         reason => cause::reason_and(Some(reason), Some(text("message"))),
     };
     let disruptable = text("reason") != "DeadlineExceeded";
-    Owner::Failed { cause: format!("Job {name} failed: {why}"), at: at(failed), disruptable }
+    Owner::Failed { cause: format!("Job {name} failed: {why}"), at: transition(failed), disruptable }
 }
 
 /// How many pods will have succeeded when it is Complete.
@@ -54,7 +54,7 @@ pub(in crate::status) fn runs_elsewhere(job: &Value) -> Option<JobStatus> {
     (manager != CONTROLLER && active).then(|| JobStatus::Running { since, nodes: Vec::new(), partly_ended: None })
 }
 
-/// Suspended: by Kueue, by a manifest that nobody will ever resume, or by somebody while it ran.
+/// Suspended: by Kueue, by a manifest that nothing will resume, or by another user while it ran.
 pub(in crate::status) fn suspended(
     view: View<'_>,
     object: &Value,
@@ -90,7 +90,7 @@ pub(in crate::status) fn suspended(
     }
     if view.handle.workload().is_some_and(|own| is_suspended(&own.manifest)) {
         return Some(JobState::Hopeless(format!(
-            "{name} has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nobody will ever start it: remove the one or add the other"
+            "{name} has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nothing will ever start it: remove the one or add the other"
         )));
     }
     if view.is_within(view.observed.since, grace::CONFIG_GRACE, recheck_in) {
@@ -101,7 +101,7 @@ pub(in crate::status) fn suspended(
     )))
 }
 
-/// Kueue has taken the workload out for good.
+/// Kueue has deactivated the workload.
 fn deactivated(pods: &Pods<'_>, cause: String, own_limit: bool) -> JobState {
     if pods.all.iter().all(|pod| pod.started.is_none()) {
         return JobState::Broken(cause);

@@ -1,4 +1,4 @@
-//! A workload of several pods: its own state first, what its pods say second.
+//! A workload of several pods: its own state first, that of its pods second.
 //!
 //! ```text
 //! Succeeded --> Ended: the pods that succeeded; failed attempts and vanished pods are notes
@@ -23,7 +23,7 @@ use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionEx
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
-/// What a workload says of itself.
+/// The status of a workload object, without its pods.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::status) enum Owner {
     Succeeded {
@@ -35,7 +35,7 @@ pub(in crate::status) enum Owner {
         disruptable: bool,
     },
     Going,
-    /// It needs a word first, and has none yet: pods alone do not tell.
+    /// A state that its pods cannot change.
     Says(JobState),
 }
 
@@ -68,7 +68,7 @@ impl<'a> Pods<'a> {
         self.superseded.iter().chain(&self.all)
     }
 
-    /// Who succeeded does not ask which of its pods were needed for it.
+    /// The workload has succeeded, whichever of its pods it needed.
     pub(in crate::status) fn succeeded(
         &self,
         at: Option<Timestamp>,
@@ -93,7 +93,7 @@ impl<'a> Pods<'a> {
                 notes.push(note);
             } else {
                 let name = self.view.title();
-                missing = Some(format!("{name} says that it has succeeded, but no pod of it was ever seen"));
+                missing = Some(format!("{name} reports success, but no pod of it was ever seen"));
                 exits.push(self.unknown());
             }
         } else if ended < awaited {
@@ -107,7 +107,7 @@ impl<'a> Pods<'a> {
         self.ended(at, exits, None, missing, notes)
     }
 
-    /// Whatever its pods say, it has failed.
+    /// The workload has failed, whatever its pods show.
     pub(in crate::status) fn failed(
         &self,
         why: &str,
@@ -137,7 +137,7 @@ impl<'a> Pods<'a> {
         self.ended(at, self.with_a_bad_one(exits), disruption, Some(cause), notes)
     }
 
-    /// It goes on, as far as it says.
+    /// The workload shows no end.
     pub(in crate::status) fn going(&self, expected: Option<u32>, gang: bool, recheck_in: &mut Option<Duration>) -> JobState {
         for pod in self.all.iter().filter(|pod| !pod.gone) {
             if let Some(left) = pod.recheck_in {
@@ -189,7 +189,7 @@ impl<'a> Pods<'a> {
         JobState::Status(JobStatus::Pending { why })
     }
 
-    /// It was there and is not any more, and nobody said how it ended.
+    /// It was deleted before its end was seen.
     pub(in crate::status) fn vanished(&self) -> JobState {
         let name = self.view.title();
         if self.all.iter().any(|pod| matches!(pod.state, PodState::Removed))
@@ -208,13 +208,13 @@ impl<'a> Pods<'a> {
         JobState::Status(JobStatus::Gone { why: Disruption::Deleted, cause })
     }
 
-    /// An end that the pods tell, because nobody else does.
+    /// An end that only the pods show.
     pub(in crate::status) fn ended_by_pods(&self) -> JobState {
         let exits = self.exits();
         let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
         let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
         let Some((_, disruption)) = failures.first() else {
-            // Others may have done the work of a pod that was deleted, but somebody must have.
+            // Other pods may have done the work of a deleted pod, but at least one must have.
             return match self.all.iter().find_map(deleted).filter(|_| exits.is_empty()) {
                 Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
                 None => self.ended(None, exits, None, None, notes),
@@ -256,7 +256,7 @@ impl<'a> Pods<'a> {
         self.all.iter().flat_map(|pod| pod.exits.clone()).collect()
     }
 
-    /// The workload failed, so one exit must say so.
+    /// The workload failed, so at least one exit must be a failure.
     pub(in crate::status) fn with_a_bad_one(&self, mut exits: Vec<SectionExit>) -> Vec<SectionExit> {
         if exits.iter().all(|exit| exit.exit.status() == Some(0)) {
             exits.push(self.unknown());
@@ -304,7 +304,7 @@ impl<'a> Pods<'a> {
         (attempts > 0).then(|| format!("{} before: {shown}", cause::count(attempts, "failed attempt")))
     }
 
-    /// Why there are none, if that is as it should be.
+    /// Why there are no pods, if none are expected.
     fn no_pods(&self) -> Option<String> {
         let object = self.view.object()?;
         let spec = object.get("spec")?;
@@ -327,7 +327,7 @@ impl<'a> Pods<'a> {
             return format!("{name} has not started another pod yet{}", cause::detail(cause));
         }
         if there().next().is_some() {
-            return format!("the pods of {name} have ended, and it does not say so yet");
+            return format!("the pods of {name} have ended, and it does not report so yet");
         }
         match self.view.events().newest_warning_of_owners() {
             Some(event) => {
@@ -359,7 +359,7 @@ impl<'a> Pods<'a> {
         }
     }
 
-    /// It waits so long for what may change yet.
+    /// Pending for the period, then hopeless.
     fn pending_for(&self, since: Timestamp, period: Duration, why: String, recheck_in: &mut Option<Duration>) -> JobState {
         if self.view.is_within(since, period, recheck_in) {
             JobState::Status(JobStatus::Pending { why })
@@ -368,21 +368,21 @@ impl<'a> Pods<'a> {
         }
     }
 
-    /// The pods' last states may come after the owner's: another watch. Only while the owner is still there, and for
-    /// clocks that differ by minutes not at all.
+    /// The last states of the pods may arrive after the owner's, by another watch. Only while the owner exists, and
+    /// not with clocks that differ by minutes.
     fn may_lag(&self, at: Option<Timestamp>, recheck_in: &mut Option<Duration>) -> bool {
         let (Some(at), Seen::Present(_)) = (at, &self.view.observed.workload) else { return false };
         at.since(self.view.now) <= grace::WATCH_LAG && self.view.is_within(at, grace::WATCH_LAG, recheck_in)
     }
 }
 
-/// The first failure that counts: where the workload was not disrupted, a pod that was is not why it failed.
+/// The first cause that counts: a disrupted pod is not the cause if the workload was not disrupted.
 fn first_cause<'p>(failures: &[(Option<&'p str>, Option<Disruption>)], disruption: Option<Disruption>) -> Option<&'p str> {
     let counts = failures.iter().filter(|(_, why)| disruption.is_some() || why.is_none());
     counts.into_iter().find_map(|(cause, _)| *cause)
 }
 
-/// A pod that somebody deleted before it ended.
+/// A pod that was deleted before it ended.
 fn deleted(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
     let why = Some(Disruption::Deleted);
     match &pod.state {
@@ -392,7 +392,7 @@ fn deleted(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
     }
 }
 
-/// Why a pod failed and who took it, if it did either. Who deleted a pod is not known, and mostly it is its owner.
+/// Why a pod failed or was disrupted. A deletion does not count: mostly the pod's owner deletes it.
 pub(in crate::status) fn failure(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
     match &pod.state {
         PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,

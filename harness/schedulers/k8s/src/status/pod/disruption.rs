@@ -1,4 +1,4 @@
-//! Who took a pod away: preempted, evicted, its node lost, refused by the kubelet, deleted.
+//! Disruptions of a pod: preempted, evicted, node lost, refused by the kubelet, deleted.
 
 use crate::api::clock;
 use crate::status::{
@@ -10,10 +10,10 @@ use muster_core::job::scheduler::Disruption;
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
-/// A pod that was taken away.
+/// A disruption of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::status) struct Disrupted {
-    /// Who it was; `None`: the check itself brought it about.
+    /// `None`: the check itself caused it.
     pub(in crate::status) why: Option<Disruption>,
     pub(in crate::status) cause: String,
 }
@@ -59,8 +59,8 @@ pub(in crate::status) fn failed(this: &PodView<'_>) -> Option<Disrupted> {
     condition(this).or_else(|| deleted(this))
 }
 
-/// The pod's node does not answer. A kubelet says `Ready` whenever it says `ContainersReady` and no gate is closed: one without the
-/// other is the node controller's doing, which takes `Ready` away from all pods of a node that it has not heard of.
+/// The pod's node does not answer. A kubelet sets `Ready` with `ContainersReady` if there are no readiness gates: one without the
+/// other comes from the node controller, which sets `Ready` to false on all pods of a node without heartbeats.
 pub(crate) fn node_is_silent(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let is = |kind: &str, status: &str| conditions.iter().any(|condition| condition.type_ == kind && condition.status == status);
@@ -68,7 +68,7 @@ pub(crate) fn node_is_silent(pod: &Pod) -> bool {
     gates.is_empty() && is("ContainersReady", "True") && is("Ready", "False")
 }
 
-/// The pod has vanished, or should have by now: who took it. Until then the time to look again.
+/// The disruption of a pod that has vanished, or should have by now. Until then `recheck_in` is set.
 pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<Disrupted> {
     let disrupted = || condition(this).or_else(|| deleted(this));
     if this.seen.gone {
@@ -111,13 +111,13 @@ pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Durati
     Some(disrupted)
 }
 
-/// A pod that succeeded only because it was told to stop: a program may well end with 0 at a TERM.
+/// A pod that succeeded only because it was terminated: a program may exit with 0 after SIGTERM.
 pub(in crate::status) fn not_finished(this: &PodView<'_>) -> Option<Disrupted> {
     let disrupted = condition(this).or_else(|| deleted(this));
     disrupted.filter(|_| !ended_before(this))
 }
 
-/// Its containers had ended before anybody took it away.
+/// Its containers had ended before the disruption.
 pub(in crate::status) fn ended_before(this: &PodView<'_>) -> bool {
     let disruption = this.condition("DisruptionTarget").filter(|condition| condition.status == "True");
     let disrupted = disruption.and_then(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0));
@@ -129,7 +129,7 @@ pub(in crate::status) fn ended_before(this: &PodView<'_>) -> bool {
     ends.peek().is_some() && ends.all(|end| end.is_some_and(|end| end.0 > 0 && end < disrupted))
 }
 
-/// Pod conditions with which the cluster says that it takes a pod away.
+/// The disruption that the pod's conditions show.
 fn condition(this: &PodView<'_>) -> Option<Disrupted> {
     let is_true = |condition: &&PodCondition| condition.status == "True";
     let detail = |condition: &PodCondition| cause::detail(condition.message.as_deref());
@@ -162,7 +162,7 @@ fn deleted(this: &PodView<'_>) -> Option<Disrupted> {
     Some(Disrupted { why: Some(Disruption::Deleted), cause })
 }
 
-/// The kubelet did not admit the pod: nothing of it ran, and another node might have taken it.
+/// The kubelet did not admit the pod: nothing of it ran, and another node might admit it.
 fn refused(this: &PodView<'_>, reason: &str, detail: &str) -> Option<Disrupted> {
     const REASONS: [&str; 9] = [
         "UnexpectedAdmissionError",
@@ -181,7 +181,7 @@ fn refused(this: &PodView<'_>, reason: &str, detail: &str) -> Option<Disrupted> 
     is_refusal.then_some(Disrupted { why: Some(Disruption::Node), cause })
 }
 
-/// The limit that was passed is one of the manifest's, not the node's.
+/// The exceeded limit is from the manifest, not the node's.
 fn is_own_storage(message: &str) -> bool {
     ["exceeds the total limit of containers", "exceeded its local ephemeral storage limit", "Usage of EmptyDir volume"]
         .iter()

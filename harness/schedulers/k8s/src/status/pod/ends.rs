@@ -11,18 +11,18 @@ use muster_core::job::scheduler::Exit;
 use muster_text::time::Timestamp;
 
 impl PodView<'_> {
-    /// Why a container ended as it did, where its status alone does not say it.
+    /// Why a container ended, where its status does not show it.
     pub(in crate::status) fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
         let container = format!("container {} of {}", status.name, self.place());
         match end.reason.as_deref() {
             Some("OOMKilled") if end.exit_code > 128 => Some(self.out_of_memory(&container, &status.name)),
             Some("OOMKilled") => Some(self.out_of_memory(&format!("a process of {container}"), &status.name)),
             Some("ContainerStatusUnknown") => {
-                Some(format!("{container} was lost with its node's state: nobody knows how it ended"))
+                Some(format!("{container} was lost with its node's state: its exit status is unknown"))
             }
             _ if matches!(end.exit_code, 137 | 143) => Some(self.killed(&container, end.exit_code)),
             _ => match end.message.as_deref().map(cause::quote).filter(|detail| !detail.is_empty()) {
-                Some(detail) => Some(format!("{container} says: {detail}")),
+                Some(detail) => Some(format!("{container} reports: {detail}")),
                 None if status.restart_count > 0 => Some(match self.restarts {
                     Restarts::Owners => format!("{container} crashed after {}", cause::count(restarted(status), "restart")),
                     Restarts::Never => {
@@ -49,7 +49,7 @@ impl PodView<'_> {
 
     fn killed(&self, container: &str, code: i32) -> String {
         let events = self.view.events();
-        // A failed readiness probe kills nobody.
+        // A failed readiness probe does not kill a container.
         let is_fatal = |event: &&Event| ["Liveness", "Startup"].iter().any(|probe| trouble::message(event).starts_with(probe));
         let mut unhealthy = events.of_pod(self.name()).rev().filter(|event| trouble::reason(event) == "Unhealthy");
         match unhealthy.find(is_fatal).or_else(|| events.newest_of_pod(self.name(), &["Killing"])) {
@@ -62,7 +62,7 @@ impl PodView<'_> {
         let state_starts = |state: Option<&ContainerState>| {
             let running = state.and_then(|state| state.running.as_ref()?.started_at.as_ref());
             let ended = state.and_then(|state| state.terminated.as_ref()?.started_at.as_ref());
-            // A container that could not be started is said to have started in 1970.
+            // A container that could not be started has a start time in 1970.
             running.or(ended).and_then(clock::known)
         };
         let starts =
@@ -116,7 +116,7 @@ pub(in crate::status) fn is_running(status: &ContainerStatus) -> bool {
     status.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
-/// A status above 128 is a signal only where the kubelet says so: a program may exit with 137 by itself.
+/// A status above 128 is a signal only if the kubelet reports one: a program may exit with 137 by itself.
 pub(in crate::status) fn exit(end: &ContainerStateTerminated) -> Exit {
     match (end.reason.as_deref(), end.signal) {
         (Some("ContainerStatusUnknown"), _) => Exit::Unknown,

@@ -1,4 +1,4 @@
-//! One pod: waiting, running, ended, taken away, or unable ever to start.
+//! One pod: waiting, running, ended, disrupted, or unable to start.
 //!
 //! ```text
 //! phase Succeeded | Failed ----------------> Ended            exits of the deciding containers, cause, disruption
@@ -28,7 +28,6 @@ use muster_core::job::{
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
-/// What a pod is.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::status) struct PodAssessment {
     pub(in crate::status) name: String,
@@ -37,7 +36,7 @@ pub(in crate::status) struct PodAssessment {
     pub(in crate::status) state: PodState,
     /// How its deciding containers ended, and the init containers that failed.
     pub(in crate::status) exits: Vec<SectionExit>,
-    /// Its first deciding container's start.
+    /// The start of its first deciding container.
     pub(in crate::status) started: Option<Timestamp>,
     /// The last end that is known.
     pub(in crate::status) ended: Option<Timestamp>,
@@ -49,13 +48,12 @@ pub(in crate::status) struct PodAssessment {
     pub(in crate::status) restarts: u32,
     /// It is not in the API any more.
     pub(in crate::status) gone: bool,
-    /// Some patience with it will be over then.
+    /// A grace period ends after this time.
     pub(in crate::status) recheck_in: Option<Duration>,
     /// What is worth knowing even if the case passes.
     pub(in crate::status) notes: Vec<String>,
 }
 
-/// The states of a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::status) enum PodState {
     Waiting(String),
@@ -65,9 +63,9 @@ pub(in crate::status) enum PodState {
         cause: Option<String>,
         disruption: Option<Disruption>,
     },
-    /// Disrupted away before it ended.
+    /// Disrupted before it ended.
     Disrupted(Disrupted),
-    /// We deleted it before it ended.
+    /// Deleted by Muster before it ended.
     Removed,
     Hopeless(String),
     Broken(String),
@@ -76,13 +74,12 @@ pub(in crate::status) enum PodState {
 /// Who decides whether a container that ended runs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::status) enum Restarts {
-    /// Nobody: the first end counts.
+    /// No owner: the first end counts.
     Never,
-    /// The pod's owner.
     Owners,
 }
 
-/// A pod with everything that is looked at.
+/// A pod with everything that its assessment needs.
 pub(in crate::status) struct PodView<'a> {
     pub(in crate::status) view: View<'a>,
     pub(in crate::status) seen: &'a SeenPod,
@@ -144,13 +141,13 @@ impl PodView<'_> {
         }
     }
 
-    /// Of one that goes it is not said: whoever owns it may put another in its place.
+    /// Not decided for a pod that is being deleted: its owner may replace it.
     fn never_starts(&self, recheck_in: &mut Option<Duration>) -> Option<PodState> {
         if self.goes() { None } else { waiting::never_starts(self, recheck_in) }
     }
 
-    /// All deciding containers have ended and the pod's phase does not say so: at once where one was or would be
-    /// started again, else after the grace.
+    /// All deciding containers have ended, but the phase of the pod does not show it: at once where one was or would be
+    /// restarted, else after the grace period.
     fn is_over(&self, assessed: &mut PodAssessment) -> bool {
         let failed = assessed.exits.iter().any(|exit| exit.exit.status() != Some(0));
         if self.restarts == Restarts::Never && (assessed.restarts > 0 || (failed && self.policy() != "Never")) {
@@ -177,7 +174,7 @@ impl PodView<'_> {
         true
     }
 
-    /// Phase Failed: refused, taken away, or by itself.
+    /// Phase Failed: refused, disrupted, or by itself.
     fn failed(&self, assessed: &mut PodAssessment) {
         if let Some(disrupted) = disruption::failed(self) {
             assessed.state = PodState::Ended { failed: true, cause: Some(disrupted.cause), disruption: disrupted.why };
@@ -216,7 +213,7 @@ impl PodView<'_> {
         self.primaries().next().is_some() && assessed.exits.iter().all(|exit| exit.exit == Exit::Code(0))
     }
 
-    /// By what the deciding containers say, and the pod itself where it failed for a reason of its own.
+    /// By the exits of the deciding containers, and the reason of the pod itself where it has one.
     fn by_exits(&self, pod: Option<&PodStatus>) -> PodState {
         let mut failing = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
         let failing = failing.find(|(_, end)| end.exit_code != 0 || end.reason.as_deref() == Some("ContainerStatusUnknown"));
@@ -229,7 +226,7 @@ impl PodView<'_> {
                 self.place(),
                 cause::detail(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
             )),
-            (None, None) if pod.is_some() && none_ended => Some(format!("{} failed and does not say why", self.place())),
+            (None, None) if pod.is_some() && none_ended => Some(format!("{} failed without a reason", self.place())),
             (None, None) => None,
         };
         let failed = failing.is_some() || (pod.is_some() && (reason.is_some() || none_ended));
@@ -267,7 +264,7 @@ impl PodView<'_> {
         ends.into_iter().map(exit).collect()
     }
 
-    /// The end of a container that counts.
+    /// The end of a container, if it is final.
     pub(in crate::status) fn end_of<'s>(&self, status: &'s ContainerStatus) -> Option<&'s ContainerStateTerminated> {
         let earlier = || status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
         match self.restarts {

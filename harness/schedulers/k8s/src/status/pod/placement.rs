@@ -36,7 +36,7 @@ const PASSING_TAINTS: [&str; 11] = [
 /// What a scheduler says of a node on which the removal of other pods would make no room.
 const NO_ROOM: &str = "Preemption is not helpful for scheduling";
 
-/// No node that there is could ever take the pod.
+/// No existing node could ever run the pod.
 pub(crate) fn is_hopeless(pod: &Pod) -> bool {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let mut unscheduled = conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
@@ -44,7 +44,7 @@ pub(crate) fn is_hopeless(pod: &Pod) -> bool {
     unscheduled.any(|condition| reason(condition.reason.as_deref()) && condition.message.as_deref().is_some_and(never_fits))
 }
 
-/// The same, by the scheduler's sentence.
+/// Whether the message of the scheduler says so.
 fn never_fits(message: &str) -> bool {
     let Some((nodes, rest)) = message.split_once(" nodes are available: ") else { return false };
     let Some(nodes) = nodes.strip_prefix("0/").and_then(|nodes| nodes.parse::<u32>().ok()).filter(|nodes| *nodes > 0) else {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_change_by_itself_is_told_from_what_cannot() {
+    fn what_can_change_by_itself_is_distinguished_from_what_cannot() {
         let none = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
         let some = "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.";
         let rows = [

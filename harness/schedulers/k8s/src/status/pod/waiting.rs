@@ -13,10 +13,10 @@ use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
 use muster_text::time::{Timestamp, format_duration};
 use std::time::Duration;
 
-/// Waiting reasons of a container whose image cannot be had.
+/// Waiting reasons of a container whose image cannot be pulled.
 const PULL: [&str; 5] =
     ["ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"];
-/// What a registry, or the runtime for it, says of an image that will not be there in a minute either.
+/// Messages of registries and runtimes about an image that will not appear by itself.
 const NO_SUCH_IMAGE: [&str; 10] = [
     "not found",
     "manifest unknown",
@@ -30,7 +30,7 @@ const NO_SUCH_IMAGE: [&str; 10] = [
     "SignatureValidationFailed",
 ];
 
-/// A container that can never start, if there is one; else the time to look again.
+/// A container that can never start, if there is one; else `recheck_in` may be set.
 pub(in crate::status) fn never_starts(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
     let inits = this.status.init_container_statuses.iter().flatten();
     let all = inits.chain(this.statuses());
@@ -109,7 +109,7 @@ pub(in crate::status) fn never_started(this: &PodView<'_>) -> Option<PodState> {
         })
 }
 
-/// The manifest's fault where the runtime names the file, otherwise the node's: a hook, a device, a full disk.
+/// An error of the manifest if the runtime names the file, otherwise of the node: a hook, a device, a full disk.
 fn not_startable(container: &str, detail: &str) -> PodState {
     const MANIFEST: [&str; 6] = [
         "executable file not found",
@@ -121,12 +121,12 @@ fn not_startable(container: &str, detail: &str) -> PodState {
     ];
     // Before it stand the runtime's layers, each with its own "failed to".
     let detail = detail.split_once("unable to start container process: ").map_or(detail, |(_, why)| why).trim_start_matches(": ");
-    let detail = if detail.is_empty() { "the runtime does not say why" } else { detail };
+    let detail = if detail.is_empty() { "the runtime gives no reason" } else { detail };
     let sentence = format!("{container} cannot be started: {detail}");
     if MANIFEST.iter().any(|words| detail.contains(words)) { PodState::Hopeless(sentence) } else { PodState::Broken(sentence) }
 }
 
-/// A volume of what does not exist. Only events say so.
+/// A volume of an object that does not exist. Only events show it.
 fn missing_volume(this: &PodView<'_>) -> Option<String> {
     let event = this.view.events().of_pod(this.name()).next_back()?;
     let message = trouble::message(event);
@@ -135,7 +135,7 @@ fn missing_volume(this: &PodView<'_>) -> Option<String> {
     is_it.then(|| format!("{} cannot start, for it mounts what is not there: {}", this.place(), cause::quote(message)))
 }
 
-/// A claim that does not exist: the scheduler says so.
+/// A claim that does not exist, as the scheduler reports.
 fn missing_claim(this: &PodView<'_>) -> Option<String> {
     let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
     let message = condition.message.as_deref()?;
@@ -143,7 +143,7 @@ fn missing_claim(this: &PodView<'_>) -> Option<String> {
     missing.then(|| format!("{} cannot be scheduled, for it mounts what is not there: {}", this.place(), cause::quote(message)))
 }
 
-/// No node could ever take it, and nobody has added one for a while.
+/// No node could ever take it, and none was added for a while.
 fn no_node_ever(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<PodState> {
     let period = Duration::from_secs(this.view.handle.hopeless_after?);
     let since = *this.view.observed.hopeless.get(this.pod.metadata.uid.as_deref()?)?;
@@ -158,13 +158,13 @@ fn no_node_ever(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option
     )))
 }
 
-/// What the scheduler says of a pod that it cannot place.
+/// The scheduler's message about a pod that it cannot place.
 fn unplaced(this: &PodView<'_>) -> Option<String> {
     let condition = this.condition("PodScheduled").filter(|condition| condition.status != "True")?;
     let name = this.name();
     Some(match (condition.reason.as_deref(), condition.message.as_deref()) {
         (Some("Unschedulable") | None, message) => {
-            // Behind it stands the same again for each way of making room.
+            // After it the scheduler repeats the same for each way of making room.
             let first = |message: &'_ str, rest: &str| message.split(rest).next().unwrap_or_default().to_owned();
             let message = message.map(|message| first(&first(message, " preemption: "), " no new claims"));
             format!("pod {name} fits on no node{}", cause::detail(message.as_deref()))
@@ -234,7 +234,7 @@ fn unscheduled(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> String 
         return kueue::gated(this.view, name);
     }
     if !gates.is_empty() {
-        return format!("pod {name} is gated until whoever set it removes {}", cause::names(gates.into_iter()));
+        return format!("pod {name} has scheduling gates that are not removed yet: {}", cause::names(gates.into_iter()));
     }
     if let Some(why) = unplaced(this) {
         return why;
@@ -253,7 +253,7 @@ fn scheduled(this: &PodView<'_>) -> Timestamp {
     started.unwrap_or_default().max(this.view.observed.since)
 }
 
-/// What the registry said: old kubelets say it only in events.
+/// The message of the registry: old kubelets report it only in events.
 fn pull_detail(this: &PodView<'_>, waiting: &ContainerStateWaiting) -> String {
     let own = waiting.message.as_deref().unwrap_or_default();
     let backs_off = own.starts_with("Back-off pulling image");

@@ -262,7 +262,7 @@ fn a_pod_that_crashes_for_ever_ends_a_workload_that_says_nothing() {
     let looping = "{spec: {restartPolicy: Always}, status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 3, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, startedAt: '@3', finishedAt: '@9'}}}]}}";
     says!(Scene::of("IPUJob").object("{}").pod("x-0", looping), @"
     ended @3-@3: x@? Unknown
-    cause: pod x-0 on n1 was started again 3 times and IPUJob x says nothing of its end
+    cause: pod x-0 on n1 was started again 3 times and IPUJob x does not report its end
     ");
     says!(Scene::of("IPUJob").object("{}").rules(RULES).pod("x-0", looping), @r#"running since @3 on ["n1"]"#);
 }

@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whoever_looks_again_when_told_misses_nothing(scene in any_scene()) {
+    fn an_assessment_at_each_recheck_misses_nothing(scene in any_scene()) {
         let (every, told) = by_time_alone(scene);
         prop_assert_eq!(every, told);
     }

@@ -123,7 +123,7 @@ fn a_refusal_of_a_jobs_pods_is_read_from_its_events() {
     stuck
     ");
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=16, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=8"), @"hopeless: requests.nvidia.com/gpu requested 16, but quota compute has 8 at all: ask for less, or have the quota raised");
-    says!(refused("Error creating: pods \"x-abcde\" is forbidden: failed quota: compute: must specify limits.cpu for: main"), @"hopeless: quota compute demands that the manifest says limits.cpu for: main");
+    says!(refused("Error creating: pods \"x-abcde\" is forbidden: failed quota: compute: must specify limits.cpu for: main"), @"hopeless: quota compute requires the manifest to set limits.cpu for: main");
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: violates PodSecurity \"restricted:latest\": privileged (container \"main\" must not set securityContext.privileged=true)"), @r#"hopeless: the namespace's Pod Security level refuses the pods: pods "x-abcde" is forbidden: violates PodSecurity "restricted:latest": privileged (container "main" must not set securityContext.privileged=true)"#);
     says!(refused("Error creating: pods \"x-abcde\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"), @r#"hopeless: the namespace's LimitRange refuses the pods: pods "x-abcde" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"#);
     let denied = || refused("Error creating: admission webhook \"policy.example.org\" denied the request: no latest tags");
@@ -164,7 +164,7 @@ fn an_old_refusal_does_not_count_once_there_are_pods() {
 }
 
 #[test]
-fn what_may_not_be_seen_is_said() {
+fn what_may_not_be_seen_is_reported() {
     let mut scene = Scene::job("{}").at(20);
     scene.observed.trouble.denied = vec!["list events".into()];
     says!(scene, @"
@@ -179,7 +179,7 @@ fn what_may_not_be_seen_is_said() {
 fn a_suspended_job_that_nobody_will_resume_is_hopeless() {
     let mut scene = Scene::job("spec: {suspend: true}");
     scene.handle.objects[0].manifest = serde_json::json!({"spec": {"suspend": true}});
-    says!(scene, @"hopeless: Job x has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nobody will ever start it: remove the one or add the other");
+    says!(scene, @"hopeless: Job x has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nothing will ever start it: remove the one or add the other");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn pods_that_linger_after_a_success_policy_do_not_matter() {
 fn no_pod_seen_is_no_success() {
     says!(complete(), @"
     ended @10-@10: x@? Unknown
-    cause: Job x says that it has succeeded, but no pod of it was ever seen
+    cause: Job x reports success, but no pod of it was ever seen
     ");
 }
 

@@ -106,7 +106,7 @@ fn a_lost_container_is_a_lost_node() {
     says!(failed("exitCode: 137, reason: ContainerStatusUnknown, message: The container could not be located when the pod was terminated", ""), @"
     ended @3-@9: x@n1 Unknown
     disrupted: Node
-    cause: container main of pod x on n1 was lost with its node's state: nobody knows how it ended
+    cause: container main of pod x on n1 was lost with its node's state: its exit status is unknown
     ");
 }
 
@@ -122,7 +122,7 @@ fn a_pod_that_somebody_deletes_is_deleted() {
 }
 
 #[test]
-fn a_program_that_ends_with_0_because_it_is_told_to_stop_has_not_succeeded() {
+fn a_program_that_exits_with_0_because_it_is_terminated_has_not_succeeded() {
     let stopped = |end: u32| {
         Scene::own_pod(&format!(
             "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, status: {{phase: Succeeded, containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{terminated: {{exitCode: 0, startedAt: '@3', finishedAt: '@{end}'}}}}}}]}}}}"
@@ -142,7 +142,7 @@ fn a_pod_that_we_delete_is_not_disrupted() {
 }
 
 #[test]
-fn a_lost_node_is_told_from_a_deletion() {
+fn a_lost_node_is_distinguished_from_a_deletion() {
     let lost = |finalizers: &str| {
         Scene::own_pod(&format!(
             "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30{finalizers}}}, status: {{phase: Running, conditions: [{{type: DisruptionTarget, status: 'True', lastTransitionTime: '@8', reason: DeletionByTaintManager, message: 'Taint manager: deleting due to NoExecute taint'}}], containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{running: {{startedAt: '@3'}}}}}}]}}}}"

@@ -48,11 +48,11 @@ fn a_failed_pod_shows_its_exit_and_its_last_words() {
     says!(failed("exitCode: 3", ""), @"ended @3-@9: x@n1 Code(3)");
     says!(failed("exitCode: 3, message: \"no GPU\\nfound\\n\"", ""), @"
     ended @3-@9: x@n1 Code(3)
-    cause: container main of pod x on n1 says: no GPU found
+    cause: container main of pod x on n1 reports: no GPU found
     ");
     says!(Scene::own_pod("status: {phase: Failed}"), @"
     ended @0-@0: x@n1 Unknown
-    cause: pod x on n1 failed and does not say why
+    cause: pod x on n1 failed without a reason
     ");
     says!(Scene::own_pod("status: {phase: Failed, reason: Odd, message: for no reason}"), @"
     ended @0-@0: x@n1 Unknown

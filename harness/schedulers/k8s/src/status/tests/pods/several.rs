@@ -17,7 +17,7 @@ fn a_failed_init_container_is_the_end() {
     );
     says!(looping, @"
     ended @9-@9: x/fetch@n1 Code(4)
-    cause: init container fetch of pod x on n1 failed, so nothing else was started: container fetch of pod x on n1 says: no route
+    cause: init container fetch of pod x on n1 failed, so nothing else was started: container fetch of pod x on n1 reports: no route
     ");
 }
 

@@ -59,7 +59,7 @@ fn a_gated_pod_says_whose_gate_it_is() {
         ))
     };
     says!(gated("example.org/licence"), @"
-    pending: pod x is gated until whoever set it removes example.org/licence
+    pending: pod x has scheduling gates that are not removed yet: example.org/licence
     again in 5s
     ");
     says!(gated("kueue.x-k8s.io/admission"), @"

@@ -1,4 +1,4 @@
-//! A cluster to stand on, and what the runner does with a scheduler, in short.
+//! The cluster of the tests, and what a session does with a scheduler, in short.
 
 use futures_util::StreamExt;
 use muster_core::{
@@ -37,7 +37,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 static KUBECONFIG: Mutex<BTreeMap<String, Value>> = Mutex::new(BTreeMap::new());
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) struct Ground {
+pub(crate) struct TestCluster {
     fake: Option<FakeApi>,
     context: String,
     namespace: String,
@@ -62,7 +62,7 @@ pub(crate) struct Logs {
     pub(crate) gaps: Vec<String>,
 }
 
-impl Ground {
+impl TestCluster {
     pub(crate) async fn new() -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let (fake, context) = if env::var_os("MUSTER_TEST_KUBECONFIG").is_some() {
@@ -189,7 +189,7 @@ impl Ground {
         }
     }
 
-    /// Waits for its turn if there is no room.
+    /// Waits while a quota is full.
     pub(crate) async fn launch(&self, job: &Job) -> Job {
         let launched = async {
             loop {

@@ -1,6 +1,6 @@
 //! From launch to cleanup, when nothing goes wrong but the workload.
 
-use crate::ground::{Ground, container, is_over, is_running, job, lines, pod};
+use crate::test_cluster::{TestCluster, container, is_over, is_running, job, lines, pod};
 use muster_core::{
     case::SessionId,
     job::scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
@@ -8,36 +8,36 @@ use muster_core::{
 use muster_k8s::Handle;
 use serde_json::json;
 
-pub(crate) async fn a_pod_lives_and_leaves_nothing(ground: Ground) {
-    let lived = ground.live(pod("for n in 1 2 3; do echo line $n; sleep 0.1; done", "run; lines 3 100ms; exit 0")).await;
+pub(crate) async fn a_pod_lives_and_leaves_nothing(cluster: TestCluster) {
+    let lived = cluster.live(pod("for n in 1 2 3; do echo line $n; sleep 0.1; done", "run; lines 3 100ms; exit 0")).await;
     let exits: Vec<Exit> = lived.ending().exits.iter().map(|exit| exit.exit).collect();
     assert_eq!((exits, lived.logs.only()), (vec![Exit::Code(0)], lines(3).as_str()));
     assert_eq!(lived.ending().exits[0].section, lived.logs.order[0], "exits and logs meet by title");
     assert_eq!(lived.logs.gaps, Vec::<String>::new());
-    ground.delete(&lived.job).await;
+    cluster.delete(&lived.job).await;
 }
 
-pub(crate) async fn a4_what_has_the_name_already_is_left_alone(ground: Ground) {
-    let planned = ground.plan(pod("echo line 1", "run; lines 1; exit 0"));
+pub(crate) async fn a4_what_has_the_name_already_is_left_alone(cluster: TestCluster) {
+    let planned = cluster.plan(pod("echo line 1", "run; lines 1; exit 0"));
     // The other session drew the same letters, and has a pod of the same name.
     let mut anothers = planned.clone();
     anothers.session = SessionId("another".into());
     let mut handle = Handle::of(&planned).expect("a handle");
     handle.objects[0].manifest["metadata"]["labels"]["rfm-session"] = json!("another");
     anothers.handle = handle.to_value();
-    let anothers = ground.launch(&anothers).await;
-    let answer = ground.scheduler.launch(&planned).await.expect("an answer");
+    let anothers = cluster.launch(&anothers).await;
+    let answer = cluster.scheduler.launch(&planned).await.expect("an answer");
     assert!(matches!(&answer, Launch::Taken { by } if by.starts_with("pods rfm-behaviour-")), "{answer:?}");
-    assert_eq!(ground.cleanup(&planned, Disposition::Delete).await.items, Vec::<String>::new());
-    assert_ne!(ground.left(&anothers).await, Vec::<String>::new());
-    let lived = ground.live(pod("echo line 1", "run; lines 1; exit 0")).await;
+    assert_eq!(cluster.cleanup(&planned, Disposition::Delete).await.items, Vec::<String>::new());
+    assert_ne!(cluster.left(&anothers).await, Vec::<String>::new());
+    let lived = cluster.live(pod("echo line 1", "run; lines 1; exit 0")).await;
     assert_eq!(lived.ending().exits[0].exit, Exit::Code(0));
-    ground.delete(&lived.job).await;
-    ground.delete(&anothers).await;
+    cluster.delete(&lived.job).await;
+    cluster.delete(&anothers).await;
 }
 
-pub(crate) async fn a_jobs_pods_are_sections_in_order(ground: Ground) {
-    let lived = ground.live(job(3, "echo line 1", "run; lines 1; exit 0")).await;
+pub(crate) async fn a_jobs_pods_are_sections_in_order(cluster: TestCluster) {
+    let lived = cluster.live(job(3, "echo line 1", "run; lines 1; exit 0")).await;
     assert_eq!(lived.ending().exits.len(), 3);
     let names: Vec<&String> = lived.logs.order.iter().collect();
     assert_eq!(names.len(), 3);
@@ -45,41 +45,41 @@ pub(crate) async fn a_jobs_pods_are_sections_in_order(ground: Ground) {
         assert!(name.contains(&format!("-{index}-")), "{index} {name}");
         assert_eq!(lived.logs.text(name), "line 1\n");
     }
-    ground.delete(&lived.job).await;
+    cluster.delete(&lived.job).await;
 }
 
-pub(crate) async fn a_failed_pod_is_told_and_kept_until_it_is_deleted(ground: Ground) {
-    let lived = ground.live(pod("echo line 1; exit 3", "run; lines 1; exit 3")).await;
+pub(crate) async fn a_failed_pod_is_reported_and_kept_until_it_is_deleted(cluster: TestCluster) {
+    let lived = cluster.live(pod("echo line 1; exit 3", "run; lines 1; exit 3")).await;
     assert_eq!(lived.ending().exits[0].exit, Exit::Code(3));
     assert_eq!(lived.logs.only(), "line 1\n");
-    let kept = ground.cleanup(&lived.job, Disposition::Stop).await;
+    let kept = cluster.cleanup(&lived.job, Disposition::Stop).await;
     assert_eq!(kept.items, Vec::<String>::new());
     assert!(!kept.look.is_empty() && !kept.delete.is_empty(), "{kept:?}");
-    assert!(!ground.left(&lived.job).await.is_empty());
-    ground.delete(&lived.job).await;
+    assert!(!cluster.left(&lived.job).await.is_empty());
+    cluster.delete(&lived.job).await;
 }
 
-pub(crate) async fn a_pod_that_is_stopped_ends_and_stays(ground: Ground) {
-    let job = ground.launch(&ground.plan(pod("echo line 1; sleep 600", "run; lines 1; hang"))).await;
-    ground.wait_for(&job, is_running).await;
-    let stop = async { ground.cleanup(&job, Disposition::Stop).await };
-    let (stopped, logs) = tokio::join!(stop, ground.logs(&job));
+pub(crate) async fn a_pod_that_is_stopped_ends_and_stays(cluster: TestCluster) {
+    let job = cluster.launch(&cluster.plan(pod("echo line 1; sleep 600", "run; lines 1; hang"))).await;
+    cluster.wait_for(&job, is_running).await;
+    let stop = async { cluster.cleanup(&job, Disposition::Stop).await };
+    let (stopped, logs) = tokio::join!(stop, cluster.logs(&job));
     assert_eq!(stopped.items, Vec::<String>::new());
     assert_eq!(logs.only(), "line 1\n");
-    assert!(!ground.left(&job).await.is_empty());
-    let status = ground.wait_for(&job, is_over).await;
+    assert!(!cluster.left(&job).await.is_empty());
+    let status = cluster.wait_for(&job, is_over).await;
     assert!(
         !matches!(&status, JobStatus::Ended(ending) if ending.exits.iter().all(|exit| exit.exit == Exit::Code(0))),
         "{status:?}"
     );
-    ground.delete(&job).await;
+    cluster.delete(&job).await;
 }
 
-pub(crate) async fn every_container_has_its_section(ground: Ground) {
+pub(crate) async fn every_container_has_its_section(cluster: TestCluster) {
     let mut manifest = pod("echo line 1", "run; lines 1; log@side two; wait 100ms; exit 0");
     manifest["spec"]["initContainers"] = json!([container("fetch", "echo fetch is done")]);
     manifest["spec"]["containers"] = json!([container("main", "echo line 1"), container("side", "echo two")]);
-    let lived = ground.live(manifest).await;
+    let lived = cluster.live(manifest).await;
     let texts: Vec<(String, String)> = lived
         .logs
         .texts
@@ -90,5 +90,5 @@ pub(crate) async fn every_container_has_its_section(ground: Ground) {
         .collect();
     let expected = [("fetch", "fetch is done\n"), ("main", "line 1\n"), ("side", "two\n")];
     assert_eq!(texts, expected.map(|(name, text)| (name.to_owned(), text.to_owned())));
-    ground.delete(&lived.job).await;
+    cluster.delete(&lived.job).await;
 }
