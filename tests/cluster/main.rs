@@ -66,8 +66,8 @@ fn trial(test: &Test) -> Trial {
             }
         };
         outcome.map_err(|panic| {
-            let said = panic.downcast_ref::<String>().cloned();
-            Failed::from(said.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default())
+            let message = panic.downcast_ref::<String>().cloned();
+            Failed::from(message.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default())
         })
     })
 }
@@ -95,8 +95,8 @@ fn obstacle() -> Option<String> {
     if check.status.success() {
         return None;
     }
-    let said = String::from_utf8_lossy(&check.stderr).trim().to_owned();
-    Some(if said.is_empty() { "tests/cluster/run --check failed".to_owned() } else { said })
+    let output = String::from_utf8_lossy(&check.stderr).trim().to_owned();
+    Some(if output.is_empty() { "tests/cluster/run --check failed".to_owned() } else { output })
 }
 
 /// A script of `tests/cluster`.

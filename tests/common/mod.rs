@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The steps of a case's life (`runner::journal`) at which a debug build can be killed or interrupted, in order.
+/// The steps of a case's life (`crash_points` of muster-session) at which a debug build can be killed or interrupted, in order.
 pub(crate) const STEPS: [&str; 13] = [
     "planned",
     "intent-stored",
@@ -29,9 +29,9 @@ pub(crate) const REDRAW_STEPS: [&str; 2] = ["taken", "redrawn"];
 
 /// Waits until something holds; fails the test after `limit`.
 pub(crate) fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
+    let started = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < limit, "{what} did not happen within {limit:?}");
+        assert!(started.elapsed() < limit, "{what} did not happen within {limit:?}");
         sleep(Duration::from_millis(20));
     }
 }

@@ -39,7 +39,7 @@ fn a_converted_check_runs() {
 }
 
 #[test]
-fn a_file_that_is_there_is_overwritten_only_when_told() {
+fn an_existing_file_is_overwritten_only_with_force() {
     let sandbox = Sandbox::new();
     sandbox.write("hello.py", CHECK).write("hello.check.yaml", "mine");
     let refused = sandbox.muster(&["convert", "hello.py"]);
@@ -68,7 +68,7 @@ fn a_check_only_reports_and_standard_output_is_the_yaml() {
 }
 
 #[test]
-fn folders_keep_their_shape_and_what_is_no_check_is_told() {
+fn folders_keep_their_shape_and_files_without_checks_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("suite/a/hello.py", CHECK).write("suite/b/hello.py", CHECK).write("suite/tool.py", "def f():\n    return 1\n");
     let converted = sandbox.muster(&["convert", "suite", "-o", "new"]);

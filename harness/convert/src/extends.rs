@@ -1,7 +1,7 @@
 //! Bases become abstract checks: what a derived check shares with its base is left out of it.
 //!
 //! Every check is made whole first; then what `extends` would give it anyway is taken away. So a check means the same
-//! with its base and without, and one that cannot be said as a change of its base stays whole.
+//! with its base and without, and one that cannot be written as a change of its base stays whole.
 
 use crate::{
     check::{self, Document, Purpose},

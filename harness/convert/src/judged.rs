@@ -15,7 +15,7 @@ use crate::{
 /// The entries of a mapping.
 type Entries = Vec<(Value, Value)>;
 
-/// Why something cannot be said.
+/// Why something has no form in a check.
 pub(crate) type Said<T = Value> = Result<T, &'static str>;
 
 const NO_ASSERTION: &str = "what the sanity function returns is no assertion";
@@ -158,7 +158,7 @@ pub(crate) struct Row {
     pub is_default: bool,
 }
 
-/// The references of a test, row by row; what is none is told as the reason.
+/// The references of a test, row by row; for what is none, the reason.
 pub(crate) fn references(value: &Value) -> (Vec<Row>, Vec<String>) {
     let (mut rows, mut misfits) = (Vec::new(), Vec::new());
     scopes(&Cond::Always(true), false, value, &mut rows, &mut misfits);

@@ -90,10 +90,10 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
             match reading::read(&world, &id, manifests) {
                 Ok(mut reading) => {
                     documents.push(check::document(&mut reading, Purpose::Test));
-                    refusals.append(&mut reading.interp.told);
+                    refusals.append(&mut reading.interp.refusals);
                     wanted.extend(fixture_classes(&reading));
                 }
-                Err(stranger) => refusals.push(unknown_base(&world, &stranger)),
+                Err(base) => refusals.push(unknown_base(&world, &base)),
             }
         }
     }
@@ -104,10 +104,10 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
         match reading::read(&world, &id, manifests) {
             Ok(mut reading) => {
                 documents.push(check::document(&mut reading, Purpose::Fixture));
-                refusals.append(&mut reading.interp.told);
+                refusals.append(&mut reading.interp.refusals);
                 wanted.extend(fixture_classes(&reading));
             }
-            Err(stranger) => refusals.push(unknown_base(&world, &stranger)),
+            Err(base) => refusals.push(unknown_base(&world, &base)),
         }
     }
     let documents = extends::with_bases(&world, &documents, manifests);
@@ -150,8 +150,8 @@ fn globals(world: &mut World, manifests: &dyn Manifests, refusals: &mut Vec<Refu
         let mut interp = Interp::new(world, at, manifests);
         let body = world.files[at].module.body.clone();
         interp.top(&body, false);
-        let (told, globals) = (std::mem::take(&mut interp.told), std::mem::take(&mut interp.state.locals));
-        refusals.extend(told);
+        let (found, globals) = (std::mem::take(&mut interp.refusals), std::mem::take(&mut interp.state.locals));
+        refusals.extend(found);
         world.files[at].globals.extend(globals);
     }
 }
@@ -172,14 +172,14 @@ fn imported_first(world: &World, at: usize, order: &mut Vec<usize>, depth: usize
     }
 }
 
-fn unknown_base(world: &World, stranger: &world::Stranger) -> Refusal {
-    let file = &world.files[stranger.file];
+fn unknown_base(world: &World, base: &world::UnknownBase) -> Refusal {
+    let file = &world.files[base.file];
     Refusal {
         file: file.path.clone(),
-        line: stranger.line,
+        line: base.line,
         level: Level::Refused,
-        what: shortened(file.line(stranger.line)),
-        why: format!("the base `{}` is not among the files, so the test is not known", stranger.name),
+        what: shortened(file.line(base.line)),
+        why: format!("the base `{}` is not among the files, so the test is not known", base.name),
         instead: Some("convert its file together with this one".to_owned()),
     }
 }

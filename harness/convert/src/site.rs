@@ -1,6 +1,6 @@
 //! A site configuration: each system becomes a file.
 //!
-//! ReFrame's keys are Muster's where both have them; what a scheduler or launcher is told there, a manifest or the
+//! ReFrame's keys are Muster's where both have them; what is an option of a scheduler or launcher there, a manifest or the
 //! command line says here, and each such key is a line of the report.
 
 use crate::{
@@ -40,8 +40,8 @@ enum Step {
 }
 
 /// Converts a configuration: its value, where it stands, and the file.
-pub(crate) fn sites(config: &Value, place: Option<Place<'_>>, file: &File, told: &mut Vec<Refusal>) -> Vec<Site> {
-    let mut reader = Reader { place, file, told, system: String::new() };
+pub(crate) fn sites(config: &Value, place: Option<Place<'_>>, file: &File, refusals: &mut Vec<Refusal>) -> Vec<Site> {
+    let mut reader = Reader { place, file, refusals, system: String::new() };
     for key in ["logging", "general", "modes", "storage", "autodetect_methods"] {
         if get(config, key).is_some() {
             let instead = "settings of the program are options of the command line and `MUSTER_` variables";
@@ -67,7 +67,7 @@ pub(crate) fn assigned(file: &File) -> Option<Place<'_>> {
 struct Reader<'a> {
     place: Option<Place<'a>>,
     file: &'a File,
-    told: &'a mut Vec<Refusal>,
+    refusals: &'a mut Vec<Refusal>,
     system: String,
 }
 
@@ -75,7 +75,7 @@ impl Reader<'_> {
     fn tell(&mut self, path: &[Step], level: Level, why: String, instead: &str) {
         let line = self.place.map_or(1, |place| place.line_at(path));
         let what = shortened(self.file.line(line));
-        self.told.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead: Some(instead.to_owned()) });
+        self.refusals.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead: Some(instead.to_owned()) });
     }
 
     fn site(&mut self, config: &Value, at: usize, system: &Value) -> Option<Site> {
@@ -101,7 +101,7 @@ impl Reader<'_> {
         if !environments.is_empty() {
             entries.push(("environments".to_owned(), Value::List(environments)));
         }
-        // Where nothing is said, ReFrame loads nothing.
+        // By default, ReFrame loads nothing.
         if entries.iter().all(|(key, _)| key != "modules_system") && entries.iter().any(|(key, value)| names_modules(key, value))
         {
             entries.insert(1, ("modules_system".to_owned(), Value::text("nomod")));
@@ -287,7 +287,7 @@ fn items(of: &Value) -> &[Value] {
 }
 
 fn copied(of: &Value, keys: &[&str]) -> Vec<(String, Value)> {
-    // What was computed while ReFrame loaded it was told, and leaves nothing to say.
+    // What was computed while ReFrame loaded it was reported already.
     let plain =
         |value: &Value| crate::check::plain(value, true).ok().filter(|made| made == value || *made != Value::List(vec![]));
     keys.iter().filter_map(|key| Some(((*key).to_owned(), plain(get(of, key)?)?))).collect()

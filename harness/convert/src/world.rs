@@ -49,7 +49,7 @@ pub(crate) enum Root {
 
 /// A class that is not among the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stranger {
+pub(crate) struct UnknownBase {
     /// Where it is named.
     pub file: usize,
     /// The line.
@@ -139,14 +139,14 @@ impl World {
     }
 
     /// A class and its bases in the order in which Python asks them, and what they derive from in the end.
-    pub(crate) fn lineage(&self, id: &ClassId) -> Result<(Vec<ClassId>, Root), Stranger> {
+    pub(crate) fn lineage(&self, id: &ClassId) -> Result<(Vec<ClassId>, Root), UnknownBase> {
         self.lineage_within(id, &mut Vec::new())
     }
 
-    fn lineage_within(&self, id: &ClassId, trail: &mut Vec<ClassId>) -> Result<(Vec<ClassId>, Root), Stranger> {
+    fn lineage_within(&self, id: &ClassId, trail: &mut Vec<ClassId>) -> Result<(Vec<ClassId>, Root), UnknownBase> {
         let Some(class) = self.class(id) else { return Ok((vec![], Root::None)) };
         if trail.contains(id) || trail.len() > 64 {
-            return Err(Stranger { file: id.0, line: class.line, name: format!("{} (derives from itself)", id.1) });
+            return Err(UnknownBase { file: id.0, line: class.line, name: format!("{} (derives from itself)", id.1) });
         }
         trail.push(id.clone());
         let (mut lines, mut direct, mut root) = (Vec::new(), Vec::new(), Root::None);
@@ -162,7 +162,7 @@ impl World {
                 _ => {
                     root = framework(base).map(|known| if root == Root::None { known } else { root }).ok_or_else(|| {
                         let name = base.dotted().unwrap_or_else(|| "a computed base".to_owned());
-                        Stranger { file: id.0, line: base.line, name }
+                        UnknownBase { file: id.0, line: base.line, name }
                     })?;
                 }
             }

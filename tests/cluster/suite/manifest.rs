@@ -42,8 +42,8 @@ pub(crate) fn check(manifest: &str, more: &str) -> String {
 }
 
 fn default(more: &str, key: &str, value: &str) -> String {
-    let said = more.lines().any(|line| line.starts_with(&format!("{key}:")));
-    if said { String::new() } else { format!("{key}: {value}\n") }
+    let is_given = more.lines().any(|line| line.starts_with(&format!("{key}:")));
+    if is_given { String::new() } else { format!("{key}: {value}\n") }
 }
 
 /// A text in YAML's single quotes.

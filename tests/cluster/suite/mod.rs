@@ -55,7 +55,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No failures::an_image_that_must_not_be_pulled_ends_the_case_at_once,
     No failures::a_missing_config_map_ends_the_case_after_a_grace,
     No failures::a_pod_that_fits_no_node_waits_no_longer_than_it_may,
-    No failures::a_job_that_fails_for_good_says_what_its_pods_said,
+    No failures::a_job_that_fails_for_good_reports_the_output_of_its_pods,
     No failures::a_running_case_ends_at_its_time_limit_and_frees_its_compute,
     No failures::a_quota_that_never_fits_ends_the_case_at_once,
     No failures::pods_wait_for_quota_and_run_in_turn,

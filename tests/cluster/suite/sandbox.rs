@@ -97,7 +97,7 @@ impl Sandbox {
         self.write(&name, &config.to_string()).path(&name)
     }
 
-    /// Writes the site file: a partition `pods` of this namespace, and whatever more is said of it (indented by four blanks).
+    /// Writes the site file: a partition `pods` of this namespace, and more keys (indented by four blanks).
     pub(crate) fn site(&self, more: &str) -> &Self {
         let namespace = &self.namespace;
         self.write(
@@ -210,7 +210,7 @@ impl Drop for Sandbox {
 }
 
 impl Ended {
-    /// Fails the test, with everything that was said, unless the exit code is this one.
+    /// Fails the test, with all output, unless the exit code is this one.
     pub(crate) fn expect(self, code: i32) -> Self {
         assert!(self.code == Some(code), "exit code {:?}, not {code}\n{}\n{}", self.code, self.stdout, self.stderr);
         self
@@ -252,8 +252,8 @@ pub(crate) fn fault(args: &[&str]) {
 pub(crate) fn script(name: &str, args: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster").join(name);
     let output = run(Command::new(script).args(args));
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&said));
+    let text = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&text));
 }
 
 fn run(command: &mut Command) -> Output {

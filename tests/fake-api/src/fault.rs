@@ -29,7 +29,7 @@ pub(crate) enum Effect {
 }
 
 impl Fault {
-    /// With requests whose method (`GET`; empty: any) is this and whose path and query contain `part`. Once, unless told otherwise.
+    /// With requests whose method (`GET`; empty: any) is this and whose path and query contain `part`. Once, unless another number is given.
     fn on(method: &str, part: &str, effect: Effect) -> Self {
         let method = (!method.is_empty()).then(|| method.to_owned());
         Self { method, part: part.to_owned(), times: 1, effect }

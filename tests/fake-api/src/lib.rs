@@ -6,7 +6,7 @@
 //!                                                    |  pods    scheduler and kubelet, by script       jobs  the Job controller
 //!                                                    '- quota   the server's arithmetic and words      logs  what containers wrote
 //! ```
-//! It keeps what it is told and knows the kinds of `kinds`; it validates almost nothing, knows no Table, no apply patch, no
+//! It keeps what it is given and knows the kinds of `kinds`; it validates almost nothing, knows no Table, no apply patch, no
 //! admission but quotas, and forgets everything when it is dropped. What it does say, it says in the real server's words.
 
 mod fault;
@@ -69,7 +69,7 @@ impl FakeApi {
     /// Starts a server on a port of its own, with the namespace `default` and a kubeconfig whose context is `fake`.
     ///
     /// # Errors
-    /// The machine has no port or no room for a file.
+    /// The machine has no port or no space for a file.
     pub async fn start() -> io::Result<Self> {
         Self::named("fake").await
     }
@@ -169,7 +169,7 @@ impl FakeApi {
         let _ = self.world.cuts.send(part.to_owned());
     }
 
-    /// Forgets what happened: whoever watches from an older version is told 410.
+    /// Forgets what happened: a watch from an older version gets 410.
     pub fn compact(&self) {
         self.world.state().store.compact();
     }

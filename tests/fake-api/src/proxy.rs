@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Proxy {
-    /// Listens on loopback. Every tunnel leads to `instead` if that is said, whatever was asked for.
+    /// Listens on loopback. Every tunnel leads to `instead` if that is given, whatever was asked for.
     ///
     /// # Errors
     /// The machine has no port.

@@ -142,7 +142,7 @@ async fn a_watch_tells_what_a_selector_sees_and_410_of_what_is_forgotten() {
     let watch =
         format!("/api/v1/namespaces/default/pods?watch=true&timeoutSeconds=1&labelSelector=rfm%3Da&resourceVersion={version}");
     let (status, events) = get(&api, &watch).await;
-    let told: Vec<(String, String)> = events
+    let reported: Vec<(String, String)> = events
         .lines()
         .map(|line| {
             let event: Value = serde_json::from_str(line).unwrap();
@@ -150,14 +150,14 @@ async fn a_watch_tells_what_a_selector_sees_and_410_of_what_is_forgotten() {
         })
         .collect();
     let expected = [("ADDED", "p"), ("ADDED", "q"), ("DELETED", "p"), ("DELETED", "q")];
-    assert_eq!((status, told), (200, expected.map(|(what, name)| (what.to_owned(), name.to_owned())).to_vec()));
+    assert_eq!((status, reported), (200, expected.map(|(what, name)| (what.to_owned(), name.to_owned())).to_vec()));
     api.compact();
     let (_, events) = get(&api, &watch).await;
     assert!(events.contains("\"ERROR\"") && events.contains("too old resource version"), "{events}");
 }
 
 #[tokio::test]
-async fn faults_strike_as_often_as_they_are_told() {
+async fn faults_happen_as_often_as_requested() {
     let api = FakeApi::start().await.unwrap();
     let pods = "/api/v1/namespaces/default/pods";
     api.fault(Fault::too_many("GET", "/pods", 1).times(2));

@@ -44,7 +44,7 @@ fuzz_target!(|text: &str| {
         assert!(!is_sound || names.len() == cases.len(), "{names:?}");
         for case in cases.iter().take(8) {
             if let Err(mistakes) = case.render(&LaunchFacts::rehearsal()) {
-                // What is wrong with every case was told when the check was read.
+                // What is wrong with every case was reported when the check was read.
                 assert!(!mistakes.is_empty() || !is_sound);
                 diagnostics.extend(mistakes);
             }

@@ -1,4 +1,4 @@
-//! A tree with placeholders: rendered, or told why not; twice the same; and a tree without placeholders is itself.
+//! A tree with placeholders: rendered, or the reason why not; twice the same; and a tree without placeholders is itself.
 
 #![no_main]
 

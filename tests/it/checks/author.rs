@@ -102,7 +102,7 @@ sanity:
 ";
 
 #[test]
-fn lint_tells_place_line_hint_and_name_and_ends_with_1() {
+fn lint_reports_place_line_hint_and_name_and_ends_with_1() {
     let sandbox = Sandbox::with_check(SUSPECT);
     let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
     assert_eq!((lint.code, &*lint.stderr), (Some(1), ""));
@@ -120,7 +120,7 @@ fn lint_tells_place_line_hint_and_name_and_ends_with_1() {
 }
 
 #[test]
-fn lint_ends_with_2_where_there_are_mistakes_and_tells_them_too() {
+fn lint_ends_with_2_where_there_are_mistakes_and_reports_them_too() {
     let sandbox = Sandbox::with_check(&SUSPECT.replace("'x*'", "'x(?=y)'"));
     let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
     assert_eq!((lint.code, &*lint.stdout), (Some(2), ""));

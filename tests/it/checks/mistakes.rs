@@ -7,7 +7,7 @@ use std::fmt::Write;
 const GOOD: &str = "name: good\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: [{ found: hello }]\n";
 
 #[test]
-fn all_mistakes_of_all_files_are_told_at_once_and_nothing_is_launched() {
+fn all_mistakes_of_all_files_are_reported_at_once_and_nothing_is_launched() {
     let sandbox = Sandbox::new();
     sandbox.write("checks/good.check.yaml", GOOD);
     sandbox.write(

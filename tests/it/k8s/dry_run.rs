@@ -74,7 +74,7 @@ fn a_dry_run_works_without_any_kubeconfig_and_says_so() {
 }
 
 #[test]
-fn what_cannot_run_there_is_told_once_with_its_place() {
+fn what_cannot_run_there_is_reported_once_with_its_place() {
     let check = r#"
 name: root
 valid_systems: ["site:gpu"]

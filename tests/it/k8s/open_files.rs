@@ -38,9 +38,9 @@ fn run(soft: u32, hard: u32, checks: &str) -> Value {
     shell.env("KUBECONFIG", api.kubeconfig()).env_remove("KUBERNETES_SERVICE_HOST");
     shell.env("MUSTER_CONFIG_FILE", sandbox.path("site.yaml")).stdin(Stdio::null());
     let output = shell.output().expect("a shell");
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(!said.contains("Too many open files"), "{said}");
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(!text.contains("Too many open files"), "{text}");
     serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON")
 }
 

@@ -87,6 +87,6 @@ fn what_is_no_proxy_is_a_mistake_of_the_kubeconfig() {
     let ground = Ground::new();
     let ended = ground.run("http://api.test:8001", Some("ftp://user:secret@proxy.test"), &[]);
     assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
-    let told = "context fake cannot be used: proxy-url is an address of `ftp`: use http, https or socks5";
-    assert!(ended.stdout.contains(told) && !ended.stdout.contains("secret"), "{}{}", ended.stdout, ended.stderr);
+    let reported = "context fake cannot be used: proxy-url is an address of `ftp`: use http, https or socks5";
+    assert!(ended.stdout.contains(reported) && !ended.stdout.contains("secret"), "{}{}", ended.stdout, ended.stderr);
 }

@@ -61,7 +61,7 @@ fn one_session_writes_every_report_and_its_exit_code_stays() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_told_before_anything_runs() {
+fn a_report_that_cannot_be_written_is_reported_before_anything_runs() {
     let sandbox = Sandbox::with_check(CHECK);
     sandbox.write("file", "").write("templates/summary.md", "{{ verdikt }}").write("empty/readme.txt", "");
     let rows: [(&[&str], &str); 5] = [

@@ -1,4 +1,4 @@
-//! A reader that goes away, places that cannot be written, company, and what jobs leave behind.
+//! A reader that goes away, places that cannot be written, other users, and what jobs leave.
 
 use crate::{common::eventually, sandbox::Sandbox};
 use insta::assert_snapshot;
@@ -28,7 +28,7 @@ fn a_reader_that_goes_away_ends_nothing() {
 }
 
 #[test]
-fn a_full_disk_behind_standard_output_is_told_once_and_is_exit_code_3() {
+fn a_full_disk_under_standard_output_is_reported_once_and_is_exit_code_3() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     let sandbox = Sandbox::with_check(GOOD);
     let run = ["-c", "check.yaml", "-r", "--db", "r.db", "--report-file", "report.json"];
@@ -53,7 +53,7 @@ fn a_full_disk_behind_standard_output_is_told_once_and_is_exit_code_3() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_before_anything_runs() {
+fn a_folder_that_cannot_be_written_is_reported_before_anything_runs() {
     let sandbox = Sandbox::with_check(GOOD);
     sandbox.write("file", "");
     sandbox.write("garbage.db", "this is no database, and long enough to be looked at\n");
@@ -195,7 +195,7 @@ fn a_daemon_does_not_outlive_its_session() {
 }
 
 #[test]
-fn a_variable_that_means_nothing_is_told_and_one_with_a_mistake_is_named() {
+fn an_unknown_variable_is_reported_and_one_with_a_mistake_is_named() {
     let sandbox = Sandbox::with_check(GOOD);
     let with = |name: &str, value: &str| {
         sandbox.ended(&sandbox.command(&["-c", "check.yaml", "-l"]).env(name, value).output().expect("runs"))

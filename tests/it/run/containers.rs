@@ -112,8 +112,8 @@ fn image(sandbox: &Sandbox) -> Result<(), String> {
     command.args(["-ec", &script]).current_dir(sandbox.path(""));
     command.env("CONTAINERS_CONF", at("containers.conf")).env("CONTAINERS_STORAGE_CONF", at("storage.conf"));
     let output = command.output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(said.lines().last().unwrap_or("podman does not run").to_owned()) }
+    let text = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(text.lines().last().unwrap_or("podman does not run").to_owned()) }
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn a_fixture_that_was_kept_is_named_and_serves_the_users_that_are_left() {
     let kept: Vec<&str> = ended.stdout.lines().skip_while(|line| !line.starts_with("KEPT")).take(3).collect();
     let kept = kept.join("\n");
     assert_snapshot!(kept, @"
-    KEPT: what 1 case left behind
+    KEPT: what 1 case left after
       build ~here:p+e1 /e728fc39 @here:p+e1
           rm -r [FOLDER]/stage/here/p/e1/build_e728fc3936b4d7dd
     ");
@@ -172,7 +172,7 @@ fn a_fixture_that_was_kept_is_named_and_serves_the_users_that_are_left() {
 
 #[test]
 fn attach_runs_a_fixture_again_that_is_gone_and_tells_of_it_once() {
-    // The second user was not begun, or begun on what is gone, or runs by itself.
+    // The second user was not started, or started on what is gone, or runs by itself.
     for (step, built) in [("result-stored:2", 2), ("intent-stored:3", 2), ("", 1)] {
         let (sandbox, command) = interrupted("");
         if step.is_empty() {
@@ -207,8 +207,8 @@ fn a_second_signal_names_what_was_not_torn_down() {
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
-    let told = ended.stderr.lines().filter(|line| line.starts_with("not torn down: build")).count();
-    assert!(told == 1 && ended.stderr.contains("muster attach"), "{}", ended.stderr);
+    let reported = ended.stderr.lines().filter(|line| line.starts_with("not torn down: build")).count();
+    assert!(reported == 1 && ended.stderr.contains("muster attach"), "{}", ended.stderr);
     assert_eq!(sandbox.muster(&["sweep", "--db", "r.db"]).code, Some(0));
 }
 
@@ -236,12 +236,12 @@ fn a_teardown_that_was_cut_short_ends_before_the_users_run_again() {
         let process = format!("/proc/{}/status", sandbox.read("tearing").trim());
         // Where nobody reaps orphans, a zombie stays.
         let runs = || std::fs::read_to_string(&process).is_ok_and(|status| !status.contains("State:\tZ"));
-        let said = |begin: &str| ended.stderr.lines().find_map(|line| line.strip_prefix(begin));
+        let output = |begin: &str| ended.stderr.lines().find_map(|line| line.strip_prefix(begin));
         let attach = if signal == "-INT" {
             assert_eq!(ended.code, Some(130), "{}", ended.stderr);
             assert!(!runs(), "it goes on: {}", ended.stderr);
-            assert!(said("torn down in part: build").is_some() && !ended.stderr.contains("may"), "{}", ended.stderr);
-            said("continue, and tear down at the end, with: muster ").expect("a command").to_owned()
+            assert!(output("torn down in part: build").is_some() && !ended.stderr.contains("may"), "{}", ended.stderr);
+            output("continue, and tear down at the end, with: muster ").expect("a command").to_owned()
         } else {
             assert!(runs(), "it ends with the harness");
             "attach --db r.db".to_owned()
@@ -252,7 +252,7 @@ fn a_teardown_that_was_cut_short_ends_before_the_users_run_again() {
         let run = sandbox.muster(&words);
         assert_eq!(run.code, Some(0), "{attach}: {}{}", run.stdout, run.stderr);
         assert!(!runs());
-        assert_eq!(sandbox.read("tearing").lines().count(), 3, "what was begun is done again, and the new one is torn down");
+        assert_eq!(sandbox.read("tearing").lines().count(), 3, "what was started is done again, and the new one is torn down");
     }
 }
 

@@ -91,11 +91,11 @@ fn whatever_takes_too_long_is_named() {
     let sandbox = sandbox(&(checks + user));
     let ended = sandbox.ended(&run(&sandbox).wait_with_output().expect("ends"));
     for (name, _, expected) in rows {
-        let mut said = ended.stdout.lines().skip_while(|line| !(line.contains("ERROR") && line.contains(name)));
-        let cause = said.nth(1).unwrap_or_default();
+        let mut output = ended.stdout.lines().skip_while(|line| !(line.contains("ERROR") && line.contains(name)));
+        let cause = output.nth(1).unwrap_or_default();
         // The section of a local job is called as its host.
-        let (before, behind) = expected.split_once("[HOST]").unwrap_or(("", &expected));
-        assert!(cause.contains("error (config)") && cause.contains(before) && cause.contains(behind), "{name}: {}", ended.stdout);
+        let (before, after) = expected.split_once("[HOST]").unwrap_or(("", &expected));
+        assert!(cause.contains("error (config)") && cause.contains(before) && cause.contains(after), "{name}: {}", ended.stdout);
     }
 }
 
@@ -122,10 +122,10 @@ fn a_signal_ends_a_session_that_judges() {
     let session = child.id();
     eventually("a judge at work", Duration::from_mins(1), || !judges(session).is_empty());
     let working = judges(session);
-    let begun = Instant::now();
+    let started = Instant::now();
     send(&child, "TERM");
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("4 aborted"), "{}", ended.stdout);
     assert!(!working.into_iter().any(lives), "a judge outlives its session");
@@ -188,17 +188,17 @@ fn an_expression_of_a_file_that_never_ends_is_a_mistake_with_its_place() {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         spawn(move || {
             let sandbox = sandbox(&text);
-            let begun = Instant::now();
+            let started = Instant::now();
             let args: Vec<&str> = ["-c", "check.yaml"].into_iter().chain(args.iter().map(String::as_str)).collect();
-            (what, sandbox.muster(&args), begun.elapsed())
+            (what, sandbox.muster(&args), started.elapsed())
         })
     });
     for look in looks {
         let (what, ended, took) = look.join().expect("a listing");
-        let said = ended.stdout + &ended.stderr;
-        assert_eq!(ended.code, Some(2), "{what}: {said}");
-        assert!(said.contains("did not end within 10 s"), "{what}: {said}");
-        assert!(what == "-E" || said.contains("check.yaml:"), "{what}: {said}");
+        let output = ended.stdout + &ended.stderr;
+        assert_eq!(ended.code, Some(2), "{what}: {output}");
+        assert!(output.contains("did not end within 10 s"), "{what}: {output}");
+        assert!(what == "-E" || output.contains("check.yaml:"), "{what}: {output}");
         assert!(took < Duration::from_secs(30), "{what}: {took:?}");
     }
 }

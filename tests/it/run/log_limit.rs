@@ -16,7 +16,7 @@ partitions:
 const JOB: &str =
     "executable: \"head -c 100000 /dev/zero | tr '\\\\0' x | fold -w 99; echo; echo last\"\nsanity: [{ found: xxx }]\n";
 
-/// The outcome, whether the limit is told, and how long the log is in the end.
+/// The outcome, whether the limit is reported, and how long the log is in the end.
 fn run(keys: &str) -> (String, bool, u64) {
     let place = if keys.contains("valid_systems") { "" } else { "valid_systems: ['here:local']\n" };
     let sandbox = Sandbox::with_check(&format!("name: long\n{place}{JOB}{keys}\n"));
@@ -33,7 +33,7 @@ fn run(keys: &str) -> (String, bool, u64) {
 
 #[test]
 fn a_log_is_kept_up_to_the_limit_of_its_check_or_partition() {
-    // The keys of the check; then the outcome, whether the limit is told, and how long the log is at least and at most.
+    // The keys of the check; then the outcome, whether the limit is reported, and how long the log is at least and at most.
     let rows = [
         ("", "invalid", true, 50_000..51_000),
         ("max_log: 20 KB", "invalid", true, 20_000..21_000),
@@ -41,10 +41,10 @@ fn a_log_is_kept_up_to_the_limit_of_its_check_or_partition() {
         ("max_log: 1MB", "pass", false, 100_000..103_000),
         ("max_log: null", "pass", false, 100_000..103_000),
     ];
-    for (keys, outcome, told, len) in rows {
-        let (found, is_told, log) = run(keys);
+    for (keys, outcome, reported, len) in rows {
+        let (found, is_reported, log) = run(keys);
         assert!(found.starts_with(outcome), "{keys}: {found}");
-        assert_eq!(is_told, told, "{keys}");
+        assert_eq!(is_reported, reported, "{keys}");
         assert!(len.contains(&log), "{keys}: {log} bytes");
     }
 }
@@ -68,8 +68,8 @@ fn a_figure_that_the_limit_cuts_in_two_is_not_judged() {
 
 #[test]
 fn null_is_no_limit_of_a_partition_and_config_show_says_so() {
-    let (found, is_told, log) = run("valid_systems: ['here:whole']");
-    assert!(found.starts_with("pass") && !is_told && log > 100_000, "{found}, {log} bytes");
+    let (found, is_reported, log) = run("valid_systems: ['here:whole']");
+    assert!(found.starts_with("pass") && !is_reported && log > 100_000, "{found}, {log} bytes");
     let sandbox = Sandbox::new();
     sandbox.write("site-config/here.yaml", SITE);
     let shown = sandbox.muster(&["config", "show"]).stdout;
@@ -84,7 +84,7 @@ fn null_is_no_limit_of_a_partition_and_config_show_says_so() {
 }
 
 #[test]
-fn a_limit_that_is_no_amount_of_data_is_told_with_its_place() {
+fn a_limit_that_is_no_amount_of_data_is_reported_with_its_place() {
     let sandbox = Sandbox::with_check(&format!("name: long\nvalid_systems: ['*']\n{JOB}max_log: 2 parsecs\n"));
     let ended = sandbox.muster(&["-c", "check.yaml", "-r"]);
     assert_eq!(ended.code, Some(2));

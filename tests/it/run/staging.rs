@@ -76,7 +76,7 @@ fn a_base_in_another_folder_brings_its_own_sources() {
         "name: base\nabstract: true\nsourcesdir: files\nexecutable: cat who\nsanity: [{ found: bases }]\n",
     );
     sandbox.write("bases/files/who", "bases\n");
-    sandbox.write("checks/check.yaml", "name: heir\nextends: ../bases/base.yaml#base\nvalid_systems: ['*']\n");
+    sandbox.write("checks/check.yaml", "name: derived\nextends: ../bases/base.yaml#base\nvalid_systems: ['*']\n");
     sandbox.write("checks/files/who", "checks\n");
     let ended = sandbox.muster(&["-c", "checks", "-r", "--nocolor", "--db", "r.db"]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
@@ -139,14 +139,14 @@ fn a_pipe_among_the_sources_is_a_mistake_with_its_name() {
 #[test]
 fn staging_ends_at_its_own_limit() {
     let sandbox = sandbox_that_waits("stage_limit: 1\n");
-    let begun = Instant::now();
+    let started = Instant::now();
     let ended = run(&sandbox, &["--report-file", "report.json"]);
     assert_eq!(ended.code, Some(3), "{}", ended.stdout);
     let why = "staging [FOLDER]/src took more than 1.0s (stage_limit): name its large files under `readonly_files`";
     assert!(ended.stdout.contains(why), "{}", ended.stdout);
     let report = sandbox.read("report.json");
     assert!(report.contains(r#""infra""#) && report.contains(r#""stage""#), "{report}");
-    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn ctrl_c_ends_a_session_that_stages() {
     eventually("a stage folder", Duration::from_secs(30), || {
         fs::read_dir(&stage).is_ok_and(|mut folders| folders.next().is_some())
     });
-    let begun = Instant::now();
+    let started = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("1 aborted"), "{}", ended.stdout);
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(fs::read_dir(&stage).is_ok_and(|mut folders| folders.next().is_none()), "a half-filled stage folder is left");
 }

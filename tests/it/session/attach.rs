@@ -80,7 +80,7 @@ fn what_sweep_has_removed_is_not_the_jobs_fault() {
 }
 
 #[test]
-fn what_a_case_took_counts_from_its_start_whoever_finishes_it() {
+fn the_duration_of_a_case_counts_from_its_start_even_if_another_harness_finishes_it() {
     let sandbox = left_running();
     std::thread::sleep(std::time::Duration::from_secs(2));
     sandbox.write("go", "");

@@ -65,8 +65,8 @@ fn sandbox(test: &str) -> Option<Sandbox> {
 /// Runs the three cases there, until all of them run.
 fn running(sandbox: &Sandbox, host: &str) -> Child {
     let child = elsewhere(sandbox, host, &["-c", "check.yaml", "-r"]).spawn().expect("unshare runs");
-    let begun = |n: u32| glob_exists(sandbox, &format!("began-{n}"));
-    eventually("three running cases", Duration::from_secs(30), || (1..=3).all(begun));
+    let started = |n: u32| glob_exists(sandbox, &format!("began-{n}"));
+    eventually("three running cases", Duration::from_secs(30), || (1..=3).all(started));
     child
 }
 
@@ -126,9 +126,9 @@ fn a_session_that_was_killed_on_another_host_is_taken_over_when_it_has_been_sile
     killed(&sandbox, "far-away");
     let listed = run(&sandbox, &["results", "list"]);
     assert!(listed.stdout.contains("unknown"), "{}", listed.stdout);
-    let begun = Instant::now();
+    let started = Instant::now();
     let ended = run(&sandbox, &["attach"]);
-    assert!(begun.elapsed() >= Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(started.elapsed() >= Duration::from_secs(4), "{:?}", started.elapsed());
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert!(
         ended.stderr.contains("waiting for a sign of life of process ") && ended.stderr.contains(" on far-away"),
@@ -144,15 +144,15 @@ fn who_waits_for_a_sign_of_life_is_interrupted_by_ctrl_c() {
     killed(&sandbox, "far-away");
     let mut attach = here(&sandbox, &["attach"]);
     let mut child = attach.env("RFM_LIVENESS_LIMIT", "600").spawn().expect("the binary runs");
-    let mut said = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut output = BufReader::new(child.stderr.take().expect("stderr"));
     let mut line = String::new();
     while !line.contains("waiting for a sign of life") {
         line.clear();
-        assert_ne!(said.read_line(&mut line).expect("text"), 0, "it does not wait");
+        assert_ne!(output.read_line(&mut line).expect("text"), 0, "it does not wait");
     }
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(status.success());
-    said.read_to_string(&mut line).expect("text");
+    output.read_to_string(&mut line).expect("text");
     assert_eq!(child.wait().expect("its end").code(), Some(130), "{line}");
     assert!(line.contains("interrupted by SIGINT: nothing was changed"), "{line}");
     assert_eq!(run(&sandbox, &["attach"]).code, Some(0), "it is still there to be taken over");
@@ -175,13 +175,13 @@ fn of_two_that_take_a_session_over_at_the_same_time_one_gets_it() {
     let children: Vec<Child> = (0..4).map(|_| here(&sandbox, &["attach", "2"]).spawn().expect("the binary runs")).collect();
     let ends: Vec<Ended> = children.into_iter().map(|child| ended(&sandbox, child)).collect();
     let winners = ends.iter().filter(|end| end.code == Some(0)).count();
-    let said: Vec<&str> = ends.iter().map(|end| end.stderr.as_str()).collect();
-    assert_eq!(winners, 1, "{said:#?}");
+    let output: Vec<&str> = ends.iter().map(|end| end.stderr.as_str()).collect();
+    assert_eq!(winners, 1, "{output:#?}");
     let refused = |end: &&Ended| {
         let why = ["taken over by somebody else", "is still running", "has ended"];
         end.code == Some(2) && why.iter().any(|why| end.stderr.contains(why))
     };
-    assert_eq!(ends.iter().filter(refused).count(), 3, "{said:#?}");
+    assert_eq!(ends.iter().filter(refused).count(), 3, "{output:#?}");
     assert_eq!(passed(&sandbox), 3);
 }
 

@@ -97,10 +97,10 @@ fn a4_an_identifier_that_is_taken_is_left_to_its_owner_and_the_case_goes_on_unde
     let identifier = case["identifier"].as_str().expect("an identifier");
     assert_ne!(identifier, TAKEN);
     assert_eq!(case["attempt"], 1);
-    let told = format!(
+    let reported = format!(
         "launch: identifier abcdefgh is taken by pods rfm-hello-abcdefgh in namespace default (context fake): {identifier} instead"
     );
-    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&reported), "{}", ended.stderr);
     let folder = ground.sandbox.path(case["folder"].as_str().expect("a folder"));
     let log = std::fs::read_to_string(folder.join("rfm_job.out")).expect("a stdout");
     assert_eq!(log, format!("{identifier}\n\n-------rfm-hello-{identifier}-------\nhello\n"));

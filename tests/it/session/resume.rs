@@ -119,7 +119,7 @@ fn other_settings_are_another_session_and_flags_that_do_not_apply_are_named() {
 }
 
 #[test]
-fn a_secret_of_the_command_line_is_said_again_by_the_command_line() {
+fn a_secret_of_the_command_line_has_to_be_given_again() {
     let sandbox = sandbox();
     sandbox.write(
         "check.yaml",
@@ -133,7 +133,7 @@ fn a_secret_of_the_command_line_is_said_again_by_the_command_line() {
 }
 
 #[test]
-fn of_two_who_resume_one_session_the_slower_begins_another() {
+fn of_two_that_resume_one_session_the_slower_starts_another() {
     let sandbox = sandbox();
     for round in 0..3 {
         command(&sandbox, &["-q"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");

@@ -172,12 +172,12 @@ fn a_scheduler_that_can_name_its_nodes_does_and_the_others_say_so() {
     let play = "valid_systems: ['site:play']\nfake: {}\nsanity: []\n";
     sandbox.write("check.yaml", &format!("name: pod\n{pod}---\nname: play\n{play}"));
     let rows = [("pod", "idle"), ("play", "avail"), ("pod", "idle|alloc")];
-    let said = rows.map(|(name, state)| {
+    let output = rows.map(|(name, state)| {
         let ended = muster(&sandbox, &["-r", "-n", name, &format!("--distribute={state}"), "--db", "r.db"]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         ended.stderr.lines().next().unwrap_or_default().to_owned()
     });
-    assert_snapshot!(said.join("\n"), @"
+    assert_snapshot!(output.join("\n"), @"
     error: --distribute=idle: Kubernetes does not say of a node that nothing runs on it (partition gpu): take the nodes that take pods, with --distribute=avail
     error: --distribute: `fake` cannot name the nodes of partition play: name them, as in --distribute node-1,node-2
     error: invalid value 'idle|alloc' for '--distribute [<NODES>]': `idle|alloc` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
@@ -217,8 +217,8 @@ fn cases_run_in_the_order_that_is_asked_for() {
     let sandbox = sandbox();
     let order = |order: &str| {
         let ended = muster(&sandbox, &["-r", "--exec-order", order, "--exec-policy", "serial"]);
-        let begun = ended.stdout.lines().filter_map(|line| line.strip_prefix("[ RUN      ] ")?.split(' ').next());
-        begun.collect::<Vec<_>>().join(" ")
+        let started = ended.stdout.lines().filter_map(|line| line.strip_prefix("[ RUN      ] ")?.split(' ').next());
+        started.collect::<Vec<_>>().join(" ")
     };
     assert_eq!([order("name"), order("rname"), order("uid")], ["bad flaky good", "good flaky bad", "bad good flaky"]);
     let mut any = order("random").split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -291,7 +291,7 @@ fn a_mode_is_a_bundle_of_options() {
 }
 
 #[test]
-fn what_does_not_go_together_is_said_in_one_sentence() {
+fn flags_that_exclude_each_other_are_reported_in_one_sentence() {
     let sandbox = sandbox();
     sandbox.write("wrong.yaml", "- { name: '(', until: soon }\n");
     let rows: [&[&str]; 10] = [
@@ -306,13 +306,13 @@ fn what_does_not_go_together_is_said_in_one_sentence() {
         &["-r", "--quarantine", "wrong.yaml"],
         &["-r", "--restore-session"],
     ];
-    let said = rows.map(|row| {
+    let output = rows.map(|row| {
         let ended = muster(&sandbox, row);
         assert_eq!(ended.code, Some(2), "{row:?}: {}", ended.stderr);
         let text = ended.stderr.replace(&sandbox.path("").display().to_string(), "");
         format!("{}\n{}", row.join(" "), text.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"))
     });
-    assert_snapshot!(said.join("\n\n"));
+    assert_snapshot!(output.join("\n\n"));
 }
 
 const MANY: &str = r#"

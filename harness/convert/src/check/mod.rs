@@ -120,7 +120,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     }
     let mut entries = making.entries;
     entries.sort_by_key(|(key, _)| place(key));
-    let missing = reading.interp.told.iter().filter(|refusal| refusal.level.is_missing());
+    let missing = reading.interp.refusals.iter().filter(|refusal| refusal.level.is_missing());
     let mut comments: Vec<String> =
         missing.map(|refusal| format!("{}:{}: {}", file_name(&refusal.file), refusal.line, refusal.why)).collect();
     comments.dedup();
@@ -226,10 +226,10 @@ impl Making {
         let shell = KEYS.iter().any(|(known, shell)| *known == key && *shell);
         let settled = settle(key, &listed(key, value));
         if let Some(base) = settled.base.filter(|base| !is_nothing(base)) {
-            self.said(reading, key, &base, shell, None);
+            self.write(reading, key, &base, shell, None);
         }
         for setting in settled.settings {
-            self.said(reading, &setting.key, &setting.value, shell, Some(&setting.cond));
+            self.write(reading, &setting.key, &setting.value, shell, Some(&setting.cond));
         }
     }
 
@@ -241,8 +241,8 @@ impl Making {
         }
     }
 
-    /// Puts a value where it belongs, or tells why it cannot be said.
-    fn said(&mut self, reading: &mut Reading, key: &str, value: &Value, shell: bool, cond: Option<&Cond>) {
+    /// Puts a value where it belongs, or reports why it has no place.
+    fn write(&mut self, reading: &mut Reading, key: &str, value: &Value, shell: bool, cond: Option<&Cond>) {
         match plain(value, shell) {
             Ok(value) => match cond {
                 None => self.put(key, value),
@@ -310,7 +310,7 @@ impl Making {
         let Some(Value::Thing(Thing::Manifest(manifest))) = reading.attr("k8s_config").cloned() else { return };
         self.put("k8s_config", Value::text(&*manifest.path));
         if manifest.patch != Value::Dict(vec![]) {
-            self.said(reading, "k8s_patch", &manifest.patch, false, None);
+            self.write(reading, "k8s_patch", &manifest.patch, false, None);
         }
     }
 
@@ -351,7 +351,7 @@ fn listed(key: &str, value: Value) -> Value {
     }
 }
 
-/// A value as YAML can say it; the reason why not is empty if it was told before.
+/// A value as YAML; the reason why not is empty if it was reported before.
 pub(crate) fn plain(value: &Value, shell: bool) -> Result<Value, &'static str> {
     const PLACEHOLDER: &str = "`${{` would be a placeholder";
     Ok(match value {

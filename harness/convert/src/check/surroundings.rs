@@ -77,7 +77,7 @@ impl Making {
         self.settings.retain(|setting| !keys.contains(&setting.key.trim_end_matches('+')));
     }
 
-    /// ReFrame copies a folder of sources into every stage folder, `src` if nothing else is said.
+    /// ReFrame copies a folder of sources into every stage folder, `src` by default.
     pub(super) fn sources(&mut self, reading: &mut Reading) {
         let has_src = reading.has_src();
         let folder = match reading.attr("sourcesdir") {

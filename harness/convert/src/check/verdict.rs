@@ -80,7 +80,7 @@ impl Making {
         if !variables.is_empty() {
             let settled = settle("perf_variables", &Value::Dict(variables));
             if let Some(base) = settled.base.filter(|base| *base != Value::Dict(vec![])) {
-                self.said(reading, "perf_variables", &base, false, None);
+                self.write(reading, "perf_variables", &base, false, None);
             }
             self.settings.extend(settled.settings);
         }
@@ -95,13 +95,13 @@ impl Making {
             reading.tell_of("reference", Level::Refused, why, Some("write what differs as rows of `reference`"));
         }
         let mut kept = Vec::new();
-        let mut told: Vec<String> = Vec::new();
+        let mut reported: Vec<String> = Vec::new();
         for mut row in rows {
             let Some((_, unit)) = units.iter().find(|(name, _)| *name == row.variable) else {
-                if !self.is_base && !told.contains(&row.variable) {
+                if !self.is_base && !reported.contains(&row.variable) {
                     let why = format!("there is no performance variable `{}` for this reference", row.variable);
                     reading.tell_of("reference", Level::Defect, why, None);
-                    told.push(row.variable.clone());
+                    reported.push(row.variable.clone());
                 }
                 if self.is_base {
                     kept.push(row);
@@ -112,7 +112,7 @@ impl Making {
                 let written = row.values.get(3).and_then(Value::as_str).filter(|written| !written.is_empty());
                 if let Some(written) = written.filter(|written| written != unit) {
                     let key = format!("{} {written}", row.variable);
-                    if !told.contains(&key) {
+                    if !reported.contains(&key) {
                         let why = format!(
                             "the reference of `{}` is in {written}, the figure in {}",
                             row.variable,
@@ -124,7 +124,7 @@ impl Making {
                             why,
                             Some("ReFrame compares the numbers as they are, and so does the converted check"),
                         );
-                        told.push(key);
+                        reported.push(key);
                     }
                 }
                 row.values.truncate(3);

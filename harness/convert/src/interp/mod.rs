@@ -6,7 +6,7 @@
 //! expression -expr, call, methods, sanity, facts-> Value    or a Stop: the line, why, what to write instead
 //! ```
 //! A [`Stop`] ends one statement. What the statement would have assigned is [`Value::Unknown`] from then on, so that
-//! nothing is derived from a guess and nothing is told twice.
+//! nothing is derived from a guess and nothing is reported twice.
 
 #![allow(
     clippy::unused_self,
@@ -41,7 +41,7 @@ pub(crate) struct Stop {
     pub line: u32,
     /// How much it matters.
     pub level: Level,
-    /// Why; empty if it was told already.
+    /// Why; empty if it was reported already.
     pub why: String,
     /// What to write instead.
     pub instead: Option<String>,
@@ -56,7 +56,7 @@ impl Stop {
         Self { line, level: Level::Refused, why: why.into(), instead: None }
     }
 
-    /// Something was told of it already.
+    /// It was reported already.
     pub(crate) fn silent(line: u32) -> Self {
         Self::new(line, "")
     }
@@ -99,8 +99,8 @@ pub(crate) struct Interp<'w> {
     pub test: Test,
     /// What is known now.
     pub state: State,
-    /// What was told.
-    pub told: Vec<Refusal>,
+    /// What could not be carried over.
+    pub refusals: Vec<Refusal>,
     /// Conditions under which the test is skipped, each with its reason and line.
     pub skips: Vec<(Cond, Value, u32)>,
     /// Where attributes were last set: the file and line.
@@ -130,7 +130,7 @@ impl<'w> Interp<'w> {
             world,
             test: Test::default(),
             state: State::default(),
-            told: vec![],
+            refusals: vec![],
             skips: vec![],
             lines: std::collections::BTreeMap::new(),
             is_lenient: false,
@@ -151,7 +151,7 @@ impl<'w> Interp<'w> {
         let file = &self.world.files[self.frame.file];
         let what = shortened(file.line(stop.line));
         let Stop { line, level, why, instead } = stop;
-        self.told.push(Refusal { file: file.path.clone(), line, level, what, why, instead });
+        self.refusals.push(Refusal { file: file.path.clone(), line, level, what, why, instead });
     }
 
     /// Goes to another file or class until the returned frame is put back.

@@ -387,9 +387,9 @@ impl Interp<'_> {
 
     /// Tries something without a word.
     fn apart_told<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let told = self.told.len();
+        let before = self.refusals.len();
         let result = work(self);
-        self.told.truncate(told);
+        self.refusals.truncate(before);
         result
     }
 

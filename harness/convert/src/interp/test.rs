@@ -88,7 +88,7 @@ impl Test {
     }
 }
 
-/// Keys of a test that are lists when nothing is said.
+/// Keys of a test that are lists without a value of its own.
 const LISTS: [&str; 9] = [
     "executable_opts",
     "prerun_cmds",
@@ -101,7 +101,7 @@ const LISTS: [&str; 9] = [
     "modules",
 ];
 
-/// Keys that are mappings or `None` when nothing is said.
+/// Keys that are mappings or `None` without a value of its own.
 const MAPS: [&str; 4] = ["reference", "perf_variables", "env_vars", "extra_resources"];
 const NOTHING: [&str; 16] = [
     "num_tasks_per_node",
@@ -122,7 +122,7 @@ const NOTHING: [&str; 16] = [
     "k8s_config",
 ];
 
-/// The value of one of ReFrame's attributes when nothing is said.
+/// The value of one of ReFrame's attributes without a value of its own.
 pub(crate) fn default_of(name: &str) -> Option<Value> {
     Some(match name {
         "descr" => Value::text(""),

@@ -13,7 +13,7 @@ use crate::{
     python::{Class, Expr, ExprKind, Function, Stmt, StmtKind},
     report::Level,
     value::{ClassId, Declared, Method, Thing, Value},
-    world::{Root, Stranger, World},
+    world::{Root, UnknownBase, World},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -53,9 +53,9 @@ fn named(above: &Expr, name: &str) -> bool {
 }
 
 /// Reads a test. `is_base`: parameters and variables may be left to derived classes.
-pub(crate) fn read<'w>(world: &'w World, id: &ClassId, manifests: &'w dyn Manifests) -> Result<Reading<'w>, Stranger> {
+pub(crate) fn read<'w>(world: &'w World, id: &ClassId, manifests: &'w dyn Manifests) -> Result<Reading<'w>, UnknownBase> {
     let (lineage, root) = world.lineage(id)?;
-    let class = world.class(id).cloned().ok_or_else(|| Stranger { file: id.0, line: 1, name: id.1.clone() })?;
+    let class = world.class(id).cloned().ok_or_else(|| UnknownBase { file: id.0, line: 1, name: id.1.clone() })?;
     let mut interp = Interp::new(world, id.0, manifests);
     interp.test.class = Some(id.clone());
     interp.test.lineage.clone_from(&lineage);

@@ -36,7 +36,7 @@ pub(crate) struct Method {
 pub(crate) enum Value {
     /// There is none: an entry of a mapping that a branch does not make.
     Absent,
-    /// It could not be carried over, and that was told; nothing is derived from it.
+    /// It could not be carried over, and that was reported; nothing is derived from it.
     Unknown,
     /// `None`
     None,

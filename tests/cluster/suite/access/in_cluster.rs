@@ -22,7 +22,7 @@ fn volume(sandbox: &Sandbox) -> String {
     )
 }
 
-/// Begins a night and waits for its end: the exit code of Muster, and what it said.
+/// Starts a night and waits for its end: the exit code of Muster, and its output.
 fn night(sandbox: &Sandbox, name: &str, end: &str) -> (i64, String) {
     sandbox.kubectl(&["create", "job", "--from=cronjob/muster", name]);
     sandbox.kubectl(&["wait", &format!("--for=condition={end}"), "--timeout=2m", &format!("job/{name}")]);
@@ -65,17 +65,17 @@ pub(crate) fn a_night_within_the_cluster_leaves_its_results_and_its_exit_code() 
     let of = cronjob(&sandbox);
 
     sandbox.create(&of("good"));
-    let (code, said) = night(&sandbox, "good", "complete");
-    assert_eq!(code, 0, "{said}");
-    assert_eq!(report(&sandbox)["totals"]["passed"], 2, "{said}");
+    let (code, output) = night(&sandbox, "good", "complete");
+    assert_eq!(code, 0, "{output}");
+    assert_eq!(report(&sandbox)["totals"]["passed"], 2, "{output}");
     assert!(sandbox.path("volume/results.db").exists());
-    assert_eq!(sandbox.left(), [""; 0], "{said}");
+    assert_eq!(sandbox.left(), [""; 0], "{output}");
 
     sandbox.write("cronjob.yaml", &of("bad"));
     sandbox.kubectl(&["replace", "cronjob", "-f", &cronjob_alone(&sandbox)]);
-    let (code, said) = night(&sandbox, "bad", "failed");
-    assert_eq!(code, 1, "{said}");
-    assert_eq!(report(&sandbox)["totals"]["failed"], 2, "{said}");
+    let (code, output) = night(&sandbox, "bad", "failed");
+    assert_eq!(code, 1, "{output}");
+    assert_eq!(report(&sandbox)["totals"]["failed"], 2, "{output}");
     kubectl(&["delete", "persistentvolume", &sandbox.namespace, "--wait=false"]);
 }
 
@@ -97,14 +97,14 @@ fn process_of(sandbox: &Sandbox, pod: &str) -> Option<String> {
     })
 }
 
-/// Nights of four cases, two at a time, each killed once: so many seconds after so many of its cases have begun.
+/// Nights of four cases, two at a time, each killed once: so many seconds after so many of its cases have started.
 pub(crate) fn a_night_whose_pod_is_killed_is_finished_by_the_next_pod() {
     let nights: u32 = std::env::var("MUSTER_KILLED_NIGHTS").ok().and_then(|nights| nights.parse().ok()).unwrap_or(2);
     let sandbox = Sandbox::as_admin();
     fs::create_dir_all(sandbox.path("checks/four")).expect("a folder");
     let four = check(&pod("echo hello; sleep 5"), "parameters: { n: [1, 2, 3, 4] }");
     sandbox.write("checks/four/check.yaml", &four);
-    // No night waits for minutes until its forerunner counts as dead.
+    // No night waits for minutes until its previous owner counts as dead.
     let quick = "{ name: TMPDIR, value: /tmp }\n                - { name: RFM_LIVENESS_LIMIT, value: '6' }";
     sandbox.create(&cronjob(&sandbox)("four").replace("{ name: TMPDIR, value: /tmp }", quick));
     for number in 0..nights {
@@ -113,25 +113,25 @@ pub(crate) fn a_night_whose_pod_is_killed_is_finished_by_the_next_pod() {
         let pods = || sandbox.kubectl(&["get", "pods", "-l", &format!("job-name={job}"), "-o", "name"]);
         eventually("the pod of the night", Duration::from_mins(1), || !pods().is_empty());
         let pod = pods().trim().to_owned();
-        let begun = || sandbox.kubectl(&["get", "events", "--field-selector=reason=Started", "-o", "name"]).lines().count();
-        let (before, wanted) = (begun(), usize::try_from(number % 4).expect("small") + 2);
+        let started = || sandbox.kubectl(&["get", "events", "--field-selector=reason=Started", "-o", "name"]).lines().count();
+        let (before, wanted) = (started(), usize::try_from(number % 4).expect("small") + 2);
         eventually("its process", Duration::from_mins(1), || process_of(&sandbox, &pod).is_some());
         // The pod of the night is one of those that start.
         eventually("its cases", Duration::from_mins(1), || {
-            begun() >= before + wanted - 1 || process_of(&sandbox, &pod).is_none()
+            started() >= before + wanted - 1 || process_of(&sandbox, &pod).is_none()
         });
         std::thread::sleep(Duration::from_millis(u64::from(number) * 137 % 2000));
         let Some(pid) = process_of(&sandbox, &pod) else { panic!("the night was over before it was killed") };
         let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status().expect("kill");
         assert!(killed.success());
         sandbox.kubectl(&["wait", "--for=condition=complete", "--timeout=2m", &format!("job/{job}")]);
-        let said = sandbox.kubectl(&["logs", &format!("job/{job}")]);
-        assert_eq!(pods().lines().count(), 2, "{said}");
+        let output = sandbox.kubectl(&["logs", &format!("job/{job}")]);
+        assert_eq!(pods().lines().count(), 2, "{output}");
         let report = report(&sandbox);
-        assert_eq!((&report["totals"]["passed"], report["cases"].as_array().map(Vec::len)), (&4.into(), Some(4)), "{said}");
+        assert_eq!((&report["totals"]["passed"], report["cases"].as_array().map(Vec::len)), (&4.into(), Some(4)), "{output}");
         let listed = sandbox.muster(&["results", "list", "--db", &sandbox.path("volume/results.db").to_string_lossy()]).stdout;
-        assert!(listed.contains(&format!("{} session(s)", number + 1)), "one a night: {listed}{said}");
-        assert_eq!(sandbox.left(), [""; 0], "{said}");
+        assert!(listed.contains(&format!("{} session(s)", number + 1)), "one a night: {listed}{output}");
+        assert_eq!(sandbox.left(), [""; 0], "{output}");
     }
     kubectl(&["delete", "persistentvolume", &sandbox.namespace, "--wait=false"]);
 }

@@ -185,7 +185,7 @@ fn outcomes(ended: &Ended) -> Vec<String> {
 }
 
 fn is_refused(ended: &Ended) -> bool {
-    [&ended.stdout, &ended.stderr].iter().any(|said| said.contains("forbidden") || said.contains("the right to"))
+    [&ended.stdout, &ended.stderr].iter().any(|output| output.contains("forbidden") || output.contains("the right to"))
 }
 
 /// The rights of the namespace's Role, one by one.

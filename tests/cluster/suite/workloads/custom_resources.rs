@@ -158,8 +158,8 @@ pub(crate) fn of_pods_that_had_one_name_only_the_last_is_judged() {
     assert_eq!(figures, [100.0], "{}", ended.case());
     let stdout = sandbox.stdout(&ended);
     let titles: Vec<_> = stdout.lines().filter_map(|line| line.strip_prefix("-------")?.strip_suffix("-------")).collect();
-    let said: Vec<_> = stdout.lines().filter(|line| line.starts_with("figure")).collect();
-    assert_eq!(said, ["figure: 100", "figure: 75", "figure: 50"], "{stdout}");
+    let output: Vec<_> = stdout.lines().filter(|line| line.starts_with("figure")).collect();
+    assert_eq!(output, ["figure: 100", "figure: 75", "figure: 50"], "{stdout}");
     assert!(titles[1] == format!("{}#2", titles[0]) && titles[2] == format!("{}#3", titles[0]), "{titles:?}");
     let warnings = ended.case()["warnings"].to_string();
     assert!(warnings.contains("2 pods were replaced under the same name, and only the last is judged"), "{warnings}");
@@ -186,7 +186,7 @@ pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
     assert!(ended.cause().contains("exit status 5"), "{}", ended.cause());
 }
 
-/// The queue of `tests/cluster` has four GPUs; this holds them all until it is told otherwise.
+/// The queue of `tests/cluster` has four GPUs; this holds them all until it is released.
 fn all_gpus_taken(sandbox: &Sandbox) -> String {
     let name = format!("blocker-{}", sandbox.namespace);
     let blocker = job("completions: 1", "sleep 8")

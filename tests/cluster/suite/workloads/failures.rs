@@ -53,7 +53,7 @@ pub(crate) fn a_pod_that_fits_no_node_waits_no_longer_than_it_may() {
     ends(&sandbox, &check(&manifest, "max_pending_time: 5s"), 3, "timeout pending", &["2 Insufficient nvidia.com/gpu"]);
 }
 
-pub(crate) fn a_job_that_fails_for_good_says_what_its_pods_said() {
+pub(crate) fn a_job_that_fails_for_good_reports_the_output_of_its_pods() {
     let sandbox = Sandbox::new();
     ends(&sandbox, &check(&job("backoffLimit: 0", "echo hello; exit 7"), ""), 1, "fail workload", &["exit status 7"]);
 }
@@ -203,7 +203,7 @@ pub(crate) fn a_gang_larger_than_the_quota_is_a_mistake_at_once() {
 pub(crate) fn a_gang_waits_until_all_of_it_has_room() {
     let sandbox = Sandbox::new();
     sandbox.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: few }\nspec: { hard: { pods: 4 } }\n");
-    // Two that are launched in the same moment do not get half of the room each.
+    // Two that are launched in the same moment do not get half of the quota each.
     let ended = sandbox.check(&check(&gang(3, 2), "parameters: { n: [1, 2, 3] }\nmax_pending_time: 3m")).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 3);
     sandbox.create(&pod("sleep 100").replace("name: hello", "name: other"));
@@ -275,8 +275,8 @@ pub(crate) fn an_injected_sidecar_is_not_waited_for() {
     let mut outcomes: Vec<String> = cases.iter().map(words).collect();
     outcomes.sort();
     assert_eq!(outcomes, ["bad-pod fail", "good-job pass", "good-pod pass"], "{}\n{}", ended.stdout, ended.stderr);
-    let said = cases.iter().map(|case| case["warnings"].to_string()).collect::<String>();
-    assert!(said.contains("mesh keeps"), "{said}");
+    let output = cases.iter().map(|case| case["warnings"].to_string()).collect::<String>();
+    assert!(output.contains("mesh keeps"), "{output}");
     // What failed is kept, and takes nothing any more.
     let phases = || sandbox.kubectl(&["get", "pods", "-l", "rfm", "-o", "jsonpath={.items[*].status.phase}"]);
     eventually("the end of the pod that is kept", Duration::from_secs(30), || phases() == "Failed");

@@ -22,8 +22,8 @@ pub(crate) fn a_failed_pod_is_kept_and_the_report_says_how_to_look() {
     assert_eq!(left.len(), 1, "{left:?}");
     let name = left[0].trim_start_matches("pod/");
     for commands in ["look", "delete"] {
-        let said = ended.case()[commands].to_string();
-        assert!(said.contains("kubectl") && said.contains(&sandbox.namespace) && said.contains(name), "{said}");
+        let output = ended.case()[commands].to_string();
+        assert!(output.contains("kubectl") && output.contains(&sandbox.namespace) && output.contains(name), "{output}");
     }
     let folder = ended.case()["folder"].as_str().expect("a folder").to_owned();
     let mode = |path: &str| {
@@ -40,8 +40,8 @@ pub(crate) fn a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices() {
     let line = "sleep $((3 - JOB_COMPLETION_INDEX)); echo hello from $JOB_COMPLETION_INDEX";
     let ended = sandbox.check(&check(&job(spec, line), "sanity: [{ found: 'hello from \\d', count: 3 }]")).expect(0);
     let stdout = sandbox.stdout(&ended);
-    let said: Vec<&str> = stdout.lines().filter(|line| line.starts_with("hello")).collect();
-    assert_eq!(said, ["hello from 0", "hello from 1", "hello from 2"], "{stdout}");
+    let output: Vec<&str> = stdout.lines().filter(|line| line.starts_with("hello")).collect();
+    assert_eq!(output, ["hello from 0", "hello from 1", "hello from 2"], "{stdout}");
     let identifier = ended.case()["identifier"].as_str().expect("an identifier");
     assert_eq!(stdout.lines().next(), Some(identifier));
     assert_eq!(stdout.matches("\n\n-------rfm-crew-").count(), 3, "{stdout}");

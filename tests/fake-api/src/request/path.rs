@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// The part behind `?`, percent decoding done.
+/// The part after `?`, percent decoding done.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);
 

@@ -1,4 +1,4 @@
-//! HTTP around the world: requests in, answers and streams out.
+//! HTTP: requests in, answers and streams out, on the state of the cluster.
 
 pub(crate) mod serve;
 mod watch;

@@ -119,7 +119,7 @@ fn breakable(
             if clean {
                 return None;
             }
-            // What was said before has to leave first.
+            // What was written before has to leave first.
             sleep(FLUSH).await;
             return broken();
         }

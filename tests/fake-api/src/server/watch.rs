@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 
-/// A quiet watch is told where it is.
+/// A quiet watch gets bookmarks.
 const BOOKMARK: Duration = Duration::from_secs(10);
 
 /// One open watch.

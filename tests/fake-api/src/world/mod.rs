@@ -56,7 +56,7 @@ pub(crate) struct State {
     pub token: Option<String>,
     /// What pods do whose name contains the text; the last that fits.
     pub scripts: Vec<(String, Vec<Step>)>,
-    /// Pods that live, by uid: they are told when something changed them.
+    /// Pods that live, by uid: they are notified when something changed them.
     pub alive: HashMap<String, Arc<Notify>>,
 }
 
@@ -312,9 +312,9 @@ impl State {
     fn script_of(&self, pod: &Value) -> Vec<Step> {
         let meta = &pod["metadata"];
         let name = meta["name"].as_str().unwrap_or_default();
-        let told = meta["annotations"]["fake-api/script"].as_str().and_then(|text| script::parse(text).ok());
+        let reported = meta["annotations"]["fake-api/script"].as_str().and_then(|text| script::parse(text).ok());
         let by_name = || self.scripts.iter().rev().find(|(part, _)| name.contains(part.as_str())).map(|(_, steps)| steps.clone());
-        told.or_else(by_name).or_else(|| script::parse(script::DEFAULT).ok()).unwrap_or_default()
+        reported.or_else(by_name).or_else(|| script::parse(script::DEFAULT).ok()).unwrap_or_default()
     }
 
     fn orphan(&mut self, key: &Key, owner: &str) {

@@ -141,10 +141,10 @@ impl Life {
             pod["status"]["phase"] = json!("Running");
             let init = init_containers(pod);
             each_status(pod, &all, |status| {
-                let begun = json!({"running": {"startedAt": now()}});
+                let started = json!({"running": {"startedAt": now()}});
                 let done = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now(), "finishedAt": now()}});
                 let over = status["name"].as_str().is_some_and(|name| init.iter().any(|init| init == name));
-                status["state"] = if over { done } else { begun };
+                status["state"] = if over { done } else { started };
                 status["ready"] = json!(true);
                 status["started"] = json!(true);
             });
@@ -188,15 +188,15 @@ impl Life {
     fn terminated(&self, code: i64, reason: Option<&str>, which: &dyn Fn(&str) -> bool) {
         let mut ended = Vec::new();
         self.change(|pod| {
-            let begun = pod["status"]["phase"] == "Running";
+            let started = pod["status"]["phase"] == "Running";
             each_status(pod, which, |status| {
-                if !begun || !status["state"]["terminated"].is_null() {
+                if !started || !status["state"]["terminated"].is_null() {
                     return;
                 }
                 let reason = reason.unwrap_or(if code == 0 { "Completed" } else { "Error" });
-                let begun = status["state"]["running"]["startedAt"].clone();
+                let started = status["state"]["running"]["startedAt"].clone();
                 status["state"] =
-                    json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": now()}});
+                    json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": now()}});
                 status["ready"] = json!(false);
                 ended.extend(status["name"].as_str().map(str::to_owned));
             });

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-/// Older events are forgotten, as a watch cache does: who asks for them is told 410.
+/// Older events are forgotten, as a watch cache does: who asks for them gets 410.
 const REMEMBERED: usize = 50_000;
 
 /// Where an object is.
@@ -28,7 +28,7 @@ pub(crate) struct Event {
     pub before: Option<Arc<Value>>,
     /// `None`: it was deleted.
     pub after: Option<Arc<Value>>,
-    /// It is told with the version of its end.
+    /// It is sent with the version of its end.
     pub last: Option<Arc<Value>>,
 }
 

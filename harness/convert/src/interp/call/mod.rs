@@ -286,7 +286,7 @@ impl Interp<'_> {
             Value::Unknown => return Err(Stop::silent(line)),
             value => value,
         };
-        // A performance function gives a figure, whoever calls it.
+        // A performance function gives a figure in every call.
         match self.unit_of(method) {
             Some(unit) if !matches!(value, Value::Figure(_)) => Ok(Value::Figure(Box::new((value, unit)))),
             _ => Ok(value),
@@ -329,7 +329,7 @@ trait OrNothing {
     fn unwrap_or_default_lineage(self) -> (Vec<ClassId>, crate::world::Root);
 }
 
-impl OrNothing for Result<(Vec<ClassId>, crate::world::Root), crate::world::Stranger> {
+impl OrNothing for Result<(Vec<ClassId>, crate::world::Root), crate::world::UnknownBase> {
     fn unwrap_or_default_lineage(self) -> (Vec<ClassId>, crate::world::Root) {
         self.unwrap_or((vec![], crate::world::Root::None))
     }

@@ -62,7 +62,7 @@ impl Interp<'_> {
     fn path_joined(&mut self, parts: &[Value], line: u32) -> Made {
         let mut values = Vec::new();
         for (at, part) in parts.iter().enumerate() {
-            // Python starts anew at an absolute part.
+            // An absolute part replaces what is before it, as in Python.
             if part.as_str().is_some_and(|text| text.starts_with('/')) {
                 values.clear();
             } else if at > 0 && !values.last().and_then(Value::as_str).is_some_and(|text| text.ends_with('/')) {

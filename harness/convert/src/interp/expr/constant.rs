@@ -134,11 +134,11 @@ fn with_spec(value: &Value, spec: &str) -> Option<String> {
     };
     let zero = letters.get(at) == Some(&'0');
     let digits = |at: &mut usize| {
-        let begun = *at;
+        let start = *at;
         while letters.get(*at).is_some_and(char::is_ascii_digit) {
             *at += 1;
         }
-        letters[begun..*at].iter().collect::<String>().parse::<usize>().ok()
+        letters[start..*at].iter().collect::<String>().parse::<usize>().ok()
     };
     let width = digits(&mut at).unwrap_or(0).min(256);
     let precision = if letters.get(at) == Some(&'.') {

@@ -8,7 +8,7 @@ use crate::value::{
 };
 
 impl Interp<'_> {
-    /// What `self` knows without anybody having said it; `None` if there is nothing of that name.
+    /// What `self` knows by default; `None` if there is nothing of that name.
     pub(crate) fn own_fact(&self, name: &str, line: u32) -> Made<Option<Value>> {
         Ok(Some(match name {
             "current_partition" | "current_environ" if self.is_early => {
