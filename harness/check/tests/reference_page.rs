@@ -1,4 +1,4 @@
-//! docs/reference.md is what the tables of keys say; `MUSTER_UPDATE=1` writes it anew.
+//! docs/reference.md is generated from the key tables; `MUSTER_UPDATE=1` writes it.
 
 use muster_check::{
     files::check_file::{self, CheckFile},
@@ -9,30 +9,33 @@ use std::{fmt::Write, path::Path};
 
 const HEAD: &str = "# Every key
 
-Written by a test from the tables of keys that read the files, as are the JSON schemas: this page cannot differ from the program. What the
-keys are for is told, with examples, in [checks.md](checks.md) and [site.md](site.md).
+A test writes this page and the JSON schemas from the key tables that read the files. [checks.md](checks.md) and
+[site.md](site.md) explain the keys with examples, [outcomes.md](outcomes.md) the outcomes.
 
-In a check file any value may also be a placeholder, `${{ expression }}`, and null stands for a key that is not there. A check with `extends`, and
-an entry of `when`, may write `key+: [..]` to append to the list of the layer below.
+In a check file any value may be a placeholder, `${{ expression }}`. Null has the same effect as leaving out the key. A
+check with `extends`, and an entry of `when`, may write `key+: [..]` to append to the list of the layer below.
 ";
 
+/// The most characters of a line of an item.
+const WIDTH: usize = 118;
+
 #[test]
-fn the_reference_page_is_as_fresh_as_the_schemas() {
+fn the_reference_page_follows_the_schemas() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
     let page = page();
     if std::env::var_os("MUSTER_UPDATE").is_some() {
         std::fs::write(&path, &page).expect("written");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let update = "MUSTER_UPDATE=1 cargo test -p muster-core schema";
-    assert!(written == page, "docs/reference.md is not what the tables of keys say; run: {update}");
+    let update = "MUSTER_UPDATE=1 cargo test -p muster-check";
+    assert!(written == page, "docs/reference.md differs from the key tables; run: {update}");
 }
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
     page += "\n## Checks\n";
     keys(&check_file::schema(), 0, &mut page);
-    page += "\n### Keys of other systems\n\nEach is refused, with what to write instead.\n\n| key | instead |\n| --- | --- |\n";
+    page += "\n### Keys of other systems\n\nMuster refuses these keys and says what to write instead.\n\n| key | instead |\n| --- | --- |\n";
     for (key, instead) in CheckFile::TABLE.instead {
         let _ = writeln!(page, "| `{key}` | {} |", instead.replace('|', "\\|"));
     }
@@ -49,19 +52,40 @@ fn page() -> String {
 fn keys(schema: &Value, depth: usize, page: &mut String) {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, key) in schema["properties"].as_object().into_iter().flatten() {
-        // What an entry of `when` takes over from the check is told there.
+        // An entry of `when` refers to the keys of the check.
         if key.get("$ref").is_some() {
             continue;
         }
         let must = if required.contains(&name.as_str()) { ", required" } else { "" };
         let indent = "  ".repeat(depth);
         let description = key["description"].as_str().unwrap_or_default();
-        let heading = if depth == 0 { format!("\n- **`{name}`**") } else { format!("{indent}- `{name}`") };
-        let _ = writeln!(page, "{heading} ({}{must}): {description}", kind(key));
+        let heading = if depth == 0 { format!("- **`{name}`**") } else { format!("- `{name}`") };
+        *page += if depth == 0 { "\n" } else { "" };
+        *page += &wrapped(&format!("{heading} ({}{must}): {description}", kind(key)), &indent);
         for table in tables(key) {
             keys(table, depth + 1, page);
         }
     }
+}
+
+/// An item in lines of at most `WIDTH` characters, broken at blanks outside of code.
+fn wrapped(item: &str, indent: &str) -> String {
+    let mut is_code = false;
+    let words = item.split(|c: char| {
+        is_code ^= c == '`';
+        c == ' ' && !is_code
+    });
+    let (mut text, mut line) = (String::new(), indent.to_owned());
+    for word in words {
+        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = format!("{indent}  ");
+        } else if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    text + &line + "\n"
 }
 
 /// The mappings with fixed keys that a value consists of.
@@ -110,7 +134,7 @@ fn collect(schema: &Value, words: &mut Vec<String>) {
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
         _ => vec![],
     };
-    // Whatever a plain scalar looks like, where text is wanted it is text.
+    // Where text is wanted, any plain scalar is text.
     if kinds.contains(&"string") {
         return words.push("text".to_owned());
     }

@@ -243,9 +243,9 @@ fn platform(of: &Value) -> Value {
 }
 
 const SYSTEM: [(&str, &str); 7] = [
-    ("prefix", "say it with `--prefix`"),
-    ("stagedir", "say it with `--stage`"),
-    ("outputdir", "say it with `--output`"),
+    ("prefix", "use `--prefix`"),
+    ("stagedir", "use `--stage`"),
+    ("outputdir", "use `--output`"),
     ("resourcesdir", "name the path in a variable of the check"),
     ("max_local_jobs", "write `max_jobs` in a partition"),
     ("sched_options", "`sched_options` are those of Muster's own schedulers"),

@@ -147,11 +147,11 @@ pub struct Module {
 keys! {
     /// The mapping form of a module.
     pub struct LongModule ("a module") {
-        /// Its name, as behind `module load`.
+        /// Its name, as in `module load NAME`.
         @required name: String,
         /// Whether it is a collection: `module restore`. Default: false.
         collection: bool,
-        /// A folder of modulefiles that is searched too: `module use`.
+        /// A folder of modulefiles to add: `module use`.
         path: String,
     }
     instead {

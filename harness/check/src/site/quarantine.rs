@@ -18,11 +18,11 @@ use muster_text::{
 keys! {
     /// One entry of `quarantine`.
     pub struct QuarantineFile ("an entry of `quarantine`") {
-        /// The cases: a regex that is searched in their names, or `/` and their hash, as with `-n`.
+        /// The cases: a regex for their names, or `/` and their hash, as for `-n`.
         @required name: Spanned<String>,
-        /// Why, in one sentence: a ticket.
+        /// The reason in one sentence, for example a ticket.
         @required reason: String,
-        /// The last day that it holds, UTC: `2026-12-31`. After it the cases count again.
+        /// The last day of the quarantine, UTC: `2026-12-31`. After it the cases count again.
         @required until: Spanned<String>,
     }
     instead {

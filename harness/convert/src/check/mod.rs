@@ -57,13 +57,13 @@ const KEYS: [(&str, bool); 24] = [
 
 /// Attributes that a scheduler or launcher needs, with what says the same here.
 const DROPPED: [(&str, &str); 11] = [
-    ("num_tasks_per_node", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
-    ("num_tasks_per_core", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
-    ("num_tasks_per_socket", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
-    ("num_cpus_per_task", "say it in the manifest (`resources` of the container) or by the instance type"),
-    ("num_gpus_per_node", "say it in the manifest (`resources` of the container) or by the instance type"),
-    ("use_multithreading", "say it in the manifest, in `sched_options` or to the program that starts the ranks"),
-    ("exclusive_access", "say it in the manifest, by a node selector or by the size of its requests"),
+    ("num_tasks_per_node", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+    ("num_tasks_per_core", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+    ("num_tasks_per_socket", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+    ("num_cpus_per_task", "set it in the manifest (`resources` of the container) or with the instance type"),
+    ("num_gpus_per_node", "set it in the manifest (`resources` of the container) or with the instance type"),
+    ("use_multithreading", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+    ("exclusive_access", "set it in the manifest, with a node selector or the size of its requests"),
     ("extra_resources", "write `k8s_patch` or `sched_options`"),
     ("local", "write `valid_systems` of a partition whose scheduler is `local`"),
     ("build_locally", "a build runs where its check runs"),

@@ -16,11 +16,11 @@ keys! {
         platform: Platform as "type",
         /// The image. Without it nothing runs in a container.
         image: String,
-        /// What runs in the container, for the shell to read. Default: what the image runs by itself.
+        /// The command in the container, as a shell line. Default: that of the image.
         command: String,
-        /// More options of the platform's command line, joined by blanks as they are. One, or a list.
+        /// More options of the platform's command line, joined by blanks. One, or a list.
         options: OneOrMany<String>,
-        /// Folders to mount, `[on the host, in the container]` each. The stage folder is mounted anyway.
+        /// Folders to mount, `[on the host, in the container]` each. The stage folder is always mounted.
         mount_points: Vec<MountPoint>,
         /// Where the stage folder is mounted; null: nowhere. Default: `/rfm_workdir`.
         mount_stagedir: String,

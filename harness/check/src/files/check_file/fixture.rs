@@ -11,16 +11,16 @@ use serde_json::json;
 keys! {
     /// One entry of `fixtures`.
     pub struct FixtureEntry ("a fixture") {
-        /// The check that runs before this one: its name, or `build.yaml#build` for one in a file that need not be named with `-c`.
-        /// It needs no `valid_systems`: it runs where its users do.
+        /// The check that runs before this one: its name, or `build.yaml#build` for one in a file that `-c` does not have to
+        /// name. It needs no `valid_systems`: it runs in the same place as the checks that use it.
         @required check: Spanned<String>,
-        /// How often it runs: once a session, once a partition, once for every environment of a partition, or once for every case
-        /// that uses it (`test`). Default: test.
+        /// How often it runs: once for each session, partition, environment of a partition, or case that uses it (`test`).
+        /// Default: test.
         scope: FixtureScope,
-        /// What becomes of several variants of it: `fork` makes a case of this check for each, `join` gives one case all of them, as a
-        /// list. Default: fork.
+        /// What to do with several variants of it: `fork` makes a case of this check for each, `join` gives one case a list of
+        /// all of them. Default: fork.
         action: FixtureAction,
-        /// Values of its parameters, which leave only those variants (a value, or a list of them), and of its variables.
+        /// Values of its parameters, which select variants (a value, or a list of them), and of its variables.
         with: Ordered<Node>,
     }
     instead {
@@ -77,9 +77,9 @@ keys! {
     pub struct LongDependency ("a dependency") {
         /// The check that must have passed.
         @required check: Spanned<String>,
-        /// Which of its cases, beside those with equal values of the parameters that both have: those of the same partition and
-        /// environment (`by_case`), of the same partition (`by_part`), of the same environment (`by_env`), or all (`fully`).
-        /// Default: `by_case`.
+        /// Which of its cases, of those with equal values of common parameters: those of the same partition and environment
+        /// (`by_case`), of the same partition (`by_part`), of the same environment (`by_env`), or all (`fully`). Default:
+        /// `by_case`.
         how: How,
     }
 }

@@ -14,8 +14,8 @@ keys! {
     /// One item of `sanity`. What it claims is exactly one of `found`, `not_found`, `assert` and `exit`, unless
     /// placeholders made all of them null: such an item says nothing.
     pub struct SanityItem ("an item of `sanity`") {
-        /// A regex that must be found in the output; exactly `count` times if that is given. It is searched in each section
-        /// (container, instance) by itself, `^` and `$` match at lines. Write it in single quotes.
+        /// A regex that must be found in the output; exactly `count` times if that is given. Each section (container, instance)
+        /// is searched separately; `^` and `$` match at lines. Write it in single quotes.
         found: Spanned<String>,
         /// A regex that must not be found in the output.
         not_found: Spanned<String>,
@@ -23,11 +23,11 @@ keys! {
         count: Spanned<u64>,
         /// A CEL expression that must be true: `max(extractall(r'err = ([0-9.e-]+)')) < 1e-6`.
         assert: Spanned<String>,
-        /// Which exit statuses are fine: `any`, a number, or a list of numbers. Default: 0.
+        /// Which exit statuses are allowed: `any`, a number, or a list of numbers. Default: 0.
         exit: Spanned<ExitRule>,
-        /// A glob: the item is about the kept files that it fits, not about the output. They must be among `keep_files`.
+        /// A glob: the item searches the kept files that match, instead of the output. `keep_files` must contain it.
         file: Spanned<String>,
-        /// What to say when it does not hold. Default: the item itself, in words.
+        /// The message if it does not hold. Default: a description of the item.
         msg: String,
     }
     instead {
@@ -74,8 +74,8 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
 keys! {
     /// One entry of `perf_variables`. It has either a `pattern` or a `value`.
     pub struct PerfEntry ("a performance variable") {
-        /// A regex whose match holds the figure: group `value`, else the only named group, else group 1, else the whole match. A group
-        /// `unit` gives the figure's own unit, which is converted; a group `key` makes a table, `name[key]`.
+        /// A regex whose match holds the figure: group `value`, else the only named group, else group 1, else the whole match. A
+        /// group `unit` is the unit of the figure in the text, which is converted; a group `key` makes a table, `name[key]`.
         pattern: Spanned<String>,
         /// A CEL expression that computes the figure, from the output or from other figures: `perf["flops"] / num_tasks`.
         value: Spanned<String>,
@@ -85,15 +85,15 @@ keys! {
         tag: Spanned<String>,
         /// Which match: 0 is the first, -1 the last. Default: 0.
         item: Spanned<i64>,
-        /// A glob: the figure is read from the kept files that it fits, not from the output. They must be among `keep_files`.
+        /// A glob: the figure is read from the kept files that match, instead of the output. `keep_files` must contain it.
         file: Spanned<String>,
-        /// All matches make the figure: first, last, min, max, mean, median, sum or count.
+        /// Combines all matches: first, last, min, max, mean, median, sum or count.
         reduce: Spanned<Reduce>,
         /// `section`: one figure for every section (container, instance), with its node; with `file`, for every file.
         per: Spanned<PerFigure>,
-        /// `true` if a run without the figure is fine. Default: false; the case is then invalid.
+        /// `true` if the figure may be absent. Default: false; without it the case is `invalid{metrics}`.
         optional: bool,
-        /// Which way is better: higher or lower. Colours and comparisons follow it, references do not.
+        /// Whether higher or lower is better. For colours and comparisons, not for references.
         direction: Direction,
     }
     instead {

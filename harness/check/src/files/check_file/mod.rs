@@ -38,104 +38,107 @@ keys! {
         descr: String,
         /// Words to select checks by: `-t gpu`. One, or a list.
         tags: OneOrMany<String>,
-        /// Whom to ask about a failure. One, or a list; shown in failure reports.
+        /// Contacts for a failure. One, or a list; shown in failure reports.
         maintainers: OneOrMany<String>,
         /// `true` for a check that is only a base for `extends` and never runs. Default: false.
         r#abstract: bool as "abstract",
-        /// The checks that this one is laid over: `base.yaml#name`, `#name` in this file, or a list of them, later over earlier.
-        /// Mappings merge, lists replace, `key+: [..]` appends.
+        /// The checks that this one starts from: `base.yaml#name`, `#name` in this file, or a list of them, where later ones
+        /// override earlier ones. Mappings merge, lists replace, `key+: [..]` appends.
         extends: OneOrMany<Spanned<String>>,
-        /// Where the check may run: `eidf`, `eidf:gpu-service`, `*`, `+feature`, `-feature`, `%extra=value`. An entry is an AND of
-        /// words (`+gpu -arm`), the list is an OR. Without it the check runs nowhere.
+        /// Where the check may run: `eidf`, `eidf:gpu-service`, `*`, `+feature`, `-feature`, `%extra=value`. All words of an
+        /// entry must hold (`+gpu -arm`), and at least one entry. Without it the check runs nowhere.
         valid_systems: OneOrMany<Spanned<String>>,
         /// In which environments the check may run: a name, `*`, `+feature`, `-feature`, `%extra=value`. Default: all of them.
         valid_prog_environs: OneOrMany<Spanned<String>>,
         /// Lists of values by name; the check runs once for every combination. A value is text, a number, a boolean, or a mapping
-        /// with a `name`. `${{ name }}` stands for the value, `${{ name.field }}` for a field of it.
+        /// with a `name`. `${{ name }}` is the value, `${{ name.field }}` a field of it.
         parameters: Ordered<Node>,
-        /// Values by name that `-S name=value` sets and `${{ name }}` stands for. They may be computed from parameters, facts of the
+        /// Values by name: `-S name=value` sets one, `${{ name }}` reads it. They may be computed from parameters, facts of the
         /// partition and each other, in any order.
         variables: Ordered<Node>,
-        /// Combinations of parameter values that are no cases: `{ tile: 4, ranks: [1, 2] }`. A variant is left out if one entry holds for
-        /// it in all its values.
+        /// Combinations of parameter values to leave out: `{ tile: 4, ranks: [1, 2] }`. A combination is left out if it matches
+        /// all values of one entry.
         exclude: Vec<Ordered<Node>>,
-        /// Checks that run first and leave something for this one, by name: `{ build: { check: build_ior, scope: environment } }`. What they
-        /// left is `fixtures.build.stagedir`, `fixtures.build.outputs.dir`, and their parameters and variables by name.
+        /// Checks that run first and leave something for this one, by name: `{ build: { check: build_ior, scope: environment }
+        /// }`. Their results are `fixtures.build.stagedir`, `fixtures.build.outputs.dir`, and their parameters and variables by
+        /// name.
         fixtures: Ordered<FixtureEntry>,
-        /// Checks that must have passed before this one: a name, or `{ check: name, how: by_part }`. What a case of them left is
-        /// `deps.name.stagedir`, `deps.name.outputs.dir`, and its parameters and variables by name.
+        /// Checks that must have passed before this one: a name, or `{ check: name, how: by_part }`. The results of such a case
+        /// are `deps.name.stagedir`, `deps.name.outputs.dir`, and its parameters and variables by name.
         depends_on: OneOrMany<Dependency>,
-        /// What the cases that depend on this one read from its output, by name: a regex each, of which the first match counts.
+        /// Values that dependent cases read from the output of this one, by name: a regex each, whose first match counts.
         outputs: Ordered<Spanned<String>>,
-        /// Lines of sh that run when the last case that depends on this one is over, in its stage folder. One, or a list.
+        /// Lines of sh that run in its stage folder when the last case that depends on it is over. One, or a list.
         teardown_cmds: OneOrMany<String>,
         /// How long the job may run, from its first container running: `1h30m`, or a number of seconds. Default: the partition's;
-        /// null: no limit. A job on Kubernetes that has none ends after `sched_options.max_lifetime`, 24h.
+        /// null: no limit. A job on Kubernetes without a limit ends after `sched_options.max_lifetime`, 24h.
         time_limit: Limit<Duration>,
         /// How long the job may wait for queue, quota, scheduling and image pull: `2h`, or a number of seconds. Default: the
         /// partition's; null: no limit.
         max_pending_time: Limit<Duration>,
         /// How long sanity and performance may take to read the output: `5m`, or a number of seconds. Default: 5m.
         judge_limit: Duration,
-        /// How long `sourcesdir` may take to be staged: `30m`, or a number of seconds. It counts neither as waiting nor as running.
+        /// How long copying `sourcesdir` may take: `30m`, or a number of seconds. It is neither waiting nor running time.
         /// Default: the partition's, else 10m; null: no limit.
         stage_limit: Limit<Within>,
-        /// How much of the log is kept, all pods together: `2GiB`, or a number of bytes. Beyond it reading stops, and the job runs on.
-        /// Default: the partition's; null: no limit.
+        /// How much of the log is kept, all pods together: `2GiB`, or a number of bytes. At the limit Muster stops reading, and
+        /// the job continues. Default: the partition's; null: no limit.
         max_log: Limit<Size>,
-        /// What becomes of a case whose log is longer than `max_log`: `invalid` (the outcome is `invalid{logs}`), or `warn`: what was kept
-        /// is judged. Default: the partition's.
+        /// What to do with a case whose log is longer than `max_log`: `invalid` (the outcome is `invalid{logs}`), or `warn`
+        /// (judge what was kept). Default: the partition's.
         max_log_action: LogAction,
-        /// A folder, relative to this file, that is copied into the stage folder before the script runs; what its `.gitignore` names is
-        /// left out. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the harness.
+        /// A folder, relative to this file, that is copied into the stage folder before the script runs, without the files that
+        /// its `.gitignore` names. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the
+        /// harness.
         sourcesdir: Spanned<String>,
-        /// Globs within `sourcesdir`: what is linked into the stage folder, not copied. For large files that nobody writes to.
+        /// Globs within `sourcesdir`: files to link into the stage folder instead of copying them. For large files that the job
+        /// only reads.
         readonly_files: OneOrMany<Spanned<String>>,
-        /// The program of the job script. Together with `executable_opts` it becomes one line of sh: shell words in it expand.
+        /// The program of the job script. Together with `executable_opts` it becomes one line of sh, which the shell expands.
         executable: String,
-        /// Options of `executable`, joined by blanks as they are; quote for the shell where it matters. One, or a list.
+        /// Options of `executable`, joined by blanks. Quote them for the shell if necessary. One, or a list.
         executable_opts: OneOrMany<String>,
-        /// A program and its arguments, run without a shell: nothing in them expands.
+        /// A program and its arguments, run without a shell and without expansion.
         command: Vec<String>,
         /// Lines of sh before the executable. One, or a list.
         prerun_cmds: OneOrMany<String>,
         /// Lines of sh after the executable. One, or a list.
         postrun_cmds: OneOrMany<String>,
         /// Modules that the job loads before its commands, after those of system, partition and environment: a name, or `{ name,
-        /// collection, path }`. One, or a list. What does not load ends the case.
+        /// collection, path }`. One, or a list. If a module does not load, the case ends.
         modules: OneOrMany<Module>,
         /// A container to run in instead of `executable`, on `local`: podman, docker, apptainer, singularity, sarus or shifter.
         container_platform: ContainerEntry,
-        /// Globs of files in the stage folder that are kept when the check passes, beside its output. Those that are text can be searched
-        /// with `file: glob` in `sanity` and `perf_variables`. Only on `local`, which shares its files with the harness.
+        /// Globs of files in the stage folder to keep when the check passes. Text files can be searched with `file: glob` in
+        /// `sanity` and `perf_variables`. Only on `local`, which shares its files with the harness.
         keep_files: OneOrMany<Spanned<String>>,
-        /// Environment variables of the job, `$` in them expands. They lie over the partition's and the environment's. On k8s they
-        /// enter every primary container that does not set them itself.
+        /// Environment variables of the job, `$` in them expands. They override those of the partition and the environment. On
+        /// k8s they are set in every primary container that does not set them itself.
         env_vars: Ordered<String>,
-        /// How many tasks: completions of a Job, instances, ranks. Default: what the manifest says, else 1.
+        /// Number of tasks: completions of a Job, instances, ranks. Default: that of the manifest, else 1.
         num_tasks: NonZeroU32,
         /// The Kubernetes objects: a path relative to this file, or an object in place.
         k8s_config: Manifest,
-        /// Laid over the manifest: mappings merge, lists of named mappings merge by `name`, other lists replace, null deletes.
+        /// Merged into the manifest: mappings merge, lists of named mappings merge by `name`, other lists replace, null deletes.
         k8s_patch: Mapping,
         /// Kubernetes namespace. Default: the partition's, else the manifest's, else the context's.
         namespace: String,
         /// Context of the kubeconfig. Default: the partition's, else the current one.
         context: String,
-        /// The resource of the manifest's object if its kind does not tell: `ipujob`.
+        /// The resource of the workload, if its kind does not determine it: `ipujob`.
         k8s_resource: Spanned<String>,
         /// Container image of the Pod that is made from `executable` when there is no `k8s_config`.
         image: String,
-        /// EC2's own settings, handed on to the ec2 scheduler.
+        /// Settings of EC2, passed to the scheduler ec2 unchanged.
         ec2_config: Mapping,
-        /// Options of the scheduler for this check, laid over the partition's.
+        /// Options of the scheduler for this check. They override those of the partition.
         sched_options: Mapping,
-        /// The play of the `fake` scheduler: statuses, logs, delays and errors.
+        /// The scenario of the `fake` scheduler: statuses, logs, delays and errors.
         fake: Node,
-        /// Settings that are laid over the check in order, later over earlier, where their selectors hold: `system`, `environ`, `with`,
-        /// `if`. `skip: reason` skips the case, `xfail: reason` expects it to fail.
+        /// Settings that override the check where their selectors hold, in order: `system`, `environ`, `with`, `if`. `skip:
+        /// reason` skips the case, `xfail: reason` expects it to fail.
         when: Vec<When>,
-        /// What must and must not stand in the output; all of it must hold. `[]` accepts the exit status alone.
+        /// What the output must and must not contain; all items must hold. `[]` accepts the exit status alone.
         sanity: Vec<SanityItem>,
         /// The figures of the check, by name.
         perf_variables: Ordered<PerfEntry>,
@@ -146,12 +149,12 @@ keys! {
         strict_check: bool,
         /// Whether a figure without a reference fails the case. Default: false.
         require_reference: bool,
-        /// Why the case is expected to fail. Its failure then counts as success, and its success as failure.
+        /// Why the case is expected to fail. A failure then counts as a success, and a success as a failure.
         xfail: String,
-        /// What becomes of the case when the site takes it away (preempted, evicted, its node lost): `fail`, or `retry`, up to twice
-        /// even without `--max-retries`. Default: the partition's, else a failure like any other.
+        /// What to do if the site takes the case away (preempted, evicted, node failed): `fail`, or `retry`, up to twice even
+        /// without `--max-retries`. Default: the partition's, else it is retried like any failure.
         on_disruption: OnDisruption,
-        /// How long what failed is kept to be looked at: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
+        /// How long the objects of a failed case are kept: `24h`. Default: the scheduler's (k8s 24h, an EC2 instance 30m).
         keep_failed: Duration,
     }
     later ["build"]
@@ -177,13 +180,13 @@ keys! {
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
         "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
-        "num_tasks_per_node" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
-        "num_tasks_per_core" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
-        "num_tasks_per_socket" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
-        "num_cpus_per_task" => "say it in the manifest (`resources` of the container) or by the instance type",
-        "num_gpus_per_node" => "say it in the manifest (`resources` of the container) or by the instance type",
-        "use_multithreading" => "say it in the manifest, in `sched_options` or to the program that starts the ranks",
-        "exclusive_access" => "say it in the manifest, by a node selector or by the size of its requests",
+        "num_tasks_per_node" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
+        "num_tasks_per_core" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
+        "num_tasks_per_socket" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
+        "num_cpus_per_task" => "set it in the manifest (`resources` of the container) or with the instance type",
+        "num_gpus_per_node" => "set it in the manifest (`resources` of the container) or with the instance type",
+        "use_multithreading" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
+        "exclusive_access" => "set it in the manifest, with a node selector or the size of its requests",
         "extra_resources" => "write `k8s_patch` or `sched_options`",
         "local" => "write `valid_systems` of a partition whose scheduler is `local`",
         "skip" => "write it in an entry of `when`",

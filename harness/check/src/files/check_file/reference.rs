@@ -111,9 +111,9 @@ keys! {
         upper: Spanned<f64>,
         /// The unit; it must be the variable's.
         unit: Spanned<String>,
-        /// A narrower band, `[lower, upper]`: outside it but within the bounds is a warning.
+        /// Narrower bounds, `[lower, upper]`: a figure between the two is a warning.
         warn: Spanned<Band>,
-        /// Why a miss is expected. It then counts as success.
+        /// Why a miss is expected. It then counts as a success.
         xfail: String,
     }
     instead {

@@ -28,7 +28,7 @@ keys! {
         environ: OneOrMany<Spanned<String>>,
         /// Values of parameters for which the entry applies; a parameter that is a mapping by its `name`.
         with: Ordered<Node>,
-        /// A CEL expression that must be true for the entry to apply. It sees what earlier entries left.
+        /// A CEL expression that must be true for the entry to apply. It sees the result of earlier entries.
         condition: Spanned<String> as "if",
         /// Why the case is skipped where the entry applies.
         skip: String,

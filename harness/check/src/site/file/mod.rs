@@ -33,7 +33,7 @@ keys! {
         @required name: Spanned<Name>,
         /// One sentence for people.
         descr: String,
-        /// Regexes for host names, matched from their first letter: on these machines the system is taken without `--system`.
+        /// Regexes for host names, matched from the first letter on: on these machines the system is used without `--system`.
         hostnames: OneOrMany<Spanned<String>>,
         /// Facts by name, `${{ system.extras.name }}` in checks.
         extras: Ordered<Node>,
@@ -41,34 +41,34 @@ keys! {
         @required partitions: Vec<PartitionFile>,
         /// The settings that checks run in. Default: one, `default`, that sets nothing.
         environments: Vec<EnvironmentFile>,
-        /// What loads modules: `lmod`, `tmod` (`envmod` or `tmod4` from version 4 on), `spack`, or `nomod` where what modules would
-        /// bring is there without them. Without this key, checks that load modules are skipped.
+        /// What loads modules: `lmod`, `tmod` (`envmod` or `tmod4` from version 4 on), `spack`, or `nomod` if everything is there
+        /// without modules. Without this key, checks that load modules are skipped.
         modules_system: ModulesSystem,
         /// Modules that every job loads first: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
-        /// Environment variables of every job; a partition's lie over them.
+        /// Environment variables of every job. Those of a partition override them.
         env_vars: Ordered<String>,
-        /// Names of environment variables that local jobs inherit from Muster, beside PATH, HOME, USER, LANG and TMPDIR.
+        /// Names of environment variables that local jobs inherit from Muster, in addition to PATH, HOME, USER, LANG and TMPDIR.
         pass_env: OneOrMany<String>,
-        /// Options of the schedulers; a partition's are laid over them.
+        /// Options of the schedulers. Those of a partition override them.
         sched_options: Mapping,
-        /// Bundles of options of the command line, each under a name: `--mode nightly`.
+        /// Options of the command line, stored under a name: `--mode nightly`.
         modes: Vec<ModeFile>,
         /// Cases whose failure is known and does not fail a session, each with a reason and a last day.
         quarantine: Vec<QuarantineFile>,
-        /// Who beside their owner reads the files that Muster creates: `0640` for the group. Folders get `x` where files get `r`.
+        /// The mode of the files that Muster creates: `0640` lets the group read them. Folders get `x` where files get `r`.
         /// `--file-mode` overrides it. Default: 0600.
         file_mode: FileMode,
     }
     instead {
         "systems" => "one file is one system: write its keys at the top of the file",
         "description" => "write `descr`",
-        "prefix" => "say it with `--prefix`",
-        "stagedir" => "say it with `--stage`",
-        "outputdir" => "say it with `--output`",
+        "prefix" => "use `--prefix`",
+        "stagedir" => "use `--stage`",
+        "outputdir" => "use `--output`",
         "resourcesdir" => "name the path in a variable of the check",
         "max_local_jobs" => "write `max_jobs` in a partition",
-        "logging" => "say it with `-v` and the report options",
+        "logging" => "use `-v` and the report options",
         "general" => "every setting has an option or a `MUSTER_` variable",
         "storage" => "results are always stored, in `MUSTER_DB`",
     }
@@ -79,8 +79,8 @@ keys! {
     pub struct ModeFile ("a mode") {
         /// Name of the mode, as in `--mode`.
         @required name: Spanned<Name>,
-        /// Options, as they would be typed: `-t nightly --max-retries=1`. One, or a list. What is typed beside `--mode` comes
-        /// after them. No actions (`-r`, `-l`), and not `-C`, `--system` and `--mode`.
+        /// Options, as on the command line: `-t nightly --max-retries=1`. One, or a list. Options of the command line come after
+        /// them. Actions (`-r`, `-l`), `-C`, `--system` and `--mode` are not allowed.
         @required options: OneOrMany<String>,
     }
     instead {
@@ -96,21 +96,21 @@ keys! {
         @required name: Spanned<Name>,
         /// One sentence for people.
         descr: String,
-        /// Who launches here: k8s, ipu, ec2, local or fake.
+        /// The scheduler: k8s, ipu, ec2, local or fake.
         @required scheduler: SchedulerKind,
         /// The environments that checks may run in here. Default: `default`.
         environs: OneOrMany<Spanned<String>>,
-        /// How many cases run or wait in the scheduler at once. Default: 8.
+        /// How many cases may run or wait in the scheduler at the same time. Default: 8.
         max_jobs: NonZeroU32,
-        /// What it has, `+name` in `valid_systems`.
+        /// Features, selected by `+name` in `valid_systems`.
         features: OneOrMany<String>,
         /// Facts by name: `%name=value` in `valid_systems`, `${{ partition.extras.name }}` in checks.
         extras: Ordered<Node>,
-        /// How long a job may run if its check does not say: `1h30m`. Default: no limit, as is null.
+        /// How long a job may run if its check sets no limit: `1h30m`. Default and null: no limit.
         time_limit: Limit<Duration>,
-        /// How long a job may wait if its check does not say: `2h`. Default: 12h; null: no limit.
+        /// How long a job may wait if its check sets no limit: `2h`. Default: 12h; null: no limit.
         max_pending_time: Limit<Duration>,
-        /// How long `sourcesdir` may take to be staged if the check does not say: `30m`. Default: 10m; null: no limit.
+        /// How long copying `sourcesdir` may take if the check sets no limit: `30m`. Default: 10m; null: no limit.
         stage_limit: Limit<Within>,
         /// How much of a log is kept if its check does not say, all pods together: `500MB`, or a number of bytes. Default: 2GiB;
         /// null: no limit.
@@ -119,30 +119,30 @@ keys! {
         max_log_action: LogAction,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
-        /// What runs the containers of `container_platform`; the first one, or the one with `default: true`, where a check does
-        /// not say which.
+        /// Programs that run the containers of `container_platform`. Checks that name none use the one with `default: true`, else
+        /// the first one.
         container_platforms: Vec<ContainerPlatformFile>,
-        /// Environment variables of every job; an environment's and a check's lie over them.
+        /// Environment variables of every job. Those of environment and check override them.
         env_vars: Ordered<String>,
-        /// Lines of sh before everything else in the job script, modules and variables too. One, or a list.
+        /// Lines of sh before everything else in the job script, modules and variables included. One, or a list.
         prepare_cmds: OneOrMany<String>,
         /// Names of environment variables that local jobs inherit from Muster.
         pass_env: OneOrMany<String>,
-        /// What becomes of a case that the site takes away (preempted, evicted, its node lost) if its check does not say: `fail`,
-        /// or `retry`. Default: it is a failure like any other, retried with `--max-retries`.
+        /// What to do if the site takes a case away (preempted, evicted, node failed) and its check does not say: `fail`, or
+        /// `retry`. Default: it is retried like any failure, with `--max-retries`.
         on_disruption: OnDisruption,
         /// Options of the scheduler: for k8s `context`, `namespace`, `labels`.
         sched_options: Mapping,
-        /// What its processors are. `local` detects it.
+        /// Its processors. `local` detects them.
         processor: ProcessorFile,
-        /// What devices its nodes have.
+        /// The devices of its nodes.
         devices: Vec<DeviceFile>,
     }
     instead {
         "description" => "write `descr`",
-        "resources" => "the scheduler or manifest says this",
-        "access" => "the scheduler or manifest says this",
-        "launcher" => "the scheduler or manifest says this",
+        "resources" => "set it in the manifest or in the options of the scheduler",
+        "access" => "set it in the manifest or in the options of the scheduler",
+        "launcher" => "set it in the manifest or in the options of the scheduler",
         "namespace" => "write it in `sched_options`",
         "context" => "write it in `sched_options`",
         "environments" => "write `environs`: names of the file's `environments`",
@@ -158,7 +158,7 @@ keys! {
         modules: OneOrMany<Module>,
         /// Environment variables where it is used.
         env_vars: Ordered<String>,
-        /// Whether it runs the containers of checks that do not say which. Default: the first of the list does.
+        /// Whether checks that name no platform use it. Default: they use the first of the list.
         default: bool,
     }
     instead {
@@ -176,18 +176,18 @@ keys! {
         descr: String,
         /// Modules that its jobs load after the partition's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
-        /// Environment variables of its jobs; a check's lie over them.
+        /// Environment variables of its jobs. Those of a check override them.
         env_vars: Ordered<String>,
-        /// What it has, `+name` in `valid_prog_environs`.
+        /// Features, selected by `+name` in `valid_prog_environs`.
         features: OneOrMany<String>,
         /// Facts by name: `%name=value` in `valid_prog_environs`, `${{ environ.extras.name }}` in checks.
         extras: Ordered<Node>,
-        /// Lines of sh after all that the partition prepares. One, or a list.
+        /// Lines of sh after everything that the partition prepares. One, or a list.
         prepare_cmds: OneOrMany<String>,
     }
     instead {
         "target_systems" => "one file is one system: its environments are for it alone",
-        "resources" => "the scheduler or manifest says this",
+        "resources" => "set it in the manifest or in the options of the scheduler",
         "cc" => "write it in `env_vars`",
         "cxx" => "write it in `env_vars`",
         "ftn" => "write it in `env_vars`",
@@ -203,7 +203,7 @@ keys! {
     pub struct ProcessorFile ("a processor") {
         /// Microarchitecture: `zen3`.
         arch: String,
-        /// What the maker calls it.
+        /// The maker's name of the model.
         model: String,
         /// Instruction set: `x86_64`, `aarch64`.
         platform: String,
@@ -227,11 +227,11 @@ keys! {
 keys! {
     /// One entry of `devices`. Checks read it as `${{ partition.devices.gpu.num_devices }}`.
     pub struct DeviceFile ("a device") {
-        /// What it is, and its name in checks: `gpu`.
+        /// The type, and the name in checks: `gpu`.
         @required kind: Spanned<Name> as "type",
         /// Architecture: `sm_80`.
         arch: String,
-        /// What the maker calls it: `A100-SXM4-40GB`.
+        /// The maker's name of the model: `A100-SXM4-40GB`.
         model: String,
         /// How many a node has.
         num_devices: u64,

@@ -9,11 +9,11 @@ pub(crate) fn assert_fresh(file: &str, schema: &Value) {
         std::fs::write(&path, &text).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == text, "{file} is not what the table of keys says; run: MUSTER_UPDATE=1 cargo test -p muster-core schema");
+    assert!(written == text, "{file} differs from the key table; run: MUSTER_UPDATE=1 cargo test -p muster-check");
 }
 
 #[test]
-fn the_schema_in_the_repository_is_fresh() {
+fn the_schema_in_the_repository_follows_the_key_table() {
     assert_fresh("check.schema.json", &schema());
     assert_fresh("references.schema.json", &references_schema());
 }
