@@ -1,4 +1,4 @@
-//! The JSON schemas as somebody else's validator reads them: they are schemas, they take every file that is shipped, and
+//! The JSON schemas as another validator reads them: they are schemas, they take every file that is shipped, and
 //! they refuse what an editor should underline.
 
 use jsonschema::{Validator, meta};

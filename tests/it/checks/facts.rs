@@ -69,7 +69,7 @@ fn a_fact_that_is_needed_skips_the_case_wherever_it_is_read() {
     let listed = sandbox.muster(&["-c", "check.yaml", "-l"]);
     assert_eq!((listed.code, &*listed.stderr), (Some(0), ""), "{}", listed.stdout);
     let dry = sandbox.muster(&["-c", "check.yaml", "--dry-run"]);
-    let reason = "here:p does not say devices.gpu.num_devices";
+    let reason = "here:p does not define devices.gpu.num_devices";
     assert_eq!(dry.stdout.matches(&format!("# skipped: {reason}\n")).count(), 6, "{}", dry.stdout);
     let ended = run(&sandbox);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
@@ -90,6 +90,6 @@ fn what_the_output_asks_for_skips_only_what_asks_for_it() {
     let ended = run(&sandbox);
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     assert_eq!(outcomes(&ended), ["asked SKIP", "not-asked OK", "optional OK", "wrong-too FAIL"], "{}", ended.stdout);
-    let reason = "skipped: it ran, and cannot be judged: the partition does not say devices.gpu.num_devices\n";
+    let reason = "skipped: it ran, and cannot be judged: the partition does not define devices.gpu.num_devices\n";
     assert_eq!(ended.stdout.matches(reason).count(), 1, "{}", ended.stdout);
 }

@@ -110,7 +110,7 @@ fn where_nobody_says_what_loads_modules_the_case_is_skipped_and_nomod_runs_witho
     let sandbox = Sandbox::with_check("name: m\nvalid_systems: ['*']\nmodules: gcc/12\nexecutable: echo ran\nsanity: []\n");
     let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--nocolor", "--system", "local"]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("the check loads modules, and local does not say its modules_system"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("the check loads modules, and local does not set `modules_system`"), "{}", ended.stdout);
     sandbox.write(
         "site.yaml",
         "name: here\nhostnames: ['.*']\nmodules_system: nomod\npartitions: [{ name: p, scheduler: local }]\n",

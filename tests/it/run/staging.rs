@@ -87,7 +87,7 @@ fn a_folder_that_is_computed_or_gone_fails_its_case_with_the_reason() {
     let sandbox = sandbox("a", "parameters: { dir: [a, b] }\nsourcesdir: '${{ dir }}'\n");
     let ended = run(&sandbox, &[]);
     assert_eq!(ended.code, Some(3), "{}", ended.stdout);
-    let why = "stage `sourcesdir`: the folder [FOLDER]/b is not there, which `sourcesdir` names";
+    let why = "stage `sourcesdir`: the folder [FOLDER]/b of `sourcesdir` does not exist";
     assert!(ended.stdout.contains(why) && ended.stdout.contains("1 error"), "{}", ended.stdout);
 }
 

@@ -25,7 +25,7 @@ impl Exclusion {
     }
 }
 
-/// Reads the entries. With values from the command line, others of the file may well be out of play.
+/// Reads the entries. With values from the command line, values in the file may be unused.
 pub(crate) fn read(
     check: &Node,
     parameters: &[Parameter],

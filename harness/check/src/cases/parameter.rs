@@ -16,15 +16,13 @@ use std::{
     sync::Arc,
 };
 
-/// A check with more is a slip of the hand: the product of three ranges, say, that nobody could wait for.
+/// More variants are a mistake, for example the product of three ranges.
 const MOST_VARIANTS: usize = 100_000;
 
 /// A parameter as declared.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// Its name.
     pub name: Arc<str>,
-    /// Where the name stands.
     pub span: Span,
     /// Its values, unexpanded.
     values: Node,
@@ -33,9 +31,7 @@ pub struct Parameter {
 /// One parameter's value in a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// The parameter.
     pub name: Arc<str>,
-    /// Its value.
     pub value: Value,
     /// How it is displayed and hashed.
     pub text: Arc<str>,
@@ -61,7 +57,6 @@ impl Variant {
         text
     }
 
-    /// The case's hash.
     pub fn hash(&self, check: &str) -> CaseHash {
         CaseHash::of(check, self.settings.iter().map(|setting| (&*setting.name, &*setting.text)))
     }
@@ -97,12 +92,12 @@ impl Parameter {
         let values = self.values.items().iter().filter_map(|item| display(&yaml::to_parameter_value(item).ok()?));
         let values: HashSet<String> = values.collect();
         for node in wanted.filter(|node| node.text().is_none_or(|text| !values.contains(text))) {
-            let message = format!("parameter `{}` never is `{}`", self.name, node.text().unwrap_or(node.what()));
+            let message = format!("parameter `{}` is never `{}`", self.name, node.text().unwrap_or(node.what()));
             let near = node.text().and_then(|text| nearest(text, values.iter().map(String::as_str)));
             let warning = Diagnostic::warning(node.place(), message);
             diagnostics.push(match near {
                 Some(near) => warning.hint(format!("did you mean `{near}`?")),
-                None => warning.hint("no case will ever match"),
+                None => warning.hint("no case matches"),
             });
         }
     }
@@ -125,7 +120,7 @@ pub fn expand(parameters: &[Parameter], system: &Arc<Scope>, cache: &Cache, diag
             let values = expansion.values(parameter, variant);
             if grown.len() + values.len() > MOST_VARIANTS {
                 let message = format!("with `{}` this check has more than {MOST_VARIANTS} variants", parameter.name);
-                let hint = "each is a case of its own: give the parameters fewer values, or make several checks of it";
+                let hint = "each variant is a case: give the parameters fewer values, or make several checks of it";
                 expansion.diagnostics.push(Diagnostic::error(parameter.span, message).hint(hint));
                 return vec![];
             }
@@ -218,7 +213,7 @@ pub fn display(value: &Value) -> Option<String> {
     }
 }
 
-/// The settings as a mapping `variables: { name: value }`, to lay over a check.
+/// The settings as a mapping `variables: { name: value }`, to merge over a check.
 pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
     let span = Span::default();
     let key = |text: &str| Node::scalar(span, text, yaml::Style::Quoted);

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 /// Why a case is skipped of which only facts are missing.
 pub(crate) fn reason_to_skip(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
-    Fact::alone(diagnostics).and_then(Fact::of).map(|fact| untold(case, &fact))
+    Fact::alone(diagnostics).and_then(Fact::of).map(|fact| missing_fact_reason(case, &fact))
 }
 
 /// Parameters and facts, without variables.
 pub(crate) fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
     let mut scope = case.variant.scope(&case.place.scope);
     if !facts.is_rehearsal() {
-        // What never ends in one case is no fault of another. While files are read, one such mistake is enough.
+        // The effort of one case must not count against another. While files are read, one such mistake is enough.
         scope.renew_effort();
     }
     scope.set("identifier", facts.identifier.as_str());
@@ -49,7 +49,7 @@ pub(crate) fn overlaid(
         if !holds(rule, case, &applied, base, diagnostics)? {
             continue;
         }
-        // A reason that becomes null is none.
+        // A reason that becomes null does not skip the case.
         if let Some(reason) = &rule.skip
             && let Some(reason) =
                 template::render(reason, &variables(case, &applied, base, diagnostics)?, &case.check.cache, diagnostics)
@@ -83,6 +83,6 @@ fn variables(case: &TestCase, applied: &[usize], base: &Arc<Scope>, diagnostics:
 }
 
 /// The reason to skip a case.
-pub(crate) fn untold(case: &TestCase, fact: &Fact) -> String {
-    format!("{} does not say {fact}", case.name.system_partition())
+pub(crate) fn missing_fact_reason(case: &TestCase, fact: &Fact) -> String {
+    format!("{} does not define {fact}", case.name.system_partition())
 }

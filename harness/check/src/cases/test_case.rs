@@ -27,11 +27,8 @@ use std::{
 /// Check x variant x partition x environment. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct TestCase {
-    /// Its name.
     pub name: Arc<CaseName>,
-    /// Its test definition.
     pub check: Arc<Check>,
-    /// Its parameters.
     pub variant: Arc<Variant>,
     /// Where it runs, in which setting.
     pub place: Arc<Place>,
@@ -43,7 +40,7 @@ pub struct TestCase {
     needs: Option<Arc<[Need]>>,
     /// Stand-ins for what those will leave.
     rehearsal: Option<Arc<LaunchFacts>>,
-    /// What tells it from other instances of the same check, if it is a fixture.
+    /// What distinguishes it from other instances of the same check, if it is a fixture.
     scope: Option<Arc<str>>,
     /// The node that it is to run on; `None`: wherever the scheduler likes.
     pub(crate) node: Option<Arc<str>>,
@@ -56,9 +53,7 @@ pub struct TestCase {
 pub struct LaunchFacts {
     /// The attempt's mark.
     pub identifier: Identifier,
-    /// The invocation.
     pub session: SessionId,
-    /// The attempt's folder.
     pub stage: PathBuf,
     /// What the cases before it have left for it.
     pub given: Given,
@@ -163,12 +158,11 @@ impl TestCase {
         settings.map(move |setting| Arc::new(Setting { name: format!("{name}.{}", setting.name).into(), ..(**setting).clone() }))
     }
 
-    /// The fixtures it uses.
     pub(crate) fn uses(&self) -> &[Use] {
         self.uses.as_deref().unwrap_or_default()
     }
 
-    /// The same case behind those that must have passed before it, with stand-ins for what they will leave.
+    /// The same case after those that must have passed before it, with stand-ins for what they will leave.
     #[must_use]
     pub fn after(self, needs: Vec<Need>, rehearsal: Option<LaunchFacts>) -> Self {
         Self { needs: (!needs.is_empty()).then(|| needs.into()), rehearsal: rehearsal.map(Arc::new), ..self }
@@ -202,7 +196,6 @@ impl TestCase {
         once
     }
 
-    /// Its tags.
     pub fn tags(&self) -> &[String] {
         &self.early.tags
     }

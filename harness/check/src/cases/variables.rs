@@ -10,12 +10,12 @@ use muster_text::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The variables of a check and its `num_tasks`, each behind those it reads.
+/// The variables of a check and its `num_tasks`, each after those it reads.
 #[derive(Debug)]
 pub(crate) struct Variables(Vec<(Arc<str>, Node)>);
 
 impl Variables {
-    /// Orders what a check declares; a circle is told as a path. Where `num_tasks` is a parameter, that is what it is.
+    /// Orders what a check declares; a circle is reported as a path. Where `num_tasks` is a parameter, that is what it is.
     pub(crate) fn of(tree: &Node, counts_tasks: bool, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut nodes: BTreeMap<&str, &Node> = declared(tree).map(|(_, name, node)| (name, node)).collect();
         let one = Node::from_value(&1.into(), tree.span);
@@ -29,13 +29,12 @@ impl Variables {
         Self(order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
     }
 
-    /// Their names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }
 
     /// Gives each its value in a scope that holds everything else. `None` if one has none: whatever reads it would
-    /// only be a mistake again. One that needs a fact which the site does not tell has none either, but only what reads it
+    /// only be a mistake again. One that needs a fact which the site does not define has none either, but only what reads it
     /// will miss it.
     pub(crate) fn evaluate(&self, scope: &mut Scope, cache: &Cache, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
         let mut failed: Vec<&str> = Vec::new();
@@ -88,7 +87,7 @@ impl<'a> Order<'a, '_> {
         let node = self.nodes[name];
         if self.trail.contains(&name) {
             let circle = format!("{} -> {name}", self.trail.join(" -> "));
-            self.diagnostics.push(Diagnostic::error(node.span, format!("variables need each other: {circle}")));
+            self.diagnostics.push(Diagnostic::error(node.span, format!("variables depend on each other: {circle}")));
             return;
         }
         self.trail.push(name);
@@ -134,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_told_as_a_path() {
+    fn a_circle_is_reported_as_a_path() {
         let mistakes = evaluated("variables: { a: '${{ b }}', b: '${{ c }}', c: '${{ a }}' }").expect_err("a circle");
-        assert_eq!(mistakes, ["variables need each other: a -> b -> c -> a"]);
+        assert_eq!(mistakes, ["variables depend on each other: a -> b -> c -> a"]);
     }
 
     #[test]
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_fails_is_told_once_however_many_read_it() {
+    fn a_variable_that_fails_is_reported_once_however_many_read_it() {
         let mistakes = evaluated("variables: { a: '${{ 1 + \"x\" }}', b: '${{ a }}', c: '${{ b }}', d: '${{ n.x }}' }");
         let mistakes = mistakes.expect_err("two mistakes");
         assert_eq!(mistakes, ["`+` does not take an integer and text", "an integer has no fields"]);

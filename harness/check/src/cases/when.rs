@@ -1,4 +1,4 @@
-//! `when`: settings laid over a check where its selectors hold, in order, later over earlier.
+//! `when`: settings merged over a check where its selectors hold, in order, later over earlier.
 //!
 //! ```yaml
 //! when:
@@ -48,7 +48,7 @@ pub struct Rule {
     pub overlay: Node,
 }
 
-/// Reads the entries of a check's `when`. Shapes are told by the table of keys; here only what a selector means.
+/// Reads the entries of a check's `when`. The key table reports wrong types; this reads the meaning of selectors.
 pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Vec<Rule> {
     let entries = check.get("when").map(Node::items).unwrap_or_default();
     let read = |entry: &Node| Rule {
@@ -82,7 +82,7 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
     }
     if let Some(node) = entry.get("if")
         && let Some(text) = node.text()
-        // Told by who checks placeholders: it is an expression already.
+        // The check of placeholders reports this: it is an expression already.
         && !node.has_placeholder()
     {
         match Expr::compile(text, Arithmetic::Exact) {
@@ -103,7 +103,7 @@ fn written<'n>(entry: &'n Node, key: &str, diagnostics: &mut Vec<Diagnostic>) ->
 fn refuse_placeholders(selector: &Node, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let before = diagnostics.len();
     for node in std::iter::once(selector).chain(selector.items()).filter(|node| node.has_placeholder()) {
-        let hint = "it is read before placeholders are filled in: say it under `if`, without ${{ }}";
+        let hint = "it is read before placeholders are filled in: write it under `if`, without ${{ }}";
         diagnostics.push(Diagnostic::error(node.place(), "a selector cannot hold a placeholder").hint(hint));
     }
     diagnostics.len() == before

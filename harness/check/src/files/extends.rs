@@ -1,4 +1,4 @@
-//! `extends`: a check laid over its bases, in this file or in another.
+//! `extends`: a check merged over its bases, in this file or in another.
 //!
 //! Bases are merged in the order of the list, each over the one before, and the check over them all: maps merge, lists
 //! replace, `key+:` appends. `name`, `abstract` and `extends` are not inherited.
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// How long a chain of bases may be.
 const MAX_CHAIN: usize = 64;
-/// How many bases a check may be laid over, each counted as often as it is reached.
+/// How many bases a check may extend, each counted as often as it is reached.
 const MAX_BASES: usize = 1_000;
 
 /// Where a base is: `base.yaml#name`, or `#name` for the same file.
@@ -19,7 +19,6 @@ const MAX_BASES: usize = 1_000;
 pub struct BaseName {
     /// The path as written; `None`: this file.
     pub path: Option<String>,
-    /// The base's `name`.
     pub name: String,
 }
 
@@ -35,7 +34,7 @@ fn base_name(item: &Node) -> Result<BaseName, Diagnostic> {
     let text = item.text().ok_or_else(|| wrong("a base must be text"))?;
     let (path, name) = text.split_once('#').ok_or_else(|| wrong("a base lacks `#` and the name of the check"))?;
     if name.is_empty() {
-        return Err(wrong("a base lacks the name of the check behind `#`"));
+        return Err(wrong("a base lacks the name of the check after `#`"));
     }
     Ok(BaseName { path: (!path.is_empty()).then(|| path.to_owned()), name: name.to_owned() })
 }
@@ -63,17 +62,17 @@ impl<'a> Library<'a> {
     }
 }
 
-/// Lays a check over its bases, and says whether all of them were there.
+/// Merges a check over its bases; the flag tells whether all of them were found.
 pub fn resolve(check: &Node, library: &Library<'_>, diagnostics: &mut Vec<Diagnostic>) -> (Node, bool) {
     let own = check.get("name").and_then(Node::text).unwrap_or("this check");
-    let mut laying =
-        Laying { library, trail: vec![(check.span.file, own.to_owned())], num_bases: 0, is_whole: true, diagnostics };
-    let tree = laying.lay(check);
-    (tree, laying.is_whole)
+    let mut merging =
+        Merging { library, trail: vec![(check.span.file, own.to_owned())], num_bases: 0, is_whole: true, diagnostics };
+    let tree = merging.merged(check);
+    (tree, merging.is_whole)
 }
 
 /// A walk from a check down to its bases.
-struct Laying<'a> {
+struct Merging<'a> {
     library: &'a Library<'a>,
     /// The checks between the first one and this one: by file too, for a base may have the name of what extends it.
     trail: Vec<(FileId, String)>,
@@ -82,8 +81,8 @@ struct Laying<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Laying<'_> {
-    fn lay(&mut self, check: &Node) -> Node {
+impl Merging<'_> {
+    fn merged(&mut self, check: &Node) -> Node {
         let mut below: Option<Node> = None;
         for (name, span) in bases(check) {
             match name.map_err(Some).and_then(|name| self.base(check, &name, span)) {
@@ -104,7 +103,7 @@ impl Laying<'_> {
         }
     }
 
-    /// A base, laid over its own. An error without a diagnostic has been told already.
+    /// A base, merged over its own bases. An error without a diagnostic has been reported already.
     fn base(&mut self, check: &Node, name: &BaseName, span: Span) -> Result<Node, Option<Diagnostic>> {
         let file = match &name.path {
             None => check.span.file,
@@ -121,16 +120,16 @@ impl Laying<'_> {
         if self.trail.len() > MAX_CHAIN {
             let message = format!("this chain of bases is longer than {MAX_CHAIN}");
             // Every check further up has the same chain below it.
-            let is_told = self.diagnostics.iter().any(|known| known.message == message);
-            return Err((!is_told).then(|| Diagnostic::error(span, message).hint("write what they say into one of them")));
+            let is_reported = self.diagnostics.iter().any(|known| known.message == message);
+            return Err((!is_reported).then(|| Diagnostic::error(span, message).hint("merge some of them")));
         }
         if self.num_bases > MAX_BASES {
-            let message = format!("a check is laid over more than {MAX_BASES} bases, each counted as often as it is reached");
+            let message = format!("a check extends more than {MAX_BASES} bases, each counted as often as it is reached");
             let diagnostic = Diagnostic::error(span, message).hint("let it extend each of them once");
             return Err((self.num_bases == MAX_BASES + 1).then_some(diagnostic));
         }
         self.trail.push(place);
-        let base = inheritable(&self.lay(base));
+        let base = inheritable(&self.merged(base));
         self.trail.pop();
         Ok(base)
     }

@@ -24,10 +24,10 @@ pub(crate) fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     staging::check_globs(kept(file).chain(searched(file)), diagnostics);
 }
 
-/// What a case keeps. What its items search must be among it, as far as that can be told from a glob.
+/// What a case keeps. What its items search must be among it, as far as a glob shows that.
 pub(crate) fn rules(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Vec<String> {
     let keep_files: Vec<String> = kept(file).map(|glob| glob.value.clone()).collect();
-    // One that does not compile was told.
+    // An invalid glob is reported already.
     let Ok(globs) = Globs::compile(&keep_files) else { return keep_files };
     for glob in searched(file) {
         let (message, hint) = if keep_files.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn rules(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Vec<
     keep_files
 }
 
-/// Tells that there is no way to the files of a job.
+/// Reports `keep_files` where the files of a job cannot be reached.
 pub(crate) fn check_place(kind: SchedulerKind, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     if kind.shares_files() {
         return;

@@ -1,6 +1,6 @@
-//! Which checks a check needs: `fixtures` and `depends_on` as written, and what can be said of them before there are cases.
+//! Which checks a check needs: `fixtures` and `depends_on` as written, checked as far as that is possible without cases.
 //!
-//! What they come to for cases is in `dependencies`.
+//! `cases::dependencies` applies them to cases.
 
 use crate::files::check_file::{CheckFile, FixtureAction, FixtureScope, How};
 use muster_text::{
@@ -18,11 +18,9 @@ use std::{
 pub struct Fixture {
     /// What the check calls it.
     pub name: Arc<str>,
-    /// The check that runs.
     pub check: Spanned<String>,
-    /// How often it runs.
     pub scope: FixtureScope,
-    /// What becomes of several variants of it.
+    /// What to do with several variants of it.
     pub action: FixtureAction,
     /// Values of its parameters and variables.
     pub with: Vec<(Spanned<String>, Node)>,
@@ -31,9 +29,7 @@ pub struct Fixture {
 /// A check that must have passed.
 #[derive(Debug, Clone)]
 pub struct Dependency {
-    /// Which.
     pub check: Spanned<String>,
-    /// Which of its cases.
     pub how: How,
 }
 
@@ -49,7 +45,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Reads what a check says it needs.
+    /// Reads what a check needs.
     pub(crate) fn of(file: &CheckFile, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Self {
         for node in names(tree).filter(|node| node.has_placeholder()) {
             let hint = "it is read before there are any cases: write the name, and choose among its variants under `with`";
@@ -111,7 +107,7 @@ pub(crate) fn fixture_names(tree: &Node) -> impl Iterator<Item = &Node> {
     fixtures.iter().filter_map(|(_, entry)| entry.get("check"))
 }
 
-/// The path and the name of a check, as written: the file is said or it is not.
+/// The path and the name of a check, as written; without `#` there is no path.
 pub(crate) fn written(check: &str) -> (Option<&str>, &str) {
     check.rsplit_once('#').map_or((None, check), |(path, name)| (Some(path), name))
 }
@@ -130,23 +126,23 @@ fn is_name(name: &str) -> bool {
 /// Whose folders a text reads: `fixtures.build.stagedir`, `deps["ior-write"].stagedir`, of a list `deps.write[0].stagedir`.
 fn stagedirs(text: &str) -> Vec<String> {
     let mut whose = Vec::new();
-    for room in ["fixtures", "deps"] {
-        for (at, _) in text.match_indices(room) {
+    for root in ["fixtures", "deps"] {
+        for (at, _) in text.match_indices(root) {
             let path = &text[at..];
             let end = path.find(|c: char| !(c.is_ascii_alphanumeric() || "_.[]'\"-".contains(c))).unwrap_or(path.len());
             let words: Vec<&str> = path[..end].split(['.', '[', ']', '\'', '"']).filter(|word| !word.is_empty()).collect();
             if let [first, name, rest @ ..] = words.as_slice()
-                && *first == room
+                && *first == root
                 && rest.contains(&"stagedir")
             {
-                whose.push(format!("{room}.{name}"));
+                whose.push(format!("{root}.{name}"));
             }
         }
     }
     whose
 }
 
-/// Tells checks that are needed and not there, and circles.
+/// Reports needed checks that do not exist, and circles.
 pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics: &mut Vec<Diagnostic>) {
     let checks: BTreeMap<&str, &Needs> = checks.collect();
     let before = diagnostics.len();
@@ -156,7 +152,7 @@ pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics
         diagnostics.push(match nearest(need, checks.keys().copied()) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
             None => {
-                diagnostic.hint("name its file, or a folder that holds both, with -c; a fixture may say `check: file.yaml#name`")
+                diagnostic.hint("name its file, or a folder that holds both, with -c; a fixture may use `check: file.yaml#name`")
             }
         });
     }

@@ -1,4 +1,4 @@
-//! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, laid over everything a file says.
+//! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, which override the file.
 
 use crate::files::{check_file::CheckFile, load::Document};
 use muster_text::{
@@ -14,7 +14,7 @@ pub struct Override {
     /// Only this check's.
     check: Option<String>,
     name: String,
-    /// What is behind the `=`. What it means depends on what it is laid over: `1.20` is text to a text.
+    /// The text after `=`. The setting that it overrides determines its type: over text, `1.20` is text.
     text: String,
     /// The option as typed, in the sources.
     span: Span,
@@ -22,7 +22,6 @@ pub struct Override {
     used: bool,
 }
 
-/// All of an invocation.
 #[derive(Debug, Default)]
 pub struct Overrides(Vec<Override>);
 
@@ -46,7 +45,7 @@ impl Overrides {
         Self(options.filter_map(read).collect())
     }
 
-    /// What they say of one check, as a tree to lay over it.
+    /// The settings of one check, as a tree to merge over it.
     pub fn of(&mut self, document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Option<Node> {
         let tree = &document.tree;
         let mut settings = Settings::default();
@@ -56,7 +55,7 @@ impl Overrides {
             }
             let variable = tree.get("variables").and_then(|variables| variables.get(&option.name));
             let parameter = tree.get("parameters").and_then(|parameters| parameters.get(&option.name));
-            let (room, value) = match (option.is_parameter, variable, parameter) {
+            let (mapping, value) = match (option.is_parameter, variable, parameter) {
                 (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
                 (false, None, Some(_)) => (Some("parameters"), option.value().map(|value| option.list(vec![value]))),
                 (false, None, None) if is_key(&option.name) => (None, option.key(tree.get(&option.name))),
@@ -66,7 +65,7 @@ impl Overrides {
             };
             option.used = true;
             match value {
-                Ok(value) => settings.set(room, option, value),
+                Ok(value) => settings.set(mapping, option, value),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
             match (option.is_parameter, variable, parameter) {
@@ -81,13 +80,13 @@ impl Overrides {
         settings.into_tree()
     }
 
-    /// Tells the options that no check took.
+    /// Reports the options that no check has used.
     pub fn unused(&self, checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
         for option in self.0.iter().filter(|option| !option.used) {
-            let names = |room| {
+            let names = |mapping| {
                 checks
                     .iter()
-                    .filter_map(move |check| check.tree.get(room))
+                    .filter_map(move |check| check.tree.get(mapping))
                     .flat_map(Node::entries)
                     .filter_map(|(key, _)| key.text())
             };
@@ -109,25 +108,25 @@ fn is_key(name: &str) -> bool {
     !fixed.contains(&name) && CheckFile::TABLE.keys.iter().any(|key| key.name == name)
 }
 
-/// A tree that grows: keys, and keys in a room such as `variables`. Of two settings of one thing the later stands.
+/// A tree that grows: keys, and keys in a mapping such as `variables`. Of two settings of one thing the later stands.
 #[derive(Default)]
 struct Settings {
     keys: Vec<(Node, Node)>,
-    rooms: Vec<(&'static str, Vec<(Node, Node)>)>,
+    mappings: Vec<(&'static str, Vec<(Node, Node)>)>,
     span: Option<Span>,
 }
 
 impl Settings {
-    fn set(&mut self, room: Option<&'static str>, option: &Override, value: Node) {
+    fn set(&mut self, mapping: Option<&'static str>, option: &Override, value: Node) {
         self.span.get_or_insert(option.span);
-        let entries = match room {
+        let entries = match mapping {
             None => &mut self.keys,
-            Some(room) => {
-                let at = self.rooms.iter().position(|(name, _)| *name == room).unwrap_or_else(|| {
-                    self.rooms.push((room, Vec::new()));
-                    self.rooms.len() - 1
+            Some(mapping) => {
+                let at = self.mappings.iter().position(|(name, _)| *name == mapping).unwrap_or_else(|| {
+                    self.mappings.push((mapping, Vec::new()));
+                    self.mappings.len() - 1
                 });
-                &mut self.rooms[at].1
+                &mut self.mappings[at].1
             }
         };
         entries.retain(|(key, _)| key.text() != Some(&option.name));
@@ -136,9 +135,10 @@ impl Settings {
 
     fn into_tree(self) -> Option<Node> {
         let span = self.span?;
-        let rooms = self.rooms.into_iter();
-        let rooms = rooms.map(|(name, entries)| (Node::scalar(span, name, Style::Quoted), Node::new(span, Kind::Map(entries))));
-        Some(Node::new(span, Kind::Map(self.keys.into_iter().chain(rooms).collect())))
+        let mappings = self.mappings.into_iter();
+        let mappings =
+            mappings.map(|(name, entries)| (Node::scalar(span, name, Style::Quoted), Node::new(span, Kind::Map(entries))));
+        Some(Node::new(span, Kind::Map(self.keys.into_iter().chain(mappings).collect())))
     }
 }
 
@@ -241,24 +241,24 @@ mod tests {
     use super::*;
     use crate::files::load::Loader;
 
-    /// A check with these options laid over it, and what was told.
-    fn laid(set: &[&str], parameterize: &[&str]) -> (Option<Value>, Vec<String>) {
+    /// A check with these options, and the messages.
+    fn overridden(set: &[&str], parameterize: &[&str]) -> (Option<Value>, Vec<String>) {
         let mut loader = Loader::default();
         let text = "name: c\nvariables: { n: 1, t: text, f: 1.5, b: true, l: [1, 2], w: [a], m: { x: 1 }, no: null, e: '${{ n }}' }\nparameters: { p: [1] }\ntags: [x]\n";
         loader.add("check.yaml", text);
         let mut files = loader.finish();
-        let mut told = Vec::new();
+        let mut found = Vec::new();
         let owned = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>();
         let (set, parameterize) = (owned(set), owned(parameterize));
-        let mut overrides = Overrides::parse(&set, &parameterize, &files.checks, &mut files.sources, &mut told);
-        let tree = overrides.of(&files.checks[0], &mut told);
-        overrides.unused(&files.checks, &mut told);
+        let mut overrides = Overrides::parse(&set, &parameterize, &files.checks, &mut files.sources, &mut found);
+        let tree = overrides.of(&files.checks[0], &mut found);
+        overrides.unused(&files.checks, &mut found);
         let value = tree.map(|tree| yaml::to_parameter_value(&tree).expect("sound"));
-        (value, told.into_iter().map(|diagnostic| diagnostic.message).collect())
+        (value, found.into_iter().map(|diagnostic| diagnostic.message).collect())
     }
 
     #[test]
-    fn a_value_is_read_as_what_it_is_laid_over() {
+    fn a_value_has_the_type_of_what_it_overrides() {
         let rows = [
             ("n=16", r#"{"variables":{"n":16}}"#),
             ("c.n=16", r#"{"variables":{"n":16}}"#),
@@ -286,8 +286,8 @@ mod tests {
             ("time_limit=null", r#"{"time_limit":null}"#),
         ];
         for (option, expected) in rows {
-            let (value, told) = laid(&[option], &[]);
-            assert_eq!(told, [""; 0], "{option}");
+            let (value, found) = overridden(&[option], &[]);
+            assert_eq!(found, [""; 0], "{option}");
             assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(expected), "{option}");
         }
     }
@@ -301,16 +301,16 @@ mod tests {
             ("num_tasks=[1, 2]", r#"{"num_tasks":"${{ num_tasks }}","parameters":{"num_tasks":[1,2]}}"#),
         ];
         for (option, expected) in rows {
-            let (value, told) = laid(&[], &[option]);
-            assert_eq!(told, [""; 0], "{option}");
+            let (value, found) = overridden(&[], &[option]);
+            assert_eq!(found, [""; 0], "{option}");
             assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(expected), "{option}");
         }
-        let (value, _) = laid(&["n=1", "n=2"], &["p=3"]);
+        let (value, _) = overridden(&["n=1", "n=2"], &["p=3"]);
         assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(r#"{"variables":{"n":2},"parameters":{"p":[3]}}"#));
     }
 
     #[test]
-    fn options_that_mean_nothing_are_told() {
+    fn options_that_mean_nothing_are_reported() {
         let rows = [
             ("n=x", "variable `n` is a number, and `x` is text"),
             ("n=null", "variable `n` is a number, and `null` is nothing"),
@@ -322,7 +322,7 @@ mod tests {
             ("n", "-S lacks `=`"),
         ];
         for (option, expected) in rows {
-            assert_eq!(laid(&[option], &[]).1, [expected], "{option}");
+            assert_eq!(overridden(&[option], &[]).1, [expected], "{option}");
         }
     }
 }

@@ -24,11 +24,11 @@ pub(crate) fn paths(check: &Node) -> Vec<(String, Span)> {
 }
 
 /// The documents of a file, by the file that mentions it and the path as written there; `None`: it could not be read, and
-/// that is told.
+/// that is reported.
 pub(crate) type Find<'a> = dyn Fn(FileId, &str) -> Option<&'a [Node]> + 'a;
 
 /// The check with the references themselves in the place of their paths.
-pub(crate) fn put_in(check: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> Node {
+pub(crate) fn inlined(check: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let mut put = |node: &Node| if is_path(node) { block(node, find, diagnostics) } else { Some(node.clone()) };
     let check = replaced(check, "reference", &mut put);
     replaced(&check, "when", |when| {
@@ -70,7 +70,7 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
         [] => return wrong(format!("{path} holds no references"), "write them there as they would stand here"),
         _ => return wrong(format!("{path} holds several documents"), "one is enough: `path#name` reads one key of it"),
     };
-    // What could not be read was told.
+    // Its mistakes are reported already.
     let document = Some(document).filter(|document| !document.is_bad())?;
     let Some(part) = part else { return Some(document.clone()) };
     if let Some(found) = document.get(part) {
@@ -79,7 +79,7 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
     let names = document.entries().iter().filter_map(|(name, _)| name.text());
     match nearest(part, names) {
         Some(near) => wrong(format!("{path} has no `{part}`"), &format!("did you mean `{near}`?")),
-        None => wrong(format!("{path} has no `{part}`"), "behind `#` stands a key of the file, and its value is the references"),
+        None => wrong(format!("{path} has no `{part}`"), "write a key of the file after `#`; its value is the references"),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_once_and_the_check_goes_without() {
+    fn what_is_not_there_is_reported_once_and_the_check_has_no_references() {
         let rows = [
             ("refs.yaml", None, "the file of references refs.yaml could not be read: no such file"),
             ("refs.yaml", Some(""), "refs.yaml holds no references"),
@@ -131,11 +131,11 @@ mod tests {
             let files: Vec<(&str, &str)> =
                 std::iter::once(("c.yaml", check.as_str())).chain(text.map(|text| ("refs.yaml", text))).collect();
             let loaded = load(&files);
-            let [said] = &loaded.diagnostics[..] else { panic!("{written}: {:?}", loaded.diagnostics) };
+            let [mistake] = &loaded.diagnostics[..] else { panic!("{written}: {:?}", loaded.diagnostics) };
             let hint =
-                said.hint.as_deref().filter(|_| expected.ends_with(')')).map(|hint| format!(" ({hint})")).unwrap_or_default();
+                mistake.hint.as_deref().filter(|_| expected.ends_with(')')).map(|hint| format!(" ({hint})")).unwrap_or_default();
             if expected != "expected" {
-                assert_eq!(format!("{}{hint}", said.message), expected);
+                assert_eq!(format!("{}{hint}", mistake.message), expected);
             }
             assert!(loaded.checks[0].tree.get("reference").is_none(), "{written}");
         }

@@ -20,10 +20,10 @@ pub fn variables(all: &[&CheckFile]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Tells the mistakes that need no case: scopes and systems that mean nothing, thresholds out of their range. The
+/// Reports the mistakes that need no case: scopes and systems that mean nothing, thresholds out of their range. The
 /// variables may be declared elsewhere: an entry of `when` may refer to the check's, and the check to an entry's.
 pub fn check(file: &CheckFile, all: &[&CheckFile], known: &KnownSystems, diagnostics: &mut Vec<Diagnostic>) {
-    // What waits for a case is told there.
+    // What waits for a case is checked there.
     let is_open = |text: &Spanned<String>| text.contains("${{");
     let values: Vec<&Ordered<ReferenceEntry>> = match &file.reference {
         None => return,
@@ -73,7 +73,7 @@ pub(crate) fn row(
         if elsewhere.contains(name) {
             return None;
         }
-        let message = format!("a reference for `{name}`, which is no performance variable");
+        let message = format!("a reference for `{name}`, which is not a performance variable");
         let diagnostic = Diagnostic::error(label.span, message);
         let known = variables(files);
         diagnostics.push(match nearest(name, known.iter().map(String::as_str)) {
@@ -83,7 +83,7 @@ pub(crate) fn row(
         return None;
     };
     if let (Some(key), true) = (key, is_plain(variable)) {
-        let message = format!("`{name}` is no table: its pattern has no group `key`");
+        let message = format!("`{name}` is not a table: its pattern has no group `key`");
         diagnostics.push(Diagnostic::error(label.span, message).hint(format!("leave `[{key}]` out")));
     }
     let reference = Reference {

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 /// The judging rules of a case. `None` without `sanity`: a check that asserts nothing proves nothing.
 pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Rules> {
     let Some(items) = &file.sanity else {
-        let hint = "say what its output must hold, or write `sanity: []` to accept the exit status alone";
+        let hint = "write what its output must contain, or `sanity: []` to accept the exit status alone";
         diagnostics.push(Diagnostic::error(name_span(file), "the check has no `sanity`").hint(hint));
         return None;
     };
@@ -47,7 +47,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     })
 }
 
-/// Tells the mistakes of settings that no case may ever use: an entry of `when` that never applies, say.
+/// Reports the mistakes also of settings that no case uses, such as an entry of `when` that never applies.
 pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     staging::check(file, diagnostics);
     kept::check(file, diagnostics);

@@ -1,6 +1,6 @@
 //! `sourcesdir`: the folder that is copied into the stage folder before the script runs.
 //!
-//! ReFrame's rules: relative to the file that mentions it, `src` beside the check if nothing is said and there is one, null
+//! ReFrame's rules: relative to the file that mentions it, `src` beside the check if the key is missing and the folder exists, null
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
 use crate::files::{check_file::CheckFile, load::Manifests};
@@ -13,7 +13,7 @@ use muster_text::{
 };
 use std::time::Duration;
 
-/// The folder that is staged where nothing else is said.
+/// The folder that is staged by default.
 pub const DEFAULT_FOLDER: &str = "src";
 
 /// The folders that a check mentions, in its body and under `when`.
@@ -38,7 +38,7 @@ pub(crate) fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     check_globs(file.readonly_files.iter().flat_map(|globs| globs.iter()), diagnostics);
 }
 
-/// Tells globs that are none.
+/// Reports invalid globs.
 pub(crate) fn check_globs<'g>(globs: impl Iterator<Item = &'g Spanned<String>>, diagnostics: &mut Vec<Diagnostic>) {
     for glob in globs {
         if let Err(error) = Globs::compile(&[&glob.value]) {
@@ -48,7 +48,7 @@ pub(crate) fn check_globs<'g>(globs: impl Iterator<Item = &'g Spanned<String>>, 
 }
 
 /// Where a check is staged from.
-pub(crate) struct Ground<'a> {
+pub(crate) struct Origin<'a> {
     /// The check's file, as the user would type it.
     pub path: &'a str,
     pub scheduler: SchedulerKind,
@@ -58,18 +58,18 @@ pub(crate) struct Ground<'a> {
 }
 
 /// What is staged for a case. The keys are `file`'s, their places `tree`'s.
-pub(crate) fn of(ground: &Ground<'_>, tree: &Node, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Staging> {
+pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Staging> {
     let globs: Vec<_> = file.readonly_files.iter().flat_map(|globs| globs.iter()).collect();
     let readonly_files = || globs.iter().map(|glob| glob.value.clone()).collect();
     let folder = match (tree.get("sourcesdir"), &file.sourcesdir) {
         (Some(_), Some(folder)) if folder.is_empty() || is_repository(folder) => return None,
-        (Some(_), Some(folder)) => Some(ground.known.beside(folder.span.file, folder)),
-        (None, _) => ground.known.default_folder(ground.path),
+        (Some(_), Some(folder)) => Some(origin.known.beside(folder.span.file, folder)),
+        (None, _) => origin.known.default_folder(origin.path),
         (Some(_), None) => None,
     };
-    match (ground.scheduler, folder) {
+    match (origin.scheduler, folder) {
         (SchedulerKind::Local, Some(folder)) => {
-            Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: ground.limit })
+            Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: origin.limit })
         }
         (SchedulerKind::Local, None) => {
             if let Some(glob) = globs.first() {

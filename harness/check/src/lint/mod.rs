@@ -1,6 +1,6 @@
 //! What is probably not meant: checks that load, run, and prove less than their author thinks.
 //!
-//! A mistake is told by who reads the file and ends with 2. Here is only what may be meant after all, so each finding has a
+//! Mistakes are reported when a file is read, with exit code 2. A finding may be intended, so that each has a
 //! name to silence it by ([`Silence`]). A lint that is wrong more often than right has no place in the table.
 
 mod names;
@@ -39,21 +39,20 @@ pub struct Lint {
     look: fn(&Subject<'_>, &mut Report),
 }
 
-/// All lints.
 pub const LINTS: &[Lint] = &[
     Lint {
         name: "empty-match",
-        summary: "A regex that fits any text: found everywhere, or a figure that may be empty.",
+        summary: "A regex that matches any text, or a figure that may be empty.",
         look: patterns::empty_match,
     },
     Lint {
         name: "unescaped-dot",
-        summary: "A `.` between digits that fits any character, where the decimal point is meant.",
+        summary: "A `.` between digits that matches any character, where the decimal point is meant.",
         look: patterns::unescaped_dot,
     },
     Lint {
         name: "unbounded-capture",
-        summary: "A part of a regex that may swallow the whole log, and takes its time for it.",
+        summary: "A part of a regex that may match the whole log, which is slow.",
         look: patterns::unbounded_capture,
     },
     Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: words::no_sanity },
@@ -65,7 +64,7 @@ pub const LINTS: &[Lint] = &[
     },
     Lint {
         name: "no-time-limit",
-        summary: "A job on a cluster that nothing ends: neither check nor partition has a `time_limit`.",
+        summary: "A job on a cluster without a time limit: neither check nor partition has a `time_limit`.",
         look: places::no_time_limit,
     },
     Lint { name: "runs-nowhere", summary: "A check that no partition of the known sites takes.", look: places::runs_nowhere },
@@ -77,16 +76,16 @@ pub const LINTS: &[Lint] = &[
     Lint { name: "open-reference", summary: "A reference with two open ends: no figure can miss it.", look: references::open },
     Lint {
         name: "unused-parameter",
-        summary: "A parameter that nobody reads: the same run, again and again.",
+        summary: "A parameter that is never read: all its values give the same run.",
         look: names::parameter,
     },
-    Lint { name: "unused-variable", summary: "A variable that nobody reads.", look: names::variable },
+    Lint { name: "unused-variable", summary: "A variable that is never read.", look: names::variable },
 ];
 
 /// A check that was read, and its cases on all known systems.
 #[derive(Debug)]
 pub struct Loaded<'a> {
-    /// The check as a tree, laid over its bases.
+    /// The check as a tree, merged over its bases.
     pub document: &'a Document,
     /// The same, valid.
     pub check: Arc<Check>,
@@ -100,7 +99,7 @@ struct Subject<'a> {
     check: &'a Check,
     cases: &'a [TestCase],
     manifests: &'a Manifests,
-    /// Whether any site file was read: without one, nothing can be said of where a check runs.
+    /// Whether any site file was read: without one, it is unknown where a check runs.
     knows_sites: bool,
     /// Whether another check names this one, and so may read what it declares.
     is_relied_on: bool,
@@ -126,7 +125,6 @@ impl Subject<'_> {
 /// Something that is probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The lint's name.
     pub lint: &'static str,
     /// A warning with its place.
     pub diagnostic: Diagnostic,
@@ -146,7 +144,7 @@ impl Report {
     }
 }
 
-/// Looks at checks. Without site files nothing is said of where they run. The findings are in the order of files and
+/// Looks at checks. Without site files, where they run is not checked. The findings are in the order of files and
 /// places.
 pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, knows_sites: bool) -> Vec<Finding> {
     let relied_on: BTreeSet<&str> = checks.iter().flat_map(|check| relies_on(check.document)).collect();

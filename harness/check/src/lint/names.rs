@@ -16,13 +16,13 @@ fn read(subject: &Subject<'_>) -> BTreeSet<String> {
     for (name, _) in selectors.filter_map(|entry| entry.get("with")).flat_map(Node::entries) {
         names.extend(name.text().map(str::to_owned));
     }
-    // It is what a job is told, whoever reads it.
+    // The job gets it even if no placeholder reads it.
     names.insert("num_tasks".to_owned());
     names
 }
 
 pub(super) fn parameter(subject: &Subject<'_>, report: &mut Report) {
-    let hint = "read it with ${{ }}; to run a check again and again, say so on the command line";
+    let hint = "read it with ${{ }}; to repeat a check, use `--repeat`";
     unused(subject, "parameters", "unused-parameter", hint, report);
 }
 
@@ -39,7 +39,7 @@ fn unused(subject: &Subject<'_>, key: &str, lint: &'static str, hint: &str, repo
         if read.contains(text) || is_paired || value.is_bad() {
             report.fine(lint, name.span);
         } else {
-            report.found(lint, name.span, format!("nobody reads `{text}`"), hint);
+            report.found(lint, name.span, format!("`{text}` is never read"), hint);
         }
     }
 }

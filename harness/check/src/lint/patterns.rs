@@ -31,10 +31,10 @@ pub(super) fn empty_match(subject: &Subject<'_>, report: &mut Report) {
         let Some(Ok(pattern)) = node.text().map(Pattern::compile) else { continue };
         let tag = figure.and_then(|figure| figure.get("tag")).and_then(Node::text);
         if ANYTHING.iter().all(|text| pattern.regex().is_match(text.as_bytes())) {
-            let hint = "a star lets a part be missing, and here all of it may be: write `+`, or the words around it";
-            report.found("empty-match", node.span, "the pattern fits any line", hint);
+            let hint = "with `*` a part may be empty, and here all of it: write `+`, or add the text around it";
+            report.found("empty-match", node.span, "the pattern matches any line", hint);
         } else if figure.is_some() && pattern.groups(tag).is_ok_and(|groups| pattern.group_can_be_empty(groups.value)) {
-            let hint = "nothing is no number: write `+` where a star stands in the group";
+            let hint = "an empty figure is not a number: write `+` instead of `*` in the group";
             report.found("empty-match", node.span, "the figure may be empty", hint);
         }
     }
@@ -45,8 +45,8 @@ pub(super) fn unescaped_dot(subject: &Subject<'_>, report: &mut Report) {
     for Written { node, .. } in patterns(subject) {
         let text = node.text().unwrap_or_default();
         if DOT.as_ref().is_some_and(|dot| dot.is_match(text)) {
-            let hint = "write `\\.` for the point of a number";
-            report.found("unescaped-dot", node.span, "the `.` between the digits fits any character", hint);
+            let hint = "write `\\.` for the decimal point";
+            report.found("unescaped-dot", node.span, "the `.` between the digits matches any character", hint);
         }
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn unbounded_capture(subject: &Subject<'_>, report: &mut Report) {
     for Written { node, .. } in patterns(subject) {
         if node.text().and_then(pattern::lint).is_some() {
             let hint = "bound it, as in `[\\s\\S]{0,500}?`, or keep to one line";
-            report.found("unbounded-capture", node.span, "a part of the pattern may swallow the whole log", hint);
+            report.found("unbounded-capture", node.span, "a part of the pattern may match the whole log", hint);
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn unused_reference(subject: &Subject<'_>, report: &mut Report) {
     let Some(reference) = subject.tree().get("reference").filter(|_| subject.knows_sites && !subject.cases.is_empty()) else {
         return;
     };
-    let mut tell = |node: &Node, is_used: bool| {
+    let mut record = |node: &Node, is_used: bool| {
         if is_used {
             report.fine(NAME, node.span.head());
         } else {
@@ -21,7 +21,7 @@ pub(super) fn unused_reference(subject: &Subject<'_>, report: &mut Report) {
         let Some(Ok(entry)) = scope.text().map(Entry::parse) else { continue };
         let selector = Selector::of(vec![entry]);
         let admits = |case: &&crate::cases::test_case::TestCase| selector.admits(&case.place.system, &case.place.partition);
-        tell(scope, subject.cases.iter().any(|case| admits(&case)));
+        record(scope, subject.cases.iter().any(|case| admits(&case)));
     }
     let layer = subject.check.layer(&[]);
     for (rule, condition) in reference.items().iter().zip(&layer.reference_conditions) {
@@ -29,7 +29,7 @@ pub(super) fn unused_reference(subject: &Subject<'_>, report: &mut Report) {
             let place = &case.place;
             condition.admits_place(&place.system, &place.partition, &place.environ) && condition.admits_variant(&case.variant)
         });
-        tell(rule, is_used);
+        record(rule, is_used);
     }
 }
 

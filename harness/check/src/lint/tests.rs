@@ -21,7 +21,7 @@ partitions:
 environments: [{ name: default }]
 ";
 
-/// The findings of a file, one line each, behind the mistakes that there should not be.
+/// The findings of a file, one line each, after the mistakes that there should not be.
 fn findings(text: &str) -> String {
     let mut loader = Loader::default();
     loader.add("check.yaml", text);
@@ -93,30 +93,30 @@ fn what_is_probably_not_meant_is_found_with_its_place_and_what_to_do() {
 #[test]
 fn a_job_on_a_cluster_has_an_end_or_says_that_it_has_none() {
     let check = |more: &str| findings(&format!("name: a\nexecutable: a\nimage: a:1\nsanity: [{{ found: x }}]\n{more}\n"));
-    insta::assert_snapshot!(check("valid_systems: [+gpu]"), @"no-time-limit check.yaml:1:7: warning: nothing ends this job on here:pods (write `time_limit: 30m`, or null if that is meant)");
+    insta::assert_snapshot!(check("valid_systems: [+gpu]"), @"no-time-limit check.yaml:1:7: warning: this job has no time limit on here:pods (write `time_limit: 30m`, or null if that is intended)");
     for more in ["valid_systems: [+gpu]\ntime_limit: null", "valid_systems: [+cpu]", "valid_systems: [here:limited]"] {
         assert_eq!(check(more), "", "{more}");
     }
 }
 
 #[test]
-fn a_check_that_no_partition_takes_is_told_once() {
+fn a_check_that_no_partition_takes_is_reported_once() {
     let text = "name: a\nvalid_systems: [+fpga]\nexecutable: a\nsanity: []\nperf_variables: { p: { pattern: a } }\nreference: { '*': { p: [1, 0, 0] } }\n";
     insta::assert_snapshot!(findings(text), @"runs-nowhere check.yaml:2:16: warning: no partition of the known sites takes this check (look at the features and names of the site files, or give the right ones with -C)");
 }
 
 #[test]
-fn what_one_heir_of_a_base_reads_is_read() {
+fn what_one_check_derived_from_a_base_reads_is_read() {
     let base = "name: base\nabstract: true\nvariables: { x: 1, y: 2 }\nsanity: [{ found: a }]\nvalid_systems: [+cpu]\n";
-    let heirs = "---\nname: a\nextends: '#base'\nexecutable: a ${{ x }}\n---\nname: b\nextends: '#base'\nexecutable: b\n";
-    insta::assert_snapshot!(findings(&format!("{base}{heirs}")), @"unused-variable check.yaml:3:20: warning: nobody reads `y` (read it with ${{ }}, or leave it out)");
+    let derived = "---\nname: a\nextends: '#base'\nexecutable: a ${{ x }}\n---\nname: b\nextends: '#base'\nexecutable: b\n";
+    insta::assert_snapshot!(findings(&format!("{base}{derived}")), @"unused-variable check.yaml:3:20: warning: `y` is never read (read it with ${{ }}, or leave it out)");
 }
 
 #[test]
 fn a_comment_silences_a_line_a_block_or_a_file() {
-    let with = |first: &str, above: &str, behind: &str| {
+    let with = |first: &str, above: &str, trailing: &str| {
         findings(&format!(
-            "{first}\nname: a\nvalid_systems: ['*']\nexecutable: a\ntime_limit: 5m\nsanity: [{{ found: x }}]\nimage: tools {behind}\n{above}\nvariables:\n  # of x\n  x: 1\n\n  y: 2\n"
+            "{first}\nname: a\nvalid_systems: ['*']\nexecutable: a\ntime_limit: 5m\nsanity: [{{ found: x }}]\nimage: tools {trailing}\n{above}\nvariables:\n  # of x\n  x: 1\n\n  y: 2\n"
         ))
     };
     let (image, variables) = ("# muster: allow moving-image", "# muster: allow unused-variable, moving-image");

@@ -1,4 +1,4 @@
-//! Values that say something else than they seem to.
+//! Values with another meaning than they seem to have.
 
 use super::{Report, Subject};
 use crate::files::load;
@@ -8,9 +8,9 @@ use muster_text::yaml::Node;
 const OPERATORS: [&str; 9] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>&1"];
 
 pub(super) fn no_sanity(subject: &Subject<'_>, report: &mut Report) {
-    let says = |item: &Node| ["found", "not_found", "assert"].iter().any(|key| item.get(key).is_some());
+    let is_claim = |item: &Node| ["found", "not_found", "assert"].iter().any(|key| item.get(key).is_some());
     let is_any = |item: &Node| item.get("exit").and_then(Node::text) == Some("any");
-    let looks = subject.all("sanity").any(|sanity| sanity.items().iter().any(says) || sanity.has_placeholder());
+    let looks = subject.all("sanity").any(|sanity| sanity.items().iter().any(is_claim) || sanity.has_placeholder());
     let measures = subject.all("perf_variables").any(|figures| !figures.entries().is_empty());
     let Some(sanity) = subject.tree().get("sanity").filter(|_| !looks && !measures) else { return };
     let message = if sanity.items().iter().any(is_any) {
@@ -18,7 +18,7 @@ pub(super) fn no_sanity(subject: &Subject<'_>, report: &mut Report) {
     } else {
         "this check looks at the exit status alone"
     };
-    report.found("no-sanity", sanity.span.head(), message, "say what the output must hold: `- found: a line of a good run`");
+    report.found("no-sanity", sanity.span.head(), message, "write what the output must contain: `- found: a line of a good run`");
 }
 
 pub(super) fn shell_word(subject: &Subject<'_>, report: &mut Report) {
@@ -61,8 +61,8 @@ fn moves(image: &str) -> Option<&'static str> {
     let last = image.rsplit('/').next().unwrap_or(image);
     match last.split_once(':') {
         _ if last.contains('@') => None,
-        None => Some("an image without a tag is `latest`, whatever that is on the day"),
-        Some((_, "latest")) => Some("`latest` is another image on another day"),
+        None => Some("an image without a tag is `latest`, which changes over time"),
+        Some((_, "latest")) => Some("`latest` changes over time"),
         Some(_) => None,
     }
 }

@@ -16,18 +16,16 @@ const WORKDIR: &str = "/rfm_workdir";
 pub struct Container<'a> {
     /// Who runs it.
     pub platform: Platform,
-    /// The image.
     pub image: &'a str,
-    /// As the check says.
     pub entry: &'a ContainerEntry,
     /// Where the stage folder is mounted; `None`: nowhere.
     pub mount_stagedir: Option<&'a str>,
-    /// Where the command runs; `None`: where the image says.
+    /// Where the command runs; `None`: the folder that the image sets.
     pub workdir: Option<&'a str>,
 }
 
 impl<'a> Container<'a> {
-    /// The container that a check asks for. `None` without an image. The tree tells null from nothing said.
+    /// The container that a check asks for. `None` without an image. The tree distinguishes null from a missing key.
     pub fn of(entry: &'a ContainerEntry, tree: &Node, platform: Platform) -> Option<Self> {
         let or_default = |key: &str, own: &'a Option<String>| {
             let is_null = tree.get(key).is_some_and(Node::is_null);

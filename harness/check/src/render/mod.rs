@@ -12,7 +12,7 @@ pub mod script;
 use crate::{
     cases::{
         check::Layer,
-        scope::{base_scope, overlaid, reason_to_skip, untold},
+        scope::{base_scope, missing_fact_reason, overlaid, reason_to_skip},
         test_case::{LaunchFacts, Rendered, TestCase},
     },
     files::{check_file::CheckFile, kept, settings, staging},
@@ -36,7 +36,7 @@ use muster_text::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// `judge_limit` when nobody says more.
+/// `judge_limit` without the key.
 const JUDGE_LIMIT: Duration = Duration::from_mins(5);
 
 impl TestCase {
@@ -59,7 +59,7 @@ fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnost
         Some(rendered) if diagnostics.is_empty() => Ok(rendered),
         _ => match reason_to_skip(case, &diagnostics) {
             Some(reason) => Ok(skipped(case, facts, reason)),
-            // A missing fact is no mistake beside one.
+            // Beside a mistake, a missing fact is not one.
             None => Err(diagnostics
                 .into_iter()
                 .filter(|diagnostic| Fact::alone(std::slice::from_ref(diagnostic)).is_none())
@@ -77,7 +77,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let mut scope = Scope::under(base);
     layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
-    if let Some(reason) = program::unprovided(case, &file) {
+    if let Some(reason) = program::missing_site_setting(case, &file) {
         return Some(skipped(case, facts, reason));
     }
 
@@ -90,13 +90,13 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
         options.insert("node".to_owned(), Value::from(&**node));
     }
-    let ground = staging::Ground {
+    let origin = staging::Origin {
         path: &case.check.path,
         scheduler: partition.scheduler,
         known: &case.check.manifests,
         limit: Limit::over(file.stage_limit, partition.stage_limit),
     };
-    let staging = staging::of(&ground, &tree, &file, diagnostics);
+    let staging = staging::of(&origin, &tree, &file, diagnostics);
     kept::check_place(partition.scheduler, &file, diagnostics);
     let workload = Workload {
         identifier: facts.identifier.clone(),
@@ -118,7 +118,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
     let rules = Rules { offer, log_limit, ..rules? };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
-        return Some(skipped(case, facts, untold(case, &fact)));
+        return Some(skipped(case, facts, missing_fact_reason(case, &fact)));
     }
     Some(Rendered { workload, rules, about: about(case, &file, num_tasks), skip: None })
 }
@@ -142,7 +142,7 @@ fn offer(
         return None;
     }
     let names = case.variant.settings.iter().map(|setting| &*setting.name).chain(layer.variables.names());
-    // Nobody can tell which of its variables others will read.
+    // Any of its variables may be read by others.
     let missing = layer.variables.names().filter(|_| is_needed).filter_map(|name| scope.missing(name));
     diagnostics.extend(missing.map(|key| missing_for_others(case, key)));
     let values = names.filter_map(|name| Some((name.to_owned(), scope.get(name)?.clone()))).collect();
@@ -161,7 +161,7 @@ fn missing_for_others(case: &TestCase, key: &MissingKey) -> Diagnostic {
 }
 
 /// The settings of a case; shared by all cases of a layer that has no placeholder in them. `None` after any mistake in
-/// them, which is told once a layer then.
+/// them, which are reported once for each layer.
 fn settings_of(
     case: &TestCase,
     layer: &Layer,
@@ -185,7 +185,7 @@ fn settings_of(
     (diagnostics.len() == before).then_some((tree, file))
 }
 
-/// What the key says was told when it was decoded, if it is no count; a parameter of that name is read here only.
+/// A wrong value of the key is reported when it is decoded; that of a parameter of this name is reported here.
 fn num_tasks(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> u32 {
     let value = scope.get("num_tasks");
     let count = value.and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);

@@ -69,7 +69,7 @@ pub fn teardown(
             Some(Program::Container { image, command: None, script: script(commands)?, env_vars, patch: None })
         }
         SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2 => {
-            let message = format!("`teardown_cmds` of `{}` have nothing to run in on `{kind}`", case.check.name);
+            let message = format!("`teardown_cmds` of `{}` cannot run on `{kind}`", case.check.name);
             let hint = "they run on `local`, and on `k8s` in the `image` of the check";
             diagnostics.push(Diagnostic::error(case.check.span, message).hint(hint));
             None
@@ -134,14 +134,12 @@ impl Building<'_> {
             None
         };
         if self.image().is_some() {
-            let message = format!(
-                "`container_platform` of `{}` has nothing to run it on `{kind}`, where all jobs are containers",
-                check.name
-            );
+            let message =
+                format!("`container_platform` of `{}` cannot run on `{kind}`, where all jobs are containers", check.name);
             return refuse("container_platform", message, "write `image` or `k8s_config` for this partition, under `when`");
         }
         if self.file.k8s_config.is_some() && self.file.modules.as_ref().is_some_and(|modules| !modules.is_empty()) {
-            let message = format!("`modules` of `{}` have no script to be loaded in: its manifest says what runs", check.name);
+            let message = format!("`modules` of `{}` cannot be loaded: its manifest defines what runs", check.name);
             return refuse("modules", message, "load them in the container's own command, or write `image` and `executable`");
         }
         Some(())
@@ -189,7 +187,7 @@ impl Building<'_> {
         if has {
             return Some(());
         }
-        // It may be missing only because its expression failed, and that is told.
+        // It may be missing only because its expression failed, which is reported.
         if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return None;
         }
@@ -242,7 +240,7 @@ impl Building<'_> {
         self.scripted(script, diagnostics)
     }
 
-    /// ReFrame passes over the executable of a check that runs in a container; nobody would see that.
+    /// ReFrame passes over the executable of a check that runs in a container; Muster refuses it, since the user would not notice.
     fn refuse_two_programs(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
         let ignored = ["executable", "executable_opts", "command"];
         let found = ignored.iter().find_map(|key| Some((key, self.tree.get(key).filter(|node| !node.is_null())?)));
@@ -264,7 +262,7 @@ impl Building<'_> {
         let (partition, environ) = (&self.case.place.partition, &self.case.place.environ);
         let (modules, env_vars) = (modules::list(self.file.modules.as_ref()), self.own_env_vars());
         let platform =
-            script.requires.and_then(|_| self.container()).and_then(|container| site_of(partition, container.platform));
+            script.requires.and_then(|_| self.container()).and_then(|container| platform_settings(partition, container.platform));
         let platform = platform.map(|site| Preparation { prepare_cmds: &[], modules: &site.modules, exports: &site.env_vars });
         let preparations = [
             Preparation { prepare_cmds: &partition.prepare_cmds, modules: &partition.modules, exports: &partition.env_vars },
@@ -278,7 +276,7 @@ impl Building<'_> {
     }
 }
 
-/// What a local job inherits: what the site says, and what finds its modules.
+/// The variables that a local job inherits: those of the site file, and those that find its modules.
 fn pass_env(partition: &Partition) -> Vec<String> {
     let of_modules = partition.modules_system.map(ModulesSystem::pass_env).unwrap_or_default();
     partition.pass_env.iter().cloned().chain(of_modules.iter().map(|&name| name.to_owned())).collect()
@@ -289,18 +287,18 @@ fn platform(file: &CheckFile, partition: &Partition) -> Option<Platform> {
     file.container_platform.as_ref()?.platform.or_else(|| partition.default_platform())
 }
 
-/// What a partition says of a platform.
-fn site_of(partition: &Partition, platform: Platform) -> Option<&ContainerPlatform> {
+/// The settings of a partition for a platform.
+fn platform_settings(partition: &Partition, platform: Platform) -> Option<&ContainerPlatform> {
     partition.container_platforms.iter().find(|one| one.platform == platform)
 }
 
-/// Why a check cannot run here, though nothing is wrong with it: what the site does not say.
-pub(crate) fn unprovided(case: &TestCase, file: &CheckFile) -> Option<String> {
+/// Why a valid check cannot run here: a setting that the site file lacks.
+pub(crate) fn missing_site_setting(case: &TestCase, file: &CheckFile) -> Option<String> {
     let place = &case.place;
     let has_script = !matches!(place.partition.scheduler, SchedulerKind::Fake) && file.k8s_config.is_none();
     if has_script && place.partition.modules_system.is_none() && file.modules.as_ref().is_some_and(|modules| !modules.is_empty())
     {
-        return Some(format!("the check loads modules, and {} does not say its modules_system", place.system.name));
+        return Some(format!("the check loads modules, and {} does not set `modules_system`", place.system.name));
     }
     let wants_container = file.container_platform.as_ref().is_some_and(|entry| entry.image.is_some());
     let has_machine = matches!(place.partition.scheduler, SchedulerKind::Local | SchedulerKind::Ec2);
@@ -357,7 +355,7 @@ fn refuse_site_options(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
     ];
     for (key, hint) in hints {
         if let Some(option) = own.get(key) {
-            let message = format!("`{key}` is the site's: a check cannot set it");
+            let message = format!("`{key}` belongs to the site file: a check cannot set it");
             diagnostics.push(Diagnostic::error(option.span, message).hint(hint));
         }
     }

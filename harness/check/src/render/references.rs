@@ -1,7 +1,7 @@
 //! Which references apply to a case.
 //!
 //! For every variable, or row of a table, the narrowest entry wins: more `with` and `if` first, then
-//! `sys:part` > `sys` > features and extras > `*`. Two that are equally narrow are a mistake of the file.
+//! `sys:part` > `sys` > features and extras > `*`. Two that are equally specific are a mistake of the file.
 
 use crate::{
     cases::{test_case::TestCase, when::Condition},
@@ -23,13 +23,13 @@ use std::collections::BTreeMap;
 /// How narrow an entry is: the number of `with` and `if`, then the selector.
 type Rank = (usize, Width);
 
-/// The entry that leads for one variable or row.
-struct Leader {
+/// The best entry for one variable or row so far.
+struct Candidate {
     rank: Rank,
     row: ReferenceRow,
     span: Span,
-    /// Another one, equally narrow.
-    rival: Option<Span>,
+    /// Another one, equally specific.
+    tie: Option<Span>,
 }
 
 /// The rows that apply to a case, at most one for a variable and row.
@@ -40,17 +40,17 @@ pub fn rows(
     scope: &Scope,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ReferenceRow> {
-    let mut leaders: BTreeMap<(String, Option<String>), Leader> = BTreeMap::new();
-    let mut compete = |rank: Rank, values: &Ordered<ReferenceEntry>, diagnostics: &mut Vec<Diagnostic>| {
+    let mut best: BTreeMap<(String, Option<String>), Candidate> = BTreeMap::new();
+    let mut consider = |rank: Rank, values: &Ordered<ReferenceEntry>, diagnostics: &mut Vec<Diagnostic>| {
         for (label, entry) in values.iter() {
             let Some(row) = references::row(label, entry, &[file], &case.check.figures, diagnostics) else { continue };
             let key = (row.variable.clone(), row.key.clone());
-            let challenger = Leader { rank, row, span: label.span, rival: None };
-            match leaders.get_mut(&key) {
-                Some(leader) if leader.rank == rank => leader.rival = Some(label.span),
-                Some(leader) if leader.rank > rank => {}
+            let new = Candidate { rank, row, span: label.span, tie: None };
+            match best.get_mut(&key) {
+                Some(candidate) if candidate.rank == rank => candidate.tie = Some(label.span),
+                Some(candidate) if candidate.rank > rank => {}
                 _ => {
-                    leaders.insert(key, challenger);
+                    best.insert(key, new);
                 }
             }
         }
@@ -60,32 +60,36 @@ pub fn rows(
         Some(ReferenceBlock::Scopes(scopes)) => {
             for (name, values) in scopes.iter() {
                 let Some(width) = width_of_scope(case, name) else { continue };
-                compete((0, width), values, diagnostics);
+                consider((0, width), values, diagnostics);
             }
         }
         Some(ReferenceBlock::Rules(rules)) => {
             for (rule, condition) in rules.iter().zip(conditions) {
                 let Some(rank) = rank_of_rule(case, condition, scope, diagnostics) else { continue };
-                compete(rank, rule.values.as_ref().unwrap_or(&Ordered(vec![])), diagnostics);
+                consider(rank, rule.values.as_ref().unwrap_or(&Ordered(vec![])), diagnostics);
             }
         }
     }
-    let mut rows = Vec::with_capacity(leaders.len());
-    for leader in leaders.into_values() {
-        if let Some(rival) = leader.rival {
-            let message =
-                format!("two references for `{}` are equally narrow on {}", leader.row.label(), case.name.system_partition());
-            diagnostics
-                .push(Diagnostic::error(rival, message).related(leader.span, "the other").hint("make one of them narrower"));
+    let mut rows = Vec::with_capacity(best.len());
+    for candidate in best.into_values() {
+        if let Some(tie) = candidate.tie {
+            let message = format!(
+                "two references for `{}` are equally specific on {}",
+                candidate.row.label(),
+                case.name.system_partition()
+            );
+            diagnostics.push(
+                Diagnostic::error(tie, message).related(candidate.span, "the other").hint("make one of them more specific"),
+            );
         }
-        rows.push(leader.row);
+        rows.push(candidate.row);
     }
     rows
 }
 
 /// How narrow a scope of the mapping form is for this case; `None` if it does not apply.
 fn width_of_scope(case: &TestCase, name: &str) -> Option<Width> {
-    // A scope that cannot be read was told when the check was loaded.
+    // A scope that cannot be read was reported when the check was loaded.
     let entry = Entry::parse(name).ok()?;
     Selector::of(vec![entry]).width_for(&case.place.system, &case.place.partition)
 }

@@ -15,11 +15,11 @@ pub struct Adjustments {
     pub skip_performance: bool,
     /// `-J`
     pub sched_options: Vec<SchedOption>,
-    /// `--rehearse`: what is played in the place of the workload.
+    /// `--rehearse`: the scenario that replaces the workload.
     pub play: Option<Value>,
 }
 
-/// `-J labels.team=hpc`: an option of the scheduler, laid over the check's.
+/// `-J labels.team=hpc`: an option of the scheduler, which overrides that of the check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedOption {
     key: String,
@@ -34,7 +34,7 @@ impl SchedOption {
     /// # Errors
     /// A lower-case fragment that says what is wrong with `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no option: write KEY=VALUE or KEY.INNER=VALUE, as under `sched_options`");
+        let wrong = || format!("invalid option `{text}`: write KEY=VALUE or KEY.INNER=VALUE, as under `sched_options`");
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
         let (key, inner) = path.split_once('.').map_or((path, None), |(key, inner)| (key, Some(inner.to_owned())));
         if key.is_empty() || inner.as_deref() == Some("") {
@@ -114,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_option_of_the_scheduler_is_laid_over_the_checks() {
+    fn an_option_of_the_scheduler_overrides_the_checks() {
         let mut options = json!({ "namespace": "a", "labels": { "team": "hpc" } });
         for text in ["namespace=b", "labels.kueue.x-k8s.io/queue-name=q", "labels.year=2026", "priority=5", "annotations.a=b=c"] {
             SchedOption::parse(text).unwrap().lay_over(&mut options);

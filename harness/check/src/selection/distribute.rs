@@ -1,4 +1,4 @@
-//! `--distribute`: on which nodes there is a copy of every case. Which nodes there are is the scheduler's to say.
+//! `--distribute`: on which nodes there is a copy of every case. The scheduler knows which nodes there are.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum NodeState {
     Idle,
 }
 
-/// States that Slurm says of nodes, in its long and short words.
+/// States of nodes in Slurm, long and short.
 const OF_SLURM: [&str; 14] = [
     "alloc",
     "allocated",

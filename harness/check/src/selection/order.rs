@@ -7,7 +7,6 @@ use std::{cmp::Reverse, fmt};
 /// `--exec-order`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// By name.
     Name,
     /// By name, backwards.
     NameBackwards,
@@ -46,27 +45,27 @@ impl Shard {
     /// # Errors
     /// A lower-case fragment that says what is wrong with `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no share: write which of how many, as in 2/5");
+        let wrong = || format!("invalid share `{text}`: write which of how many, as in 2/5");
         let (index, count) = text.split_once('/').ok_or_else(wrong)?;
         let shard = Self { index: index.parse().map_err(|_| wrong())?, count: count.parse().map_err(|_| wrong())? };
         if (1..=shard.count).contains(&shard.index) { Ok(shard) } else { Err(wrong()) }
     }
 
-    /// Which of the cases are in it. A case's name alone says where it belongs, so that shares stay what they are when others
+    /// Which of the cases are in it. The name of a case alone determines its share, so that shares stay what they are when others
     /// come and go; `needs` are pairs of places in `names` that belong together: a case and one that it depends on.
     pub fn takes(self, names: &[&CaseName], needs: &[(usize, usize)]) -> Vec<bool> {
-        let mut leader: Vec<usize> = (0..names.len()).collect();
+        let mut parents: Vec<usize> = (0..names.len()).collect();
         for (one, other) in needs {
-            let (one, other) = (find(&mut leader, *one), find(&mut leader, *other));
-            leader[one.max(other)] = one.min(other);
+            let (one, other) = (find(&mut parents, *one), find(&mut parents, *other));
+            parents[one.max(other)] = one.min(other);
         }
         let mut keys: Vec<u64> = names.iter().map(|name| number(name, "")).collect();
-        // A group goes where its smallest number says.
+        // A group goes to the share of its smallest number.
         for at in 0..names.len() {
-            let first = find(&mut leader, at);
+            let first = find(&mut parents, at);
             keys[first] = keys[first].min(keys[at]);
         }
-        (0..names.len()).map(|at| keys[find(&mut leader, at)] % self.count == self.index - 1).collect()
+        (0..names.len()).map(|at| keys[find(&mut parents, at)] % self.count == self.index - 1).collect()
     }
 }
 
@@ -78,10 +77,10 @@ impl fmt::Display for Shard {
 }
 
 /// The first of the group that one belongs to.
-fn find(leader: &mut [usize], mut at: usize) -> usize {
-    while leader[at] != at {
-        leader[at] = leader[leader[at]];
-        at = leader[at];
+fn find(parents: &mut [usize], mut at: usize) -> usize {
+    while parents[at] != at {
+        parents[at] = parents[parents[at]];
+        at = parents[at];
     }
     at
 }

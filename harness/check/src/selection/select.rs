@@ -61,7 +61,7 @@ impl Filters {
         }
         let scope = case.filter_scope();
         for expression in &self.expressions {
-            // `size > 4` is no question for a check without a parameter `size`.
+            // `size > 4` does not apply to a check without a parameter `size`.
             if !expression.names().iter().all(|name| scope.has(name)) {
                 return Ok(false);
             }
@@ -69,7 +69,7 @@ impl Filters {
             match expression.eval_bool(&scope) {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                // Nor for a partition whose site does not tell the fact.
+                // Nor to a partition whose site does not define the fact.
                 Err(error) if Fact::missed_by(&error).is_some() => return Ok(false),
                 Err(error) => return Err(failed(error.message)),
             }
@@ -78,7 +78,7 @@ impl Filters {
     }
 }
 
-/// Tells a `-E` name that means nothing for any case: a typing mistake.
+/// Reports a `-E` name that no case has: a typing mistake.
 ///
 /// # Errors
 /// One line with the nearest name.

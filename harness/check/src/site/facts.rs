@@ -13,7 +13,6 @@ use std::{collections::BTreeMap, sync::Arc};
 /// A system with what expressions see of it, converted once.
 #[derive(Debug)]
 pub struct SystemFacts {
-    /// The system.
     pub system: Arc<System>,
     /// `system` in expressions.
     pub scope: Arc<Scope>,
@@ -46,7 +45,7 @@ fn system_value(system: &System) -> Value {
     serde_json::json!({ "name": system.name, "descr": system.descr, "extras": system.extras })
 }
 
-/// The names of systems and partitions, for telling typing mistakes from other sites' names.
+/// The names of systems and partitions, to distinguish typing mistakes from names of other sites.
 #[derive(Debug, Clone, Default)]
 pub struct KnownSystems {
     partitions: BTreeMap<String, Vec<String>>,
@@ -59,12 +58,12 @@ impl KnownSystems {
         Self { partitions: systems.into_iter().map(|system| (system.name.clone(), names(&system.partitions))).collect() }
     }
 
-    /// Tells names that are known nowhere: an error when a known one is near, else a warning, since a check may be shared
+    /// Reports unknown names: an error when a known one is near, else a warning, since a check may be shared
     /// with sites that are not described here.
     pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
         let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
         for item in items.iter().filter(|item| !item.has_placeholder()) {
-            // What cannot be read is told by who reads the selector.
+            // Reading the selector reports what cannot be parsed.
             if let Some(Ok(entry)) = item.text().map(Entry::parse) {
                 self.check_entry(&entry, item.span, diagnostics);
             }

@@ -21,7 +21,6 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 pub struct System {
     /// `eidf`
     pub name: String,
-    /// For people.
     pub descr: String,
     /// Host name patterns by which it is recognised.
     pub hostnames: Vec<String>,
@@ -33,7 +32,7 @@ pub struct System {
     pub modes: Vec<Mode>,
     /// Cases whose outcome does not count.
     pub quarantine: Vec<quarantine::Entry>,
-    /// The mode of the files that Muster creates; `None`: the site does not say.
+    /// The mode of the files that Muster creates; `None`: not set.
     pub file_mode: Option<FileMode>,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
@@ -53,7 +52,6 @@ pub struct Mode {
 pub struct Partition {
     /// `gpu-service`
     pub name: String,
-    /// For people.
     pub descr: String,
     /// Who launches here.
     pub scheduler: SchedulerKind,
@@ -69,15 +67,15 @@ pub struct Partition {
     pub time_limit: Option<Duration>,
     /// Queue, quota, scheduling, image pull.
     pub max_pending_time: Option<Duration>,
-    /// How long staging may take, if the check does not say; `None`: no limit of the partition.
+    /// How long staging may take, if the check sets no limit; `None`: no limit of the partition.
     pub stage_limit: Option<Duration>,
     /// How many bytes of a log are kept, all sections together; `None`: no limit of the partition.
     pub max_log: Option<u64>,
-    /// What becomes of a longer one.
+    /// What to do with a case whose log is longer.
     pub max_log_action: LogAction,
-    /// What becomes of a case that the site takes away, if its check does not say.
+    /// What to do with a case that the site takes away, if its check does not set it.
     pub on_disruption: Option<OnDisruption>,
-    /// What loads modules here; `None`: the site does not say.
+    /// What loads modules here; `None`: not set.
     pub modules_system: Option<ModulesSystem>,
     /// Loaded before every job script: the system's, then its own.
     pub modules: Vec<Module>,
@@ -93,7 +91,6 @@ pub struct Partition {
     pub sched_options: Value,
     /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
     pub processor: BTreeMap<String, Value>,
-    /// Its devices by type.
     pub devices: Vec<Device>,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
@@ -102,18 +99,17 @@ pub struct Partition {
 /// Something that runs containers, and what it needs.
 #[derive(Debug, Clone)]
 pub struct ContainerPlatform {
-    /// Which.
     pub platform: Platform,
     /// Loaded before the check's.
     pub modules: Vec<Module>,
     /// Exported before the check's.
     pub env_vars: Vec<(String, String)>,
-    /// For checks that do not say which.
+    /// For checks that name none.
     pub is_default: bool,
 }
 
 impl Partition {
-    /// What runs the container of a check that does not say.
+    /// What runs the container of a check that names none.
     pub fn default_platform(&self) -> Option<Platform> {
         let chosen = self.container_platforms.iter().find(|one| one.is_default).or(self.container_platforms.first());
         chosen.map(|one| one.platform)
@@ -138,7 +134,6 @@ pub struct Device {
 pub struct Environment {
     /// `default`
     pub name: String,
-    /// For people.
     pub descr: String,
     /// Loaded after the partition's.
     pub modules: Vec<Module>,

@@ -20,13 +20,11 @@ use std::fmt::Write;
 /// What loads modules on a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModulesSystem {
-    /// Lmod.
     Lmod,
     /// Environment Modules, version 4 and later.
     Envmod,
     /// Environment Modules of any version, also those whose exit status says nothing.
     Tmod,
-    /// Spack.
     Spack,
     /// None: what modules would bring is there without them.
     Nomod,
@@ -98,7 +96,7 @@ impl ModulesSystem {
                     let _ = writeln!(lines, "module use {path}");
                 }
                 let _ = writeln!(lines, "rfm_load module load {name}");
-                // Lmod takes away what was loaded from a path that is no more.
+                // Lmod unloads what was loaded from a path that is removed.
                 if let (Some(path), Self::Envmod | Self::Tmod) = (path, self) {
                     let _ = writeln!(lines, "module unuse {path}");
                 }
@@ -119,7 +117,7 @@ if [ -r \"$rfm_init\" ]; then . \"$rfm_init\"; fi\n";
 const PRESENT: &str = "command -v \"$1\" > /dev/null || rfm_fault \"\\`$*\\` failed: there is no \\`$1\\` on $(uname -n); prepare_cmds may source what defines it\"\n";
 const RUN: &str = "\"$@\" || rfm_fault \"\\`$*\\` failed on $(uname -n)\"\n";
 
-/// Version 3 says 0 whatever happens. What changed the list of the loaded has loaded something, by another name perhaps.
+/// The exit status of version 3 is always 0. If the list of loaded modules has changed, something was loaded, perhaps by another name.
 const TMOD_BEFORE: &str = "rfm_before=${LOADEDMODULES:-}\n";
 const TMOD_AFTER: &str = "if [ \"$2\" != load ] || [ \"$rfm_before\" != \"${LOADEDMODULES:-}\" ]; then return; fi
 shift 2
@@ -155,7 +153,7 @@ keys! {
         path: String,
     }
     instead {
-        "version" => "write it behind the name: `gcc/12.2.0`",
+        "version" => "write it after the name: `gcc/12.2.0`",
     }
 }
 
@@ -167,11 +165,7 @@ impl Decode for Module {
         };
         let name = long.name?.trim().to_owned();
         if name.is_empty() || name.contains('\n') {
-            return context.wrong(
-                node,
-                "a module needs a name of one line",
-                Some("write it as behind `module load`: gcc/12.2.0"),
-            );
+            return context.wrong(node, "a module needs a name of one line", Some("write it as for `module load`: gcc/12.2.0"));
         }
         Some(Self { name, collection: long.collection.unwrap_or(false), path: long.path, span: node.place() })
     }

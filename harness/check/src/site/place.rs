@@ -7,11 +7,8 @@ use std::sync::Arc;
 /// A partition with one of its environments, and what expressions see of them.
 #[derive(Debug)]
 pub struct Place {
-    /// The system.
     pub system: Arc<System>,
-    /// Its part.
     pub partition: Arc<Partition>,
-    /// The setting.
     pub environ: Arc<Environment>,
     /// `system`, `partition`, `environ` and `scheduler` in expressions.
     pub scope: Arc<Scope>,

@@ -10,15 +10,12 @@ use std::fmt;
 /// What runs a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// Docker.
     Docker,
     /// Podman, with docker's command line.
     Podman,
-    /// Singularity.
     Singularity,
     /// Apptainer, with singularity's command line.
     Apptainer,
-    /// Sarus.
     Sarus,
     /// Shifter, with nearly Sarus' command line.
     Shifter,
@@ -35,7 +32,6 @@ impl Platform {
         ("shifter", Self::Shifter),
     ];
 
-    /// Its program.
     pub fn program(self) -> &'static str {
         Self::WORDS.iter().find(|(_, platform)| *platform == self).map_or("", |(word, _)| word)
     }

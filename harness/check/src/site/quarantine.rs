@@ -1,6 +1,6 @@
 //! Cases whose failure is known and does not fail a session, each with a reason and a last day.
 //!
-//! Such a case runs and is reported like any other. When its time is over it counts again, and says so: nothing is
+//! Such a case runs and is reported like any other. After its last day it counts again, with a warning: nothing is
 //! forgotten in quarantine.
 
 use muster_core::{
@@ -34,7 +34,6 @@ keys! {
 /// An entry that holds for some cases.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// As written.
     pub name: String,
     matcher: Matcher,
     /// Why and how long.
@@ -75,9 +74,9 @@ pub enum Standing<'a> {
     /// No entry holds for it.
     Free,
     /// Its outcome does not count.
-    Held(&'a Quarantine),
+    Quarantined(&'a Quarantine),
     /// It counts again.
-    Over(&'a Quarantine),
+    Expired(&'a Quarantine),
 }
 
 /// No entries.
@@ -93,29 +92,29 @@ impl List {
         Self { entries, today }
     }
 
-    /// How a case stands. Of several entries the one that holds longest says it.
+    /// How a case stands. Of several entries, the one that ends last counts.
     pub fn of(&self, case: &CaseName) -> Standing<'_> {
         let entries = self.entries.iter().filter(|entry| entry.matcher.matches(case));
         match entries.map(|entry| &entry.quarantine).max_by_key(|quarantine| quarantine.until) {
             None => Standing::Free,
-            Some(quarantine) if quarantine.until >= self.today => Standing::Held(quarantine),
-            Some(quarantine) => Standing::Over(quarantine),
+            Some(quarantine) if quarantine.until >= self.today => Standing::Quarantined(quarantine),
+            Some(quarantine) => Standing::Expired(quarantine),
         }
     }
 
-    /// A sentence on each entry whose time is over and that some of these cases were in.
+    /// A sentence on each expired entry that applied to some of these cases.
     pub fn expired(&self, cases: &[&CaseName]) -> Vec<String> {
         let over = self.entries.iter().filter(|entry| entry.quarantine.until < self.today);
         let concerned = over.filter(|entry| {
-            let mut held = cases.iter().filter(|case| entry.matcher.matches(case));
-            held.any(|case| matches!(self.of(case), Standing::Over(_)))
+            let mut matching = cases.iter().filter(|case| entry.matcher.matches(case));
+            matching.any(|case| matches!(self.of(case), Standing::Expired(_)))
         });
-        concerned.map(|entry| format!("`{}` {}", entry.name, over_since(&entry.quarantine))).collect()
+        concerned.map(|entry| format!("`{}` {}", entry.name, expired_note(&entry.quarantine))).collect()
     }
 }
 
 /// `was in quarantine until 2026-06-30 and counts again (ticket 1)`
-pub fn over_since(quarantine: &Quarantine) -> String {
+pub fn expired_note(quarantine: &Quarantine) -> String {
     format!("was in quarantine until {} and counts again ({})", quarantine.until, quarantine.reason)
 }
 
@@ -146,21 +145,21 @@ mod tests {
         let text =
             "[{ name: 'ior %size=', reason: ticket 1, until: 2026-06-30 }, { name: /beef, reason: ticket 2, until: 2026-08-01 }]";
         let rows = [
-            ("2026-06-30", "ior %size=1", "cafe0123", "held ticket 1"),
-            ("2026-07-01", "ior %size=1", "cafe0123", "over ticket 1"),
-            ("2026-07-01", "ior %size=1", "beef0123", "held ticket 2"),
+            ("2026-06-30", "ior %size=1", "cafe0123", "quarantined ticket 1"),
+            ("2026-07-01", "ior %size=1", "cafe0123", "expired ticket 1"),
+            ("2026-07-01", "ior %size=1", "beef0123", "quarantined ticket 2"),
             ("2026-01-01", "ior", "cafe0123", "free"),
-            ("2026-09-01", "stream", "beef0123", "over ticket 2"),
+            ("2026-09-01", "stream", "beef0123", "expired ticket 2"),
         ];
         for (today, display, hash, expected) in rows {
             let (list, mistakes) = list(text, today);
             assert_eq!(mistakes, "");
-            let said = match list.of(&case(display, hash)) {
+            let standing = match list.of(&case(display, hash)) {
                 Standing::Free => "free".to_owned(),
-                Standing::Held(quarantine) => format!("held {}", quarantine.reason),
-                Standing::Over(quarantine) => format!("over {}", quarantine.reason),
+                Standing::Quarantined(quarantine) => format!("quarantined {}", quarantine.reason),
+                Standing::Expired(quarantine) => format!("expired {}", quarantine.reason),
             };
-            assert_eq!(said, expected, "{today} {display} {hash}");
+            assert_eq!(standing, expected, "{today} {display} {hash}");
         }
     }
 

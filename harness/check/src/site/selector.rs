@@ -60,7 +60,7 @@ impl Entry {
             Term::Any => true,
             Term::Name { system, partition } => partition.is_none() && system.as_deref().is_none_or(|name| name == environ.name),
             Term::Feature { name, wanted } => (environ.features.contains(name) || environ.extras.contains_key(name)) == *wanted,
-            Term::Fact { key, value } => environ.extras.get(key).is_some_and(|fact| says(fact, value)),
+            Term::Fact { key, value } => environ.extras.get(key).is_some_and(|fact| is_fact(fact, value)),
         })
     }
 
@@ -164,14 +164,14 @@ impl Term {
     }
 }
 
-/// `%arch=zen3` looks in extras, then processor, then devices; the first room that knows the key decides.
+/// `%arch=zen3` looks in extras, then processor, then devices; the first that knows the key decides.
 /// `%scheduler=local` asks for the partition's scheduler, as in ReFrame.
 fn fact(partition: &Partition, key: &str, value: &str) -> bool {
     if key == "scheduler" {
         return partition.scheduler.as_str() == value;
     }
-    let room = |facts: &BTreeMap<String, Value>| facts.get(key).map(|fact| says(fact, value));
-    room(&partition.extras).or_else(|| room(&partition.processor)).unwrap_or_else(|| {
+    let lookup = |facts: &BTreeMap<String, Value>| facts.get(key).map(|fact| is_fact(fact, value));
+    lookup(&partition.extras).or_else(|| lookup(&partition.processor)).unwrap_or_else(|| {
         partition.devices.iter().any(|device| match key {
             "type" => device.kind == value,
             "arch" => device.arch.as_deref() == Some(value),
@@ -181,8 +181,8 @@ fn fact(partition: &Partition, key: &str, value: &str) -> bool {
     })
 }
 
-/// Whether a fact is what a term says. Booleans are compared as booleans: `%secure=false` never selects `secure: true`.
-fn says(fact: &Value, text: &str) -> bool {
+/// Whether a fact has the value of a term. Booleans are compared as booleans: `%secure=false` never selects `secure: true`.
+fn is_fact(fact: &Value, text: &str) -> bool {
     match fact {
         Value::Bool(fact) => text.eq_ignore_ascii_case(if *fact { "true" } else { "false" }),
         Value::String(fact) => fact == text,

@@ -46,21 +46,21 @@ fn the_narrowest_reference_wins() {
 }
 
 #[test]
-fn references_that_cannot_be_meant_are_told_wherever_they_apply() {
-    let told = |reference: &str| {
+fn references_that_cannot_be_meant_are_reported_wherever_they_apply() {
+    let found = |reference: &str| {
         mistakes(&check(&format!("{PLAIN}\nperf_variables: {{ x: {{ pattern: '(\\d+)', unit: s }} }}\nreference: {reference}")))
             .join("; ")
     };
     let rows = [
-        ("{ +gpu: { x: [1, null, null] }, +a100: { x: [2, null, null] } }", "equally narrow"),
+        ("{ +gpu: { x: [1, null, null] }, +a100: { x: [2, null, null] } }", "equally specific"),
         ("{ 'eidf:cpu': { x: [1, 0.1, null] } }", "lower threshold"),
         ("{ '*': { x: [1, null, null, ms] } }", "ms"),
-        ("{ '*': { y: [1, null, null] } }", "no performance variable"),
+        ("{ '*': { y: [1, null, null] } }", "not a performance variable"),
         ("{ eidff: { x: [1, null, null] } }", "eidff"),
         ("[{ with: { nn: 1 }, values: { x: [1, null, null] } }]", "no parameter `nn`"),
     ];
     for (reference, expected) in rows {
-        assert!(told(reference).contains(expected), "{reference}: {}", told(reference));
+        assert!(found(reference).contains(expected), "{reference}: {}", found(reference));
     }
 }
 
@@ -76,15 +76,16 @@ fn rules_carry_only_the_facts_that_expressions_read() {
 #[test]
 fn a_base_is_judged_with_what_its_heirs_declare() {
     let base = "name: base\nabstract: true\nvalid_systems: ['eidf:gpu']\nvalid_prog_environs: [gnu]\nexecutable: run ${{ size }}\nsanity: []\nperf_variables: { x: { unit: s } }\nreference: { '*': { x: [1, null, null, s] } }\nwhen: [{ with: { size: 2 }, skip: too large }]\n";
-    let heir = "---\nname: heir\nextends: '#base'\nparameters: { size: [1, 2] }\nperf_variables: { x: { pattern: '(.)' } }\n";
+    let derived =
+        "---\nname: derived\nextends: '#base'\nparameters: { size: [1, 2] }\nperf_variables: { x: { pattern: '(.)' } }\n";
     assert_eq!(mistakes(base), [""; 0]);
-    let all = rendered(&format!("{base}{heir}"));
+    let all = rendered(&format!("{base}{derived}"));
     assert_eq!(all.len(), 1);
     assert!(script(&all[0]).contains("run 1"));
-    // What is wrong in itself is told of a base, too.
+    // What is wrong in itself is reported of a base, too.
     for (slip, expected) in [("sanity: [{ found: '(' }]", "unclosed group"), ("descr: '${{ 1 + }}'", "ends too early")] {
-        let told = mistakes(&format!("name: base\nabstract: true\n{slip}\n"));
-        assert!(told.iter().any(|message| message.contains(expected)), "{slip}: {told:?}");
+        let found = mistakes(&format!("name: base\nabstract: true\n{slip}\n"));
+        assert!(found.iter().any(|message| message.contains(expected)), "{slip}: {found:?}");
     }
 }
 
@@ -114,8 +115,8 @@ fn references_find_their_variables_wherever_those_are_declared() {
     // One that only another layer measures is not asked for here.
     let elsewhere = text("y: [1, null, null, s]", of_another).replace("+gpu", "+arm");
     assert_eq!(labels(&elsewhere), [""; 0]);
-    let told = mistakes(&text("'x[8]': [1, null, null, s]", "descr: x"));
-    assert_eq!(told, ["`x` is no table: its pattern has no group `key`"]);
+    let found = mistakes(&text("'x[8]': [1, null, null, s]", "descr: x"));
+    assert_eq!(found, ["`x` is not a table: its pattern has no group `key`"]);
 }
 
 #[test]
@@ -133,12 +134,12 @@ fn a_null_bound_is_open_wherever_it_comes_from() {
 
 #[test]
 fn an_item_of_sanity_claims_something() {
-    let told = |item: &str| mistakes(&check(&format!("executable: run\nsanity: [{item}]")));
+    let found = |item: &str| mistakes(&check(&format!("executable: run\nsanity: [{item}]")));
     for item in ["{}", "{ msg: x }", "{ count: 3 }"] {
-        assert_eq!(told(item), ["an item of `sanity` claims something"], "{item}");
+        assert_eq!(found(item), ["an item of `sanity` claims something"], "{item}");
     }
     assert_eq!(cases(&check("executable: run\nsanity: [{ foud: a }]")).1, ["unknown key `foud` in an item of `sanity`"]);
-    assert_eq!(told("{ found: null }, { found: '${{ null }}', count: 3, msg: x }"), [""; 0]);
-    assert_eq!(told("{ exit: 300 }"), ["300 is no exit status"]);
-    assert_eq!(told("{ exit: [0, -1] }"), ["-1 is no exit status"]);
+    assert_eq!(found("{ found: null }, { found: '${{ null }}', count: 3, msg: x }"), [""; 0]);
+    assert_eq!(found("{ exit: 300 }"), ["300 is no exit status"]);
+    assert_eq!(found("{ exit: [0, -1] }"), ["-1 is no exit status"]);
 }

@@ -13,8 +13,8 @@ fn later_entries_of_when_win_and_see_what_earlier_ones_left() {
 #[test]
 fn checks_extend_each_other_within_a_file() {
     let text = "name: base\nabstract: true\nvalid_systems: ['eidf:gpu']\nvalid_prog_environs: [gnu]\ntags: [a]\nvariables: { size: 1, mode: x }\nexecutable: run ${{ size }} ${{ mode }}\nsanity: []\n---\nname: big\nextends: '#base'\nvariables: { size: 100 }\ntags+: [b]\n";
-    let (all, told) = cases(text);
-    assert_eq!(told, [""; 0]);
+    let (all, found) = cases(text);
+    assert_eq!(found, [""; 0]);
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].tags(), ["a", "b"]);
     let rendered = all[0].render(&LaunchFacts::rehearsal()).expect("renders");
@@ -22,7 +22,7 @@ fn checks_extend_each_other_within_a_file() {
 }
 
 #[test]
-fn entries_of_when_that_cannot_work_are_told() {
+fn entries_of_when_that_cannot_work_are_reported() {
     let rows = [
         ("{ system: +gpu, tags: [a] }", "`tags` is read before this entry can be decided"),
         ("{ if: num_tasks > 0, valid_systems: [eidf] }", "`valid_systems` is read before"),
@@ -30,12 +30,12 @@ fn entries_of_when_that_cannot_work_are_told() {
         ("{ with: { n: '${{ 1 }}' }, descr: x }", "a selector cannot hold a placeholder"),
         ("{ system: ['${{ 1 }}'], descr: x }", "a selector cannot hold a placeholder"),
         ("{ system: 'eidf:gppu', descr: x }", "has no partition `gppu`"),
-        ("{ with: { n: 3 }, descr: x }", "parameter `n` never is `3`"),
+        ("{ with: { n: 3 }, descr: x }", "parameter `n` is never `3`"),
         ("{ if: '${{ n }}', descr: x }", "this is an expression already"),
     ];
     for (entry, expected) in rows {
-        let told = mistakes(&check(&format!("{PLAIN}\nparameters: {{ n: [1, 2] }}\nwhen: [{entry}]")));
-        assert!(told.len() == 1 && told[0].contains(expected), "{entry}: {told:?}");
+        let found = mistakes(&check(&format!("{PLAIN}\nparameters: {{ n: [1, 2] }}\nwhen: [{entry}]")));
+        assert!(found.len() == 1 && found[0].contains(expected), "{entry}: {found:?}");
     }
     let early = check(&format!("{PLAIN}\nparameters: {{ n: [1] }}\nwhen: [{{ with: {{ n: 1 }}, system: eidf, tags: [a] }}]"));
     assert_eq!(cases(&early).0[0].tags(), ["a"]);
@@ -54,7 +54,7 @@ fn a_layer_takes_back_what_one_below_it_says() {
 }
 
 #[test]
-fn what_is_wrong_with_every_case_is_told_once() {
+fn what_is_wrong_with_every_case_is_reported_once() {
     let slips = [
         "reference: { +gpu: { x: [1, 0, 0] }, +a100: { x: [1, 0, 0] } }",
         "descr: ${{ partition.extras.nope }}",

@@ -47,10 +47,10 @@ fn on_kubernetes_modules_need_a_script_and_containers_no_platform() {
         other => panic!("{other:?}"),
     }
     let rows = [
-        ("k8s_config: job.yaml\nmodules: gcc", "`modules` of `c` have no script to be loaded in: its manifest says what runs"),
+        ("k8s_config: job.yaml\nmodules: gcc", "`modules` of `c` cannot be loaded: its manifest defines what runs"),
         (
             "container_platform: { type: docker, image: box }",
-            "`container_platform` of `c` has nothing to run it on `k8s`, where all jobs are containers",
+            "`container_platform` of `c` cannot run on `k8s`, where all jobs are containers",
         ),
     ];
     for (rest, message) in rows {

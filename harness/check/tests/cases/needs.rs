@@ -134,7 +134,7 @@ fn dependencies_pair_equal_parameters_at_places_as_how_says() {
 }
 
 #[test]
-fn what_cannot_be_resolved_is_told() {
+fn what_cannot_be_resolved_is_reported() {
     let fixtures = |entry: &str| user(&format!("fixtures: {{ b: {{ {entry} }} }}"));
     let build = fixture("build", "parameters: { kind: [a, b] }\noutputs: { dir: 'D=(.*)' }");
     let rows = [
@@ -163,7 +163,7 @@ fn what_cannot_be_resolved_is_told() {
 }
 
 #[test]
-fn a_circle_is_told_as_a_path() {
+fn a_circle_is_reported_as_a_path() {
     let text = format!(
         "{}{}{}",
         user("depends_on: [w]"),
@@ -207,8 +207,8 @@ fn excluded_combinations_are_no_cases() {
 fn a_teardown_needs_something_to_run_in() {
     let on =
         |place: &str, rest: &str| format!("name: c\nvalid_systems: ['eidf:{place}']\nteardown_cmds: rm x\nsanity: []\n{rest}\n");
-    let told = planned(&on("k", "k8s_config: { apiVersion: v1, kind: Pod }"), &["c"]).1;
-    assert_eq!(told, ["`teardown_cmds` of `c` have nothing to run in on `k8s`"]);
+    let found = planned(&on("k", "k8s_config: { apiVersion: v1, kind: Pod }"), &["c"]).1;
+    assert_eq!(found, ["`teardown_cmds` of `c` cannot run on `k8s`"]);
     assert_eq!(planned(&on("k", "image: i\nexecutable: run"), &["c"]).1, [""; 0]);
     assert_eq!(planned(&on("gpu", "executable: run"), &["c"]).1, [""; 0]);
 }

@@ -30,7 +30,7 @@ fn a_hash_survives_another_order_of_the_file() {
 }
 
 #[test]
-fn bad_parameters_are_told() {
+fn bad_parameters_are_reported() {
     let rows = [
         ("{ a: [1, 1] }", "has the value `1` twice"),
         ("{ a: [] }", "has no values"),
@@ -41,13 +41,13 @@ fn bad_parameters_are_told() {
         ("{ a: ['${{ b }}'], b: [1] }", "`b`"),
     ];
     for (parameters, expected) in rows {
-        let told = mistakes(&check(&format!("{PLAIN}\nparameters: {parameters}")));
-        assert!(told.iter().any(|message| message.contains(expected)), "{parameters}: {told:?}");
+        let found = mistakes(&check(&format!("{PLAIN}\nparameters: {parameters}")));
+        assert!(found.iter().any(|message| message.contains(expected)), "{parameters}: {found:?}");
     }
 }
 
 #[test]
-fn a_mistake_in_a_count_or_a_variable_is_told_once() {
+fn a_mistake_in_a_count_or_a_variable_is_reported_once() {
     for rest in ["num_tasks: '${{ 1 - 1 }}'", "variables: { a: \"${{ 1 + 'x' }}\", b: '${{ a }}' }\ndescr: ${{ b }}"] {
         assert_eq!(mistakes(&check(&format!("{PLAIN}\n{rest}"))).len(), 1, "{rest}");
     }

@@ -27,15 +27,15 @@ fn places_are_chosen_by_systems_and_environments() {
 }
 
 #[test]
-fn names_of_systems_that_nobody_knows_are_told() {
-    let (_, told) = cases("name: c\nvalid_systems: ['eidff', 'eidf:gppu', 'somewhere-else:x']\nexecutable: a\nsanity: []");
+fn unknown_names_of_systems_are_reported() {
+    let (_, found) = cases("name: c\nvalid_systems: ['eidff', 'eidf:gppu', 'somewhere-else:x']\nexecutable: a\nsanity: []");
     let expected = [
         "no site file defines a system `eidff`",
         "system `eidf` has no partition `gppu`",
         "no site file defines a system `somewhere-else`",
     ];
-    assert_eq!(told, expected);
-    // Another site's name is no mistake of this one.
+    assert_eq!(found, expected);
+    // The name of another site is not a mistake.
     let known = KnownSystems::of([&site_file::built_in_local()]);
     let mut diagnostics = Vec::new();
     known.check_name("somewhere-else", muster_text::diagnostic::Span::default(), &mut diagnostics);
@@ -49,7 +49,7 @@ fn a_fact_that_the_site_does_not_know_skips_the_case_and_is_named() {
         ("partition.devices.npu.num_devices", "devices.npu.num_devices"),
     ] {
         let rendered = only(&check(&format!("executable: run ${{{{ {expression} }}}}\nsanity: []")));
-        assert_eq!(rendered.skip.as_deref(), Some(format!("eidf:gpu does not say {fact}").as_str()));
+        assert_eq!(rendered.skip.as_deref(), Some(format!("eidf:gpu does not define {fact}").as_str()));
     }
     // An extra is the site's own promise: without it the file is wrong.
     assert_ne!(mistakes(&check("executable: run ${{ partition.extras.missing }}\nsanity: []")), [""; 0]);
@@ -80,11 +80,11 @@ fn a_reason_to_skip_sees_variables_and_a_null_is_none() {
 #[test]
 fn only_a_missing_fact_skips_and_wherever_it_is_read() {
     let skip = |rest: &str| {
-        let (all, told) = cases(&check(rest));
-        assert_eq!(told, [""; 0], "{rest}");
+        let (all, found) = cases(&check(rest));
+        assert_eq!(found, [""; 0], "{rest}");
         all[0].render(&LaunchFacts::rehearsal()).map(|rendered| rendered.skip).map_err(|mistakes| mistakes.len())
     };
-    let npu = Ok(Some("eidf:gpu does not say devices.npu.num_devices".to_owned()));
+    let npu = Ok(Some("eidf:gpu does not define devices.npu.num_devices".to_owned()));
     let rows = [
         ("executable: run ${{ partition.devices['npu'].num_devices }}\nsanity: []", npu.clone()),
         ("executable: run\nsanity: [{ assert: partition.devices.npu.num_devices > 1 }]", npu.clone()),
@@ -107,13 +107,13 @@ fn only_a_missing_fact_skips_and_wherever_it_is_read() {
         assert_eq!(skip(rest), expected, "{rest}");
     }
     let manifest = "name: c\nvalid_systems: ['eidf:k']\nvariables: { n: 1 }\nk8s_config: { kind: Pod, spec: { n: '${{ partition.processor.num_cores }}' } }\nsanity: []";
-    assert_eq!(only(manifest).skip.as_deref(), Some("eidf:k does not say processor.num_cores"));
+    assert_eq!(only(manifest).skip.as_deref(), Some("eidf:k does not define processor.num_cores"));
 }
 
 /// Whether a case of this check on `eidf:gpu` is skipped, and why; or the mistakes.
 fn skip_of(rest: &str) -> Result<Option<String>, Vec<String>> {
-    let (all, told) = cases(&check(rest));
-    assert_eq!(told, [""; 0], "{rest}");
+    let (all, found) = cases(&check(rest));
+    assert_eq!(found, [""; 0], "{rest}");
     let rendered = all[0].render(&LaunchFacts::rehearsal());
     rendered.map(|rendered| rendered.skip).map_err(|mistakes| mistakes.into_iter().map(|mistake| mistake.message).collect())
 }
@@ -142,7 +142,7 @@ fn a_fact_skips_only_where_the_evaluation_needs_it() {
         format!("max([1, {npu}])"),
         format!("1.5 * {npu}"),
     ];
-    let wanted = |skips: bool| skips.then(|| "eidf:gpu does not say devices.npu.num_devices".to_owned());
+    let wanted = |skips: bool| skips.then(|| "eidf:gpu does not define devices.npu.num_devices".to_owned());
     let rows = runs.iter().map(|text| (text, false)).chain(skips.iter().map(|text| (text, true)));
     for (expression, is_skipped) in rows {
         let quoted = format!("\"{}\"", expression.replace('"', "\\\""));
@@ -191,7 +191,7 @@ fn a_variable_without_its_fact_is_missed_only_where_it_is_read() {
              executable: run\nexecutable_opts: [\"{opts}\"]\nwhen: [{when}]"
         )
     };
-    let skipped = Ok(Some("eidf:gpu does not say devices.npu.num_devices".to_owned()));
+    let skipped = Ok(Some("eidf:gpu does not define devices.npu.num_devices".to_owned()));
     let set = "{ if: \"!('npu' in partition.devices)\", variables: { npus: 0 } }";
     let rows = [
         (check("plain", ""), Ok(None)),

@@ -57,7 +57,13 @@ fn maps_of_scheduler_options_merge_and_rules_of_kinds_are_added_to_the_sites() {
 fn a_sites_policy_and_its_patch_of_pods_are_not_for_a_check_to_change() {
     let own = "sched_options: { policy: { max_pods: 9 }, pod_patch: { spec: {} } }";
     let mistakes = mistakes(&on_k8s("ipu", &format!("image: i\ncommand: [a]\n{own}")));
-    assert_eq!(mistakes, ["`policy` is the site's: a check cannot set it", "`pod_patch` is the site's: a check cannot set it"]);
+    assert_eq!(
+        mistakes,
+        [
+            "`policy` belongs to the site file: a check cannot set it",
+            "`pod_patch` belongs to the site file: a check cannot set it"
+        ]
+    );
 }
 
 #[test]
@@ -104,8 +110,8 @@ fn tasks_are_counted_before_anything_reads_them() {
 #[test]
 fn a_check_without_what_its_scheduler_needs_is_a_mistake() {
     assert!(mistakes(&check("sanity: []"))[0].contains("no `executable` and no `command`, which `local` needs"));
-    let told = mistakes("name: c\nvalid_systems: ['eidf:k']\nexecutable: a\nsanity: []");
-    assert!(told[0].contains("`k8s_config`"), "{told:?}");
+    let found = mistakes("name: c\nvalid_systems: ['eidf:k']\nexecutable: a\nsanity: []");
+    assert!(found[0].contains("`k8s_config`"), "{found:?}");
     assert!(mistakes(&check("executable: a"))[0].contains("no `sanity`"));
 }
 

@@ -53,7 +53,7 @@ pub(super) fn conclude(
 
 /// The case is skipped after all: what it printed made its rules need a fact that the site does not tell.
 fn unsaid(phase: Phase, fact: &Fact, warnings: Vec<String>) -> Judgement {
-    let cause = Some(format!("it ran, and cannot be judged: the partition does not say {fact}"));
+    let cause = Some(format!("it ran, and cannot be judged: the partition does not define {fact}"));
     Judgement { outcome: Outcome::Skip, phase, cause, measurements: Vec::new(), warnings }
 }
 

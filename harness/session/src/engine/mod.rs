@@ -431,8 +431,8 @@ impl Shared {
         result.flaky = rounds::is_flaky(self.context.session.counting, result) && self.state().dependencies.had_failed(id);
         match self.quarantine.of(&result.name) {
             Standing::Free => {}
-            Standing::Held(quarantine) => result.quarantine = Some(quarantine.clone()),
-            Standing::Over(quarantine) => result.warnings.push(format!("it {}", quarantine::over_since(quarantine))),
+            Standing::Quarantined(quarantine) => result.quarantine = Some(quarantine.clone()),
+            Standing::Expired(quarantine) => result.warnings.push(format!("it {}", quarantine::expired_note(quarantine))),
         }
     }
 

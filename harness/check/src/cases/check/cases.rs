@@ -94,7 +94,7 @@ impl Check {
                 }
             }
             if let Some(reason) = &rule.skip {
-                // A reason that becomes null is none.
+                // A reason that becomes null does not skip the case.
                 if !reason.has_placeholder() {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! A check, validated: its settings with every `when` entry laid over them, and its cases.
+//! A check, validated: its settings with every `when` entry merged over them, and its cases.
 //!
 //! The tree of the file stays the truth. For a case, the entries of `when` that hold are merged over it, its
 //! placeholders are filled in, and the result is decoded with the one table of keys. What depends only on *which*
@@ -50,11 +50,9 @@ const EARLY_SETTINGS: [&str; 6] =
 /// A test definition, ready to be expanded.
 #[derive(Debug)]
 pub struct Check {
-    /// Its name.
     pub name: Arc<str>,
     /// Its file, as the user would type it.
     pub path: Arc<str>,
-    /// Where its name stands.
     pub span: Span,
     /// The manifests it may mention.
     pub(crate) manifests: Arc<Manifests>,
@@ -62,8 +60,8 @@ pub struct Check {
     pub(crate) cache: Cache,
     /// What must have passed before it.
     pub(crate) needs: Needs,
-    /// Nobody named its file: it is a fixture of others and nothing else.
-    is_lent: bool,
+    /// From a file that was not named: it runs as a fixture of others only.
+    is_imported: bool,
     /// Variables that a check sets which uses this one as a fixture.
     pub(crate) set: Vec<Arc<Setting>>,
     parameters: Vec<Parameter>,
@@ -76,12 +74,12 @@ pub struct Check {
     early_rules: Vec<usize>,
     /// Every performance variable that the check or an entry of `when` declares.
     pub(crate) figures: BTreeSet<String>,
-    /// What `-S` says; it wins over everything.
+    /// The settings of `-S`, which override everything.
     overrides: Option<Node>,
     layers: Mutex<HashMap<Vec<usize>, Arc<Layer>>>,
 }
 
-/// A check with some entries of `when` laid over it.
+/// A check with some entries of `when` merged over it.
 #[derive(Debug)]
 pub struct Layer {
     /// The merged settings, placeholders unfilled, without `variables`.
@@ -118,7 +116,7 @@ impl Check {
         for settings in &all {
             settings::check(settings, diagnostics);
         }
-        // What a base lacks, its heirs may have, and they are checked with all that they inherit.
+        // What a base lacks, derived checks may have; they are checked with all that they inherit.
         if check_file::is_abstract(&tree) {
             template::check(&tree, None, diagnostics);
             return None;
@@ -141,7 +139,7 @@ impl Check {
             early_rules,
             needs,
             set: Vec::new(),
-            is_lent: document.is_lent,
+            is_imported: document.is_imported,
             exclude,
             figures: references::variables(&all),
             name: document.name.clone(),
@@ -160,12 +158,12 @@ impl Check {
         document.is_whole.then_some(check)
     }
 
-    /// Tells every placeholder that does not compile or reads a name that nobody declares.
+    /// Reports every placeholder that does not compile or reads an undeclared name.
     fn check_names(&self, tree: &Node, diagnostics: &mut Vec<Diagnostic>) {
         let mut known: BTreeSet<&str> =
             FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
         for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
-            tell_fact(&parameter.name, parameter.span, diagnostics);
+            refuse_fact_name(&parameter.name, parameter.span, diagnostics);
         }
         let layers = std::iter::once(tree).chain(self.rules.iter().map(|rule| &rule.overlay));
         for (key, name, _) in layers.flat_map(variables::declared) {
@@ -174,7 +172,7 @@ impl Check {
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
                 );
             } else {
-                tell_fact(name, key.span, diagnostics);
+                refuse_fact_name(name, key.span, diagnostics);
             }
             known.insert(name);
         }
@@ -186,7 +184,7 @@ impl Check {
         }
     }
 
-    /// Tells what no entry of `when` can do, and what no case will ever notice.
+    /// Reports settings that an entry of `when` cannot have, and selectors that never match.
     fn check_rules(&self, tree: &Node, known: &KnownSystems, diagnostics: &mut Vec<Diagnostic>) {
         let entries = tree.get("when").map(Node::items).unwrap_or_default();
         for system in entries.iter().filter_map(|entry| entry.get("system")) {
@@ -198,7 +196,7 @@ impl Check {
             let hint = "select by parameters and the system's name only, or write it in the check itself";
             diagnostics.push(Diagnostic::error(key.place(), message).hint(hint));
         }
-        // With values from the command line, others of the file may well be out of play.
+        // With values from the command line, values in the file may be unused.
         if self.overrides.is_none() {
             for parameter in &self.parameters {
                 let wanted =
@@ -208,7 +206,6 @@ impl Check {
         }
     }
 
-    /// Its parameters as declared.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
@@ -223,24 +220,23 @@ impl Check {
         &self.needs
     }
 
-    /// The entries of `when`.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The check with these entries of `when` laid over it.
+    /// The check with these entries of `when` merged over it.
     pub(crate) fn layer(&self, applied: &[usize]) -> Arc<Layer> {
         // A poisoned lock only means that another case panicked; the layers themselves are whole.
         let mut layers = self.layers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(layer) = layers.get(applied) {
             return layer.clone();
         }
-        let layer = Arc::new(self.lay(applied));
+        let layer = Arc::new(self.build_layer(applied));
         layers.insert(applied.to_vec(), layer.clone());
         layer
     }
 
-    fn lay(&self, applied: &[usize]) -> Layer {
+    fn build_layer(&self, applied: &[usize]) -> Layer {
         let mut diagnostics = Vec::new();
         let overlays = applied.iter().map(|index| &self.rules[*index].overlay).chain(&self.overrides);
         let tree = overlays.fold(self.tree.clone(), |tree, overlay| yaml::merge(&tree, overlay, &mut diagnostics));
@@ -273,10 +269,10 @@ impl Check {
         layers.flat_map(variables::declared).map(|(_, name, _)| name)
     }
 
-    /// Whether it says where it may run: one that does not runs only as a fixture of others.
+    /// Whether it has `valid_systems`. A check without it runs only as a fixture of others.
     pub fn runs_by_itself(&self) -> bool {
         let mut layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay)).chain(&self.overrides);
-        !self.is_lent && layers.any(|layer| layer.get("valid_systems").is_some())
+        !self.is_imported && layers.any(|layer| layer.get("valid_systems").is_some())
     }
 
     /// The same check with variables set.
@@ -294,7 +290,7 @@ impl Check {
             cache: Cache::default(),
             needs: self.needs.clone(),
             set: set.to_vec(),
-            is_lent: self.is_lent,
+            is_imported: self.is_imported,
             parameters: self.parameters.clone(),
             exclude: self.exclude.clone(),
             tree: self.tree.clone(),
@@ -315,7 +311,7 @@ impl Layer {
 }
 
 /// A name that would hide a fact.
-fn tell_fact(name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+fn refuse_fact_name(name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
     if FACTS.contains(&name) {
         let message = format!("`{name}` is a fact that Muster fills in");
         diagnostics.push(Diagnostic::error(span, message).hint("choose another name"));

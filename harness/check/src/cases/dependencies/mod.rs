@@ -1,7 +1,7 @@
-//! From the selected cases to all that run: their fixtures, what they depend on, and who needs whom.
+//! From the selected cases to all that run: their fixtures, what they depend on, and which case needs which.
 //!
 //! ```text
-//! checks -fork-> cases, one for each variant of their fixtures -filters-> selected -resolve-> Planned, each behind its needs
+//! checks -fork-> cases, one for each variant of their fixtures -filters-> selected -resolve-> Planned, each after its needs
 //! ```
 //! Rules are ReFrame's: a fixture runs where its users do and once per scope, a dependency is selected with what needs it.
 
@@ -49,7 +49,6 @@ pub struct Use {
 /// A case that will run, and what it needs.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// The case.
     pub case: TestCase,
     /// What must have passed before it.
     pub needs: Vec<Edge>,
@@ -71,20 +70,19 @@ pub struct Edge {
 pub struct Library<'c> {
     checks: BTreeMap<&'c str, &'c Arc<Check>>,
     site: &'c SystemFacts,
-    /// Checks with variables set by who uses them, by name and setting.
+    /// Checks with variables set by their users, by name and setting.
     set: HashMap<String, Arc<Check>>,
     /// Variants by check: the same ones are asked for again and again.
     variants: HashMap<String, Arc<[Arc<Variant>]>>,
 }
 
 impl<'c> Library<'c> {
-    /// All checks of a session.
     pub fn new(checks: impl Iterator<Item = &'c Arc<Check>>, site: &'c SystemFacts) -> Self {
         let checks = checks.map(|check| (&*check.name, check)).collect();
         Self { checks, site, set: HashMap::new(), variants: HashMap::new() }
     }
 
-    /// The case once for every combination of its fixtures' variants. Where the site does not tell a fact that decides on
+    /// The case once for every combination of its fixtures' variants. Where the site does not define a fact that decides on
     /// these, the case alone, and it is skipped.
     pub fn fork(&mut self, case: TestCase, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
         let check = Arc::clone(&case.check);
@@ -118,7 +116,7 @@ impl<'c> Library<'c> {
 
     /// The cases that a fixture of a case may be, at the place of that case. `None` after a mistake.
     fn variants_of(&mut self, fixture: &Fixture, user: &TestCase, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<TestCase>> {
-        // A check that is not there was told of.
+        // A missing check is reported already.
         let target = Arc::clone(self.checks.get(fixture.check.as_str())?);
         let (wanted, set) = with(fixture, &target, user, diagnostics)?;
         let check = self.with_variables(&target, &set);
@@ -174,7 +172,7 @@ impl Wanted {
     }
 }
 
-/// What `with` says: wanted values of parameters, and variables to set.
+/// The meaning of `with`: wanted values of parameters, and variables to set.
 fn with(
     fixture: &Fixture,
     target: &Check,
@@ -216,14 +214,14 @@ fn with(
     (diagnostics.len() == before).then_some((wanted, set))
 }
 
-/// The selected cases and all that they need, each behind what it needs, otherwise in their order.
+/// The selected cases and all that they need, each after what it needs, otherwise in their order.
 pub fn resolve(selected: Vec<TestCase>, all: &[TestCase], diagnostics: &mut Vec<Diagnostic>) -> Vec<Planned> {
     let mut resolving = Resolving {
         all,
         indices: HashMap::new(),
         planned: Vec::with_capacity(selected.len()),
         known: HashMap::with_capacity(selected.len()),
-        lonely: BTreeSet::new(),
+        unmatched: BTreeSet::new(),
         diagnostics,
     };
     for case in selected {
@@ -241,8 +239,8 @@ struct Resolving<'a> {
     planned: Vec<Planned>,
     /// Where a case is planned; a fixture by its name and scope, wherever it runs.
     known: HashMap<String, usize>,
-    /// Dependencies that were told to lead nowhere.
-    lonely: BTreeSet<muster_text::diagnostic::Span>,
+    /// Dependencies without a case that were reported.
+    unmatched: BTreeSet<muster_text::diagnostic::Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -281,7 +279,7 @@ impl Resolving<'_> {
                 needs.push(Edge { at, binding, is_one_of_many });
             }
         }
-        self.tell_stagedirs(&case, &needs);
+        self.check_stagedirs(&case, &needs);
         self.planned.push(Planned { case, needs });
         self.known.insert(key, self.planned.len() - 1);
         self.planned.len() - 1
@@ -304,7 +302,7 @@ impl Resolving<'_> {
         };
         let equal = index.cases.get(&values).map(Vec::as_slice).unwrap_or_default();
         let targets: Vec<usize> = equal.iter().copied().filter(|at| admits(&all[*at].name)).collect();
-        if targets.is_empty() && self.lonely.insert(dependency.check.span) {
+        if targets.is_empty() && self.unmatched.insert(dependency.check.span) {
             let message = format!("`{}` depends on no case of `{}`", case.name, dependency.check.value);
             let hint = "none has the same values of the parameters that both have, on the same partition and in the same \
                         environment: it runs without; `how` can pair them otherwise";
@@ -313,8 +311,8 @@ impl Resolving<'_> {
         targets
     }
 
-    /// Tells what reads the folder of a case on another machine.
-    fn tell_stagedirs(&mut self, case: &TestCase, needs: &[Edge]) {
+    /// Reports reads of the folder of a case on another machine.
+    fn check_stagedirs(&mut self, case: &TestCase, needs: &[Edge]) {
         for (span, whose) in &case.check.needs.stagedirs {
             let edges = needs.iter().filter(|edge| edge.binding.to_string() == *whose);
             let kinds = edges.map(|edge| &self.planned[edge.at].case).chain([case]).map(|case| case.place.partition.scheduler);
@@ -346,7 +344,7 @@ impl Index {
     }
 }
 
-/// What tells the instances of a fixture apart, as ReFrame writes it behind `~`.
+/// What distinguishes the instances of a fixture, as ReFrame writes it after `~`.
 fn scope_text(scope: FixtureScope, user: &TestCase) -> String {
     let name = &user.name;
     match scope {

@@ -12,7 +12,7 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// What a case would be launched with. `None`: something it needs cannot be launched, and that was told.
+    /// What a case would be launched with. `None`: something it needs cannot be launched, which was reported.
     pub fn facts(&self, all: &[Planned], at: usize, is_needed: bool) -> Option<LaunchFacts> {
         let mut facts = LaunchFacts::rehearsal();
         let planned = &all[at];

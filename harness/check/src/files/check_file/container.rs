@@ -43,9 +43,7 @@ keys! {
 /// One of `mount_points`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountPoint {
-    /// The path on the host.
     pub host: String,
-    /// The path in the container.
     pub container: String,
 }
 

@@ -66,9 +66,7 @@ impl Words for FixtureAction {
 /// One entry of `depends_on`: a check's name, or a mapping that also says how cases are paired.
 #[derive(Debug, Clone)]
 pub struct Dependency {
-    /// The check that must have passed.
     pub check: Option<Spanned<String>>,
-    /// Which of its cases.
     pub how: How,
 }
 

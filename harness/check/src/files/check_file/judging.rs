@@ -12,7 +12,7 @@ use muster_text::{
 
 keys! {
     /// One item of `sanity`. What it claims is exactly one of `found`, `not_found`, `assert` and `exit`, unless
-    /// placeholders made all of them null: such an item says nothing.
+    /// placeholders made all of them null: such an item is left out.
     pub struct SanityItem ("an item of `sanity`") {
         /// A regex that must be found in the output; exactly `count` times if that is given. Each section (container, instance)
         /// is searched separately; `^` and `$` match at lines. Write it in single quotes.
@@ -47,7 +47,7 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
     let item = object(node, context)?;
     let present = |key: &str| node.get(key).is_some_and(|value| !value.is_null());
     let meant = |key: &&str| SanityItem::TABLE.is_meant(key, node);
-    // A claim that became null is left out. One that was never made proves nothing, in silence.
+    // A claim that became null is left out. An item without a claim would silently prove nothing.
     let is_as_written = context.placeholders == Placeholders::Defer;
     if is_as_written && !CLAIMS.iter().any(|key| node.get(key).is_some() || meant(key)) {
         let hint = "write one of `found`, `not_found`, `assert` and `exit`";
@@ -66,7 +66,7 @@ fn sanity_item(node: &Node, context: &mut Context) -> Option<SanityItem> {
     if claims == ["exit"]
         && let Some((file, _)) = node.entry("file").filter(|(_, value)| !value.is_null())
     {
-        context.wrong::<()>(file, "an exit status stands in no file", Some("leave `file` out"));
+        context.wrong::<()>(file, "an exit status is not in a file", Some("leave `file` out"));
     }
     Some(item)
 }

@@ -80,7 +80,6 @@ keys! {
 /// One reference. A bound that is `None` is open, or waits for rendering.
 #[derive(Debug, Clone)]
 pub struct ReferenceEntry {
-    /// The expected value.
     pub value: Option<Spanned<f64>>,
     /// How far below it a figure may lie: a fraction, at most 0; absolute for a value of 0.
     pub lower: Option<Spanned<f64>>,

@@ -33,13 +33,13 @@ impl Folders {
             }
             (Ok(false), None) => None,
             (Ok(false), Some(by)) => {
-                let message = format!("the folder {path} is not there, which `sourcesdir` names");
+                let message = format!("the folder {path} of `sourcesdir` does not exist");
                 Some(Diagnostic::error(by, message).hint("a path is relative to the file that mentions it"))
             }
             (Err(why), by) => {
                 let message = format!("the folder {path} cannot be staged: {why}");
                 Some(match by {
-                    Some(by) => Diagnostic::error(by, message).hint("name a folder of what the job needs, and nothing else"),
+                    Some(by) => Diagnostic::error(by, message).hint("name a folder that holds only what the job needs"),
                     None => Diagnostic::general(message)
                         .hint("it is staged because it is called `src`: `sourcesdir: null` leaves it out"),
                 })

@@ -5,7 +5,7 @@
 //! ```
 
 mod folders;
-mod lent;
+mod imported;
 
 use crate::files::{
     extends::{self, Library},
@@ -65,29 +65,24 @@ pub struct Loaded {
     pub checks: Vec<Document>,
     /// How many checks the files hold, abstract and broken ones included.
     pub num_documents: usize,
-    /// The manifests they mention.
     pub manifests: Arc<Manifests>,
-    /// All texts.
     pub sources: Sources,
-    /// All mistakes so far.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One check as a tree.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// Its `name`.
     pub name: Arc<str>,
-    /// Where the name stands.
     pub span: Span,
     /// The file's path, as the user would type it.
     pub path: Arc<str>,
     /// The check, laid over its bases.
     pub tree: Node,
-    /// Whether its bases, and the fixtures that other files lend it, were found. Without them nothing can be said of what it lacks.
+    /// Whether its bases, and its fixtures from other files, were found. Without them, what it lacks is not reported.
     pub is_whole: bool,
-    /// Nobody named its file: it is a fixture of others and nothing else.
-    pub is_lent: bool,
+    /// From a file that was not named: it runs as a fixture of others only.
+    pub is_imported: bool,
 }
 
 /// Kubernetes manifests by the path of their file.
@@ -177,14 +172,14 @@ impl Loader {
     }
 
     fn want_all(&mut self, from: &str, check: &Node) {
-        // A mistake in `extends` is told when the bases are laid.
+        // A mistake in `extends` is reported when the bases are merged.
         let bases = extends::bases(check).into_iter();
         let bases =
             bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Check)));
         let manifests = manifest_paths(check).into_iter().map(|(path, span)| (path, span, Mention::Manifest));
         let references = reference_file::paths(check).into_iter().map(|(path, span)| (path, span, Mention::References));
-        let lent = lent::paths(check).map(|(path, span)| (path, span, Mention::Check));
-        for (written, by, kind) in bases.chain(lent).chain(manifests).chain(references) {
+        let imported = imported::paths(check).map(|(path, span)| (path, span, Mention::Check));
+        for (written, by, kind) in bases.chain(imported).chain(manifests).chain(references) {
             let path = beside(from, &written);
             if !self.files.contains_key(&path) && path != from && !self.wanted.iter().any(|wanted| wanted.path == path) {
                 self.wanted.push(Wanted { path, by, kind });
@@ -199,7 +194,7 @@ impl Loader {
     pub fn finish(mut self) -> Loaded {
         let paths: HashMap<FileId, String> =
             self.files.iter().filter_map(|(path, file)| file.id.map(|id| (id, path.clone()))).collect();
-        self.put_references_in(&paths);
+        self.inline_references(&paths);
         let mut documents = HashMap::new();
         for file in self.files.values() {
             for document in &file.documents {
@@ -220,36 +215,36 @@ impl Loader {
         for (id, file) in roots {
             let path: Arc<str> = path_of(*id);
             num_documents += file.documents.len();
-            // Why a document could not be read is told already.
+            // The mistakes of such a document are reported already.
             for document in file.documents.iter().filter(|document| !document.is_bad()) {
                 let (tree, is_whole) = extends::resolve(document, &library, &mut self.diagnostics);
                 match name_of(&tree) {
                     Ok((name, span)) => {
-                        checks.push(Document { name, span, path: path.clone(), tree, is_whole, is_lent: false });
+                        checks.push(Document { name, span, path: path.clone(), tree, is_whole, is_imported: false });
                     }
                     Err(diagnostic) => self.diagnostics.push(diagnostic),
                 }
             }
         }
         let roots = self.files.values().filter(|file| file.is_root).filter_map(|file| file.id).collect();
-        lent::fetch(&mut checks, &lent::Shelf { library, roots, path: &path_of }, &mut self.diagnostics);
-        report_twins(&checks, &mut self.diagnostics);
+        imported::fetch(&mut checks, &imported::Catalog { library, roots, path: &path_of }, &mut self.diagnostics);
+        refuse_duplicates(&checks, &mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
         let manifests = Arc::new(Manifests { files, paths, folders: self.folders });
         Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
     }
 
-    /// Before checks are laid over each other, so that references from a file are like those in the check.
-    fn put_references_in(&mut self, paths: &HashMap<FileId, String>) {
+    /// Before checks are merged, so that references from a file are like those in the check.
+    fn inline_references(&mut self, paths: &HashMap<FileId, String>) {
         let documents_of = |by: FileId, written: &str| {
             let file = self.files.get(&beside(paths.get(&by)?, written))?;
             file.id.is_some().then_some(file.documents.as_slice())
         };
         let mut diagnostics = Vec::new();
-        let mut put_in = |document: &Node| reference_file::put_in(document, &documents_of, &mut diagnostics);
+        let mut inline = |document: &Node| reference_file::inlined(document, &documents_of, &mut diagnostics);
         let checks = self.files.iter().filter(|(_, file)| file.kind == Mention::Check);
         let checks: Vec<(String, Vec<Node>)> =
-            checks.map(|(path, file)| (path.clone(), file.documents.iter().map(&mut put_in).collect())).collect();
+            checks.map(|(path, file)| (path.clone(), file.documents.iter().map(&mut inline).collect())).collect();
         for (path, documents) in checks {
             if let Some(file) = self.files.get_mut(&path) {
                 file.documents = documents;
@@ -277,7 +272,7 @@ fn name_of(tree: &Node) -> Result<(Arc<str>, Span), Diagnostic> {
     }
 }
 
-fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
+fn refuse_duplicates(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
     let mut first: HashMap<&str, Span> = HashMap::new();
     for check in checks {
         if let Some(first) = first.get(&*check.name) {
@@ -285,7 +280,7 @@ fn report_twins(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
             diagnostics.push(
                 Diagnostic::error(check.span, message)
                     .related(*first, "the first is here")
-                    .hint("a name is the key of a history: give one of them another"),
+                    .hint("the name identifies the history of a check: rename one of them"),
             );
         } else {
             first.insert(&check.name, check.span);

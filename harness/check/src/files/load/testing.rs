@@ -2,7 +2,7 @@
 
 use super::{Loaded, Loader};
 
-/// Loads the first file with all that it asks for, and says what that was.
+/// Loads the first file with all that it asks for, and returns what that was.
 pub(crate) fn load_asked(files: &[(&str, &str)]) -> (Loaded, Vec<String>) {
     let mut loader = Loader::default();
     let mut asked = vec![];
@@ -20,7 +20,7 @@ pub(crate) fn load(files: &[(&str, &str)]) -> Loaded {
     load_asked(files).0
 }
 
-/// What was told.
+/// The messages of all mistakes.
 pub(crate) fn messages(loaded: &Loaded) -> Vec<&str> {
     loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect()
 }

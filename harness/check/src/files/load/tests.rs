@@ -46,7 +46,7 @@ fn a_base_may_append_to_what_comes_before_it_in_the_list() {
 }
 
 #[test]
-fn a_base_that_cannot_be_read_is_told_once_and_nothing_is_missed_in_the_check() {
+fn a_base_that_cannot_be_read_is_reported_once_and_nothing_is_missed_in_the_check() {
     let loaded = load(&[("c.yaml", "name: b\nextends: base.yaml#a\n")]);
     assert_eq!(messages(&loaded), ["the check file base.yaml could not be read: no such file"]);
     assert!(!loaded.checks[0].is_whole);
@@ -74,13 +74,13 @@ fn a_missing_base_names_the_nearest_one() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_once_at_its_mention() {
+fn a_file_that_cannot_be_read_is_reported_once_at_its_mention() {
     let loaded = load(&[("c.yaml", "name: b\nk8s_config: pod.yaml\n")]);
     assert_eq!(messages(&loaded), ["the manifest pod.yaml could not be read: no such file"]);
 }
 
 #[test]
-fn a_broken_document_is_told_by_the_reader_alone_and_a_misnamed_check_is_read_on() {
+fn a_broken_document_is_reported_by_the_reader_alone_and_a_misnamed_check_is_read_on() {
     let loaded = load(&[("c.yaml", "name: [b\nsanity: []\n")]);
     assert!(!messages(&loaded).iter().any(|message| message.contains("is a mapping")), "{:?}", messages(&loaded));
     let loaded = load(&[("c.yaml", "name: a b\nextends: '#x'\n")]);

@@ -23,11 +23,11 @@
 //! The status file is not written aside and renamed: `mv` would be a second process for every case. One line of at
 //! most four bytes is one write; [`read_status`] takes a line without its newline for a file not yet written.
 //!
-//! Where a module does not load or what runs containers is not there, the program is never begun: `rfm_fault` says why, in
+//! Where a module does not load or what runs containers is not there, the program never starts: `rfm_fault` reports why, in
 //! the log and in [`FAULT_FILE`] (in a container: where Kubernetes reads the last words of one), and ends the subshell.
 //!
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
-//! makes the script invalid; the shell says so in the log.
+//! makes the script invalid; the shell reports it in the log.
 
 use crate::site::modules::{Module, ModulesSystem};
 use muster_text::shell;
@@ -48,11 +48,11 @@ pub struct Preparation<'a> {
 /// What a job script is made of, in the order in which it runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Script<'a> {
-    /// What loads modules here; `None`: nobody has said.
+    /// What loads modules here; `None`: not set.
     pub modules_system: Option<ModulesSystem>,
     /// The partition's, the environment's, the container platform's and the check's.
     pub preparations: &'a [Preparation<'a>],
-    /// A program without which nothing can be begun: what runs containers.
+    /// A program without which the job cannot start: what runs containers.
     pub requires: Option<&'a str>,
     /// The check's commands before the executable, verbatim.
     pub prerun_cmds: &'a [String],
@@ -79,14 +79,10 @@ pub enum ScriptError {
     },
     /// `export` would not understand it, or would understand something else.
     #[error("`{name}` is not a variable's name: use letters, digits and _, no digit first")]
-    Name {
-        /// The name as written.
-        name: String,
-    },
+    Name { name: String },
     /// The closing quote would be swallowed and with it the rest of the script.
     #[error("the value of {name} has {open} that nothing closes; write \\$ for a dollar sign")]
     Unclosed {
-        /// The variable.
         name: String,
         /// What is open: `$(` or `${`.
         open: &'static str,
@@ -262,7 +258,7 @@ fn export(name: &str, value: &str) -> Result<String, ScriptError> {
     Ok(line)
 }
 
-/// The index behind the parenthesis that closes the one at `open`. Quoted text and escaped characters do not count.
+/// The index after the parenthesis that closes the one at `open`. Quoted text and escaped characters do not count.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut depth, mut at, mut in_double) = (0_usize, open, false);

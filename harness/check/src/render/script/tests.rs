@@ -149,8 +149,8 @@ fn what_would_break_the_script_is_refused() {
         with(&layers[4]),
         with(&layers[5]),
     ];
-    let said: Vec<String> = rows.iter().map(|script| script.render().unwrap_err().to_string()).collect();
-    insta::assert_snapshot!(said.join("\n"), @r"
+    let messages: Vec<String> = rows.iter().map(|script| script.render().unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(messages.join("\n"), @r"
     prerun_cmds[1] contains a NUL byte
     `command` and `executable` cannot both be set
     env_vars.K contains a NUL byte

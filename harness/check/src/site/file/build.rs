@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 const MAX_JOBS: usize = 8;
 /// Half a day in a queue is a night that was missed.
 const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
-/// How many bytes of a log are kept where nobody says more.
+/// How many bytes of a log are kept by default.
 const MAX_LOG: u64 = 2 << 30;
 /// The environment that is always there.
 const DEFAULT: &str = "default";
@@ -131,7 +131,7 @@ fn partition(
     })
 }
 
-/// Modules that nobody would load.
+/// Refuses modules without a system that loads them.
 fn refuse_silent_modules(site: &SiteFile, context: &mut Context) {
     if site.modules_system.is_some() {
         return;

@@ -1,6 +1,6 @@
 //! The site file format, one system a file, and how a system is picked.
 //!
-//! ReFrame's words with one difference: what a scheduler or a manifest says is not said again here. Site files have
+//! ReFrame's words with one difference: settings of a scheduler or manifest are not repeated here. Site files have
 //! no placeholders.
 
 mod build;
@@ -112,10 +112,10 @@ keys! {
         max_pending_time: Limit<Duration>,
         /// How long copying `sourcesdir` may take if the check sets no limit: `30m`. Default: 10m; null: no limit.
         stage_limit: Limit<Within>,
-        /// How much of a log is kept if its check does not say, all pods together: `500MB`, or a number of bytes. Default: 2GiB;
+        /// How much of a log is kept if its check sets no limit, all pods together: `500MB`, or a number of bytes. Default: 2GiB;
         /// null: no limit.
         max_log: Limit<Size>,
-        /// What becomes of a case whose log is longer if its check does not say: `invalid` or `warn`. Default: `invalid`.
+        /// What to do with a case whose log is longer if its check does not set it: `invalid` or `warn`. Default: `invalid`.
         max_log_action: LogAction,
         /// Modules that every job loads after the system's: a name, or `{ name, collection, path }`. One, or a list.
         modules: OneOrMany<Module>,
@@ -128,7 +128,7 @@ keys! {
         prepare_cmds: OneOrMany<String>,
         /// Names of environment variables that local jobs inherit from Muster.
         pass_env: OneOrMany<String>,
-        /// What to do if the site takes a case away (preempted, evicted, node failed) and its check does not say: `fail`, or
+        /// What to do if the site takes a case away (preempted, evicted, node failed) and its check does not set it: `fail`, or
         /// `retry`. Default: it is retried like any failure, with `--max-retries`.
         on_disruption: OnDisruption,
         /// Options of the scheduler: for k8s `context`, `namespace`, `labels`.

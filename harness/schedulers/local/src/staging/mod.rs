@@ -85,7 +85,7 @@ fn stage(staging: &Staging, stage: &Path, stop: &CancellationToken) -> Result<()
     match look(folder) {
         Ok(true) => {}
         Ok(false) => {
-            return Err(mistake(format!("the folder {} is not there, which `sourcesdir` names", folder.display())));
+            return Err(mistake(format!("the folder {} of `sourcesdir` does not exist", folder.display())));
         }
         Err(why) => return Err(mistake(format!("the folder {} cannot be staged: {why}", folder.display()))),
     }

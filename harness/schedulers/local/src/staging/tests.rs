@@ -122,7 +122,7 @@ fn what_cannot_be_staged_says_why() {
     read what is in /src: File system loop found: /src/a/up points to an ancestor /src
     `readonly_files`: nothing in /src fits `*.bin`
     the folder /src cannot be staged: it holds rfm_job.out, which Muster itself writes into a stage folder
-    the folder /src is not there, which `sourcesdir` names
+    the folder /src of `sourcesdir` does not exist
     the folder /src cannot be staged: it is no folder
     ");
 }

@@ -32,7 +32,7 @@ environments:
 }
 
 #[test]
-fn what_is_no_site_file_is_said_to_be_none() {
+fn a_file_that_is_not_a_site_file_is_refused() {
     for (text, expected) in [
         ("[]", "site.yaml:1:1: error: expected a mapping with the keys of a site file, found a list\n"),
         (

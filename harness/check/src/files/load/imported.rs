@@ -1,4 +1,4 @@
-//! `check: build.yaml#build`: a fixture from a file that nobody named. That check is taken from there, and the fixtures
+//! `check: build.yaml#build`: a fixture from a file that was not named. That check is taken from there, and the fixtures
 //! that it uses itself, but nothing else, and it runs for its users only.
 
 use super::Document;
@@ -9,14 +9,14 @@ use muster_text::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The files in which a check's fixtures are said to be, as written.
+/// The files in which a check's fixtures are, as written.
 pub(super) fn paths(check: &Node) -> impl Iterator<Item = (String, Span)> {
     let named = needs::fixture_names(check).filter_map(|node| Some((needs::written(node.text()?).0?, node.span)));
     named.filter(|(path, _)| !path.is_empty()).map(|(path, span)| (path.to_owned(), span))
 }
 
 /// What is known of the files.
-pub(super) struct Shelf<'a> {
+pub(super) struct Catalog<'a> {
     pub(super) library: extends::Library<'a>,
     /// The files whose checks run by themselves.
     pub(super) roots: BTreeSet<FileId>,
@@ -27,10 +27,10 @@ pub(super) struct Shelf<'a> {
 /// A check by its file and its name.
 type Place = (FileId, String);
 
-impl<'a> Shelf<'a> {
-    /// The check that a fixture is, unless it is among those that run by themselves. An error without a diagnostic has been told
-    /// already.
-    fn lent(&self, fixture: &Node) -> Result<Option<(Place, &'a Node)>, Option<Diagnostic>> {
+impl<'a> Catalog<'a> {
+    /// The check that a fixture is, unless it is among those that run by themselves. An error without a diagnostic has been
+    /// reported already.
+    fn find(&self, fixture: &Node) -> Result<Option<(Place, &'a Node)>, Option<Diagnostic>> {
         let Some((path, name)) = fixture.text().map(needs::written) else { return Ok(None) };
         let here = fixture.span.file;
         let file = match path {
@@ -47,16 +47,23 @@ impl<'a> Shelf<'a> {
 }
 
 /// Adds the checks that fixtures of `checks` are, and those of theirs.
-pub(super) fn fetch(checks: &mut Vec<Document>, shelf: &Shelf<'_>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn fetch(checks: &mut Vec<Document>, catalog: &Catalog<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let (mut fetched, mut next) = (BTreeSet::new(), 0);
     while let Some(user) = checks.get(next).map(|check| check.tree.clone()) {
         for fixture in needs::fixture_names(&user) {
-            match shelf.lent(fixture) {
+            match catalog.find(fixture) {
                 Ok(Some((place, document))) if fetched.insert(place.clone()) => {
-                    let (tree, is_whole) = extends::resolve(document, &shelf.library, diagnostics);
+                    let (tree, is_whole) = extends::resolve(document, &catalog.library, diagnostics);
                     let (file, name) = place;
                     let span = tree.get("name").map_or(tree.span, |name| name.span);
-                    checks.push(Document { name: name.into(), span, path: (shelf.path)(file), tree, is_whole, is_lent: true });
+                    checks.push(Document {
+                        name: name.into(),
+                        span,
+                        path: (catalog.path)(file),
+                        tree,
+                        is_whole,
+                        is_imported: true,
+                    });
                 }
                 Ok(_) => {}
                 Err(missing) => {
@@ -77,7 +84,7 @@ mod tests {
     };
 
     fn names(loaded: &Loaded) -> Vec<(&str, bool)> {
-        loaded.checks.iter().map(|check| (&*check.name, check.is_lent)).collect()
+        loaded.checks.iter().map(|check| (&*check.name, check.is_imported)).collect()
     }
 
     const USER: &str = "name: app\nfixtures: { bin: { check: ../build.yaml#build } }\n";
@@ -95,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_named_lends_nothing() {
+    fn a_file_that_was_named_is_not_imported_from() {
         let mut loader = Loader::default();
         loader.add("a/app.yaml", USER);
         loader.add("build.yaml", "name: build\n");
@@ -111,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn a_missing_check_is_reported_with_the_nearest_one() {
         let missing = load(&[("a/app.yaml", USER)]);
         assert_eq!(messages(&missing), ["the check file build.yaml could not be read: no such file"]);
-        assert!(!missing.checks[0].is_whole, "nothing more is to be said of it");
+        assert!(!missing.checks[0].is_whole, "nothing more is reported of it");
         let typo = load(&[("a/app.yaml", USER), ("build.yaml", "name: buidl\n")]);
         assert_eq!(messages(&typo), ["there is no check `build` in that file"]);
         assert_eq!(typo.diagnostics[0].hint.as_deref(), Some("did you mean `buidl`?"));
