@@ -13,11 +13,9 @@ mod at;
 mod conclude;
 mod evaluate;
 mod exits;
-mod figures;
-mod matches;
 mod performance;
 mod sanity;
-mod scan;
+mod search;
 mod views;
 mod words;
 
@@ -34,10 +32,8 @@ use crate::{
 };
 pub use at::{At, TOO_LONG, Watcher};
 use evaluate::Evaluator;
-use figures::Figures;
-use matches::Matches;
 use muster_text::pattern::Pattern;
-use scan::{Fold, Search};
+use search::{Fold, Search, figures::Figures, matches::Matches};
 use serde::{Deserialize, Serialize};
 use views::Views;
 
@@ -63,7 +59,7 @@ pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending) -> Judgement {
 
 /// The same, under somebody's eyes.
 pub fn judge_watched(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Judgement {
-    judged(rules, stdout, ending, watcher, scan::BLOCK)
+    judged(rules, stdout, ending, watcher, search::BLOCK)
 }
 
 fn judged(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>, block: usize) -> Judgement {
@@ -93,7 +89,7 @@ fn search(searches: &mut [Search], places: &[At], views: &Views, watcher: &Watch
     };
     let tell = |search, section| (watcher.at)(at(search, section));
     for (place, text) in views.texts().enumerate() {
-        scan::scan((place, text), searches, block, &tell);
+        search::scan((place, text), searches, block, &tell);
     }
 }
 

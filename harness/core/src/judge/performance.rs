@@ -3,7 +3,7 @@
 use super::{
     at::{At, Watcher},
     evaluate::Evaluator,
-    figures::{Figures, Lack, Row},
+    search::figures::{Figures, Lack, Row},
     views::Views,
     words::{in_section, list, quote, sentences},
 };

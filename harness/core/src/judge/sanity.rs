@@ -3,7 +3,7 @@
 use super::{
     at::{At, Watcher},
     evaluate::Evaluator,
-    matches::{Matches, Question},
+    search::matches::{Matches, Question},
     views::Views,
     words::{in_section, quote, quote_pattern, times},
 };

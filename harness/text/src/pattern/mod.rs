@@ -1,7 +1,7 @@
 //! Patterns: Rust's regex syntax, multi-line, over bytes.
 //!
 //! A pattern is compiled once in a process, however many cases share it, and knows what the search needs to know:
-//! how far it can see (`Reach`) and which group is the figure (`Groups`). The search itself is in `judge::scan`.
+//! how far it can see (`Reach`) and which group is the figure (`Groups`). The search itself is in `judge::search`.
 
 mod hint;
 mod reach;

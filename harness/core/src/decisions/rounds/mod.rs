@@ -8,7 +8,7 @@
 //! `--duration` run everything again, whatever came of it. Only what another run can change is retried. No clock runs here,
 //! and a process that takes a session over asks the same questions of the same results.
 
-mod anew;
+mod rerun;
 
 use crate::{
     case::{CaseName, cases_of},
@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-pub use anew::needed_anew;
+pub use rerun::needed_anew;
 
 /// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
 const DISRUPTION_RETRIES: u32 = 2;

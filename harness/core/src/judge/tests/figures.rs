@@ -248,7 +248,7 @@ proptest! {
 #[test]
 fn a_block_is_smaller_than_the_log_that_it_is_tested_with() {
     // One log of many real blocks, the figure in the last line.
-    let text = format!("{}\nspeed 7\n", "filler line\n".repeat(3 * scan::BLOCK / 12));
+    let text = format!("{}\nspeed 7\n", "filler line\n".repeat(3 * search::BLOCK / 12));
     let judgement = judge_text(&perf([first("a", r"^speed (\d)$")]), &text);
     assert_eq!((judgement.outcome, judgement.measurements[0].value.to_string()), (Outcome::Pass, "7".to_owned()));
 }

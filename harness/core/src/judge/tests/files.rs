@@ -103,10 +103,10 @@ fn a_figure_of_a_file_may_be_one_a_file() {
 
 #[test]
 fn files_are_searched_in_blocks_like_logs() {
-    let long = format!("{}\nspeed 7\n", "filler line\n".repeat(3 * scan::BLOCK / 12));
+    let long = format!("{}\nspeed 7\n", "filler line\n".repeat(3 * search::BLOCK / 12));
     let stdout = with_files("", &[("big", &long)], &[]);
     let rules = Rules {
-        sanity: vec![of("big", count("filler", (3 * scan::BLOCK / 12) as u64))],
+        sanity: vec![of("big", count("filler", (3 * search::BLOCK / 12) as u64))],
         ..perf([read_from("big", first("s", r"speed (\d)"))])
     };
     let judgement = judge_in_blocks(&rules, &stdout, &ended(Exit::Code(0)), 100);

@@ -7,7 +7,7 @@ mod references;
 mod sanity;
 mod seed;
 
-use super::{At, Judgement, Watcher, judge, judge_in_blocks, judge_watched, scan};
+use super::{At, Judgement, Watcher, judge, judge_in_blocks, judge_watched, search};
 use crate::{
     case::Identifier,
     job::{

@@ -1,7 +1,10 @@
 //! Figures read from matches, folded as they come: one row, or one a key, or one a section.
 
-use super::{scan::each_capture, words::quote};
-use crate::rules::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number};
+use super::each_capture;
+use crate::{
+    judge::words::quote,
+    rules::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
+};
 use muster_text::{
     pattern::{Groups, Pattern},
     unit::Conversion,
@@ -14,7 +17,7 @@ const KEY_LIMIT: usize = 200;
 
 /// Why there is no figure. The text is a fragment.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Lack {
+pub(in crate::judge) enum Lack {
     /// Nothing was found, or too little for the item that is wanted.
     NotFound,
     /// Something was found that is no figure.
@@ -25,7 +28,7 @@ type Reading = Result<f64, Lack>;
 
 /// One figure and what it belongs to.
 #[derive(Debug, PartialEq)]
-pub(super) struct Row {
+pub(in crate::judge) struct Row {
     /// For `per: section`.
     pub section: Option<usize>,
     /// For a table.
@@ -35,7 +38,7 @@ pub(super) struct Row {
 
 /// A variable's figures so far.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(in crate::judge) struct Figures {
     groups: Groups,
     /// The last unit read from the text, with the way to the variable's: nearly always the next one too.
     unit: String,
@@ -83,7 +86,7 @@ enum Folded {
 }
 
 impl Figures {
-    pub(super) fn new(pattern: &Pattern, groups: Groups, unit: &str, pick: Pick, per_section: bool) -> Self {
+    pub(in crate::judge) fn new(pattern: &Pattern, groups: Groups, unit: &str, pick: Pick, per_section: bool) -> Self {
         let regex = pattern.regex();
         let last = matches!(pick, Pick::Item(-1) | Pick::Reduce(Reduce::Last));
         Self {
@@ -102,19 +105,19 @@ impl Figures {
     }
 
     /// A new section begins.
-    pub(super) fn enter(&mut self, section: usize) {
+    pub(in crate::judge) fn enter(&mut self, section: usize) {
         self.section = section;
         if self.per_section {
             self.index.clear();
         }
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::judge) fn is_done(&self) -> bool {
         let only_row = || self.index.get(&[][..]).is_some_and(|row| self.rows[*row].values.is_done());
         self.fault.is_some() || (self.groups.key.is_none() && only_row())
     }
 
-    pub(super) fn feed(&mut self, pattern: &Pattern, text: &[u8]) {
+    pub(in crate::judge) fn feed(&mut self, pattern: &Pattern, text: &[u8]) {
         if self.last_alone {
             return self.add_last(pattern, text);
         }
@@ -188,7 +191,7 @@ impl Figures {
 
     /// The rows in the order in which they were first met, at least one for the stdout or, `per: section`, for each of
     /// its `sections`. Sums and counts of none are 0. An error is about the variable as a whole.
-    pub(super) fn finish(self, sections: usize) -> Result<Vec<Row>, String> {
+    pub(in crate::judge) fn finish(self, sections: usize) -> Result<Vec<Row>, String> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }

@@ -1,12 +1,12 @@
 //! Whether, how often and where a pattern is found.
 
-use super::scan::Stretch;
+use super::Stretch;
 use crate::job::stdout::Stdout;
 use muster_text::pattern::Pattern;
 
 /// What is asked of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
+pub(in crate::judge) enum Question {
     /// Is it there at all?
     Whether,
     /// How often?
@@ -17,7 +17,7 @@ pub(super) enum Question {
 
 /// The answer so far.
 #[derive(Debug)]
-pub(super) struct Matches {
+pub(in crate::judge) struct Matches {
     question: Question,
     pub count: u64,
     pub first: Option<Place>,
@@ -25,7 +25,7 @@ pub(super) struct Matches {
 
 /// A place in a stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::judge) struct Place {
     pub section: usize,
     pub offset: usize,
 }
@@ -34,15 +34,15 @@ pub(super) struct Place {
 const CONTEXT: usize = 100;
 
 impl Matches {
-    pub(super) fn new(question: Question) -> Self {
+    pub(in crate::judge) fn new(question: Question) -> Self {
         Self { question, count: 0, first: None }
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::judge) fn is_done(&self) -> bool {
         self.count > 0 && self.question != Question::HowOften
     }
 
-    pub(super) fn feed(&mut self, pattern: &Pattern, stretch: Stretch<'_>) {
+    pub(in crate::judge) fn feed(&mut self, pattern: &Pattern, stretch: Stretch<'_>) {
         match self.question {
             Question::HowOften => self.count += pattern.find_iter(stretch.text).count() as u64,
             // Whether there is a match is known sooner than where it ends.
@@ -62,7 +62,7 @@ impl Matches {
 
 impl Place {
     /// Its line in its section, from 1, and that line's text; of a very long line, what surrounds the place.
-    pub(super) fn line(self, stdout: &Stdout) -> (usize, &[u8]) {
+    pub(in crate::judge) fn line(self, stdout: &Stdout) -> (usize, &[u8]) {
         let text = stdout.sections().get(self.section).map_or(&[][..], |section| stdout.section(section));
         let (before, after) = text.split_at(self.offset.min(text.len()));
         let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1).max(before.len().saturating_sub(CONTEXT));

@@ -5,8 +5,12 @@
 //! ways give the same matches: a block ends before its last newline, so that `$`, `^$` and `\b` see at its edge what
 //! they would see in the whole text. Nothing is copied, and a search keeps what it folds, never its matches.
 
-use super::{figures::Figures, matches::Matches};
+pub(super) mod figures;
+pub(super) mod matches;
+
 use crate::job::stdout::Stdout;
+use figures::Figures;
+use matches::Matches;
 use muster_text::pattern::{Next, Pattern, Reach};
 use regex::bytes::CaptureLocations;
 
@@ -138,7 +142,7 @@ pub(super) fn each_capture(pattern: &Pattern, text: &[u8], mut visit: impl FnMut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{case::Identifier, job::stdout::SectionOrigin, judge::matches::Question};
+    use crate::{case::Identifier, job::stdout::SectionOrigin, judge::search::matches::Question};
     use proptest::prelude::*;
     use std::cell::Cell;
 
