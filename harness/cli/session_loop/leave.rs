@@ -29,7 +29,7 @@ pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>)
 
 /// Returns when another process has taken the session over: two processes that run the same cases would disturb each other.
 pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> EarlyExit {
-    heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::pulse()).await;
+    heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::timing()).await;
     taken(&session, terminal)
 }
 
@@ -69,13 +69,13 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -
         let what = if *tears_down { "its teardown may still run" } else { "may be left" };
         terminal.note(&format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
-    for (case, provides) in standing.iter().filter_map(|case| Some((case, case.provides.as_ref()?))) {
-        let what = match (&provides.teardown, folders::is_available(&provides.stage)) {
+    for (case, outputs) in standing.iter().filter_map(|case| Some((case, case.outputs.as_ref()?))) {
+        let what = match (&outputs.teardown, folders::is_available(&outputs.stage)) {
             (None, _) => "kept",
             (Some(_), true) => "not torn down",
             (Some(_), false) => "torn down in part",
         };
-        terminal.note(&format!("{what}: {}, in {}", case.name, provides.stage.display()));
+        terminal.note(&format!("{what}: {}, in {}", case.name, outputs.stage.display()));
     }
     if !in_flight.is_empty() {
         terminal.note(&format!("end what is left with: {}", commands.sweep));

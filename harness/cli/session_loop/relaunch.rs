@@ -3,7 +3,7 @@
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::CaseName,
-    decisions::{graph::Verdict, rounds},
+    decisions::{graph::Completion, rounds},
     job::outputs::Need,
     result::{CaseResult, Counting},
 };
@@ -15,8 +15,8 @@ use std::{
 
 /// Whether a case passed, and other cases cannot use its stage folder any more.
 pub fn is_gone(result: &CaseResult) -> bool {
-    let is_there = || result.provides.as_ref().is_some_and(|provides| folders::is_available(&provides.stage));
-    Verdict::of(&result.outcome) == Verdict::Passed && !is_there()
+    let is_there = || result.outputs.as_ref().is_some_and(|outputs| folders::is_available(&outputs.stage));
+    Completion::of(&result.outcome) == Completion::Passed && !is_there()
 }
 
 /// What a case needs that is not launched yet.
@@ -32,7 +32,7 @@ pub struct Known<'a> {
 
 impl<'a> Known<'a> {
     pub fn new(cases: &'a [TestCase], results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
-        let last = rounds::that_count(Counting::Last, results);
+        let last = rounds::counted(Counting::Last, results);
         Self {
             cases: cases.iter().map(|case| (&*case.name, case)).collect(),
             last: last.into_iter().map(|result| (&result.name, result)).collect(),
@@ -50,7 +50,7 @@ impl<'a> Known<'a> {
             let can_run = self.cases.contains_key(name) && !to_run.contains_key(name);
             can_run && self.last.get(name).is_some_and(|result| is_gone(result))
         };
-        rounds::needed_anew(wanted, needs_of, is_gone)
+        rounds::needed_again(wanted, needs_of, is_gone)
     }
 
     /// The turns, and the next attempts of the cases to relaunch.

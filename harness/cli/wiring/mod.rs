@@ -95,7 +95,7 @@ impl Wired {
 
 /// The Kubernetes scheduler for these contexts, with this process's limits.
 pub fn kubernetes(contexts: Contexts) -> Kubernetes {
-    Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_pulse(heartbeat::pulse())
+    Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_heartbeat(heartbeat::timing())
 }
 
 /// The partitions of cases, each with its scheduler.

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
     decisions::{
-        liveness::{LastSign, Life, Pulse, Sign, Signs, life},
+        liveness::{Evidence, Heartbeat, HeartbeatTiming, LastHeartbeat, OwnerState, owner_state},
         pipeline::EXIT_INTERRUPTED,
     },
     error::chain,
@@ -75,10 +75,10 @@ pub enum Wait {
 }
 
 impl Wait {
-    fn remaining(self, life: Life) -> Option<Duration> {
+    fn remaining(self, life: OwnerState) -> Option<Duration> {
         match life {
-            Life::Silent { left, last }
-                if self == Self::UntilCertain || (self == Self::UnlessDated && last != LastSign::Recent) =>
+            OwnerState::Silent { left, last }
+                if self == Self::UntilCertain || (self == Self::UnlessDated && last != LastHeartbeat::Recent) =>
             {
                 Some(left)
             }
@@ -96,7 +96,7 @@ pub struct Owners<'a> {
 
 /// What is known of the owner of a session.
 pub struct Finding {
-    pub life: Life,
+    pub life: OwnerState,
     /// The Leases as they were seen first. If the owner is dead, they have not changed since.
     pub leases: BTreeMap<ClusterPlace, LeaseSeen>,
     /// Who held the session in the database at that time.
@@ -117,8 +117,8 @@ impl Owners<'_> {
         let started = Instant::now();
         let mut findings = BTreeMap::new();
         for (session, held) in sessions {
-            let mut finding = Finding { life: Life::Unknown, leases: BTreeMap::new(), held };
-            finding.life = life(&self.signs(&session, &mut finding, Duration::ZERO).await);
+            let mut finding = Finding { life: OwnerState::Unknown, leases: BTreeMap::new(), held };
+            finding.life = owner_state(&self.signs(&session, &mut finding, Duration::ZERO).await);
             findings.insert(session, finding);
         }
         let (mut reported, mut signals): (Option<Instant>, Option<Signals>) = (None, None);
@@ -138,42 +138,42 @@ impl Owners<'_> {
             sleep_or_exit(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await?;
             for (session, finding) in &mut findings {
                 if wait.remaining(finding.life).is_some() {
-                    finding.life = life(&self.signs(session, finding, started.elapsed()).await);
+                    finding.life = owner_state(&self.signs(session, finding, started.elapsed()).await);
                 }
             }
         }
     }
 
     /// The signs of life of a session that was first seen as `first`, `watched` ago.
-    async fn signs(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Signs {
+    async fn signs(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Evidence {
         let process = first.held.as_ref().and_then(|held| owner::is_alive(&held.owner));
         if process.is_some() {
             // Needed to take the session over: the Lease of a dead owner may still be valid.
             if watched.is_zero() {
                 self.leases(session, first, watched).await;
             }
-            return Signs { process, ..Signs::default() };
+            return Evidence { process, ..Evidence::default() };
         }
         let leases = self.leases(session, first, watched).await;
-        let Pulse { limit, .. } = heartbeat::pulse();
+        let HeartbeatTiming { limit, .. } = heartbeat::timing();
         let heartbeat = match (self.reader, &first.held) {
             (Some(reader), Some(held)) => {
                 let changed = matches!(reader.held(session).await, Ok(now) if now.as_ref() != Some(held));
-                Some(Sign { limit, age: None, watched, changed })
+                Some(Heartbeat { limit, age: None, watched, changed })
             }
             _ => None,
         };
-        Signs { process, leases, heartbeat }
+        Evidence { process, leases, heartbeat }
     }
 
-    async fn leases(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Vec<Sign> {
+    async fn leases(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Vec<Heartbeat> {
         let Some(kubernetes) = self.kubernetes else { return Vec::new() };
         let mut signs = Vec::new();
         for place in kubernetes.places() {
             match timeout(ANSWER, kubernetes.lease(&place, session)).await {
                 Ok(Ok(Some(seen))) => {
                     let before = first.leases.entry(place).or_insert_with(|| seen.clone());
-                    signs.push(seen.sign(before, watched));
+                    signs.push(seen.heartbeat(before, watched));
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::debug!(%place, error = chain(&error), "no Lease is seen"),
@@ -187,7 +187,7 @@ impl Owners<'_> {
     pub async fn leases_of_dead_owner(&self, row: &SessionRow) -> Result<Option<BTreeMap<ClusterPlace, LeaseSeen>>, EarlyExit> {
         let session = (row.session.id.clone(), Some(row.held.clone()));
         let findings = self.find([session], Wait::UntilCertain).await?;
-        let dead = findings.into_values().next().filter(|finding| finding.life == Life::Dead);
+        let dead = findings.into_values().next().filter(|finding| finding.life == OwnerState::Dead);
         Ok(dead.map(|finding| finding.leases))
     }
 
@@ -198,10 +198,10 @@ impl Owners<'_> {
         let findings = self.find(unknown, Wait::No).await?;
         for row in rows {
             row.state = match findings.get(&row.session.id).map(|finding| finding.life) {
-                Some(Life::Alive | Life::Silent { last: LastSign::Recent, .. }) => SessionState::Running,
+                Some(OwnerState::Alive | OwnerState::Silent { last: LastHeartbeat::Recent, .. }) => SessionState::Running,
                 // Enough to show it. Who takes it over waits until it is certain.
-                Some(Life::Dead | Life::Silent { last: LastSign::Expired, .. }) => SessionState::Interrupted,
-                Some(Life::Silent { .. } | Life::Unknown) | None => row.state,
+                Some(OwnerState::Dead | OwnerState::Silent { last: LastHeartbeat::Expired, .. }) => SessionState::Interrupted,
+                Some(OwnerState::Silent { .. } | OwnerState::Unknown) | None => row.state,
             };
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
-/// What to do about a failed operation.
+/// How the session reacts to a failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -13,9 +13,9 @@ pub enum Class {
     /// The other side cannot be reached, takes no credentials, or refuses what it granted before: it passes by itself, but takes its
     /// time. A launch is tried again for five minutes, then `error{infra}`; what runs is waited for until its own limit.
     Outage,
-    /// The thing is not there any more.
+    /// The object no longer exists.
     Gone,
-    /// This scheduler cannot do that.
+    /// The scheduler does not support the operation.
     Unsupported,
 }
 
@@ -25,32 +25,30 @@ pub enum Class {
 pub struct SchedulerError {
     /// The operation and its object, a lower-case fragment: `spawn /bin/sh in stage/x`.
     pub operation: String,
-    /// What to do about it.
     pub class: Class,
-    /// When the other side asked us to come back.
+    /// The delay that the server asks for.
     pub retry_after: Option<Duration>,
     /// It is certain that nothing was created: there is nothing to clean up after this launch.
-    pub made_nothing: bool,
-    /// Why.
+    pub nothing_created: bool,
     #[source]
     pub cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl SchedulerError {
-    /// An error of a class, with its cause.
+    /// An error with a cause.
     pub fn new(class: Class, operation: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { operation: operation.into(), class, retry_after: None, made_nothing: false, cause: Some(cause.into()) }
+        Self { operation: operation.into(), class, retry_after: None, nothing_created: false, cause: Some(cause.into()) }
     }
 
-    /// An error of a class that needs no cause.
+    /// An error without a cause.
     pub fn plain(class: Class, operation: impl Into<String>) -> Self {
-        Self { operation: operation.into(), class, retry_after: None, made_nothing: false, cause: None }
+        Self { operation: operation.into(), class, retry_after: None, nothing_created: false, cause: None }
     }
 
-    /// The same, of a launch that has certainly created nothing.
+    /// Marks the error of a launch that certainly created nothing.
     #[must_use]
-    pub fn before_anything(self) -> Self {
-        Self { made_nothing: true, ..self }
+    pub fn with_nothing_created(self) -> Self {
+        Self { nothing_created: true, ..self }
     }
 }
 

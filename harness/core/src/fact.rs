@@ -13,7 +13,7 @@ pub const PROCESSOR: [&str; 8] =
 /// The keys of an entry of `devices` in a site file.
 pub const DEVICE: [&str; 4] = ["type", "arch", "model", "num_devices"];
 
-/// A fact that the site does not tell: `processor.num_cores`, `devices.gpu.num_devices`.
+/// A fact that the site file does not state: `processor.num_cores`, `devices.gpu.num_devices`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact(String);
 
@@ -33,13 +33,13 @@ impl Fact {
         }
     }
 
-    /// The fact for want of which an expression has no value.
-    pub fn missed_by(error: &ExprError) -> Option<Self> {
+    /// The missing fact that an expression needs.
+    pub fn missing_in(error: &ExprError) -> Option<Self> {
         error.missing.as_deref().and_then(Self::of)
     }
 
-    /// The first fact that is missing, if nothing else is wrong.
-    pub fn alone(diagnostics: &[Diagnostic]) -> Option<&MissingKey> {
+    /// The first missing fact, if every diagnostic is about a missing fact.
+    pub fn only_missing(diagnostics: &[Diagnostic]) -> Option<&MissingKey> {
         let mut missing =
             diagnostics.iter().map(|diagnostic| diagnostic.missing.as_deref().filter(|key| Self::of(key).is_some()));
         let first = missing.next()??;

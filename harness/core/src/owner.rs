@@ -1,14 +1,12 @@
-//! Who holds a session. Plain data: looking whether that process still lives is the caller's business, because only
-//! the caller may ask an operating system.
+//! The owner of a session, as plain data. Only the caller can ask the operating system whether that process still runs.
 
 use serde::{Deserialize, Serialize};
 
-/// The process that began a session, exactly enough to tell it from a later one with the same pid.
+/// The process that started a session, with what distinguishes it from a later one with the same pid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// The machine, for people: two may have the same name, and one may change its.
     pub host: String,
-    /// Its process id.
     pub pid: u32,
     /// When that process started, in the operating system's own unit (on Linux: clock ticks since boot).
     pub start_time: u64,

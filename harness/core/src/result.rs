@@ -3,7 +3,7 @@
 use crate::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        outputs::Provides,
+        outputs::CaseOutputs,
         scheduler::{Disruption, SectionExit},
         scheduler_kind::SchedulerKind,
         workload::Clock,
@@ -17,23 +17,17 @@ use muster_text::{
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, time::Duration};
 
-/// Where in its life a case was.
+/// A step in the life of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Rendering and planning.
     Plan,
-    /// Bringing what it needs to where it will run.
+    /// Copying files to where the job runs.
     Stage,
-    /// Creating.
     Launch,
-    /// Waiting and running.
     Run,
-    /// Judging the text.
     Sanity,
-    /// Judging the figures.
     Performance,
-    /// Removing what was created.
     Cleanup,
 }
 
@@ -56,9 +50,7 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All is well.
     Pass,
-    /// Not run, and why.
     Skip,
     /// It failed as expected.
     Xfail,
@@ -68,27 +60,21 @@ pub enum Outcome {
     Fail(Failure),
     /// It ran and cannot be judged.
     Invalid(Invalid),
-    /// It took too long.
     Timeout(Clock),
-    /// The site took it away.
+    /// The site ended the job: preemption, eviction, a lost node.
     Disrupted(Disruption),
-    /// Nothing was judged.
+    /// An error before judging.
     Error(Fault),
-    /// Cancelled.
     Abort,
     /// Ended early by a rule of the check.
     Stopped(String),
 }
 
-/// What failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// A sanity item.
     Sanity,
-    /// A reference.
     Performance,
-    /// The workload's exit status.
     Workload,
 }
 
@@ -104,13 +90,13 @@ pub enum Invalid {
     Validity,
 }
 
-/// Whose fault it is that nothing was judged.
+/// What caused an error before judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// The request can never work.
+    /// The request is invalid: a retry cannot help.
     Config,
-    /// The machinery.
+    /// The infrastructure failed.
     Infra,
 }
 
@@ -154,7 +140,7 @@ impl Outcome {
         })
     }
 
-    /// Whether the case counts as neither failed nor lost.
+    /// Whether the outcome counts as a success.
     pub fn is_fine(&self) -> bool {
         matches!(self, Self::Pass | Self::Skip | Self::Xfail | Self::Stopped(_))
     }
@@ -171,49 +157,43 @@ impl fmt::Display for Outcome {
 /// Everything that is known of one attempt of one case when it is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
-    /// The case.
     pub name: CaseName,
-    /// What the check says of itself.
     pub about: About,
-    /// This attempt's mark; `None` if it was never planned.
+    /// `None` if the attempt was never planned.
     pub identifier: Option<Identifier>,
     /// 1, 2, ... within a session.
     pub attempt: u32,
-    /// How it ended.
     pub outcome: Outcome,
     /// The phase that decided it.
     pub phase: Phase,
     /// One sentence, for every outcome but a pass.
     pub cause: Option<String>,
-    /// Things worth a line that did not decide anything.
+    /// One line each; they do not affect the outcome.
     pub warnings: Vec<String>,
-    /// Where it ran.
     pub nodes: Vec<String>,
     /// How each section ended.
     pub exits: Vec<SectionExit>,
-    /// The figures.
     pub measurements: Vec<Measurement>,
-    /// When things happened.
     pub times: Times,
-    /// Where its script and log are now.
+    /// The folder of its script and log.
     pub folder: Option<PathBuf>,
     /// The last lines of its log, for a non-pass.
     pub log_tail: Option<String>,
-    /// Exact commands: look further.
+    /// Commands that inspect what was kept.
     pub look: Vec<String>,
-    /// Exact commands: delete what was kept.
+    /// Commands that delete what was kept.
     pub delete: Vec<String>,
-    /// What could not be removed.
+    /// Objects that could not be removed.
     pub leftovers: Vec<String>,
     /// It is well now, after an attempt of the same session that was not (`--max-retries`).
     pub flaky: bool,
-    /// Its outcome is reported, and does not count.
+    /// Set if the outcome is reported and does not count.
     pub quarantine: Option<Quarantine>,
     /// The session in which it ran; `None`: in the one whose result it is (`--restore-session`).
     pub restored_from: Option<SessionId>,
     /// What it has left for the cases that depend on it, if any do.
-    #[serde(default)]
-    pub provides: Option<Box<Provides>>,
+    #[serde(rename = "provides", default)]
+    pub outputs: Option<Box<CaseOutputs>>,
     /// The case that did not pass, for want of which this one was skipped: the first of the chain.
     #[serde(default)]
     pub blocked_by: Option<String>,
@@ -249,13 +229,12 @@ impl Counting {
     }
 }
 
-/// What to do with a case that the site took away.
+/// What to do with a case whose job the site ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDisruption {
-    /// Leave it at that.
     Fail,
-    /// Run it again, also without `--max-retries`.
+    /// Retry, also without `--max-retries`.
     Retry,
 }
 
@@ -263,45 +242,35 @@ impl Words for OnDisruption {
     const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("retry", Self::Retry)];
 }
 
-/// What a check says of itself, and where it runs.
+/// Facts of the check, for reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// `descr`
     pub descr: String,
-    /// `tags`
     pub tags: Vec<String>,
-    /// `maintainers`
     pub maintainers: Vec<String>,
-    /// The check file.
     pub file: String,
     /// Its parameters as displayed, in order.
     pub parameters: Vec<(String, String)>,
-    /// The scheduler.
     pub scheduler: SchedulerKind,
-    /// Tasks asked for.
     pub num_tasks: u32,
     /// `on_disruption`; `None`: the check says nothing, and it is retried like any failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disruption: Option<OnDisruption>,
 }
 
-/// When things happened. What never happened is `None`.
+/// Times of the steps; `None` for a step that did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// The case got its turn.
     pub begun: Timestamp,
-    /// The launch was answered.
     pub launched: Option<Timestamp>,
     /// The first task ran (the scheduler's time).
     pub started: Option<Timestamp>,
     /// The last task ended (the scheduler's time).
     pub ended: Option<Timestamp>,
-    /// The result was there.
     pub finished: Timestamp,
 }
 
 impl Times {
-    /// From its turn to its result.
     pub fn total(&self) -> Duration {
         self.finished.since(self.begun)
     }
@@ -330,28 +299,19 @@ impl SessionState {
     }
 }
 
-/// One invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its name in the store.
     pub id: SessionId,
-    /// When it began.
     pub started: Timestamp,
     /// When it ended; `None` while it runs, and for ever if it was killed.
     pub ended: Option<Timestamp>,
     /// The command line, as typed.
     pub command: Vec<String>,
-    /// The system.
     pub system: String,
-    /// Who began it, where.
     pub user: String,
-    /// The machine it ran on.
     pub host: String,
-    /// The folder it was started in.
     pub workdir: PathBuf,
-    /// Muster's version.
     pub version: String,
-    /// How many cases were selected.
     pub num_cases: u32,
     /// Whether a signal ended it early.
     pub interrupted: bool,

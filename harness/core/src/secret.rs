@@ -2,7 +2,7 @@
 
 use muster_text::Value;
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 pub const MASK: &str = "***";
 
 /// The values of secrets, as they may stand in a text.
@@ -10,7 +10,7 @@ pub const MASK: &str = "***";
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// These values, and as sh quotes them.
+    /// The values, and their forms within single quotes of sh.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let values = values.into_iter().filter(|value| !value.is_empty());
         let mut forms: Vec<String> = values.flat_map(|value| [value.to_owned(), value.replace('\'', r"'\''")]).collect();
@@ -20,12 +20,11 @@ impl Secrets {
         Self(forms)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Masks them in all texts of a value; its keys stay.
+    /// Masks the secrets in all texts of a value, but not in its keys.
     pub fn hide_in(&self, value: &mut Value) {
         match value {
             Value::String(text) => {

@@ -11,7 +11,7 @@ use muster_core::{
         scheduler::Ending,
         stdout::{Section, Stdout},
     },
-    judge::judge,
+    judge::{Monitor, judge},
     rules::{
         Rules,
         perf::{PerfVariable, Pick, Reduce, Source},
@@ -50,7 +50,7 @@ fn run(path: &str, count: u64) -> io::Result<()> {
     let section = Section::new(origin, 0, text.len() as u64);
     let stdout = Stdout::new(Arc::new(text), [section]);
     let ending = Ending::default();
-    let judgement = judge(&rules(count), &stdout, &ending);
+    let judgement = judge(&rules(count), &stdout, &ending, &Monitor::default());
     println!("{} {}", judgement.outcome, judgement.cause.unwrap_or_default());
     for figure in judgement.measurements {
         println!("{} {} {}", figure.label(), figure.value, figure.unit);

@@ -13,14 +13,13 @@ use std::{fmt, str::FromStr};
 pub struct FileMode(u32);
 
 impl FileMode {
-    /// As chmod takes them.
     pub fn bits(self) -> u32 {
         self.0
     }
 }
 
 impl Default for FileMode {
-    /// Its owner alone.
+    /// Access for the owner only.
     fn default() -> Self {
         Self(0o600)
     }

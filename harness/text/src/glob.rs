@@ -5,20 +5,14 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Why a text is no glob of paths within a folder.
+/// Why a text is not a glob of paths within a folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
-    /// It would lead out of the folder, or says nothing.
-    #[error("`{0}` is no path within the folder")]
+    /// The path leads out of the folder, or is empty.
+    #[error("`{0}` is not a path within the folder")]
     Outside(String),
-    /// It does not compile.
-    #[error("`{text}` is no glob: {why}")]
-    Syntax {
-        /// As written.
-        text: String,
-        /// A fragment.
-        why: String,
-    },
+    #[error("`{text}` is not a glob: {why}")]
+    Syntax { text: String, why: String },
 }
 
 impl GlobError {
@@ -31,7 +25,7 @@ impl GlobError {
     }
 }
 
-/// Some globs, any of which may fit.
+/// A set of globs.
 #[derive(Debug, Clone)]
 pub struct Globs(GlobSet);
 
@@ -68,7 +62,7 @@ pub fn is_literal(glob: &str) -> bool {
     !glob.contains(['*', '?', '[', '{', '\\'])
 }
 
-/// A literal glob as the path that it stands for.
+/// The path that a glob without wildcards means.
 pub fn plain(glob: &str) -> &str {
     within(glob).unwrap_or(glob)
 }
@@ -111,6 +105,6 @@ mod tests {
         for text in ["", ".", "/", "/etc/passwd", "../x", "a/../../b", "./"] {
             assert_eq!(Globs::compile(&[text]).unwrap_err(), GlobError::Outside(text.to_owned()));
         }
-        insta::assert_snapshot!(Globs::compile(&["[a"]).unwrap_err(), @"`[a` is no glob: unclosed character class; missing ']'");
+        insta::assert_snapshot!(Globs::compile(&["[a"]).unwrap_err(), @"`[a` is not a glob: unclosed character class; missing ']'");
     }
 }

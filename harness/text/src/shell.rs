@@ -6,7 +6,7 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// A text that stands for itself within double quotes.
+/// Escapes a text for double quotes.
 pub fn in_double_quotes(text: &str) -> String {
     text.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain(std::iter::once(c))).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
 use serde_json::json;
 use std::{fmt, str::FromStr};
 
-/// So many bytes, at least one.
+/// A number of bytes, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 

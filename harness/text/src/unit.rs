@@ -33,54 +33,33 @@ enum Prefixes {
     Both,
 }
 
-/// A unit without its prefix: spelling, quantity, worth, prefixes, and whether it is "per second" by itself.
-type Base = (&'static str, Quantity, f64, Prefixes, bool);
+/// A unit without its prefix: spellings, quantity, worth, prefixes, and whether it is "per second" by itself.
+type Base = (&'static [&'static str], Quantity, f64, Prefixes, bool);
 
 const BASES: &[Base] = {
     use Prefixes::{Both, Large, LargeAndBinary, None, Small};
     use Quantity::{Cycle, Data, Edge, Energy, Flop, InputOutput, Operation, Power, Share, Time};
     &[
-        ("bytes", Data, 8.0, LargeAndBinary, false),
-        ("Bytes", Data, 8.0, LargeAndBinary, false),
-        ("byte", Data, 8.0, LargeAndBinary, false),
-        ("Byte", Data, 8.0, LargeAndBinary, false),
-        ("bits", Data, 1.0, LargeAndBinary, false),
-        ("bit", Data, 1.0, LargeAndBinary, false),
-        ("Bps", Data, 8.0, LargeAndBinary, true),
-        ("bps", Data, 1.0, LargeAndBinary, true),
-        ("B", Data, 8.0, LargeAndBinary, false),
-        ("b", Data, 1.0, LargeAndBinary, false),
-        ("FLOPS", Flop, 1.0, Large, true),
-        ("Flops", Flop, 1.0, Large, true),
-        ("flops", Flop, 1.0, Large, true),
-        ("FLOP", Flop, 1.0, Large, false),
-        ("Flop", Flop, 1.0, Large, false),
-        ("flop", Flop, 1.0, Large, false),
-        ("TEPS", Edge, 1.0, Large, true),
-        ("IOPS", InputOutput, 1.0, Large, true),
-        ("IO", InputOutput, 1.0, Large, false),
-        ("OPS", Operation, 1.0, Large, true),
-        ("OP", Operation, 1.0, Large, false),
-        ("op", Operation, 1.0, Large, false),
-        ("Hz", Cycle, 1.0, Large, true),
-        ("seconds", Time, 1.0, None, false),
-        ("second", Time, 1.0, None, false),
-        ("secs", Time, 1.0, None, false),
-        ("sec", Time, 1.0, Small, false),
-        ("s", Time, 1.0, Small, false),
-        ("minutes", Time, 60.0, None, false),
-        ("minute", Time, 60.0, None, false),
-        ("min", Time, 60.0, None, false),
-        ("hours", Time, 3600.0, None, false),
-        ("hour", Time, 3600.0, None, false),
-        ("h", Time, 3600.0, None, false),
-        ("days", Time, 86_400.0, None, false),
-        ("day", Time, 86_400.0, None, false),
-        ("d", Time, 86_400.0, None, false),
-        ("percent", Share, 1.0, None, false),
-        ("%", Share, 1.0, None, false),
-        ("W", Power, 1.0, Both, false),
-        ("J", Energy, 1.0, Both, false),
+        (&["bytes", "Bytes", "byte", "Byte", "B"], Data, 8.0, LargeAndBinary, false),
+        (&["bits", "bit", "b"], Data, 1.0, LargeAndBinary, false),
+        (&["Bps"], Data, 8.0, LargeAndBinary, true),
+        (&["bps"], Data, 1.0, LargeAndBinary, true),
+        (&["FLOPS", "Flops", "flops"], Flop, 1.0, Large, true),
+        (&["FLOP", "Flop", "flop"], Flop, 1.0, Large, false),
+        (&["TEPS"], Edge, 1.0, Large, true),
+        (&["IOPS"], InputOutput, 1.0, Large, true),
+        (&["IO"], InputOutput, 1.0, Large, false),
+        (&["OPS"], Operation, 1.0, Large, true),
+        (&["OP", "op"], Operation, 1.0, Large, false),
+        (&["Hz"], Cycle, 1.0, Large, true),
+        (&["seconds", "second", "secs"], Time, 1.0, None, false),
+        (&["sec", "s"], Time, 1.0, Small, false),
+        (&["minutes", "minute", "min"], Time, 60.0, None, false),
+        (&["hours", "hour", "h"], Time, 3600.0, None, false),
+        (&["days", "day", "d"], Time, 86_400.0, None, false),
+        (&["percent", "%"], Share, 1.0, None, false),
+        (&["W"], Power, 1.0, Both, false),
+        (&["J"], Energy, 1.0, Both, false),
     ]
 };
 
@@ -107,7 +86,7 @@ struct Worth {
     over: f64,
 }
 
-/// The way from one unit to another.
+/// Converts between two units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Conversion {
     times: f64,
@@ -139,7 +118,7 @@ impl Conversion {
     }
 }
 
-/// By what to multiply a value in `from` to get it in `to`; `None` if there is no conversion.
+/// The factor for a value in `from` to get it in `to`; `None` if there is no conversion.
 pub fn factor(from: &str, to: &str) -> Option<f64> {
     Conversion::between(from, to).map(|conversion| conversion.apply(1.0))
 }
@@ -167,20 +146,24 @@ fn is_plural(base: &Base) -> bool {
 }
 
 fn with_prefix(unit: &str, base: &Base) -> Option<Worth> {
-    let (spelling, quantity, worth, prefixes, per_time) = *base;
-    let prefix = unit.strip_suffix(spelling)?;
+    let (spellings, quantity, worth, prefixes, per_time) = *base;
+    let (times, over) = spellings.iter().find_map(|spelling| prefix_worth(unit.strip_suffix(spelling)?, prefixes))?;
+    Some(Worth { quantity, per_time, times: times * worth, over })
+}
+
+/// What a prefix multiplies a unit by, as a fraction; `None` if the unit does not take it.
+fn prefix_worth(prefix: &str, prefixes: Prefixes) -> Option<(f64, f64)> {
     let find = |table: &[(&str, f64)]| table.iter().find(|(name, _)| *name == prefix).map(|(_, size)| *size);
     let large = || find(LARGE).map(|size| (size, 1.0));
     let small = || find(SMALL).map(|size| (1.0, size));
-    let (times, over) = match prefixes {
+    match prefixes {
         _ if prefix.is_empty() => Some((1.0, 1.0)),
         Prefixes::None => None,
         Prefixes::Large => large(),
         Prefixes::LargeAndBinary => large().or_else(|| find(BINARY).map(|size| (size, 1.0))),
         Prefixes::Small => small(),
         Prefixes::Both => large().or_else(small),
-    }?;
-    Some(Worth { quantity, per_time, times: times * worth, over })
+    }
 }
 
 #[cfg(test)]

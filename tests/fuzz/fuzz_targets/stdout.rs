@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use muster_core::{judge, case::Identifier, rules::{Rules, perf::{PerfVariable, Pick, Reduce, Source}, sanity::{Assertion, Claim}}, result::Outcome, job::{scheduler::Ending, stdout::{SectionOrigin, Stdout}}};
+use muster_core::{judge::{self, Monitor}, case::Identifier, rules::{Rules, perf::{PerfVariable, Pick, Reduce, Source}, sanity::{Assertion, Claim}}, result::Outcome, job::{scheduler::Ending, stdout::{SectionOrigin, Stdout}}};
 use muster_text::{pattern::Pattern, time::Timestamp};
 
 #[derive(Debug, arbitrary::Arbitrary)]
@@ -38,8 +38,8 @@ fuzz_target!(|run: Run<'_>| {
         ..Rules::default()
     };
     let ending = Ending { ended: Timestamp(1), ..Ending::default() };
-    let whole = judge::judge(&rules, &stdout, &ending);
-    let in_blocks = judge::judge_in_small_blocks(&rules, &stdout, &ending, usize::from(run.block).max(1));
+    let whole = judge::judge(&rules, &stdout, &ending, &Monitor::default());
+    let in_blocks = judge::judge_in_blocks(&rules, &stdout, &ending, &Monitor::default(), usize::from(run.block).max(1));
     assert_eq!(format!("{whole:?}"), format!("{in_blocks:?}"));
     let miscounted = whole.outcome != Outcome::Pass && whole.cause.as_deref().is_some_and(|cause| cause.contains("found"));
     assert!(!miscounted, "{found} matches of {:?}: {whole:?}", run.pattern);

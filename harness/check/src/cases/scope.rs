@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Why a case is skipped of which only facts are missing.
 pub(crate) fn reason_to_skip(case: &TestCase, diagnostics: &[Diagnostic]) -> Option<String> {
-    Fact::alone(diagnostics).and_then(Fact::of).map(|fact| missing_fact_reason(case, &fact))
+    Fact::only_missing(diagnostics).and_then(Fact::of).map(|fact| missing_fact_reason(case, &fact))
 }
 
 /// Parameters and facts, without variables.
@@ -24,8 +24,8 @@ pub(crate) fn base_scope(case: &TestCase, facts: &LaunchFacts) -> Scope {
     scope.set("identifier", facts.identifier.as_str());
     scope.set("session", facts.session.0.clone());
     scope.set("stagedir", facts.stage.to_string_lossy().into_owned());
-    scope.set("fixtures", Value::Object(facts.given.fixtures.clone()));
-    scope.set("deps", Value::Object(facts.given.deps.clone()));
+    scope.set("fixtures", Value::Object(facts.inputs.fixtures.clone()));
+    scope.set("deps", Value::Object(facts.inputs.deps.clone()));
     scope
 }
 

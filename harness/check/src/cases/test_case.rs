@@ -12,7 +12,7 @@ use crate::{
 use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},
     job::{
-        outputs::{Given, Need},
+        outputs::{CaseInputs, Need},
         workload::Workload,
     },
     result::About,
@@ -56,7 +56,7 @@ pub struct LaunchFacts {
     pub session: SessionId,
     pub stage: PathBuf,
     /// What the cases before it have left for it.
-    pub given: Given,
+    pub inputs: CaseInputs,
 }
 
 impl LaunchFacts {
@@ -66,7 +66,7 @@ impl LaunchFacts {
             identifier: Identifier::from_letters([0; 8]),
             session: SessionId("rehearsal".to_owned()),
             stage: PathBuf::from("stage"),
-            given: Given::default(),
+            inputs: CaseInputs::default(),
         }
     }
 

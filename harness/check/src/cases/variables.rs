@@ -48,7 +48,7 @@ impl Variables {
                 None => Ok(Value::Null),
                 Some(rendered) => yaml::to_parameter_value(&rendered),
             };
-            if let Some(missing) = Fact::alone(&own) {
+            if let Some(missing) = Fact::only_missing(&own) {
                 scope.set_missing(&**name, missing.clone());
                 continue;
             }

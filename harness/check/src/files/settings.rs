@@ -42,7 +42,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
         facts,
         missing,
         xfail: file.xfail.clone(),
-        offer: None,
+        planned_outputs: None,
         log_limit: None,
     })
 }

@@ -20,7 +20,7 @@ use crate::{
 use muster_core::{
     fact::Fact,
     job::{
-        outputs::Offer,
+        outputs::PlannedOutputs,
         workload::{Limits, Workload},
     },
     result::About,
@@ -62,7 +62,7 @@ fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnost
             // Beside a mistake, a missing fact is not one.
             None => Err(diagnostics
                 .into_iter()
-                .filter(|diagnostic| Fact::alone(std::slice::from_ref(diagnostic)).is_none())
+                .filter(|diagnostic| Fact::only_missing(std::slice::from_ref(diagnostic)).is_none())
                 .collect()),
         },
     }
@@ -115,8 +115,8 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         keep_failed: file.keep_failed,
     };
     let log_limit = log_limit(&file, partition);
-    let offer = offer(case, &layer, (&tree, &file), &scope, (&workload, facts.given.is_needed), diagnostics);
-    let rules = Rules { offer, log_limit, ..rules? };
+    let planned_outputs = planned_outputs(case, &layer, (&tree, &file), &scope, (&workload, facts.inputs.is_needed), diagnostics);
+    let rules = Rules { planned_outputs, log_limit, ..rules? };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
         return Some(skipped(case, facts, missing_fact_reason(case, &fact)));
     }
@@ -129,14 +129,14 @@ fn log_limit(file: &CheckFile, partition: &crate::site::Partition) -> Option<Log
 }
 
 /// What a case leaves for others: nothing if there are none, and nothing runs when they are over.
-fn offer(
+fn planned_outputs(
     case: &TestCase,
     layer: &Layer,
     (tree, file): (&Node, &CheckFile),
     scope: &Scope,
     (workload, is_needed): (&Workload, bool),
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Box<Offer>> {
+) -> Option<Box<PlannedOutputs>> {
     let teardown_cmds = file.teardown_cmds.as_ref().filter(|commands| !commands.is_empty());
     if !is_needed && teardown_cmds.is_none() {
         return None;
@@ -152,7 +152,7 @@ fn offer(
         let program = program::teardown(case, (tree, file), scope, commands, &workload.stage, diagnostics)?;
         Some(Box::new(Workload { program, num_tasks: 1, staging: None, ..workload.clone() }))
     });
-    Some(Box::new(Offer { values, outputs, teardown }))
+    Some(Box::new(PlannedOutputs { values, outputs, teardown }))
 }
 
 fn missing_for_others(case: &TestCase, key: &MissingKey) -> Diagnostic {

@@ -70,7 +70,7 @@ impl Filters {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
                 // Nor to a partition whose site does not define the fact.
-                Err(error) if Fact::missed_by(&error).is_some() => return Ok(false),
+                Err(error) if Fact::missing_in(&error).is_some() => return Ok(false),
                 Err(error) => return Err(failed(error.message)),
             }
         }

@@ -140,6 +140,6 @@ fn an_item_of_sanity_claims_something() {
     }
     assert_eq!(cases(&check("executable: run\nsanity: [{ foud: a }]")).1, ["unknown key `foud` in an item of `sanity`"]);
     assert_eq!(found("{ found: null }, { found: '${{ null }}', count: 3, msg: x }"), [""; 0]);
-    assert_eq!(found("{ exit: 300 }"), ["300 is no exit status"]);
-    assert_eq!(found("{ exit: [0, -1] }"), ["-1 is no exit status"]);
+    assert_eq!(found("{ exit: 300 }"), ["300 is not an exit status"]);
+    assert_eq!(found("{ exit: [0, -1] }"), ["-1 is not an exit status"]);
 }

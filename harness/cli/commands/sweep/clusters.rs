@@ -9,7 +9,7 @@
 use crate::{args::Cli, wiring::owners};
 use muster_core::{
     case::SessionId,
-    decisions::liveness::{Life, Signs, life},
+    decisions::liveness::{Evidence, OwnerState, owner_state},
     error::{SchedulerError, chain},
     job::scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
 };
@@ -69,14 +69,14 @@ impl Clusters {
         found.map(|found| &found.job.session)
     }
 
-    pub fn to_delete(&self, lives: &BTreeMap<SessionId, Life>, with_kept: bool) -> Vec<Found> {
-        let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&Life::Dead);
+    pub fn to_delete(&self, lives: &BTreeMap<SessionId, OwnerState>, with_kept: bool) -> Vec<Found> {
+        let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&OwnerState::Dead);
         let found = self.census.found.iter();
         found.filter(|found| is_to_delete(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
     }
 
     /// Deletes what was found, and the Leases of sessions of which nothing is left.
-    pub async fn end(&self, to_delete: Vec<Found>, lives: &BTreeMap<SessionId, Life>) -> Vec<Ended> {
+    pub async fn end(&self, to_delete: Vec<Found>, lives: &BTreeMap<SessionId, OwnerState>) -> Vec<Ended> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();
         for found in to_delete {
@@ -93,11 +93,12 @@ impl Clusters {
         ended
     }
 
-    async fn delete_leases(&self, ended: &[Ended], lives: &BTreeMap<SessionId, Life>) {
+    async fn delete_leases(&self, ended: &[Ended], lives: &BTreeMap<SessionId, OwnerState>) {
         let is_gone = |job: &Job| ended.iter().any(|ended| ended.left.is_empty() && ended.found.job.is_same(job));
         for ((place, session), lease) in &self.census.sessions {
-            let by_lease = || life(&Signs { leases: vec![lease.sign(lease, Duration::ZERO)], ..Signs::default() });
-            let is_dead = lives.get(session).copied().unwrap_or_else(by_lease) == Life::Dead;
+            let by_lease =
+                || owner_state(&Evidence { leases: vec![lease.heartbeat(lease, Duration::ZERO)], ..Evidence::default() });
+            let is_dead = lives.get(session).copied().unwrap_or_else(by_lease) == OwnerState::Dead;
             let is_here = |found: &&Found| found.place == *place && found.job.session == *session;
             let mut here = self.census.found.iter().filter(is_here);
             if is_dead

@@ -11,7 +11,7 @@ use crate::{
 use clusters::{Clusters, Ended};
 use muster_core::{
     case::SessionId,
-    decisions::liveness::Life,
+    decisions::liveness::OwnerState,
     error::chain,
     job::{scheduler::Job, scheduler_kind::SchedulerKind},
 };
@@ -53,7 +53,7 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
     let sessions = sessions.filter(|session| !spared.contains(session)).collect();
     let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Wait::UnlessDated, terminal).await?;
-    found.retain(|found| lives.get(&found.session) == Some(&Life::Dead));
+    found.retain(|found| lives.get(&found.session) == Some(&OwnerState::Dead));
     let to_delete = clusters.as_ref().map(|clusters| clusters.to_delete(&lives, args.kept)).unwrap_or_default();
     let mut text = String::new();
     let is_incomplete = report_clusters(clusters.as_ref(), &jobs, &mut text);
@@ -83,11 +83,11 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
 /// Adds the sessions of the other jobs to `lives`, without waiting.
 async fn with_rest(
     jobs: &[&Job],
-    mut lives: BTreeMap<SessionId, Life>,
+    mut lives: BTreeMap<SessionId, OwnerState>,
     reader: Option<&Reader>,
     clusters: Option<&Clusters>,
     terminal: Terminal,
-) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+) -> anyhow::Result<BTreeMap<SessionId, OwnerState>> {
     let rest = jobs.iter().map(|job| &job.session).filter(|session| !lives.contains_key(session)).collect();
     lives.extend(self::lives(&rest, reader, clusters, Wait::No, terminal).await?);
     Ok(lives)
@@ -100,13 +100,13 @@ async fn lives(
     clusters: Option<&Clusters>,
     wait: Wait,
     terminal: Terminal,
-) -> anyhow::Result<BTreeMap<SessionId, Life>> {
+) -> anyhow::Result<BTreeMap<SessionId, OwnerState>> {
     let (mut lives, mut open) = (BTreeMap::new(), Vec::new());
     for &session in sessions {
         let held = match reader {
             Some(reader) => match reader.session(&session.0, &owner::is_alive).await {
                 Ok(row) if row.state == SessionState::Ended => {
-                    lives.insert(session.clone(), Life::Dead);
+                    lives.insert(session.clone(), OwnerState::Dead);
                     continue;
                 }
                 Ok(row) => Some(row.held),
@@ -205,13 +205,13 @@ fn is_of(found: &inventory::Found, job: &Job) -> bool {
 fn store_cleaned(
     store: &Store,
     jobs: &[&Job],
-    lives: &BTreeMap<SessionId, Life>,
+    lives: &BTreeMap<SessionId, OwnerState>,
     swept: &[Swept],
     clusters: Option<&Clusters>,
     ended: &[Ended],
 ) {
     let is_left = |job: &Job| swept.iter().any(|swept| is_of(&swept.found, job) && !swept.left.is_empty());
-    let is_dead = |job: &Job| lives.get(&job.session) == Some(&Life::Dead);
+    let is_dead = |job: &Job| lives.get(&job.session) == Some(&OwnerState::Dead);
     let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
     let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {

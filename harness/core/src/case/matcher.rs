@@ -34,12 +34,10 @@ impl Matcher {
         Ok(Self { negated, what: What::Regex(regex) })
     }
 
-    /// Whether `!` stands before it.
     pub fn is_negated(&self) -> bool {
         self.negated
     }
 
-    /// Whether it admits a case by its name or hash.
     pub fn matches(&self, case: &CaseName) -> bool {
         let title = case.title();
         self.admits(&[&title, &title.replace(' ', "")], &case.hash)

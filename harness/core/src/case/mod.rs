@@ -1,4 +1,4 @@
-//! Who a case is: its names, its hash, its identifier. What it runs is in `workload`, how it ended in `result`.
+//! The identity of a case: names, hash, identifier.
 
 pub mod matcher;
 
@@ -25,7 +25,6 @@ impl Identifier {
         (text.len() == 8 && text.bytes().all(|b| b.is_ascii_lowercase())).then(|| Self(text.to_owned()))
     }
 
-    /// The eight letters.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -77,7 +76,7 @@ impl CaseHash {
             .collect()
     }
 
-    /// A number as good as a random one.
+    /// A pseudo-random number.
     pub fn number(self) -> u64 {
         self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -98,18 +97,15 @@ impl CaseHash {
 pub struct CaseName {
     /// The check and its parameters: `nbody %num_bodies=512000`. The key of a history.
     pub display: String,
-    /// The check alone: `nbody`.
+    /// `nbody`
     pub check: String,
     /// Eight hex digits of the case's hash.
     pub hash: String,
-    /// The system, `eidf`.
     pub system: String,
-    /// The partition, `gpu-service`.
     pub partition: String,
-    /// The environment, `default`.
     pub environ: String,
-    /// What tells this copy of a case from its others in the same session (`--repeat`, `--distribute`): `%.repeat_no=1`.
-    /// It is no part of the case's hash and history. Empty for a case that is there once.
+    /// Distinguishes copies of a case in one session (`--repeat`, `--distribute`): `%.repeat_no=1`.
+    /// Not part of hash and history. Empty for a single copy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hidden: String,
 }
@@ -148,7 +144,7 @@ pub fn selection<'a>(names: impl IntoIterator<Item = &'a CaseName>, settings: &[
     if settings.is_empty() { names } else { format!("{names}+{}", CaseHash::of(&settings.join("\0"), []).hex(32)) }
 }
 
-/// What of a digest is that of the cases alone.
+/// The part of a digest that depends on the cases alone.
 pub fn cases_of(selection: &str) -> &str {
     selection.split_once('+').map_or(selection, |(cases, _)| cases)
 }

@@ -31,13 +31,12 @@ pub enum Step {
     Judge(Ending),
     /// A limit is reached: stop it.
     TimedOut(Clock),
-    /// Somebody wants the session to end: stop it.
+    /// The session is cancelled: stop it.
     Cancelled,
-    /// It is no more.
+    /// It no longer exists.
     Lost {
         /// How.
         outcome: Outcome,
-        /// One sentence.
         cause: String,
     },
 }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_was_taken_away_is_not_judged() {
+    fn a_disrupted_job_is_not_judged() {
         let status = JobStatus::Ended(ending(Some(Disruption::Evicted)));
         let step = next_step(&status, Elapsed::default(), &limits(None, None), false);
         assert!(matches!(step, Step::Lost { outcome: Outcome::Disrupted(Disruption::Evicted), .. }), "{step:?}");

@@ -1,8 +1,8 @@
-//! What a case leaves for those that depend on it, and what they read of it: plain data, stored with plan and result, so
-//! that a later round, and another process, can count on what has passed.
+//! Outputs of a case and the inputs of those that depend on it: plain data, stored with plan and result, so that later rounds
+//! and other processes can use them.
 //!
 //! ```text
-//! Rules.offer (planned) --passed--> CaseResult.provides --Given--> `fixtures.build.stagedir`, `deps.write.outputs.dir`
+//! Rules.planned_outputs (planned) --passed--> CaseResult.outputs --CaseInputs--> `fixtures.build.stagedir`, `deps.write.outputs.dir`
 //! ```
 
 use crate::{
@@ -16,31 +16,29 @@ use muster_text::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
-/// What a case that others depend on will leave, known when it is planned.
+/// The outputs that a case is going to have, as known when it is planned.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Offer {
-    /// Its parameters and variables.
+pub struct PlannedOutputs {
     pub values: BTreeMap<String, Value>,
-    /// What is to be read from its stdout: names and patterns.
+    /// Patterns by name, whose first match in stdout is the output.
     pub outputs: BTreeMap<String, String>,
-    /// What runs when the last of its users is over.
+    /// Runs when the last case that depends on this one has finished.
     pub teardown: Option<Box<Workload>>,
 }
 
-/// What a case has left.
+/// The outputs of a case.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Provides {
+pub struct CaseOutputs {
     /// Its stage folder, kept until the last of its users is over.
     pub stage: PathBuf,
-    /// Its parameters and variables.
     pub values: BTreeMap<String, Value>,
-    /// What was read from its stdout.
+    /// Values read from its stdout, by name.
     pub outputs: BTreeMap<String, String>,
-    /// What runs when the last of its users is over.
+    /// Runs when the last case that depends on this one has finished.
     pub teardown: Option<Box<Workload>>,
 }
 
-/// Under which name a case reads what another one left.
+/// The name under which a case reads the outputs of another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Binding {
     /// `fixtures.NAME`
@@ -58,30 +56,26 @@ impl fmt::Display for Binding {
     }
 }
 
-/// A case that must have passed before another one begins.
+/// A case that must pass before another one starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Which.
     pub case: Arc<CaseName>,
-    /// What it is called by the one that needs it.
     pub binding: Binding,
-    /// It is one of several under this name: the name stands for a list.
+    /// Several cases share this name: its value is a list.
     pub is_one_of_many: bool,
 }
 
-/// What a case is given when it begins. The default: nothing, and nobody depends on it.
+/// The outputs of other cases that a case reads. Default: none, and no case depends on it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Given {
-    /// `fixtures` in expressions.
+pub struct CaseInputs {
     pub fixtures: serde_json::Map<String, Value>,
-    /// `deps` in expressions.
     pub deps: serde_json::Map<String, Value>,
-    /// Others depend on it: it is to say what it offers, and its stage folder stays.
+    /// Others depend on it: it has outputs, and its stage folder is kept.
     pub is_needed: bool,
 }
 
-/// Reads what a case says for others: for each pattern the value of its first match, by the rule of performance variables,
-/// without the blanks around it. `at` is told the number of each before it is looked for.
+/// Reads the outputs of a case from its stdout: for each pattern the value of its first match, by the rule of performance variables,
+/// without the blanks around it. `at` is called with the number of each before the search.
 ///
 /// # Errors
 /// One sentence that names what is not there.
@@ -106,14 +100,13 @@ pub fn read_outputs(
     Ok(outputs)
 }
 
-impl Given {
-    /// Adds what another case has left.
-    pub fn add(&mut self, need: &Need, provides: &Provides) {
+impl CaseInputs {
+    pub fn add(&mut self, need: &Need, outputs: &CaseOutputs) {
         let (room, name) = match &need.binding {
             Binding::Fixture(name) => (&mut self.fixtures, name),
             Binding::Check(name) => (&mut self.deps, name),
         };
-        let facts = provides.facts();
+        let facts = outputs.facts();
         if let Some(Value::Array(list)) = room.get_mut(&**name) {
             list.push(facts);
         } else {
@@ -123,7 +116,7 @@ impl Given {
     }
 }
 
-impl Provides {
+impl CaseOutputs {
     /// What expressions see of it. `stagedir` and `outputs` win over values of the same name.
     pub fn facts(&self) -> Value {
         let mut facts: serde_json::Map<String, Value> =
@@ -162,22 +155,22 @@ mod tests {
                 hidden: String::new(),
             })
         };
-        let left = |stage: &str| Provides {
+        let left = |stage: &str| CaseOutputs {
             stage: stage.into(),
             values: BTreeMap::from([("n".to_owned(), json!(4)), ("stagedir".to_owned(), json!("hidden"))]),
             outputs: BTreeMap::from([("dir".to_owned(), "/x".to_owned())]),
             teardown: None,
         };
-        let mut given = Given::default();
+        let mut inputs = CaseInputs::default();
         for (partition, binding, is_one_of_many) in [
             ("p", Binding::Fixture("b".into()), false),
             ("p", Binding::Check("w".into()), true),
             ("q", Binding::Check("w".into()), true),
         ] {
-            given.add(&Need { case: name(partition), binding, is_one_of_many }, &left(partition));
+            inputs.add(&Need { case: name(partition), binding, is_one_of_many }, &left(partition));
         }
         let facts = |stage: &str| json!({ "n": 4, "outputs": { "dir": "/x" }, "stagedir": stage });
-        assert_eq!(Value::Object(given.fixtures), json!({ "b": facts("p") }));
-        assert_eq!(Value::Object(given.deps), json!({ "w": [facts("p"), facts("q")] }));
+        assert_eq!(Value::Object(inputs.fixtures), json!({ "b": facts("p") }));
+        assert_eq!(Value::Object(inputs.deps), json!({ "w": [facts("p"), facts("q")] }));
     }
 }

@@ -1,4 +1,4 @@
-//! The one trait: launching, waiting, logs and cleaning up, on whatever machines there are.
+//! The trait of all schedulers: launch, wait, logs and cleanup.
 //!
 //! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete are functions of `pipeline`.
 //!
@@ -22,16 +22,14 @@ use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
-/// The future of an operation on a scheduler.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
 
-/// The stream of a job's log.
 pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
 
 /// One instance per (kind, endpoint, namespace or region).
 ///
 /// Cancelling is dropping: `wait` and `collect_logs` may be dropped at any point and called again. `launch` is
-/// idempotent for an identifier and is awaited once it has begun.
+/// idempotent for an identifier and is awaited once it has started.
 pub trait Scheduler: Send + Sync {
     /// Turns a workload into a job that can be found again. No I/O: the result is stored before `launch`, and
     /// `--dry-run` prints it.
@@ -66,15 +64,11 @@ pub trait Scheduler: Send + Sync {
 /// A planned or launched workload: plain data, enough to find, watch, read and delete it from the store alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its mark.
     pub identifier: Identifier,
-    /// The invocation it belongs to.
     pub session: SessionId,
-    /// The case's name as displayed, for people.
+    /// The displayed name, for people.
     pub case: String,
-    /// Who runs it.
     pub scheduler: SchedulerKind,
-    /// The attempt's folder.
     pub stage: PathBuf,
     /// What only its scheduler understands: objects and uids, a pid and its start time, instance ids.
     pub handle: Value,
@@ -87,7 +81,7 @@ impl Job {
     }
 
     /// The job as it is stored, without secrets in what it runs: the script of a local job, and objects but for their metadata.
-    /// Whoever launches it after all renders it anew.
+    /// A later launch renders it again.
     #[must_use]
     pub fn without(&self, secrets: &Secrets) -> Self {
         let mut job = self.clone();
@@ -105,27 +99,25 @@ impl Job {
     }
 }
 
-/// What is being staged.
 pub struct Staged<'a> {
     /// A fragment for the progress line.
     pub what: String,
-    /// Ends when it is there.
+    /// Resolves when the files are in place.
     pub done: Fut<'a, ()>,
 }
 
-/// The answer to one launch.
+/// The result of one launch attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Launch {
-    /// It is there. The job may know more than the plan did.
+    /// The job exists. It may hold more details than the plan.
     Launched(Job),
     /// There is no room now (quota, capacity); nothing was created.
     NotNow {
         /// One sentence for the progress line and the report.
         why: String,
-        /// When to try again.
         retry_after: Duration,
     },
-    /// Something live that is not this session's has its identifier, and was left alone. To be planned anew with another
+    /// Something live that is not this session's has its identifier, and was left alone. Plan again with another
     /// identifier, after a `cleanup`: the job may have been created in part.
     Taken {
         /// What has it and where, as a fragment: `pods rfm-x-abcdefgh in namespace n`.
@@ -137,7 +129,7 @@ pub enum Launch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum JobStatus {
-    /// Not seen yet: the watch may be behind the launch. Not the same as `Gone`.
+    /// Not seen yet: the watch may lag behind the launch. Not the same as `Gone`.
     NotSeen,
     /// It waits, and for what: `image pull`, `0/3 nodes have a free GPU`.
     Pending {
@@ -146,31 +138,26 @@ pub enum JobStatus {
     },
     /// At least one of its tasks runs.
     Running {
-        /// Since when.
         since: Timestamp,
-        /// Where, as far as known.
+        /// Known nodes.
         nodes: Vec<String>,
         /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
         #[serde(default)]
         partly_ended: Option<String>,
     },
-    /// It ended by itself.
     Ended(Ending),
-    /// It was there and is there no more.
+    /// The job existed and no longer does.
     Gone {
-        /// Who or what took it, as far as known.
         why: Disruption,
-        /// One sentence.
         cause: String,
     },
 }
 
-/// How a job ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// First task running.
+    /// Start of the first task.
     pub started: Timestamp,
-    /// Last task ended.
+    /// End of the last task.
     pub ended: Timestamp,
     /// The exit of every section that is judged, in stdout order.
     pub exits: Vec<SectionExit>,
@@ -195,27 +182,24 @@ pub struct Ending {
 /// A pod of a job, as it was known when the job had ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobPod {
-    /// What tells it from others of its name.
+    /// Distinguishes pods of the same name.
     pub uid: String,
-    /// What has this name and is not known here has taken it since, and is no part of the job.
+    /// A pod of this name with an unknown uid was created later, and is not part of the job.
     pub name: String,
-    /// How many others had its name after it.
+    /// Number of later pods with the same name.
     pub later: u32,
     /// Its log is judged; else another that had its name is judged in its place.
     pub judged: bool,
 }
 
-/// How one container, process or instance ended.
+/// The exit of one container, process or instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionExit {
-    /// The section's name.
     pub section: String,
-    /// The section's id, where that is not its name.
+    /// Set if it differs from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section_id: Option<String>,
-    /// Where it ran.
     pub node: Option<String>,
-    /// How it ended.
     pub exit: Exit,
 }
 
@@ -226,15 +210,12 @@ impl SectionExit {
     }
 }
 
-/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// It exited with this status.
     Code(i32),
-    /// This signal ended it.
     Signal(i32),
-    /// It ended and nobody can say how.
+    /// The exit status is unknown.
     Unknown,
 }
 
@@ -249,27 +230,24 @@ impl Exit {
     }
 }
 
-/// Who took a job away.
+/// Why the site ended a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disruption {
-    /// A job of higher priority.
     Preempted,
     /// Node pressure or the eviction API.
     Evicted,
-    /// Its node went away.
+    /// The node was lost.
     Node,
-    /// Somebody deleted it.
     Deleted,
 }
 
-/// What to do with a job that is over, or has to be.
+/// What to do with the objects of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disposition {
-    /// End the compute, keep the objects for somebody to look at.
+    /// End the compute and keep the objects for inspection.
     Stop,
-    /// Remove everything.
     Delete,
 }
 
@@ -287,19 +265,17 @@ pub struct Leftovers {
 /// Which jobs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Only this session's; `None`: everybody's.
+    /// `None`: all sessions.
     pub session: Option<SessionId>,
 }
 
-/// How far each section's log is safely on disk.
+/// How much of each section's log is on disk.
 pub type LogMarks = Vec<LogMark>;
 
-/// A place in one section's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogMark {
-    /// The section's id.
     pub section: String,
-    /// Bytes that are safe.
+    /// Bytes on disk.
     pub offset: u64,
     /// The last line's time, where the source has one.
     pub time: Option<Timestamp>,
@@ -308,49 +284,31 @@ pub struct LogMark {
 /// A piece of a job's log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
-    /// A section appears; said once, before anything else of it.
+    /// A new section. Sent once, before any other chunk of it.
     Open(crate::job::stdout::SectionOrigin),
     /// Bytes of a section, in order.
     Bytes {
-        /// The section's id.
         section: String,
         /// Offset of the first byte in the section.
         at: u64,
-        /// The bytes, unchanged.
         data: Vec<u8>,
         /// The last line's time, where the source has one.
         time: Option<Timestamp>,
     },
-    /// The whole section is this part of a file that nobody writes any more; nothing was copied.
+    /// The whole section is this part of a file that is no longer written; nothing was copied.
     File {
-        /// The section's id.
         section: String,
-        /// The file.
         path: PathBuf,
         /// Offset of the section's first byte in the file.
         start: u64,
-        /// Its length.
         len: u64,
     },
     /// Bytes were lost here: the case becomes `invalid{logs}`.
-    Gap {
-        /// The section's id.
-        section: String,
-        /// One sentence.
-        why: String,
-    },
-    /// Bytes may have been lost here, and the partition or check wants that told instead of judged.
-    Warning {
-        /// The section's id.
-        section: String,
-        /// One sentence.
-        why: String,
-    },
-    /// Nothing more comes of this section.
-    End {
-        /// The section's id.
-        section: String,
-    },
-    /// Nothing new, but it goes on: a turn to read is waited for, or what is known comes again. Whoever sends it has a limit of its own.
+    Gap { section: String, why: String },
+    /// Bytes may have been lost here, and the partition or check wants a warning instead of a failure.
+    Warning { section: String, why: String },
+    /// The section is complete.
+    End { section: String },
+    /// No data, but reading continues: it waits for its turn, or skips known data. The sender has a limit of its own.
     Alive,
 }

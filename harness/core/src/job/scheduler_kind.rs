@@ -8,13 +8,10 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchedulerKind {
-    /// Kubernetes.
     K8s,
     /// Kubernetes with Graphcore's `IPUJob` as the usual resource.
     Ipu,
-    /// Bare EC2 instances.
     Ec2,
-    /// Processes of this machine.
     Local,
     /// A script of statuses and logs, for rehearsals and tests.
     Fake,
@@ -26,7 +23,6 @@ impl Words for SchedulerKind {
 }
 
 impl SchedulerKind {
-    /// The word of the site file.
     pub fn as_str(self) -> &'static str {
         Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
     }

@@ -2,15 +2,14 @@
 
 use std::ffi::OsStr;
 
-/// The script's name in the stage folder.
 pub const SCRIPT_FILE: &str = "rfm_job.sh";
 /// The log's name in the stage folder: standard output and standard error in order of arrival.
 pub const LOG_FILE: &str = "rfm_job.out";
 /// The name of the file beside the script that holds its exit status.
 pub const EXIT_FILE: &str = "rfm_job.exit";
-/// The name of the file beside the script that says why its program was never begun. Without it, it was.
+/// The name of the file beside the script that says why its program did not start. It does not exist if the program started.
 pub const FAULT_FILE: &str = "rfm_job.fault";
-/// The exit status then.
+/// The exit status in that case.
 pub const FAULT_STATUS: i32 = 1;
 /// The list of sections beside the stdout.
 pub const SECTIONS: &str = "pods.json";

@@ -12,7 +12,7 @@
 //! Of pods that had one name after the other mostly the last alone is judged: the end of the job says which (`settle`). The one before it
 //! stands after all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
 //!
-//! Behind the logs stand the files that the job left and the check keeps, as sections of the same form, named by their paths.
+//! After the logs come the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
 
 use crate::{
@@ -32,19 +32,17 @@ use std::{
 /// Where a section comes from and where it stands in the order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionOrigin {
-    /// The pod, instance or host.
+    /// Pod, instance or host.
     pub name: String,
-    /// The container, when a pod has several.
+    /// Set if a pod has several containers.
     pub container: Option<String>,
     /// Launchers before workers: the place of its role in the workload.
     pub role: u32,
     /// Its index in the role (a completion index, a rank).
     pub index: u32,
-    /// When it was created.
     pub created: Timestamp,
-    /// Where it ran.
     pub node: Option<String>,
-    /// What tells it from others that have its name at another time: the uid of a pod.
+    /// The uid of a pod: distinguishes pods that have the same name one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// How many others had its name after it: its title says so.
@@ -56,7 +54,6 @@ pub struct SectionOrigin {
 }
 
 impl SectionOrigin {
-    /// Only a name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -79,17 +76,17 @@ impl SectionOrigin {
         }
     }
 
-    /// The contract's order: what is judged comes first.
+    /// The sort key of the contract: judged sections come first.
     pub fn key(&self) -> (u32, u32, u32, Timestamp, &str, Option<&str>) {
-        let behind = if self.superseded { self.later.max(1) } else { 0 };
-        (behind, self.role, self.index, self.created, &self.name, self.container.as_deref())
+        let rank = if self.superseded { self.later.max(1) } else { 0 };
+        (rank, self.role, self.index, self.created, &self.name, self.container.as_deref())
     }
 }
 
 /// Says of each section whether it is judged and how many others had its name after it, as the end of the job says it of its pods.
-/// Those that are no part of the job are `false`: a pod took its name from one that was.
+/// Those that are no part of the job are `false`: another pod took the name of one that was.
 pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> {
-    number_lives(origins);
+    number_pods(origins);
     let by_uid: BTreeMap<&str, &JobPod> = pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
     let names: BTreeSet<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
     let settled = origins.iter_mut().map(|origin| match origin.uid.as_deref().and_then(|uid| by_uid.get(uid)) {
@@ -102,22 +99,22 @@ pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> 
     settled.collect()
 }
 
-/// Counts for each section how many others had its name after it, where nobody else says so: by their creation, which is known to the
+/// Counts for each section how many others had its name after it, if the job does not say so: by their creation, which is known to the
 /// second, and by their appearance.
-fn number_lives(origins: &mut [&mut SectionOrigin]) {
-    let mut lives: BTreeMap<String, Vec<(Timestamp, Reverse<u32>, String)>> = BTreeMap::new();
+fn number_pods(origins: &mut [&mut SectionOrigin]) {
+    let mut pods: BTreeMap<String, Vec<(Timestamp, Reverse<u32>, String)>> = BTreeMap::new();
     for SectionOrigin { name, created, uid, later, .. } in origins.iter().map(|origin| &**origin) {
-        let lives = lives.entry(name.clone()).or_default();
-        if let Some(uid) = uid.as_ref().filter(|uid| lives.iter().all(|(.., known)| known != *uid)) {
-            lives.push((*created, Reverse(*later), uid.clone()));
+        let pods = pods.entry(name.clone()).or_default();
+        if let Some(uid) = uid.as_ref().filter(|uid| pods.iter().all(|(.., known)| known != *uid)) {
+            pods.push((*created, Reverse(*later), uid.clone()));
         }
     }
     // Stable: of the same second, what appeared first is first.
-    for lives in lives.values_mut() {
-        lives.sort_by_key(|(created, later, _)| (*created, *later));
+    for of_name in pods.values_mut() {
+        of_name.sort_by_key(|(created, later, _)| (*created, *later));
     }
     for SectionOrigin { name, uid, later, superseded, .. } in origins.iter_mut().map(|origin| &mut **origin) {
-        let place = lives[name.as_str()].iter().rev().position(|(.., known)| Some(known) == uid.as_ref());
+        let place = pods[name.as_str()].iter().rev().position(|(.., known)| Some(known) == uid.as_ref());
         *later = place.map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX));
         *superseded = *later > 0;
     }
@@ -131,27 +128,22 @@ fn is_zero(number: &u32) -> bool {
 /// The text between two headers, with what is known of it. Written to `pods.json`, one a section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Where it comes from.
     #[serde(flatten)]
     pub origin: SectionOrigin,
-    /// First byte in the whole text.
+    /// Offset in the whole text.
     pub offset: u64,
-    /// Its length.
     pub bytes: u64,
-    /// Its lines, as far as counted.
+    /// Counted lines.
     pub lines: Option<u64>,
-    /// The first line's time.
     pub first: Option<Timestamp>,
-    /// The last line's time.
     pub last: Option<Timestamp>,
-    /// How it ended.
     pub exit: Option<Exit>,
     /// Why bytes are missing: empty means complete.
     pub gaps: Vec<String>,
     /// Why bytes may be missing that the check does without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// It is a kept file, behind the logs.
+    /// A kept file; these follow the logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_file: bool,
 }
@@ -167,7 +159,7 @@ impl Section {
 /// The bytes of a whole stdout: a memory map, a vector, a static text.
 pub type Text = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A finished job's assembled text.
+/// The assembled text of a finished job.
 #[derive(Clone)]
 pub struct Stdout {
     text: Text,
@@ -200,7 +192,7 @@ impl Stdout {
         Self { text, sections: sections.into(), superseded: superseded.into(), files: None }
     }
 
-    /// The same, with files behind the logs.
+    /// Appends kept files to the logs.
     #[must_use]
     pub fn with_files(self, files: Files) -> Self {
         Self { files: Some(Arc::new(files)), ..self }
@@ -257,7 +249,6 @@ impl Stdout {
         &self.superseded
     }
 
-    /// One section's text.
     pub fn section(&self, section: &Section) -> &[u8] {
         let whole = self.bytes();
         let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
@@ -286,7 +277,6 @@ impl Stdout {
     }
 }
 
-/// Line 1.
 pub fn first_line(identifier: &Identifier) -> String {
     format!("{identifier}\n")
 }
@@ -296,7 +286,6 @@ pub fn header(title: &str) -> String {
     format!("\n-------{title}-------\n")
 }
 
-/// Sorts sections into the contract's order.
 pub fn order(sections: &mut [Section]) {
     sections.sort_by(|a, b| a.origin.key().cmp(&b.origin.key()));
 }
@@ -304,7 +293,6 @@ pub fn order(sections: &mut [Section]) {
 /// One piece of an assembled stdout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// This text.
     Frame(String),
     /// The log of the section with this index, byte for byte.
     Log(usize),
@@ -453,7 +441,7 @@ mod tests {
         }
         let mut late = [life("b", "9", 0, 1)];
         let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged: true };
-        assert_eq!(settled(&mut late, &[pod]), [true], "it was seen late, and nobody else has its name");
+        assert_eq!(settled(&mut late, &[pod]), [true], "it was seen late, and no other pod has its name");
         assert!(!late[0].origin.superseded);
     }
 

@@ -10,21 +10,17 @@ use std::{path::PathBuf, time::Duration};
 pub struct Workload {
     /// Marks everything that this attempt creates.
     pub identifier: Identifier,
-    /// The invocation it belongs to.
     pub session: SessionId,
-    /// The case.
     pub case: CaseName,
     /// The folder of this attempt: the script, the log and what the job leaves. It exists before `launch`.
     pub stage: PathBuf,
     /// What is put into that folder before anything runs; `None`: nothing.
     pub staging: Option<Staging>,
-    /// What runs.
     pub program: Program,
     /// Completions, instances or ranks; 1 when nothing says more.
     pub num_tasks: u32,
     /// The partition's options, the system's under them, the check's over them.
     pub sched_options: Value,
-    /// How long it may take.
     pub limits: Limits,
     /// How long what failed is kept; `None`: as long as the scheduler's own rule says.
     pub keep_failed: Option<Duration>,
@@ -36,27 +32,22 @@ pub struct Workload {
 pub enum Program {
     /// A POSIX sh script, complete (`local`, and the payload of `ec2`).
     Script {
-        /// The text of `rfm_job.sh`.
         text: String,
         /// Variables that are taken over from the harness' own environment, if set there.
         pass_env: Vec<String>,
     },
     /// Kubernetes objects: the manifest and what is laid over it, both rendered.
     Objects {
-        /// The manifest's documents.
         manifest: Vec<Value>,
-        /// `k8s_patch`.
         patch: Option<Value>,
         /// Set in every primary container that does not set them itself.
         env_vars: Vec<(String, String)>,
     },
     /// A Pod of one container, made from `image`.
     Container {
-        /// The image.
         image: String,
         /// `command`, an argv with nothing to do before or after it; `None`: the script.
         command: Option<Vec<String>>,
-        /// The script.
         script: String,
         /// The container's environment, which the script exports itself.
         env_vars: Vec<(String, String)>,
@@ -65,20 +56,15 @@ pub enum Program {
         patch: Option<Value>,
     },
     /// EC2: the opaque `ec2_config` and the script.
-    Instances {
-        /// `ec2_config`, rendered.
-        config: Value,
-        /// The script every instance runs.
-        script: String,
-    },
-    /// A play for the `fake` scheduler.
+    Instances { config: Value, script: String },
+    /// A scenario for the scheduler `fake`.
     Play(Value),
 }
 
-/// What is staged before the script runs.
+/// Files to copy before the script runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staging {
-    /// The folder; as long as nobody has looked, relative to the working directory.
+    /// The folder; until it is resolved, relative to the working directory.
     pub folder: PathBuf,
     /// Globs within it: what is linked instead of copied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +75,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// `stage_limit` when nobody says more.
+    /// The default of `stage_limit`.
     pub const LIMIT: Duration = Duration::from_mins(10);
 
     #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]

@@ -42,17 +42,17 @@ pub(super) fn conclude(
     performance.warnings.extend(tolerated.map(|misses| format!("{misses} (not strict)")));
     performance.warnings.extend(stdout.warnings().map(|(title, why)| format!("the log of {title}: {why}")));
 
-    // A missing fact is no mistake beside one, and without one the check says nothing about this partition.
+    // A missing fact only decides if nothing else is wrong: the check cannot judge this partition.
     if let Some((phase, fact)) = missing.filter(|_| findings.is_empty()) {
-        return unsaid(phase, &fact, performance.warnings);
+        return skipped(phase, &fact, performance.warnings);
     }
     let (outcome, phase, cause) = decide(rules, findings);
     let (outcome, cause) = expect_failure(rules.xfail.as_deref(), outcome, cause);
     Judgement { outcome, phase, cause, measurements: performance.measurements, warnings: performance.warnings }
 }
 
-/// The case is skipped after all: what it printed made its rules need a fact that the site does not tell.
-fn unsaid(phase: Phase, fact: &Fact, warnings: Vec<String>) -> Judgement {
+/// The case is skipped after all: what it printed made its rules need a fact that the site does not state.
+fn skipped(phase: Phase, fact: &Fact, warnings: Vec<String>) -> Judgement {
     let cause = Some(format!("it ran, and cannot be judged: the partition does not define {fact}"));
     Judgement { outcome: Outcome::Skip, phase, cause, measurements: Vec::new(), warnings }
 }

@@ -1,4 +1,4 @@
-//! Exit statuses: judged first, since a workload that failed has said so itself.
+//! Exit statuses: judged first, because a workload reports its failure with them.
 
 use crate::{
     job::scheduler::{Ending, Exit, SectionExit},
@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// What is wrong with the exits, in one sentence; `None` if every section ended as it may.
 ///
 /// Without a rule of its own a check wants 0 everywhere. A listed status covers the signal that a shell reports so:
-/// 137 is a kill. Where nobody knows how a section ended, only `exit: any` accepts it.
+/// 137 is a kill. If the exit of a section is unknown, only `exit: any` accepts it.
 pub(super) fn failure(sanity: &[Assertion], ending: &Ending) -> Option<String> {
     let rules: Vec<_> = sanity.iter().filter_map(rule).collect();
     let fine = |exit: Exit| match rules.as_slice() {

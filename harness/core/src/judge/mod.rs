@@ -7,13 +7,13 @@
 //! ```
 //! Everything is looked at before anything is concluded, so that a cause can name all that is wrong, and figures are
 //! read before sanity is judged, so that an `assert` may use them. Nothing here knows the time, and nothing stops by itself: the
-//! caller's [`Watcher`] is told what is looked at.
+//! caller's [`Monitor`] is informed of what is looked at.
 
-mod at;
 mod conclude;
 mod evaluate;
 mod exits;
 mod performance;
+mod position;
 mod sanity;
 mod search;
 mod views;
@@ -30,10 +30,10 @@ use crate::{
         perf::{Measurement, PerfVariable, Source},
     },
 };
-pub use at::{At, TOO_LONG, Watcher};
 use evaluate::Evaluator;
 use muster_text::pattern::Pattern;
-use search::{Fold, Search, figures::Figures, matches::Matches};
+pub use position::{Monitor, Position, TOO_LONG};
+use search::{Accumulator, Search, figures::Figures, matches::Matches};
 use serde::{Deserialize, Serialize};
 use views::Views;
 
@@ -48,60 +48,44 @@ pub struct Judgement {
     pub cause: Option<String>,
     /// The figures, in the order of the variables. There are none when the exit status or a sanity item failed.
     pub measurements: Vec<Measurement>,
-    /// Things worth a line that did not decide anything.
+    /// One line each; they do not affect the outcome.
     pub warnings: Vec<String>,
 }
 
-/// Judges a job that ended by itself. Call it where blocking is allowed: a log of 1 GiB takes seconds.
-pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending) -> Judgement {
-    judge_watched(rules, stdout, ending, &Watcher::default())
+/// Judges a job that ended by itself, and reports to `monitor` what it looks at. It blocks: a log of 1 GiB takes seconds.
+pub fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending, monitor: &Monitor<'_>) -> Judgement {
+    judge_in_blocks(rules, stdout, ending, monitor, search::BLOCK)
 }
 
-/// The same, under somebody's eyes.
-pub fn judge_watched(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Judgement {
-    judged(rules, stdout, ending, watcher, search::BLOCK)
-}
-
-fn judged(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>, block: usize) -> Judgement {
-    let compiled = Views::new(rules, stdout).and_then(|views| Ok((compile(rules, &views, watcher)?, views)));
+/// [`judge`], in blocks of this many bytes: tests and the fuzzer compare the two.
+pub fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, monitor: &Monitor<'_>, block: usize) -> Judgement {
+    let compiled = Views::new(rules, stdout).and_then(|views| Ok((compile(rules, &views, monitor)?, views)));
     let ((mut searches, places), views) = match compiled {
         Ok(compiled) => compiled,
         Err((phase, why)) => return Judgement::error(phase, why),
     };
-    search(&mut searches, &places, &views, watcher, block);
-    let of_sanity = places.iter().filter(|place| matches!(place, At::Sanity(..))).count();
+    search(&mut searches, &places, &views, monitor, block);
+    let of_sanity = places.iter().filter(|place| matches!(place, Position::Sanity(..))).count();
     let figures = searches.split_off(of_sanity).into_iter().filter_map(Search::into_figures);
     let answers = searches.into_iter().filter_map(Search::into_answer);
-    let mut evaluator = Evaluator::new(rules, &watcher.effort);
-    let readings = performance::read(rules, &views, figures, &mut evaluator, watcher);
-    let sanity = sanity::look(&rules.sanity, answers, &evaluator, &views, watcher);
+    let mut evaluator = Evaluator::new(rules, &monitor.effort);
+    let readings = performance::read(rules, &views, figures, &mut evaluator, monitor);
+    let sanity = sanity::look(&rules.sanity, answers, &evaluator, &views, monitor);
     let exit = exits::failure(&rules.sanity, ending);
-    let performance = (exit.is_none() && sanity.failures.is_empty()).then(|| performance::hold(rules, &views, readings));
+    let performance = (exit.is_none() && sanity.failures.is_empty()).then(|| performance::compare(rules, &views, readings));
     conclude::conclude(rules, stdout, exit, sanity, performance)
 }
 
-/// Runs all searches over all texts.
-fn search(searches: &mut [Search], places: &[At], views: &Views, watcher: &Watcher<'_>, block: usize) {
+fn search(searches: &mut [Search], places: &[Position], views: &Views, monitor: &Monitor<'_>, block: usize) {
     let at = |search: usize, section: usize| match places.get(search) {
-        Some(At::Sanity(item, _)) => At::Sanity(*item, Some(section)),
-        Some(At::Variable(variable, _)) => At::Variable(*variable, Some(section)),
-        _ => At::Rules,
+        Some(Position::Sanity(item, _)) => Position::Sanity(*item, Some(section)),
+        Some(Position::Variable(variable, _)) => Position::Variable(*variable, Some(section)),
+        _ => Position::Rules,
     };
-    let tell = |search, section| (watcher.at)(at(search, section));
+    let on_progress = |search, section| (monitor.report)(at(search, section));
     for (place, text) in views.texts().enumerate() {
-        search::scan((place, text), searches, block, &tell);
+        search::scan((place, text), searches, block, &on_progress);
     }
-}
-
-#[cfg(any(test, fuzzing))]
-fn judge_in_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, block: usize) -> Judgement {
-    judged(rules, stdout, ending, &Watcher::default(), block)
-}
-
-/// [`judge`], in blocks of this many bytes: the fuzzer holds the two to each other.
-#[cfg(fuzzing)]
-pub fn judge_in_small_blocks(rules: &Rules, stdout: &Stdout, ending: &Ending, block: usize) -> Judgement {
-    judge_in_blocks(rules, stdout, ending, block)
 }
 
 impl Judgement {
@@ -112,24 +96,24 @@ impl Judgement {
 
 /// All searches of a case, sanity's first, each with its place in the rules. The files were checked when they were loaded,
 /// but a placeholder may have put anything into a pattern since.
-fn compile(rules: &Rules, views: &Views, watcher: &Watcher<'_>) -> Result<(Vec<Search>, Vec<At>), (Phase, String)> {
+fn compile(rules: &Rules, views: &Views, monitor: &Monitor<'_>) -> Result<(Vec<Search>, Vec<Position>), (Phase, String)> {
     let explain = |phase: Phase, pattern: &str, error: &dyn std::fmt::Display| {
-        (phase, format!("pattern {}: {error}", words::quote(pattern.as_bytes())))
+        (phase, format!("pattern {}: {error}", words::quote(pattern)))
     };
     let (mut searches, mut places) = (Vec::new(), Vec::new());
     for (number, item) in rules.sanity.iter().enumerate() {
         let Some((text, question)) = sanity::question(&item.claim) else { continue };
-        let place = At::Sanity(number, None);
-        (watcher.at)(place);
+        let place = Position::Sanity(number, None);
+        (monitor.report)(place);
         let pattern = Pattern::compile(text).map_err(|error| explain(Phase::Sanity, text, &error))?;
         let view = views.place(item.file.as_deref());
-        searches.push(Search { pattern, view, fold: Fold::Matches(Matches::new(question)) });
+        searches.push(Search { pattern, view, accumulator: Accumulator::Matches(Matches::new(question)) });
         places.push(place);
     }
     for (number, variable) in rules.perf_variables.iter().enumerate() {
         if let Source::Pattern { pattern: text, .. } = &variable.source {
-            let place = At::Variable(number, None);
-            (watcher.at)(place);
+            let place = Position::Variable(number, None);
+            (monitor.report)(place);
             let view = views.place(variable.file.as_deref());
             let search = figures(variable, view).map_err(|error| explain(Phase::Performance, text, &error))?;
             searches.extend(search);
@@ -144,5 +128,5 @@ fn figures(variable: &PerfVariable, view: usize) -> Result<Option<Search>, muste
     let pattern = Pattern::compile(pattern)?;
     let groups = pattern.groups(tag.as_deref())?;
     let figures = Figures::new(&pattern, groups, &variable.unit, *pick, variable.per_section);
-    Ok(Some(Search { pattern, view, fold: Fold::Figures(Box::new(figures)) }))
+    Ok(Some(Search { pattern, view, accumulator: Accumulator::Figures(Box::new(figures)) }))
 }

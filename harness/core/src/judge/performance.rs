@@ -1,9 +1,9 @@
 //! Figures become measurements, and measurements are held against references.
 
 use super::{
-    at::{At, Watcher},
     evaluate::Evaluator,
-    search::figures::{Figures, Lack, Row},
+    position::{Monitor, Position},
+    search::figures::{Figures, MissingValue, Row},
     views::Views,
     words::{in_section, list, quote, sentences},
 };
@@ -13,12 +13,12 @@ use crate::{
     result::{Failure, Invalid, Outcome},
     rules::{
         Rules,
-        perf::{Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
+        perf::{self, Bounds, Measurement, PerfVariable, Source, Verdict, format_digits, format_number},
         reference::{Reference, ReferenceRow},
     },
 };
 
-/// How many misses a sentence names.
+/// Maximum number of misses named in a sentence.
 const NAMED_MISSES: usize = 10;
 
 /// What came of all variables. The lists hold fragments, in the order of the variables.
@@ -26,14 +26,14 @@ const NAMED_MISSES: usize = 10;
 pub(super) struct Performance {
     pub measurements: Vec<Measurement>,
     pub warnings: Vec<String>,
-    /// What should have been measured and was not.
-    lacks: Vec<String>,
-    /// Plain misses of references.
+    /// Values that should have been measured and were not.
+    missing_values: Vec<String>,
+    /// Missed references.
     misses: Vec<String>,
-    /// Misses that were expected.
+    /// Expected misses.
     expected: Vec<String>,
     /// Expected misses that did not happen.
-    surprises: Vec<String>,
+    unexpected_passes: Vec<String>,
     /// The first fact of the site that a `value` needs and that is missing: it says nothing here.
     pub missing: Option<Fact>,
 }
@@ -61,17 +61,17 @@ pub(super) fn read(
     views: &Views,
     figures: impl IntoIterator<Item = Figures>,
     evaluator: &mut Evaluator,
-    watcher: &Watcher<'_>,
+    monitor: &Monitor<'_>,
 ) -> Vec<Readings> {
     let mut figures = figures.into_iter();
     let mut read = |(number, variable): (usize, &PerfVariable)| {
         let text = views.of(variable.file.as_deref());
         // Every pattern has its figures, whether there is something to read them from or not.
         let found = matches!(variable.source, Source::Pattern { .. }).then(|| figures.next()).flatten();
-        if let Some(lack) = views.lack(variable.file.as_deref()) {
-            return Err(NoRows::because(lack.to_owned()));
+        if let Some(why) = views.no_files(variable.file.as_deref()) {
+            return Err(NoRows::because(why.to_owned()));
         }
-        (watcher.at)(At::Variable(number, None));
+        (monitor.report)(Position::Variable(number, None));
         let rows = match &variable.source {
             Source::Pattern { .. } => {
                 found.map_or_else(|| Ok(Vec::new()), |found| found.finish(text.sections().len())).map_err(NoRows::because)
@@ -79,8 +79,8 @@ pub(super) fn read(
             Source::Value(expression) => match evaluator.figure(expression, text) {
                 Ok(value) => Ok(vec![Row { section: None, key: None, value: Ok(value) }]),
                 Err(error) => {
-                    let why = format!("{}: {error}", quote(expression.as_bytes()));
-                    Err(NoRows { why, missing: Fact::missed_by(&error) })
+                    let why = format!("{}: {error}", quote(expression));
+                    Err(NoRows { why, missing: Fact::missing_in(&error) })
                 }
             },
         };
@@ -101,27 +101,27 @@ fn name_of(variable: &PerfVariable, row: &Row, stdout: &Stdout) -> String {
 }
 
 fn label(variable: &PerfVariable, row: &Row) -> String {
-    row.key.as_ref().map_or_else(|| variable.name.clone(), |key| format!("{}[{key}]", variable.name))
+    perf::label(&variable.name, row.key.as_deref())
 }
 
-/// Holds what was read against the references.
-pub(super) fn hold(rules: &Rules, views: &Views, readings: Vec<Readings>) -> Performance {
+/// Compares what was read with the references.
+pub(super) fn compare(rules: &Rules, views: &Views, readings: Vec<Readings>) -> Performance {
     let mut all = Performance::default();
     for (variable, rows) in rules.perf_variables.iter().zip(readings) {
         let begin = all.measurements.len();
         let file = variable.file.as_deref();
         match rows {
             Ok(rows) => rows.into_iter().for_each(|row| all.take(rules, variable, row, views.of(file))),
-            // What is read or computed from something that may be missing may itself be missing; but it is said.
+            // What is read or computed from something that may be missing may itself be missing: that is a warning.
             Err(NoRows { why, .. })
-                if variable.optional && (matches!(variable.source, Source::Value(_)) || views.lack(file).is_some()) =>
+                if variable.optional && (matches!(variable.source, Source::Value(_)) || views.no_files(file).is_some()) =>
             {
                 all.warnings.push(format!("`{}` is left out: {why}", variable.name));
             }
             Err(NoRows { missing: Some(fact), .. }) => {
                 all.missing.get_or_insert(fact);
             }
-            Err(NoRows { why, .. }) => all.lacks.push(format!("`{}`: {why}", variable.name)),
+            Err(NoRows { why, .. }) => all.missing_values.push(format!("`{}`: {why}", variable.name)),
         }
         all.miss_keys(rules, variable, begin);
     }
@@ -134,9 +134,9 @@ impl Performance {
         let place = row.section.map_or_else(String::new, |section| in_section(stdout, section));
         let value = match row.value {
             Ok(value) => value,
-            Err(Lack::NotFound) if variable.optional => return,
-            Err(Lack::NotFound) => return self.lacks.push(format!("nothing found for `{label}`{place}")),
-            Err(Lack::Unusable(why)) => return self.lacks.push(format!("`{label}`{place}: {why}")),
+            Err(MissingValue::NotFound) if variable.optional => return,
+            Err(MissingValue::NotFound) => return self.missing_values.push(format!("nothing found for `{label}`{place}")),
+            Err(MissingValue::Unusable(why)) => return self.missing_values.push(format!("`{label}`{place}: {why}")),
         };
         let reference = reference_of(&rules.references, &variable.name, row.key.as_deref());
         let bounds = reference.map(Reference::bounds);
@@ -151,7 +151,7 @@ impl Performance {
             }
             Verdict::Fail => self.misses.push(shown),
             Verdict::Xfail(reason) => self.expected.push(format!("{shown}: {reason}")),
-            Verdict::Xpass(reason) => self.surprises.push(format!("{shown}: {reason}")),
+            Verdict::Xpass(reason) => self.unexpected_passes.push(format!("{shown}: {reason}")),
         }
         let origin = row.section.and_then(|section| stdout.sections().get(section)).map(|section| &section.origin);
         self.measurements.push(Measurement {
@@ -175,24 +175,28 @@ impl Performance {
         }
         let keys = rules.references.iter().filter(|row| row.variable == variable.name).filter_map(|row| row.key.as_deref());
         let missing = keys.filter(|key| *key != "*" && !measured.iter().any(|row| row.key.as_deref() == Some(key)));
-        self.lacks.extend(missing.map(|key| format!("nothing found for `{}[{key}]`, which has a reference", variable.name)));
+        self.missing_values
+            .extend(missing.map(|key| format!("nothing found for `{}[{key}]`, which has a reference", variable.name)));
     }
 
     /// The outcome of the variables alone, with its sentence, and misses that the check only wants to hear of.
     ///
-    /// A lack outweighs a miss. Then ReFrame's order: a plain miss, a surprise, an expected miss.
+    /// Missing values outweigh misses. Then ReFrame's order: a miss, an unexpected pass, an expected miss.
     pub(super) fn outcome(&self, strict: bool) -> (Outcome, Option<String>, Option<String>) {
         let misses =
             (!self.misses.is_empty()).then(|| format!("failed to meet reference(s): {}", list(&self.misses, "; ", NAMED_MISSES)));
         let (fatal, tolerated) = if strict { (misses, None) } else { (None, misses) };
-        let (outcome, cause) = if !self.lacks.is_empty() {
-            let lacks = sentences(&self.lacks);
-            (Outcome::Invalid(Invalid::Metrics), Some(fatal.map_or(lacks.clone(), |misses| format!("{lacks}; {misses}"))))
+        let (outcome, cause) = if !self.missing_values.is_empty() {
+            let missing_values = sentences(&self.missing_values);
+            (
+                Outcome::Invalid(Invalid::Metrics),
+                Some(fatal.map_or(missing_values.clone(), |misses| format!("{missing_values}; {misses}"))),
+            )
         } else if let Some(misses) = fatal {
             (Outcome::Fail(Failure::Performance), Some(misses))
-        } else if !self.surprises.is_empty() {
-            let surprises = list(&self.surprises, "; ", NAMED_MISSES);
-            (Outcome::Xpass, Some(format!("met reference(s) that it was expected to miss: {surprises}")))
+        } else if !self.unexpected_passes.is_empty() {
+            let unexpected_passes = list(&self.unexpected_passes, "; ", NAMED_MISSES);
+            (Outcome::Xpass, Some(format!("met reference(s) that it was expected to miss: {unexpected_passes}")))
         } else if !self.expected.is_empty() {
             let expected = list(&self.expected, "; ", NAMED_MISSES);
             (Outcome::Xfail, Some(format!("missed reference(s) as expected: {expected}")))
@@ -231,12 +235,12 @@ fn verdict(value: f64, reference: Option<&Reference>, required: bool) -> Verdict
 
 /// `a=10 GB/s in pod-a on node01, expected 100 (l=90, u=110)`.
 fn describe(label: &str, value: f64, unit: &str, bounds: Option<&Bounds>, place: &str) -> String {
-    let digits = bounds.map_or(6, |bounds| honest_digits(value, bounds));
+    let digits = bounds.map_or(6, |bounds| distinguishing_digits(value, bounds));
     let number = |value: f64| format_digits(value, digits);
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let figure = format!("{label}={}{unit}{place}", number(value));
     let Some(bounds) = bounds else {
-        return figure + if value.is_nan() { ", which is no number" } else { ", which has no reference" };
+        return figure + if value.is_nan() { ", which is not a number" } else { ", which has no reference" };
     };
     let ends =
         [bounds.lower.map(|lower| format!("l={}", number(lower))), bounds.upper.map(|upper| format!("u={}", number(upper)))];
@@ -245,10 +249,10 @@ fn describe(label: &str, value: f64, unit: &str, bounds: Option<&Bounds>, place:
     format!("{figure}, expected {}{ends}", format_number(bounds.reference))
 }
 
-/// So many digits that what is printed stands to its bounds as what was measured: 6, unless it is a near miss.
-fn honest_digits(value: f64, bounds: &Bounds) -> usize {
+/// The number of digits with which the printed value is on the same side of its bounds as the measured one: 6, except for a near miss.
+fn distinguishing_digits(value: f64, bounds: &Bounds) -> usize {
     let printed = |value: f64, digits| format_digits(value, digits).parse().unwrap_or(value);
-    let honest = |digits: usize| {
+    let tells_apart = |digits: usize| {
         let shown = Bounds {
             lower: bounds.lower.map(|end| printed(end, digits)),
             upper: bounds.upper.map(|end| printed(end, digits)),
@@ -256,5 +260,5 @@ fn honest_digits(value: f64, bounds: &Bounds) -> usize {
         };
         shown.hold(printed(value, digits)) == bounds.hold(value)
     };
-    (6..17).find(|digits| honest(*digits)).unwrap_or(17)
+    (6..17).find(|digits| tells_apart(*digits)).unwrap_or(17)
 }

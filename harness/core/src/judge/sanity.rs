@@ -1,11 +1,11 @@
-//! Sanity items: all are looked at, whatever came before; their order is the order of the sentences.
+//! Sanity items: all are evaluated, even after a failure; the sentences keep their order.
 
 use super::{
-    at::{At, Watcher},
     evaluate::Evaluator,
+    position::{Monitor, Position},
     search::matches::{Matches, Question},
     views::Views,
-    words::{in_section, quote, quote_pattern, times},
+    words::{in_section, quote, times},
 };
 use crate::{
     fact::Fact,
@@ -24,10 +24,9 @@ pub(super) fn question(claim: &Claim) -> Option<(&str, Question)> {
     }
 }
 
-/// What is wrong with the items.
 #[derive(Debug, Default)]
 pub(super) struct Sanity {
-    /// One sentence for each item that does not hold.
+    /// One sentence for each failed item.
     pub failures: Vec<String>,
     /// The first fact of the site that an `assert` needs and that is missing: it says nothing here.
     pub missing: Option<Fact>,
@@ -39,20 +38,20 @@ pub(super) fn look(
     answers: impl IntoIterator<Item = (Pattern, Matches)>,
     evaluator: &Evaluator,
     views: &Views,
-    watcher: &Watcher<'_>,
+    monitor: &Monitor<'_>,
 ) -> Sanity {
     let mut answers = answers.into_iter();
     let mut sanity = Sanity::default();
     for (number, item) in items.iter().enumerate() {
         let file = item.file.as_deref();
-        let (text, lack) = (views.of(file), views.lack(file));
+        let (text, no_files) = (views.of(file), views.no_files(file));
         let complaint = match &item.claim {
             Claim::Exit(_) => None,
             Claim::Assert { expression } => {
-                if let Some(lack) = lack {
-                    Some(format!("{}: {lack}", quote(expression.as_bytes())))
+                if let Some(why) = no_files {
+                    Some(format!("{}: {why}", quote(expression)))
                 } else {
-                    (watcher.at)(At::Sanity(number, None));
+                    (monitor.report)(Position::Sanity(number, None));
                     untrue(expression, evaluator, text).unwrap_or_else(|fact| {
                         sanity.missing.get_or_insert(fact);
                         None
@@ -60,8 +59,8 @@ pub(super) fn look(
                 }
             }
             // What is not there proves nothing, not even that something is not found.
-            claim => answers.next().and_then(|(pattern, matches)| match lack {
-                Some(lack) => Some(format!("{} could not be looked for: {lack}", quote_pattern(&pattern))),
+            claim => answers.next().and_then(|(pattern, matches)| match no_files {
+                Some(why) => Some(format!("{} could not be looked for: {why}", quote(pattern.as_str()))),
                 None => unmet(claim, &pattern, &matches, text).map(|fact| in_files(file, fact)),
             }),
         };
@@ -74,7 +73,7 @@ pub(super) fn look(
 }
 
 fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -> Option<String> {
-    let pattern = quote_pattern(pattern);
+    let pattern = quote(pattern.as_str());
     match claim {
         Claim::Found { count: Some(wanted), .. } => {
             (matches.count != *wanted).then(|| format!("{pattern} found {}, expected {wanted}", times(matches.count)))
@@ -92,7 +91,7 @@ fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -
     }
 }
 
-/// Where it was looked for, if that is not the output and not said.
+/// Adds the glob of the searched files, unless the sentence names a file already.
 fn in_files(file: Option<&str>, fact: String) -> String {
     match file {
         Some(glob) if !fact.contains(" line ") => format!("{fact} in `{glob}`"),
@@ -100,14 +99,14 @@ fn in_files(file: Option<&str>, fact: String) -> String {
     }
 }
 
-/// Why an assertion does not hold, if it does not.
+/// Why an assertion fails; `None` if it holds.
 fn untrue(expression: &str, evaluator: &Evaluator, text: &Stdout) -> Result<Option<String>, Fact> {
     match evaluator.is_true(expression, text) {
         Ok(true) => Ok(None),
-        Ok(false) => Ok(Some(format!("{} is false", quote(expression.as_bytes())))),
-        Err(error) => match Fact::missed_by(&error) {
+        Ok(false) => Ok(Some(format!("{} is false", quote(expression)))),
+        Err(error) => match Fact::missing_in(&error) {
             Some(fact) => Err(fact),
-            None => Ok(Some(format!("{}: {error}", quote(expression.as_bytes())))),
+            None => Ok(Some(format!("{}: {error}", quote(expression)))),
         },
     }
 }

@@ -4,7 +4,7 @@ use super::words::list;
 use crate::{job::stdout::Stdout, result::Phase, rules::Rules};
 use muster_text::glob::Globs;
 
-/// How many kept files a sentence names.
+/// Maximum number of kept files named in a sentence.
 const NAMED: usize = 10;
 
 /// The logs, and one view for each glob.
@@ -18,8 +18,8 @@ pub(super) struct Views {
 struct View {
     glob: String,
     stdout: Stdout,
-    /// Why there is nothing to look at.
-    lack: Option<String>,
+    /// Why there is nothing to search.
+    no_files: Option<String>,
 }
 
 impl Views {
@@ -34,8 +34,8 @@ impl Views {
             }
             let globs = Globs::compile(&[glob]).map_err(|error| (phase, format!("`file`: {error}")))?;
             let view = stdout.of_files(&globs);
-            let lack = view.sections().is_empty().then(|| lack(glob, stdout));
-            files.push(View { glob: glob.to_owned(), stdout: view, lack });
+            let no_files = view.sections().is_empty().then(|| no_file_matches(glob, stdout));
+            files.push(View { glob: glob.to_owned(), stdout: view, no_files });
         }
         Ok(Self { logs: stdout.clone(), files })
     }
@@ -45,19 +45,19 @@ impl Views {
         file.and_then(|glob| self.files.iter().position(|view| view.glob == glob)).map_or(0, |at| at + 1)
     }
 
-    /// All of them, the logs first.
+    /// All texts, the logs first.
     pub(super) fn texts(&self) -> impl Iterator<Item = &Stdout> {
         std::iter::once(&self.logs).chain(self.files.iter().map(|view| &view.stdout))
     }
 
-    /// What a rule looks at.
+    /// The text that a rule searches.
     pub(super) fn of(&self, file: Option<&str>) -> &Stdout {
         self.view(file).map_or(&self.logs, |view| &view.stdout)
     }
 
-    /// Why a rule has nothing to look at.
-    pub(super) fn lack(&self, file: Option<&str>) -> Option<&str> {
-        self.view(file)?.lack.as_deref()
+    /// Why a rule has nothing to search.
+    pub(super) fn no_files(&self, file: Option<&str>) -> Option<&str> {
+        self.view(file)?.no_files.as_deref()
     }
 
     fn view(&self, file: Option<&str>) -> Option<&View> {
@@ -65,8 +65,8 @@ impl Views {
     }
 }
 
-/// No file fits: which were there?
-fn lack(glob: &str, stdout: &Stdout) -> String {
+/// No file matches the glob: names the files that exist.
+fn no_file_matches(glob: &str, stdout: &Stdout) -> String {
     let files = stdout.files();
     let text = files.iter().flat_map(|files| &files.sections).map(|section| section.origin.title());
     let kept: Vec<String> = text.chain(files.iter().flat_map(|files| files.unread.iter().cloned())).collect();

@@ -1,7 +1,6 @@
 //! Pieces of the sentences that a judgement consists of.
 
 use crate::job::stdout::Stdout;
-use muster_text::pattern::Pattern;
 use std::fmt::Write;
 
 /// How much of a log, a pattern or an expression a sentence quotes, in characters.
@@ -11,10 +10,10 @@ const QUOTE: usize = 200;
 const NAMED: usize = 3;
 
 /// Text from a log in backticks: one line, trimmed, shortened, control characters made visible.
-pub(super) fn quote(text: &[u8]) -> String {
+pub(super) fn quote(text: impl AsRef<[u8]>) -> String {
+    let text = text.as_ref().trim_ascii();
     // A capture may be a gigabyte; four bytes a character is the most that can be shown.
-    let shown = &text.trim_ascii()[..text.trim_ascii().len().min(4 * QUOTE + 4)];
-    let shown = String::from_utf8_lossy(shown);
+    let shown = String::from_utf8_lossy(&text[..text.len().min(4 * QUOTE + 4)]);
     let mut quoted = String::from("`");
     for c in shown.chars().take(QUOTE) {
         match c {
@@ -25,18 +24,8 @@ pub(super) fn quote(text: &[u8]) -> String {
             c => quoted.push(c),
         }
     }
-    quoted.push_str(if text.trim_ascii().len() > shown.len() || shown.chars().nth(QUOTE).is_some() { "...`" } else { "`" });
+    quoted.push_str(if text.len() > shown.len() || shown.chars().nth(QUOTE).is_some() { "...`" } else { "`" });
     quoted
-}
-
-/// A pattern in backticks.
-pub(super) fn quote_pattern(pattern: &Pattern) -> String {
-    quote_pattern_text(pattern.as_str())
-}
-
-/// The same, before it is compiled.
-pub(super) fn quote_pattern_text(pattern: &str) -> String {
-    quote(pattern.as_bytes())
 }
 
 /// `once`, `3 times`.
@@ -63,7 +52,6 @@ pub(super) fn list(items: &[String], separator: &str, most: usize) -> String {
     line
 }
 
-/// The same for sentences.
 pub(super) fn sentences(items: &[String]) -> String {
     list(items, "; ", NAMED)
 }
@@ -85,7 +73,7 @@ mod tests {
         for (text, quoted) in rows {
             assert_eq!(quote(text), quoted);
         }
-        assert_eq!(quote(&long), format!("`{}...`", "x".repeat(200)));
+        assert_eq!(quote(long), format!("`{}...`", "x".repeat(200)));
         assert_eq!(quote(&long[..200]), format!("`{}`", "x".repeat(200)));
         assert_eq!(quote(&long[..201]), format!("`{}...`", "x".repeat(200)));
     }

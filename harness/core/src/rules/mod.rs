@@ -6,7 +6,7 @@ pub mod reference;
 pub mod sanity;
 
 use crate::{
-    job::outputs::Offer,
+    job::outputs::PlannedOutputs,
     rules::{perf::PerfVariable, reference::ReferenceRow, sanity::Assertion},
 };
 use muster_text::{Value, decode::Words, diagnostic::MissingKey, size::Size};
@@ -37,8 +37,8 @@ pub struct Rules {
     /// The reason of an expected failure, if one is expected.
     pub xfail: Option<String>,
     /// What it leaves for the cases that depend on it, if any do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offer: Option<Box<Offer>>,
+    #[serde(rename = "offer", default, skip_serializing_if = "Option::is_none")]
+    pub planned_outputs: Option<Box<PlannedOutputs>>,
     /// How much of its log is kept and judged; `None`: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_limit: Option<LogLimit>,
@@ -47,25 +47,23 @@ pub struct Rules {
 /// How long a log may be, and what becomes of one that is longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLimit {
-    /// All sections together.
+    /// Total of all sections.
     pub bytes: u64,
-    /// What becomes of a longer one.
     pub action: LogAction,
 }
 
 impl LogLimit {
-    /// One sentence on a log of which nothing was kept.
-    pub fn told_of_the_rest(self) -> String {
+    /// Message for a log of which nothing was kept.
+    pub fn nothing_kept(self) -> String {
         format!("no line of it was kept: the log of the case is longer than {} (max_log)", Size(self.bytes))
     }
 
-    /// One sentence on a log that was cut off.
-    pub fn told(self) -> String {
+    /// Message for a log that was cut off.
+    pub fn reached(self) -> String {
         format!("the log is longer than {} (max_log): what follows was not kept", Size(self.bytes))
     }
 }
 
-/// `max_log_action`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogAction {
@@ -80,7 +78,6 @@ impl Words for LogAction {
     const WORDS: &'static [(&'static str, Self)] = &[("invalid", Self::Invalid), ("warn", Self::Warn)];
 }
 
-/// Nothing is asked for, and references are strict.
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -93,7 +90,7 @@ impl Default for Rules {
             facts: BTreeMap::new(),
             missing: BTreeMap::new(),
             xfail: None,
-            offer: None,
+            planned_outputs: None,
             log_limit: None,
         }
     }

@@ -16,20 +16,18 @@ pub const ROWS_LIMIT: usize = 10_000;
 /// One entry of `perf_variables`, rendered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerfVariable {
-    /// `flops`
     pub name: String,
     /// `GFLOP/s`; values whose unit stands in the text are converted to it.
     pub unit: String,
-    /// Where the figure comes from.
     pub source: Source,
     /// A glob: it is read from the kept files that this fits, not from the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// One figure a section, each with its node.
     pub per_section: bool,
-    /// Finding nothing is no fault.
+    /// Finding no value is not a failure.
     pub optional: bool,
-    /// Which way is better; colours and comparisons.
+    /// For colours and comparisons.
     pub direction: Option<Direction>,
 }
 
@@ -85,29 +83,23 @@ pub enum Source {
 pub enum Pick {
     /// The n-th, from 0; -1 is the last.
     Item(i64),
-    /// All of them together.
     Reduce(Reduce),
 }
 
-/// How many figures become one.
+/// How several figures are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduce {
-    /// The first.
     First,
-    /// The last.
     Last,
-    /// The smallest.
     Min,
-    /// The largest.
     Max,
-    /// The arithmetic mean.
     Mean,
     /// The median; the mean of the middle two for an even number.
     Median,
-    /// The sum; of none it is 0.
+    /// 0 for no values.
     Sum,
-    /// How many; of none it is 0.
+    /// 0 for no values.
     Count,
 }
 
@@ -115,30 +107,23 @@ pub enum Reduce {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Bandwidth.
     Higher,
-    /// Latency.
     Lower,
 }
 
 /// One figure, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The variable.
     pub variable: String,
     /// The row of a table.
     pub key: Option<String>,
     /// The section it was read from, for `per: section`.
     pub section: Option<String>,
-    /// That section's node.
     pub node: Option<String>,
-    /// The figure. NaN is kept, and fails.
+    /// NaN is kept, and fails.
     pub value: f64,
-    /// Its unit.
     pub unit: String,
-    /// What it was held against.
     pub bounds: Option<Bounds>,
-    /// How that went.
     pub verdict: Verdict,
     /// Which way is better.
     pub direction: Option<Direction>,
@@ -147,14 +132,18 @@ pub struct Measurement {
 impl Measurement {
     /// `latency[8]`, or `flops`.
     pub fn label(&self) -> String {
-        self.key.as_ref().map_or_else(|| self.variable.clone(), |key| format!("{}[{key}]", self.variable))
+        label(&self.variable, self.key.as_deref())
     }
+}
+
+/// `latency[8]`, or `flops`.
+pub fn label(variable: &str, key: Option<&str>) -> String {
+    key.map_or_else(|| variable.to_owned(), |key| format!("{variable}[{key}]"))
 }
 
 /// A reference and the interval around it, absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The reference value.
     pub reference: f64,
     /// The lowest value that passes; `None`: open.
     pub lower: Option<f64>,
@@ -166,13 +155,10 @@ pub struct Bounds {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// No reference.
     None,
-    /// Within the bounds.
     Pass,
     /// Within the bounds, but outside the warn band.
     Warn,
-    /// Outside.
     Fail,
     /// Outside, as expected, and why.
     Xfail(String),
@@ -322,7 +308,7 @@ mod tests {
                 Err(error) => format!("{error}: {}", error.hint.clone().unwrap_or_default()),
             }
         };
-        let said = [
+        let sentences = [
             say(pattern(r"x=(\d+)", None, 0), true),
             say(pattern(r"x=(\d+)", Some("1"), -1), false),
             say(Source::Value("1 + 1".into()), false),
@@ -331,7 +317,7 @@ mod tests {
             say(pattern("x", None, i64::MIN), false),
             say(Source::Value("1 + 1".into()), true),
         ];
-        insta::assert_snapshot!(said.join("\n"), @r"
+        insta::assert_snapshot!(sentences.join("\n"), @r"
         fine
         fine
         fine

@@ -4,25 +4,22 @@
 //! here if and only if it passes there. Which reference applies to a case is decided in `select`; how a miss becomes an
 //! outcome, in `judge`.
 
-use crate::rules::perf::{Bounds, format_number};
+use crate::rules::perf::{Bounds, format_number, label};
 use muster_text::unit;
 use serde::{Deserialize, Serialize};
 
 /// A reference that applies to the case at hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceRow {
-    /// The variable.
     pub variable: String,
     /// `None` for a plain variable; a key, or `*` for every key that has no row of its own.
     pub key: Option<String>,
-    /// The reference.
     pub reference: Reference,
 }
 
 /// `[value, lower, upper, unit]`, or the same as a mapping with `warn` and `xfail`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The expected value.
     pub value: f64,
     /// A fraction of the value, at most 0; absolute if the value is 0; `None`: open.
     pub lower: Option<f64>,
@@ -42,7 +39,7 @@ type Band = (Option<f64>, Option<f64>);
 impl ReferenceRow {
     /// `latency[8]`, `latency[*]`, or `flops`.
     pub fn label(&self) -> String {
-        self.key.as_ref().map_or_else(|| self.variable.clone(), |key| format!("{}[{key}]", self.variable))
+        label(&self.variable, self.key.as_deref())
     }
 }
 

@@ -47,7 +47,7 @@ pub enum Claim {
     Exit(ExitRule),
 }
 
-/// Which exit statuses are no failure.
+/// Which exit statuses count as success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitRule {
@@ -57,13 +57,13 @@ pub enum ExitRule {
     OneOf(Vec<i32>),
 }
 
-/// An exit status; what no process can end with is a slip.
+/// An exit status. A value that no process can have is a mistake.
 fn status(node: &Node, context: &mut Context) -> Option<i32> {
     let status = i32::decode(node, context)?;
     if (0..=255).contains(&status) {
         return Some(status);
     }
-    context.wrong(node, format!("{status} is no exit status"), Some("they are 0 to 255; a kill by signal n is 128 + n"))
+    context.wrong(node, format!("{status} is not an exit status"), Some("they are 0 to 255; a kill by signal n is 128 + n"))
 }
 
 impl Decode for ExitRule {

@@ -91,7 +91,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
         flaky: false,
         quarantine: None,
         restored_from: None,
-        provides: None,
+        outputs: None,
         blocked_by: None,
     }
 }

@@ -24,7 +24,7 @@ use muster_core::{
     case::{CaseName, Identifier},
     error::chain,
     job::{
-        outputs::Given,
+        outputs::CaseInputs,
         scheduler::{Job, Scheduler},
         workload::Limits,
     },
@@ -118,7 +118,7 @@ impl Plan {
     pub(crate) fn describe_in(&self, record: &mut Record) {
         record.folder = Some(self.job.stage.clone());
         record.identifier = Some(self.job.identifier.clone());
-        record.provides = provided(&self.rules, &self.job.stage);
+        record.outputs = provided(&self.rules, &self.job.stage);
     }
 
     /// From here on a crash leaves a row, never an unknown pod.
@@ -154,7 +154,7 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
     }
     let Draft { name, attempt: number, folder, render, instead_of } = draft;
     let stage = context.folders.stage_of(AttemptId { case: &name, folder: &folder, number, identifier: &identifier });
-    let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, given: Given::default() };
+    let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, inputs: CaseInputs::default() };
     let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
     let Rendered { workload, rules, about, skip, .. } = render(&facts).map_err(mistakes)?;
     if let Some(why) = skip {

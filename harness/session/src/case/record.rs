@@ -5,7 +5,7 @@ use muster_core::{
     case::{CaseName, Identifier},
     error::{Class, SchedulerError, chain},
     job::{
-        outputs::{Offer, Provides},
+        outputs::{CaseOutputs, PlannedOutputs},
         scheduler::{JobStatus, SectionExit},
     },
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
@@ -51,10 +51,10 @@ impl End {
 }
 
 /// What a planned case leaves for others, but for what is read from its stdout.
-pub(crate) fn provided(rules: &Rules, stage: &Path) -> Option<Box<Provides>> {
-    rules.offer.as_ref().map(|offer| {
-        let Offer { values, teardown, .. } = (**offer).clone();
-        Box::new(Provides { stage: stage.to_owned(), values, outputs: BTreeMap::new(), teardown })
+pub(crate) fn provided(rules: &Rules, stage: &Path) -> Option<Box<CaseOutputs>> {
+    rules.planned_outputs.as_ref().map(|planned| {
+        let PlannedOutputs { values, teardown, .. } = (**planned).clone();
+        Box::new(CaseOutputs { stage: stage.to_owned(), values, outputs: BTreeMap::new(), teardown })
     })
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Record {
     pub(crate) look: Vec<String>,
     pub(crate) delete: Vec<String>,
     pub(crate) leftovers: Vec<String>,
-    pub(crate) provides: Option<Box<Provides>>,
+    pub(crate) outputs: Option<Box<CaseOutputs>>,
 }
 
 impl Record {
@@ -104,7 +104,7 @@ impl Record {
             look: Vec::new(),
             delete: Vec::new(),
             leftovers: Vec::new(),
-            provides: None,
+            outputs: None,
         }
     }
 
@@ -161,7 +161,7 @@ impl Record {
             flaky: false,
             quarantine: None,
             restored_from: None,
-            provides: self.provides,
+            outputs: self.outputs,
             blocked_by: None,
         }
     }

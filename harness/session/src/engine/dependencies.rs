@@ -17,8 +17,8 @@ use crate::{
 use muster_check::cases::test_case::LaunchFacts;
 use muster_core::{
     case::CaseName,
-    decisions::graph::{self, CaseId, Graph, News, Verdict},
-    job::outputs::{Given, Need},
+    decisions::graph::{self, CaseId, Change, Completion, Graph},
+    job::outputs::{CaseInputs, Need},
     result::{CaseResult, Outcome},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -101,28 +101,28 @@ impl Dependencies {
                 ids.push(self.add(queued, answer));
             }
         }
-        let news = self.graph.settle(&ids);
+        let news = self.graph.resolve(&ids);
         self.actions(news)
     }
 
     /// A case that ended before this session, or in another process.
     pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
-        let stage = result.provides.as_ref().map(|provides| &*provides.stage);
+        let stage = result.outputs.as_ref().map(|outputs| &*outputs.stage);
         let spoilt = stage.is_some_and(|stage| !folders::is_available(stage));
-        let verdict = if spoilt { Verdict::Failed } else { Verdict::of(&result.outcome) };
+        let verdict = if spoilt { Completion::Failed } else { Completion::of(&result.outcome) };
         // A teardown that did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
             self.entries[id.index()].provided = Provided::Released(Box::default());
         }
         self.entries[id.index()].result = Some(result);
-        self.graph.over(id, verdict);
+        self.graph.finish(id, verdict);
     }
 
     /// A case has its result.
     pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Action> {
         self.entries[id.index()].result = Some(Arc::clone(result));
-        let news = self.graph.over(id, Verdict::of(&result.outcome));
+        let news = self.graph.finish(id, Completion::of(&result.outcome));
         self.actions(news)
     }
 
@@ -136,7 +136,7 @@ impl Dependencies {
 
     /// Nothing more begins: everything that is held.
     pub(crate) fn abort(&mut self) -> (Vec<Waiting>, Vec<Action>) {
-        let (held, news) = self.graph.abort_held();
+        let (held, news) = self.graph.abort_waiting();
         let held = held.into_iter().filter_map(|id| self.entries[id.index()].held.take()).map(|waiting| *waiting).collect();
         (held, self.actions(news))
     }
@@ -181,7 +181,7 @@ impl Dependencies {
             return *id;
         }
         let id = self.enter(Arc::clone(name), Vec::new());
-        self.graph.over(id, Verdict::Failed);
+        self.graph.finish(id, Completion::Failed);
         id
     }
 
@@ -193,36 +193,36 @@ impl Dependencies {
         id
     }
 
-    fn actions(&mut self, news: Vec<News>) -> Vec<Action> {
+    fn actions(&mut self, news: Vec<Change>) -> Vec<Action> {
         news.into_iter().filter_map(|news| self.action(news)).collect()
     }
 
-    fn action(&mut self, news: News) -> Option<Action> {
+    fn action(&mut self, news: Change) -> Option<Action> {
         match news {
-            News::Ready(id) => {
+            Change::Ready(id) => {
                 let mut waiting = *self.entries[id.index()].held.take()?;
-                waiting.queued.work = with_inputs(self.given(id), waiting.queued.work);
+                waiting.queued.work = with_inputs(self.inputs(id), waiting.queued.work);
                 Some(Action::Begin(waiting))
             }
-            News::Blocked { case, by, root } => {
+            Change::Blocked { case, by, root } => {
                 let waiting = *self.entries[case.index()].held.take()?;
                 Some(Action::Skip(waiting, self.blocked(by, root)))
             }
             // Users who look into a failure, and a retry, need its inputs: they stay until the end of the session.
-            News::Unused { wanted: true, .. } => None,
-            News::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Action::Release),
+            Change::Unused { wanted: true, .. } => None,
+            Change::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Action::Release),
         }
     }
 
-    fn given(&self, id: CaseId) -> Given {
-        let mut given = Given { is_needed: self.graph.is_needed(id), ..Given::default() };
+    fn inputs(&self, id: CaseId) -> CaseInputs {
+        let mut inputs = CaseInputs { is_needed: self.graph.is_needed(id), ..CaseInputs::default() };
         for (need, id) in &self.entries[id.index()].needs {
             let result = self.entries[id.index()].result.as_ref();
-            if let Some(provides) = result.and_then(|result| result.provides.as_ref()) {
-                given.add(need, provides);
+            if let Some(outputs) = result.and_then(|result| result.outputs.as_ref()) {
+                inputs.add(need, outputs);
             }
         }
-        given
+        inputs
     }
 
     fn blocked(&self, by: CaseId, root: CaseId) -> Blocked {
@@ -230,7 +230,7 @@ impl Dependencies {
         let what = match &root.result {
             None => "is not part of this session".to_owned(),
             // It passed, and yet it cannot be counted on.
-            Some(result) if Verdict::of(&result.outcome) == Verdict::Passed => "is torn down already".to_owned(),
+            Some(result) if Completion::of(&result.outcome) == Completion::Passed => "is torn down already".to_owned(),
             Some(result) if result.outcome == Outcome::Skip => {
                 format!("was skipped: {}", result.cause.as_deref().unwrap_or("no cause was given"))
             }
@@ -248,38 +248,38 @@ impl Dependencies {
 impl Entry {
     /// Its result, if it has left something for others.
     fn provider(&self) -> Option<Arc<CaseResult>> {
-        self.result.clone().filter(|result| result.provides.is_some())
+        self.result.clone().filter(|result| result.outputs.is_some())
     }
 
     /// What it left, once.
     fn release(&mut self, wanted: bool) -> Option<Release> {
         let result =
-            self.result.clone().filter(|result| result.provides.is_some() && matches!(self.provided, Provided::Available))?;
+            self.result.clone().filter(|result| result.outputs.is_some() && matches!(self.provided, Provided::Available))?;
         self.provided = Provided::TearingDown;
         Some(Release { id: self.id, result, wanted })
     }
 }
 
 /// Gives the work the outputs of the cases that it depends on.
-fn with_inputs(given: Given, work: Work) -> Work {
-    if given == Given::default() {
+fn with_inputs(inputs: CaseInputs, work: Work) -> Work {
+    if inputs == CaseInputs::default() {
         return work;
     }
     match work {
-        Work::New(render) => Work::New(with(given, render)),
-        Work::Relaunch(job, render) => Work::Relaunch(job, with(given, render)),
-        Work::TakenOver { stored, render } => Work::TakenOver { stored, render: render.map(|render| with(given, render)) },
+        Work::New(render) => Work::New(with(inputs, render)),
+        Work::Relaunch(job, render) => Work::Relaunch(job, with(inputs, render)),
+        Work::TakenOver { stored, render } => Work::TakenOver { stored, render: render.map(|render| with(inputs, render)) },
     }
 }
 
-fn with(given: Given, render: Render) -> Render {
-    Arc::new(move |facts| render(&LaunchFacts { given: given.clone(), ..facts.clone() }))
+fn with(inputs: CaseInputs, render: Render) -> Render {
+    Arc::new(move |facts| render(&LaunchFacts { inputs: inputs.clone(), ..facts.clone() }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::job::outputs::Provides;
+    use muster_core::job::outputs::CaseOutputs;
 
     #[test]
     fn what_is_left_of_a_case_is_told_once() {
@@ -294,15 +294,15 @@ mod tests {
         };
         let mut order = Dependencies::default();
         let folder = tempfile::tempdir().expect("a folder");
-        order.recall(Arc::new(left(&name, Provides { stage: folder.path().to_owned(), ..Provides::default() })));
+        order.recall(Arc::new(left(&name, CaseOutputs { stage: folder.path().to_owned(), ..CaseOutputs::default() })));
         assert_eq!(order.rest().len(), 1);
         assert_eq!(order.rest().len(), 0);
         let gone = folder.path().join("gone");
-        order.recall(Arc::new(left(&name, Provides { stage: gone, ..Provides::default() })));
+        order.recall(Arc::new(left(&name, CaseOutputs { stage: gone, ..CaseOutputs::default() })));
         assert_eq!(order.rest().len(), 0, "it was torn down by somebody else");
     }
 
-    fn left(name: &CaseName, provides: Provides) -> CaseResult {
+    fn left(name: &CaseName, outputs: CaseOutputs) -> CaseResult {
         let about = muster_core::result::About {
             descr: String::new(),
             tags: vec![],
@@ -314,7 +314,7 @@ mod tests {
             on_disruption: None,
         };
         let mut record = crate::case::record::Record::of(Arc::new(name.clone()), about, 1, muster_text::time::Timestamp(0));
-        record.provides = Some(Box::new(provides));
+        record.outputs = Some(Box::new(outputs));
         let end = crate::case::record::End { outcome: Outcome::Pass, phase: muster_core::result::Phase::Sanity, cause: None };
         record.close(end, muster_text::time::Timestamp(1))
     }

@@ -4,7 +4,7 @@ use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{
-        outputs::{Binding, Need, Offer},
+        outputs::{Binding, Need, PlannedOutputs},
         scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
         scheduler_kind::SchedulerKind,
         workload::{Limits, Program, Workload},
@@ -240,10 +240,10 @@ impl Case {
                 if let Some(mistake) = self.mistake {
                     return Err(vec![muster_text::diagnostic::Diagnostic::general(mistake)]);
                 }
-                let given = &facts.given;
-                if !given.fixtures.is_empty() {
-                    let given = Value::Object(given.fixtures.clone()).to_string();
-                    let note = format!("{}: {}", name.display, given.replace(&facts.stage.display().to_string(), "HERE"));
+                let inputs = &facts.inputs;
+                if !inputs.fixtures.is_empty() {
+                    let shown = Value::Object(inputs.fixtures.clone()).to_string();
+                    let note = format!("{}: {}", name.display, shown.replace(&facts.stage.display().to_string(), "HERE"));
                     self.notes.lock().expect("no panic").push(note);
                 }
                 let workload = |program| Workload {
@@ -258,11 +258,11 @@ impl Case {
                     limits: self.limits,
                     keep_failed: None,
                 };
-                let offer = (given.is_needed || self.teardown.is_some()).then(|| {
+                let planned_outputs = (inputs.is_needed || self.teardown.is_some()).then(|| {
                     let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Play(play))));
-                    Box::new(Offer { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
+                    Box::new(PlannedOutputs { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
                 });
-                let rules = Rules { offer, ..self.rules.clone() };
+                let rules = Rules { planned_outputs, ..self.rules.clone() };
                 Ok(Rendered { workload: workload(self.program.clone()), rules, about: about.clone(), skip: self.skip.clone() })
             })),
         }

@@ -4,7 +4,7 @@ use crate::{Held, JobRow, Owner};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        outputs::Provides,
+        outputs::CaseOutputs,
         scheduler::{Job, SectionExit},
     },
     result::{CaseResult, Session, Times},
@@ -25,8 +25,8 @@ pub(crate) struct Detail<'a> {
     pub(crate) look: Cow<'a, [String]>,
     pub(crate) delete: Cow<'a, [String]>,
     pub(crate) leftovers: Cow<'a, [String]>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) provides: Option<Cow<'a, Provides>>,
+    #[serde(rename = "provides", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) outputs: Option<Cow<'a, CaseOutputs>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_by: Option<Cow<'a, str>>,
 }
@@ -92,7 +92,7 @@ pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
         flaky: row.try_get("flaky")?,
         quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
         restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
-        provides: detail.provides.map(|provides| Box::new(provides.into_owned())),
+        outputs: detail.outputs.map(|outputs| Box::new(outputs.into_owned())),
         blocked_by: detail.blocked_by.map(Into::into),
     };
     Ok((row.try_get("id")?, result))

@@ -177,7 +177,7 @@ impl AttemptEntry {
             flaky,
             quarantine,
             restored_from,
-            provides,
+            outputs,
             blocked_by,
         } = result;
         let detail = Detail {
@@ -188,7 +188,7 @@ impl AttemptEntry {
             look: look.into(),
             delete: delete.into(),
             leftovers: leftovers.into(),
-            provides: provides.as_deref().map(Cow::Borrowed),
+            outputs: outputs.as_deref().map(Cow::Borrowed),
             blocked_by: blocked_by.as_deref().map(Into::into),
         };
         Ok(Self {

@@ -301,7 +301,7 @@ mod tests {
             flaky: false,
             quarantine: None,
             restored_from: None,
-            provides: None,
+            outputs: None,
             blocked_by: None,
         }
     }

@@ -4,7 +4,7 @@ use crate::support::{about, identifier, name, owner, session};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{
-        outputs::Provides,
+        outputs::CaseOutputs,
         scheduler::{Disruption, Exit, SectionExit},
         scheduler_kind::SchedulerKind,
         workload::Clock,
@@ -121,9 +121,9 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
     )
 }
 
-fn provided(number: u32) -> Option<Box<Provides>> {
+fn provided(number: u32) -> Option<Box<CaseOutputs>> {
     number.is_multiple_of(2).then(|| {
-        Box::new(Provides {
+        Box::new(CaseOutputs {
             stage: format!("/stage/{number}").into(),
             values: [("n".to_owned(), number.into())].into(),
             outputs: [("dir".to_owned(), "/scratch".to_owned())].into(),
@@ -160,7 +160,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         flaky: history.0,
         quarantine: history.1,
         restored_from: history.2.map(SessionId),
-        provides: provided(verdict.1),
+        outputs: provided(verdict.1),
         blocked_by: (verdict.1 % 3 == 0).then(|| "build ~here @s:p+e".to_owned()),
     })
 }

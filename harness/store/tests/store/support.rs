@@ -156,7 +156,7 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         flaky: false,
         quarantine: None,
         restored_from: None,
-        provides: None,
+        outputs: None,
         blocked_by: None,
     }
 }

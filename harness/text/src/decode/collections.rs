@@ -63,7 +63,6 @@ impl<T> Deref for Ordered<T> {
 }
 
 impl<T> Ordered<T> {
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&T> {
         self.0.iter().find(|(name, _)| name.value == key).map(|(_, value)| value)
     }
@@ -99,7 +98,7 @@ impl<T: Decode> Decode for BTreeMap<String, T> {
     }
 }
 
-/// A mapping whose meaning is somebody else's: a manifest, a scheduler's options. Placeholders inside are kept.
+/// A mapping that Muster does not interpret: a manifest, a scheduler's options. Placeholders inside are kept.
 #[derive(Debug, Clone)]
 pub struct Mapping(pub Node);
 

@@ -10,13 +10,11 @@ use serde_json::{Map, json};
 
 /// One key of a table.
 pub struct Key<T> {
-    /// The word of the file.
+    /// The key as written in files.
     pub name: &'static str,
     /// What it does, units and defaults included; the schema's description.
     pub doc: &'static str,
-    /// Whether a mapping without it is a mistake.
     pub required: bool,
-    /// The schema of its value.
     pub schema: fn() -> Value,
     /// Whether null is a value of it; else the key counts as not there.
     pub takes_null: bool,
@@ -24,27 +22,23 @@ pub struct Key<T> {
     pub set: fn(&mut T, &Node, &mut Context),
 }
 
-/// A key that is no key here, and what to use: `("sourcepath", "build in a fixture")`.
+/// A key of another system, and what to use instead: `("sourcepath", "build in a fixture")`.
 pub type Instead = (&'static str, &'static str);
 
 /// All that is known of a mapping with fixed keys. Made by [`keys!`](crate::keys).
 pub struct Table<T: 'static> {
     /// What has these keys, for messages: `a check`.
     pub what: &'static str,
-    /// The keys, in the order of the documentation.
     pub keys: &'static [Key<T>],
-    /// Keys of a later stage of Muster.
+    /// Keys of a later version of Muster.
     pub later: &'static [&'static str],
-    /// Keys of other systems.
     pub instead: &'static [Instead],
 }
 
 /// A struct made by [`keys!`](crate::keys).
 pub trait Keyed: Default + 'static {
-    /// Its keys.
     const TABLE: &'static Table<Self>;
 
-    /// Where the decoded mapping stands.
     fn set_span(&mut self, span: Span);
 }
 
@@ -55,13 +49,13 @@ enum Appends {
     Refused,
 }
 
-/// Settings that are laid over others of the same kind.
+/// Settings that override others of the same kind.
 pub struct Overlay<'a> {
     /// What they stand in, for messages: "an entry of `when`".
     pub what: &'a str,
-    /// Keys beside them that belong to somebody else: known, and passed over.
+    /// Other known keys, which are ignored here.
     pub own: &'a [&'a str],
-    /// Keys of the table that cannot be laid over.
+    /// Keys that cannot be overridden.
     pub refused: &'a [&'a str],
 }
 
@@ -160,7 +154,7 @@ impl<T> Table<T> {
 }
 
 impl<T> Key<T> {
-    /// What it does, in one line.
+    /// One line for the documentation.
     pub fn description(&self) -> String {
         self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
     }
@@ -233,7 +227,6 @@ macro_rules! keys {
         #[derive(Debug, Clone, Default)]
         $visibility struct $name {
             $($(#[doc = $doc])* pub $field: Option<$type>,)*
-            /// Where the mapping stands.
             pub span: $crate::diagnostic::Span,
         }
 

@@ -1,7 +1,7 @@
 //! Decoding a YAML tree with a table of keys: every mistake is collected, none stops the reading.
 //!
 //! Decoding is pure and says nothing twice: a value that cannot be read is `None`, with its diagnostic in the
-//! [`Context`]. What the values mean together is judged by whoever asked for them.
+//! [`Context`]. The caller checks values against each other.
 
 mod collections;
 mod keys;
@@ -19,7 +19,7 @@ use crate::{
 use serde_json::json;
 use std::ops::Deref;
 
-/// What becomes of a scalar with a placeholder in it.
+/// How scalars with placeholders are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholders {
     /// When a file is read: its type is only known once it is rendered, so it decodes to `None` without a word.
@@ -28,12 +28,10 @@ pub enum Placeholders {
     Refuse,
 }
 
-/// What decoding needs and leaves.
+/// Settings and diagnostics of decoding.
 #[derive(Debug)]
 pub struct Context {
-    /// Every mistake so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// What becomes of placeholders.
     pub placeholders: Placeholders,
     /// Whether what is being decoded will be laid over something that may have what it lacks.
     laid_over: bool,
@@ -75,7 +73,6 @@ impl Context {
         Some(&node.kind)
     }
 
-    /// Adds a mistake.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
@@ -99,7 +96,7 @@ impl Context {
     }
 }
 
-/// What can be read from a tree, and how an editor is told about it.
+/// A value that can be read from a tree, and its JSON schema for editors.
 pub trait Decode: Sized {
     /// Whether null is a value. Where it is none, an entry of a mapping that is null is not there: so a layer takes back
     /// what one below it says.
@@ -131,9 +128,7 @@ impl<T: Words> Decode for T {
 /// A value and its place, for mistakes that only show later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
-    /// Where it stands.
     pub span: Span,
 }
 

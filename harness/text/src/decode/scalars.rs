@@ -119,12 +119,12 @@ impl Decode for Duration {
     }
 }
 
-/// A limit, or null for none at all: not the same as a limit that nobody has set.
+/// A limit, or null for none at all: different from a limit that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit<T>(pub Option<T>);
 
 impl<T> Limit<T> {
-    /// A limit of one's own, else the one below it.
+    /// The more specific limit, else the more general one.
     pub fn over<U: From<T>>(own: Option<Self>, below: Option<U>) -> Option<U> {
         own.map_or(below, |Self(limit)| limit.map(U::from))
     }

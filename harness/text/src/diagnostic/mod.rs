@@ -16,11 +16,8 @@ pub struct FileId(pub u32);
 /// A range of bytes in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// The file.
     pub file: FileId,
-    /// First byte.
     pub start: u32,
-    /// The byte after the last.
     pub end: u32,
 }
 
@@ -35,9 +32,7 @@ impl Span {
 /// Whether a diagnostic ends the session before anything is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Exit code 2.
     Error,
-    /// Printed, and the session goes on.
     Warning,
 }
 
@@ -50,10 +45,8 @@ pub struct MissingKey {
     pub then: Vec<String>,
 }
 
-/// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Error or warning.
     pub severity: Severity,
     /// Where, unless it has no place in a file (a command-line option, say).
     pub span: Option<Span>,
@@ -68,29 +61,25 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at a place.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Self { severity: Severity::Error, span: Some(span), message: message.into(), hint: None, related: None, missing: None }
     }
 
-    /// An error without a place.
     pub fn general(message: impl Into<String>) -> Self {
         Self { severity: Severity::Error, span: None, message: message.into(), hint: None, related: None, missing: None }
     }
 
-    /// A warning at a place.
     pub fn warning(span: Span, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(span, message) }
     }
 
-    /// The same with advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same with a second place.
+    /// Adds a second position.
     #[must_use]
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
         self.related = Some((span, label.into()));
@@ -107,20 +96,18 @@ pub struct Sources {
 /// One file's name and text.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// As the user would type it.
+    /// As the user types it.
     pub path: String,
-    /// The whole text.
     pub text: Arc<str>,
 }
 
 impl Sources {
-    /// Adds a file and says under which number.
+    /// Adds a file and returns its id.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         self.files.push(Source { path: path.into(), text: text.into() });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// The file of that number.
     pub fn get(&self, file: FileId) -> Option<&Source> {
         self.files.get(file.0 as usize)
     }
@@ -134,7 +121,7 @@ impl Sources {
         Some((&source.path, line, before[line_start..].chars().count() + 1))
     }
 
-    /// All of them, in reading order.
+    /// All files, in the order of reading.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.files.iter()
     }

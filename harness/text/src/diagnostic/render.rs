@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 /// Two places of one file are shown in one picture if at most so many lines lie between them.
 const NEAR_LINES: usize = 20;
 
-/// How many mistakes get a picture. Nobody looks at more, and each has to find its place in the text again.
+/// How many diagnostics are shown with source lines. Each has to find its position in the text again.
 const PICTURES: usize = 50;
 
 /// All mistakes with their lines, in the order of files and places, equal ones once, and a line that counts them.

@@ -21,12 +21,11 @@ use cel::{
 /// The name of the measured figures, which are known no sooner than the text.
 const FIGURES: &str = "perf";
 
-/// A look at one expression.
 pub(super) struct Search<'s, 'p, 'v> {
     pub source: (&'s str, &'s SourceInfo),
     pub context: &'s Context<'p, 'v>,
     pub scope: &'s Scope,
-    /// The names that may stand for what is missing.
+    /// Names that may refer to a missing value.
     pub may_lack: &'s (dyn Fn(&str) -> bool + Sync),
 }
 
@@ -34,9 +33,8 @@ pub(super) struct Search<'s, 'p, 'v> {
 enum Known {
     True,
     False,
-    /// It waits for the text.
+    /// Needs the text.
     Later,
-    /// It has no value of its own.
     Neither,
 }
 

@@ -4,7 +4,7 @@
 //! Scope (Effort) -begin-> Meter -`@meter`-> @step, @held in the tree, and the functions that read the text
 //! ```
 //! The tree carries the stops (see `tree`): every turn of a loop, and everything that is put into a list or a map, asks the
-//! meter. CEL takes an error of one operand of `||` for undecided, so a meter that has said no goes on saying no: every loop
+//! meter. CEL takes an error of one operand of `||` for undecided, so a meter that has refused once keeps refusing: every loop
 //! ends at its next turn, and the evaluation as a whole fails.
 //!
 //! Nothing here knows the time: a shell lends its clock.
@@ -47,14 +47,14 @@ pub struct Effort {
     pub cells: u64,
     /// How long it may take, by this clock.
     pub time: Option<(Clock, Duration)>,
-    /// Nobody else stops what takes long in one piece, or too much memory.
+    /// No caller stops long or large operations from outside.
     pub is_alone: bool,
-    /// One was stopped: those that follow may do little.
+    /// An evaluation was stopped: later ones get a small limit.
     spent: AtomicBool,
 }
 
 impl Effort {
-    /// What holds where nobody has a clock.
+    /// The limits without a clock.
     pub const fn counted(steps: u64) -> Self {
         Self { steps, cells: 10_000_000, time: None, is_alone: true, spent: AtomicBool::new(false) }
     }
@@ -64,12 +64,12 @@ impl Effort {
         Self { steps: u64::MAX, cells: 10_000_000, time: Some((clock, limit)), is_alone: true, spent: AtomicBool::new(false) }
     }
 
-    /// Without a bound: whoever evaluates stops it from outside.
+    /// No limit: the caller stops the process.
     pub const fn boundless() -> Self {
         Self { steps: u64::MAX, cells: u64::MAX, time: None, is_alone: false, spent: AtomicBool::new(false) }
     }
 
-    /// The same, not spent.
+    /// A copy that counts from zero.
     #[must_use]
     pub fn renewed(&self) -> Self {
         let Self { steps, cells, time, is_alone, .. } = *self;
@@ -77,20 +77,20 @@ impl Effort {
     }
 }
 
-/// Where no scope says anything: half a minute at most.
+/// At most half a minute.
 impl Default for Effort {
     fn default() -> Self {
         Self::counted(20_000_000)
     }
 }
 
-/// One evaluation's count.
+/// Counts the work of one evaluation.
 #[derive(Clone)]
 pub(crate) struct Meter(Arc<Count>);
 
 struct Count {
     effort: Arc<Effort>,
-    begun: Option<Duration>,
+    started: Option<Duration>,
     steps: AtomicU64,
     cells: AtomicU64,
     stopped: OnceLock<String>,
@@ -98,15 +98,15 @@ struct Count {
 
 impl Meter {
     pub(crate) fn begin(effort: Arc<Effort>) -> Self {
-        let begun = effort.time.map(|(clock, _)| clock());
-        Self(Arc::new(Count { effort, begun, steps: AtomicU64::new(0), cells: AtomicU64::new(0), stopped: OnceLock::new() }))
+        let started = effort.time.map(|(clock, _)| clock());
+        Self(Arc::new(Count { effort, started, steps: AtomicU64::new(0), cells: AtomicU64::new(0), stopped: OnceLock::new() }))
     }
 
     /// To be called at every turn of a loop, and among many matches.
     pub(crate) fn step(&self) -> Result<(), ExecutionError> {
-        let Count { effort, begun, steps, stopped, .. } = &*self.0;
+        let Count { effort, started, steps, stopped, .. } = &*self.0;
         let steps = steps.fetch_add(1, Relaxed) + 1;
-        let late = || effort.time.zip(*begun).filter(|((clock, limit), begun)| clock().saturating_sub(*begun) >= *limit);
+        let late = || effort.time.zip(*started).filter(|((clock, limit), started)| clock().saturating_sub(*started) >= *limit);
         let why = if stopped.get().is_some() {
             return Err(over());
         } else if steps > effort.steps {
@@ -143,7 +143,7 @@ impl Meter {
         self.0.stopped.get().map(String::as_str)
     }
 
-    /// Whether nobody else stops what takes long in one piece.
+    /// Whether no caller stops long operations from outside.
     pub(crate) fn is_alone(&self) -> bool {
         self.0.effort.is_alone
     }

@@ -21,7 +21,7 @@ use std::ops::Range;
 /// The first report of the parser. Later ones are mostly echoes of it.
 pub(crate) fn parse(text: &str, errors: &ParseErrors) -> ExprError {
     let Some(error) = errors.errors.iter().min_by_key(|error| rank(&error.msg)) else {
-        return ExprError::new("this is no expression", 0..text.len());
+        return ExprError::new("this is not an expression", 0..text.len());
     };
     let start = offset(text, error.pos);
     let word = word_at(text, start);
@@ -58,7 +58,7 @@ fn rank(message: &str) -> bool {
     message.starts_with("Incomplete")
 }
 
-/// What people write who come from another language.
+/// Hints for syntax of other languages.
 fn habit(word: &str, text: &str) -> Option<&'static str> {
     Some(match word {
         "=" => "`==` compares",
@@ -111,30 +111,30 @@ pub(crate) fn run(
     context: &Context<'_, '_>,
     scope: &Scope,
 ) -> ExprError {
-    let mut culprit = Culprit { place: root, error, operand: None, map: None, then: Vec::new() };
-    culprit.descend(context);
-    let range = tree::range(culprit.place, text, places);
-    culprit.explain(range, scope)
+    let mut failing = FailingExpr { place: root, error, operand: None, map: None, then: Vec::new() };
+    failing.descend(context);
+    let range = tree::range(failing.place, text, places);
+    failing.explain(range, scope)
 }
 
 /// The same without a look at its parts, where evaluating them again would take too long.
 pub(crate) fn whole(root: &IdedExpr, error: ExecutionError, text: &str, scope: &Scope) -> ExprError {
-    Culprit { place: root, error, operand: None, map: None, then: Vec::new() }.explain(0..text.len(), scope)
+    FailingExpr { place: root, error, operand: None, map: None, then: Vec::new() }.explain(0..text.len(), scope)
 }
 
 /// The smallest expression that fails, found by evaluating its parts again.
-struct Culprit<'e> {
+struct FailingExpr<'e> {
     place: &'e IdedExpr,
     error: ExecutionError,
     /// The keys of the map in which one was not found.
     operand: Option<Vec<String>>,
-    /// Where that map stands in the scope.
+    /// Path of that map in the scope.
     map: Option<Vec<String>>,
     /// The keys that would be read from the value of this part, the next one last.
     then: Vec<String>,
 }
 
-impl<'e> Culprit<'e> {
+impl<'e> FailingExpr<'e> {
     fn descend(&mut self, context: &Context<'_, '_>) {
         let parts = match &self.place.expr {
             Kind::Call(call) if call.func_name == operators::CONDITIONAL => match CelValue::resolve_val(&call.args[0], context) {
@@ -159,7 +159,7 @@ impl<'e> Culprit<'e> {
         }
     }
 
-    /// Goes on with a part that fails.
+    /// Continues with a failing part.
     fn enter(&mut self, part: &'e IdedExpr, error: ExecutionError, context: &Context<'_, '_>) {
         match taken(self.place, part, context) {
             Taken::Key(key) => self.then.push(key),
@@ -246,7 +246,6 @@ enum Taken {
     Key(String),
     /// The value as it is.
     Whole,
-    /// Something else.
     Other,
 }
 
@@ -277,7 +276,7 @@ fn path(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<Vec<String>> {
     }
 }
 
-/// The text that a key is.
+/// The key as text.
 fn key(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<String> {
     let key = CelValue::resolve_val(expr, context).ok()?;
     key.downcast_ref::<CelString>().map(|text| text.inner().to_owned())
@@ -290,7 +289,7 @@ fn elements<'v>(range: &(dyn Val + 'v)) -> impl Iterator<Item = Box<dyn Val + 'v
     list.chain(keys.map(|key| value::text_val(key_text(key))))
 }
 
-/// A name that nothing in scope has.
+/// The error for an unknown name.
 pub(crate) fn unknown_name<'n>(name: &str, at: Range<usize>, known: impl IntoIterator<Item = &'n str>) -> ExprError {
     let error = ExprError::new(format!("there is no `{name}` here"), at);
     match (name, nearest(name, known)) {
@@ -300,7 +299,7 @@ pub(crate) fn unknown_name<'n>(name: &str, at: Range<usize>, known: impl IntoIte
     }
 }
 
-/// Up to six names of many, in order.
+/// Up to six names, sorted.
 fn some(mut names: Vec<String>) -> String {
     names.sort();
     let more = names.len() > 6;
@@ -308,7 +307,6 @@ fn some(mut names: Vec<String>) -> String {
     format!("{}{}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "), if more { ", .." } else { "" })
 }
 
-/// The evaluator's other errors.
 fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
     let kind = |value: &CelValue| {
         Box::<dyn Val>::try_from(value.clone()).map_or("an unknown thing", |value| value::kind(value.as_ref()))

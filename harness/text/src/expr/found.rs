@@ -22,10 +22,9 @@ use std::{any::Any, ops::ControlFlow};
 /// The text that a collected list may hold.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
 
-/// A search goes on, or ends with a result or somebody's error.
+/// A search continues, or ends with a result or an error.
 type Step<T> = ControlFlow<Result<T, ExecutionError>>;
 
-/// A lazy list.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) text: Text,
@@ -109,7 +108,7 @@ impl Found {
         found.and_then(Result::ok)
     }
 
-    /// All elements, for whoever needs them side by side.
+    /// All elements at once.
     pub(crate) fn collect(&self) -> Result<CelList<'static>, ExecutionError> {
         if let What::Sections(chosen) = &self.what
             && chosen.iter().map(|place| self.text.section(*place).len()).sum::<usize>() > MAX_TEXT

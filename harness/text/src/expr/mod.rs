@@ -54,7 +54,6 @@ pub enum Arithmetic {
 pub struct ExprError {
     /// A lower-case fragment in one line.
     pub message: String,
-    /// What to do about it.
     pub hint: Option<String>,
     /// The part that is wrong, in bytes of the expression's text.
     pub at: Range<usize>,
@@ -73,7 +72,6 @@ impl ExprError {
     }
 }
 
-/// A compiled expression.
 #[derive(Debug)]
 pub struct Expr {
     arithmetic: Arithmetic,
@@ -134,7 +132,6 @@ impl Expr {
         Ok(Self { arithmetic, names, path, exact, doubles: OnceLock::new(), depth, places })
     }
 
-    /// The expression as written.
     pub fn text(&self) -> &str {
         &self.places.source
     }
@@ -177,7 +174,7 @@ impl Expr {
         self.run(scope, |value| match value::to_json(value) {
             Ok(value) => Ok(value),
             Err(NotJson::NotFinite(what)) => Err((format!("the result is {what}"), None)),
-            Err(NotJson::Kind(what)) => Err((format!("the result is {what}, which is no value"), None)),
+            Err(NotJson::Kind(what)) => Err((format!("the result is {what}, which is not a value"), None)),
         })
     }
 
@@ -309,7 +306,7 @@ fn with_stack<T: Send>(at_once: bool, work: impl FnOnce() -> Result<T, ExprError
 /// The names of a scope, for the evaluator.
 struct Seen<'s> {
     scope: &'s Scope,
-    /// Begins when it is first asked for.
+    /// Created on first use.
     meter: OnceLock<Meter>,
     text: Option<&'s Text>,
 }

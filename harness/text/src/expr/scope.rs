@@ -32,12 +32,11 @@ enum Entry {
 }
 
 impl Scope {
-    /// A scope with nothing in it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A scope that stands on another.
+    /// A scope on top of another.
     pub fn under(parent: Arc<Scope>) -> Self {
         Self { parent: Some(parent), ..Self::default() }
     }
@@ -58,7 +57,7 @@ impl Scope {
         self.put(name.into(), Entry::Missing(key));
     }
 
-    /// The key for want of which a name has no value.
+    /// The missing key that a name needs to have a value.
     pub fn missing(&self, name: &str) -> Option<&MissingKey> {
         match self.entry(name)? {
             Entry::Missing(key) => Some(key),
@@ -81,7 +80,6 @@ impl Scope {
         self.effort = Some(Arc::new(self.effort().renewed()));
     }
 
-    /// The nearest bound.
     pub(crate) fn effort(&self) -> Arc<Effort> {
         self.layers().find_map(|scope| scope.effort.clone()).unwrap_or_default()
     }
@@ -96,7 +94,7 @@ impl Scope {
         self.entries.push((name, entry));
     }
 
-    /// This scope and those it stands on.
+    /// This scope and those below it.
     fn layers(&self) -> impl Iterator<Item = &Scope> {
         std::iter::successors(Some(self), |scope| scope.parent.as_deref())
     }

@@ -154,7 +154,7 @@ pub(crate) fn text_call(expr: &IdedExpr) -> Option<(&'static str, &IdedExpr)> {
         && let Some(function) = Function::named(&call.func_name)
         && function.reads != Reads::Arguments
     {
-        // The pattern stands behind the hidden argument.
+        // The pattern follows the hidden argument.
         let is_pattern = matches!(call.args.get(1).map(|arg| &arg.expr), Some(Kind::Literal(LiteralValue::String(_))));
         if function.name != "count" || is_pattern {
             return Some((function.name, expr));
@@ -170,8 +170,8 @@ pub(crate) struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
-    /// Checks all calls and makes the expression fit for CEL's evaluator. `lazy`: whoever gets the value can read a
-    /// lazy list.
+    /// Checks all calls and makes the expression fit for CEL's evaluator. `lazy`: the
+    /// consumer of the value can read a lazy list.
     pub(crate) fn run(&self, expr: &mut IdedExpr, lazy: bool) -> Result<(), ExprError> {
         let whole = self.places.offset_for(expr.id);
         match &mut expr.expr {
@@ -285,7 +285,7 @@ impl Prepare<'_> {
             return wrong(format!("`{name}` is a method")).hint(format!("write x.{name}(..)"));
         }
         if GLOBALS.contains(&name) {
-            return wrong(format!("`{name}` is no method")).hint(format!("write {name}(x)"));
+            return wrong(format!("`{name}` is not a method")).hint(format!("write {name}(x)"));
         }
         let ours = FUNCTIONS.iter().map(|function| function.name);
         let standard = GLOBALS.iter().chain(METHODS).copied().chain(MACROS.iter().map(|(name, _)| *name));

@@ -97,7 +97,7 @@ pub(crate) fn map_val(entries: impl IntoIterator<Item = (String, Box<dyn Val>)>)
     CelMap::from(entries)
 }
 
-/// Why a result cannot leave as JSON.
+/// Why a result has no JSON form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotJson {
     /// NaN or an infinity.

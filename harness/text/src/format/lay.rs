@@ -2,7 +2,6 @@
 
 use super::scan::{Line, Token, TokenKind};
 
-/// Prints the lines.
 pub(super) fn lay(mut lines: Vec<Line>) -> String {
     place_comments(&mut lines);
     let values = value_columns(&lines);
@@ -47,7 +46,7 @@ fn width(text: &str) -> usize {
     text.rsplit('\n').next().unwrap_or(text).chars().count()
 }
 
-/// The blanks between two tokens.
+/// The spaces between two tokens.
 fn blanks(before: &Token, after: &Token) -> usize {
     use TokenKind as K;
     match (before.kind, after.kind) {
@@ -59,7 +58,7 @@ fn blanks(before: &Token, after: &Token) -> usize {
     }
 }
 
-/// A line's tokens; `value` says how many blanks stand behind its first key.
+/// A line's tokens; `value` is the number of spaces after its first key.
 fn content(line: &Line, value: usize) -> String {
     let mut text = if line.tokens.is_empty() { String::new() } else { " ".repeat(line.indent) };
     let key = colon(line);
@@ -74,12 +73,12 @@ fn content(line: &Line, value: usize) -> String {
     text
 }
 
-/// The colon behind a line's first key.
+/// The colon after a line's first key.
 fn colon(line: &Line) -> Option<usize> {
     line.tokens.iter().position(|token| token.kind == TokenKind::BlockColon)
 }
 
-/// How many blanks stand behind the first key of each line: one, or as many as keep values in line that were.
+/// The number of spaces after the first key of each line: one, or as many as keep aligned values aligned.
 fn value_columns(lines: &[Line]) -> Vec<usize> {
     // Key and value in their old columns, and where the colon ends in the new layout.
     let point = |line: &Line| {

@@ -15,10 +15,9 @@ use crate::{
     yaml::{self, Kind, Node},
 };
 
-/// Why a text was not laid out.
+/// Why a text was not formatted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It is no YAML that Muster reads.
     #[error("the file has mistakes")]
     Mistakes(Vec<Diagnostic>),
     /// The result would not have meant the same, or not have had the same comments. A fault of the formatter.
@@ -47,7 +46,7 @@ pub fn format(file: FileId, text: &str) -> Result<String, FormatError> {
     if is_same { Ok(formatted) } else { Err(FormatError::NotUnderstood) }
 }
 
-/// Whether two trees are the same but for their places.
+/// Whether two trees are equal, positions aside.
 fn same(one: &Node, other: &Node) -> bool {
     match (&*one.kind, &*other.kind) {
         (Kind::Scalar { text, style, tag }, Kind::Scalar { text: words, style: quotes, tag: mark }) => {

@@ -3,12 +3,12 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, options};
 
-/// A line as it will be printed, but for its blanks.
+/// A line to print, without its spaces.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     /// The new column of its first token. Of a comment alone: once it is known what it belongs to.
     pub(super) indent: usize,
-    /// The column that its first token had.
+    /// Original column of its first token.
     pub(super) column: usize,
     /// Whether an empty line stands before it.
     pub(super) after_gap: bool,
@@ -22,9 +22,9 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Comment {
     pub(super) text: String,
-    /// The column that it had.
+    /// Original column.
     pub(super) column: usize,
-    /// The blanks before it.
+    /// Number of spaces before it.
     pub(super) gap: usize,
     /// Of a comment alone on its line: the old and new columns of what was open before it, innermost first.
     pub(super) around: Vec<(usize, usize)>,
@@ -35,7 +35,7 @@ pub(super) struct Token {
     pub(super) kind: TokenKind,
     /// As written. Further lines of a scalar are indented already.
     pub(super) text: String,
-    /// The column that it had.
+    /// Original column.
     pub(super) column: usize,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum TokenKind {
     Property,
     /// `-` or `?`.
     Item,
-    /// The `:` behind the key of a mapping without braces.
+    /// The `:` after a key of a mapping without braces.
     BlockColon,
     /// The `:` within braces.
     FlowColon,
@@ -127,7 +127,7 @@ impl Scan<'_> {
 
     fn begin(&mut self, start: usize, style: StructureStyle, is_map: bool) -> Option<()> {
         let flow = matches!(style, StructureStyle::Flow);
-        // The parser puts a list in the column of its key behind the first dash.
+        // The parser puts a list in the column of its key after the first dash.
         let is_value = self.frames.last().is_some_and(|parent| parent.is_map && parent.shape == Shape::Block);
         let dash = find(self.text.get(self.cursor..start)?, &['-']).filter(|_| !flow && !is_map && is_value);
         let start = dash.map_or(start, |dash| self.cursor + dash);
@@ -274,7 +274,7 @@ impl Scan<'_> {
                 kept = (body.len(), end);
             }
         }
-        // Empty lines behind the text belong to it only where they are kept.
+        // Empty lines after the text belong to it only where they are kept.
         if !written.contains('+') {
             body.truncate(kept.0);
             end = kept.1;

@@ -58,7 +58,7 @@ fn every_check_and_site_that_is_shipped_is_laid_out() {
     }
 }
 
-/// A value, and how to write it in a way that nobody would.
+/// A value, and an unusual way to write it.
 #[derive(Debug, Clone)]
 enum Value {
     Plain,

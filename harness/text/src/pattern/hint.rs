@@ -8,7 +8,7 @@ use std::ops::Range;
 /// either means the same (`\n`, `\t`, `\x41`) or is a YAML error of its own (`\d`, `\s`).
 const EATEN: [(char, &str); 2] = [('\u{8}', r"\b"), ('\u{2029}', r"\P")];
 
-/// A control character that nobody types: YAML's double quotes made it of an escape.
+/// A control character that is not typed: YAML's double quotes made it of an escape.
 pub(super) fn refuse_eaten_escapes(pattern: &str) -> Result<(), PatternError> {
     let eaten = |c: char| EATEN.iter().find(|(control, _)| *control == c).map(|(_, escape)| *escape);
     match pattern.char_indices().find_map(|(at, c)| eaten(c).map(|escape| (at, c, escape))) {

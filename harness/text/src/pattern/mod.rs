@@ -35,7 +35,7 @@ struct Compiled {
     start: Option<Finder<'static>>,
 }
 
-/// Where the next match is to be looked for.
+/// Where the search for the next match starts.
 #[derive(Debug, Default)]
 pub struct Next {
     at: usize,
@@ -43,7 +43,7 @@ pub struct Next {
 }
 
 impl Next {
-    /// The next match, which `find` looks for from a place on. An empty one right behind another is none.
+    /// The next match, which `find` looks for from a place on. An empty match right after another does not count.
     pub fn of<'t>(&mut self, mut find: impl FnMut(usize) -> Option<Match<'t>>) -> Option<Match<'t>> {
         let mut found = find(self.at)?;
         if found.is_empty() && self.last_end == Some(found.end()) {
@@ -71,9 +71,9 @@ pub struct PatternError {
 pub struct Groups {
     /// The figure; 0 is the whole match.
     pub value: usize,
-    /// Its unit, if the text says it.
+    /// The unit, if the text has it.
     pub unit: Option<usize>,
-    /// Its row, if the figures are a table.
+    /// The row, if the figures form a table.
     pub key: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl Pattern {
 
     /// The first place from `at` on where a match can begin. `None`: there is none.
     ///
-    /// A search knows first where a match ends, and then looks backward for its beginning, as far as it was told to begin:
+    /// A search knows first where a match ends, and then looks backward for its beginning, as far as the start position allows:
     /// for `READ[\s\S]*?(\d+)` back to the end of the match before. Begun here, it has nowhere to look.
     pub fn next_start(&self, text: &[u8], at: usize) -> Option<usize> {
         match &self.0.start {
@@ -135,12 +135,10 @@ impl Pattern {
         std::iter::from_fn(move || next.of(|at| self.find_at(text, at)))
     }
 
-    /// The compiled regex.
     pub fn regex(&self) -> &Regex {
         &self.0.regex
     }
 
-    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         self.0.regex.as_str()
     }

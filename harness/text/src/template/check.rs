@@ -1,4 +1,4 @@
-//! What can be said of placeholders before any value is known.
+//! Checks of placeholders before any value is known.
 
 use super::{Piece, expression_already, place, role::Role, split, unterminated};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// Compiles every placeholder of a tree and every expression of its `sanity` and `perf_variables`, and tells which do
-/// not compile, do not end, or read a name that is not known. (`if` is compiled by whoever decides; its names are
+/// Compiles every placeholder of a tree and every expression of its `sanity` and `perf_variables`, and reports those that
+/// do not compile, do not end, or read an unknown name. (`if` is compiled where it is decided; its names are
 /// checked here.) Without known names, as for a base whose names others declare, every name will do.
 pub fn check(node: &Node, known: Option<&BTreeSet<&str>>, diagnostics: &mut Vec<Diagnostic>) {
     let judging = known.map(|known| known.iter().copied().chain(["perf"]).collect::<BTreeSet<_>>());

@@ -40,7 +40,6 @@ pub struct Cache(RwLock<HashMap<Box<str>, Compiled>>);
 type Compiled = Arc<Result<Expr, ExprError>>;
 
 impl Cache {
-    /// An empty cache.
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,12 +67,12 @@ pub fn render(node: &Node, scope: &Scope, cache: &Cache, diagnostics: &mut Vec<D
     }
 }
 
-/// What became of a node.
+/// The result of filling in a node.
 enum Filled {
-    /// Nothing in it to fill in.
+    /// The node has no placeholders.
     Same,
     New(Node),
-    /// It was null.
+    /// The value is null: the node is removed.
     Gone,
 }
 
@@ -94,7 +93,7 @@ impl Render<'_> {
         kind.map_or(Filled::Same, |kind| Filled::New(replaced(node, kind)))
     }
 
-    /// The items, or nothing if they all stay.
+    /// The new items; `None` if nothing changes.
     fn items(&mut self, items: &[Node], list: Role) -> Option<Vec<Node>> {
         let role = list.of_item();
         let mut new: Option<Vec<Node>> = None;
@@ -119,7 +118,7 @@ impl Render<'_> {
         new
     }
 
-    /// The entries, or nothing if they all stay.
+    /// The new entries; `None` if nothing changes.
     fn entries(&mut self, entries: &[(Node, Node)], role: Role) -> Option<Vec<(Node, Node)>> {
         let mut new: Option<Vec<(Node, Node)>> = None;
         let mut renamed = false;

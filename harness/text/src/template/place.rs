@@ -10,19 +10,19 @@ use std::ops::Range;
 /// The diagnostic of a mistake in a scalar that is an expression itself, at the part that is wrong.
 pub fn mistake(error: &ExprError, node: &Node) -> Diagnostic {
     let span = part(node, &error.at).unwrap_or(node.span);
-    seen_through(node, tell(error, error.message.as_str(), span))
+    seen_through(node, diagnostic(error, error.message.as_str(), span))
 }
 
 /// The diagnostic of a mistake in an expression of which only text and place are known.
 pub fn at(error: &ExprError, text: &str, span: Span) -> Diagnostic {
-    tell(error, error.message.as_str(), shifted(span, text, 0, &error.at).unwrap_or(span))
+    diagnostic(error, error.message.as_str(), shifted(span, text, 0, &error.at).unwrap_or(span))
 }
 
 /// The diagnostic of a mistake in the placeholder whose expression starts at a byte of the scalar, without the alias.
 pub(super) fn mistake_in(error: &ExprError, expr: &str, start: usize, node: &Node) -> Diagnostic {
     match part(node, &(start + error.at.start..start + error.at.end)) {
-        Some(span) => tell(error, error.message.as_str(), span),
-        None => tell(error, format!("{}, in ${{{{ {expr} }}}}", error.message), node.span),
+        Some(span) => diagnostic(error, error.message.as_str(), span),
+        None => diagnostic(error, format!("{}, in ${{{{ {expr} }}}}", error.message), node.span),
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn seen_through(node: &Node, diagnostic: Diagnostic) -> Diagnostic {
     }
 }
 
-fn tell(error: &ExprError, message: impl Into<String>, span: Span) -> Diagnostic {
+fn diagnostic(error: &ExprError, message: impl Into<String>, span: Span) -> Diagnostic {
     let diagnostic = Diagnostic { missing: error.missing.clone(), ..Diagnostic::error(span, message) };
     match &error.hint {
         Some(hint) => diagnostic.hint(hint.as_str()),

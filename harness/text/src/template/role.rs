@@ -23,13 +23,11 @@ pub(super) enum Role {
     Bounds,
     /// The mapping `outputs`, of patterns.
     Outputs,
-    /// A regular expression.
     Pattern,
     /// An expression, without `${{ }}`, and whether one that sees measured figures.
     Expression {
         judging: bool,
     },
-    /// Everything else.
     Plain,
 }
 

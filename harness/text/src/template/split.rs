@@ -6,7 +6,6 @@ use std::ops::Range;
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece<'t> {
-    /// To be copied.
     Text(&'t str),
     /// `${{ expr }}`
     Placeholder {

@@ -29,14 +29,12 @@ pub struct Node {
     pub span: Span,
     /// The alias (`*name`) through which it was reached.
     pub via: Option<Span>,
-    /// What it is.
     pub kind: Arc<Kind>,
 }
 
-/// What a node is.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// Text, not resolved.
+    /// Unresolved text.
     Scalar {
         /// As written, escapes and folding undone.
         text: String,
@@ -45,7 +43,6 @@ pub enum Kind {
         /// An explicit tag: `!!str`, which makes text of a plain scalar. Others are refused when read.
         tag: Option<String>,
     },
-    /// A list.
     Seq(Vec<Node>),
     /// A mapping. Its keys are scalars and differ: a key written twice is a diagnostic, and its first value stands.
     Map(Vec<(Node, Node)>),
@@ -56,16 +53,13 @@ pub enum Kind {
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Without quotes.
     Plain,
-    /// In single or double quotes.
     Quoted,
     /// `|` or `>`.
     Block,
 }
 
 impl Node {
-    /// A node of a kind.
     pub fn new(span: Span, kind: Kind) -> Self {
         Self { span, via: None, kind: Arc::new(kind) }
     }
@@ -96,7 +90,7 @@ impl Node {
         }
     }
 
-    /// What it is, for messages: `a list`, `a number`.
+    /// The kind for messages: `a list`, `a number`.
     pub fn what(&self) -> &'static str {
         match &*self.kind {
             Kind::Seq(_) => "a list",

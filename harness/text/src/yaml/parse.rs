@@ -12,12 +12,10 @@ pub const MAX_DEPTH: usize = 100;
 /// How many values a file may have, every alias counted as what it stands for.
 pub const MAX_NODES: usize = 250_000;
 
-/// What a file contains.
 #[derive(Debug, Clone, Default)]
 pub struct Parsed {
     /// Its documents in order, without empty ones. One that could not be read is [`Kind::Bad`].
     pub documents: Vec<Node>,
-    /// Every mistake.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -1,4 +1,4 @@
-//! What a syntax error means to somebody who wrote a check: the parser's finding in plain words, with advice.
+//! Syntax errors in plain words, with advice: translates the messages of the parser.
 
 use granit_parser::ErrorKind;
 

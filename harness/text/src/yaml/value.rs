@@ -25,11 +25,10 @@ enum Meaning {
     Switch(bool),
     /// `y` or `n`: a boolean to kubectl, a letter to everybody else.
     Letter(bool),
-    /// Something like a number that nobody can hold or read twice the same way, and why.
+    /// Something like a number that is ambiguous or out of range, and why.
     Refused(&'static str),
 }
 
-/// Who reads the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Manifest,
@@ -82,7 +81,7 @@ fn number(text: &str) -> Meaning {
     let negative = text.starts_with('-');
     match whole {
         Some((_, 10)) if digits.len() > 1 && digits.starts_with('0') => {
-            Meaning::Refused("a leading zero means octal, and 8 and 9 are no octal digits")
+            Meaning::Refused("a leading zero means octal, and 8 and 9 are not octal digits")
         }
         Some((whole, radix)) => match integer(negative, &whole, radix) {
             Some(number) => Meaning::Number(number),

@@ -2,13 +2,13 @@
 
 use super::Planned;
 use crate::cases::test_case::{LaunchFacts, Rendered};
-use muster_core::job::outputs::{Given, Provides};
+use muster_core::job::outputs::{CaseInputs, CaseOutputs};
 use std::collections::HashMap;
 
 /// Stand-ins for what cases leave, so that those that need it can be looked at without running anything.
 #[derive(Debug, Default)]
 pub struct Rehearsal {
-    left: HashMap<usize, Provides>,
+    left: HashMap<usize, CaseOutputs>,
 }
 
 impl Rehearsal {
@@ -20,24 +20,24 @@ impl Rehearsal {
             // Others read where it is.
             facts.stage = facts.stage.join(planned.case.folder());
         }
-        facts.given = Given { is_needed, ..Given::default() };
+        facts.inputs = CaseInputs { is_needed, ..CaseInputs::default() };
         for edge in &planned.needs {
-            facts.given.add(&edge.need(all[edge.at].case.name.clone()), self.left.get(&edge.at)?);
+            facts.inputs.add(&edge.need(all[edge.at].case.name.clone()), self.left.get(&edge.at)?);
         }
         Some(facts)
     }
 
     /// A case that others need was looked at.
     pub fn leaves(&mut self, at: usize, rendered: &Rendered) {
-        let Some(offer) = rendered.rules.offer.as_ref() else { return };
+        let Some(planned) = rendered.rules.planned_outputs.as_ref() else { return };
         let check = &rendered.workload.case.check;
-        let outputs = offer.outputs.keys().map(|name| (name.clone(), format!("<{name} of {check}>")));
-        let provides = Provides {
+        let outputs = planned.outputs.keys().map(|name| (name.clone(), format!("<{name} of {check}>")));
+        let outputs = CaseOutputs {
             stage: rendered.workload.stage.clone(),
-            values: offer.values.clone(),
+            values: planned.values.clone(),
             outputs: outputs.collect(),
             teardown: None,
         };
-        self.left.insert(at, provides);
+        self.left.insert(at, outputs);
     }
 }

@@ -1,13 +1,13 @@
-//! Which case may begin, which never will, and whose last user is over: a graph that grows in batches.
+//! Dependencies between the cases of a session: which case may start, which never will, and whose last user has finished.
 //!
 //! ```text
-//!          every need passed            over
-//!   Held -------------------> Begun ------------> Over(verdict)
-//!     \ a need did not pass                         ^
-//!      '--------------------------------------------'  Over(Skipped), and so on through its users
+//!             every need passed             result
+//!   Waiting -------------------> Started ------------> Finished(completion)
+//!        \ a need did not pass                            ^
+//!         '-----------------------------------------------'  Finished(Skipped), and so on through its users
 //! ```
-//! A case may only need cases that were added before it, so there are no cycles here; those of the files are told by
-//! `fixtures`. Nothing is known of time, slots or schedulers: the caller begins what is `Ready` when it likes.
+//! A case only needs cases that were added before it, so the graph has no cycles. It knows neither time nor slots nor
+//! schedulers: the caller decides when a case that is `Ready` starts.
 
 use crate::result::Outcome;
 
@@ -17,10 +17,10 @@ pub struct CaseId(u32);
 
 /// How a case ended, as far as those that depend on it are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Completion {
     /// What it was to leave is there.
     Passed,
-    /// It is not, or nobody can say.
+    /// It did not pass, or its outcome is unknown.
     Failed,
     /// It did not run, or was expected to fail and did.
     Skipped,
@@ -28,8 +28,8 @@ pub enum Verdict {
     Aborted,
 }
 
-impl Verdict {
-    /// The verdict of an outcome.
+impl Completion {
+    /// The completion of an outcome.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Pass | Outcome::Stopped(_) => Self::Passed,
@@ -48,12 +48,11 @@ impl Verdict {
 
 /// What has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News {
+pub enum Change {
     /// All that it needs has passed: it may begin.
     Ready(CaseId),
     /// It will never begin.
     Blocked {
-        /// The case.
         case: CaseId,
         /// What it needs and did not pass.
         by: CaseId,
@@ -62,7 +61,6 @@ pub enum News {
     },
     /// It is over, and so is the last of those that need it, if any do.
     Unused {
-        /// The case.
         case: CaseId,
         /// It passed, and not all that needed it: who looks into that, or tries again, will want what it left.
         wanted: bool,
@@ -71,9 +69,9 @@ pub enum News {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Held,
-    Begun,
-    Over(Verdict),
+    Waiting,
+    Started,
+    Finished(Completion),
 }
 
 #[derive(Debug)]
@@ -87,13 +85,13 @@ struct Node {
     open: u32,
     /// Some user did not pass.
     failed_user: bool,
-    /// Its last user was told of.
-    told: bool,
+    /// Its last user was reported of.
+    reported: bool,
     /// Why it is blocked.
     root: Option<CaseId>,
 }
 
-/// The places of a batch's cases, each behind those it needs, otherwise as they stand. `needs` are places too; where they
+/// The places of a batch's cases, each after those it needs, otherwise in their order. `needs` are places too; where they
 /// go in a circle, which no plan does, one of them comes first.
 pub fn needs_first(needs: &[Vec<usize>]) -> Vec<usize> {
     let (mut order, mut seen) = (Vec::with_capacity(needs.len()), vec![false; needs.len()]);
@@ -135,17 +133,17 @@ impl Graph {
             let node = self.node_mut(*need);
             node.users.push(id);
             node.open += 1;
-            node.told = false;
-            missing += u32::from(node.state != State::Over(Verdict::Passed));
+            node.reported = false;
+            missing += u32::from(node.state != State::Finished(Completion::Passed));
         }
         let node = Node {
             needs: needs.into(),
             users: Vec::new(),
-            state: State::Held,
+            state: State::Waiting,
             missing,
             open: 0,
             failed_user: false,
-            told: false,
+            reported: false,
             root: None,
         };
         self.nodes.push(node);
@@ -153,49 +151,49 @@ impl Graph {
     }
 
     /// Says of cases that were added, all of a batch, which may begin and which never will.
-    pub fn settle(&mut self, batch: &[CaseId]) -> Vec<News> {
-        let mut news = Vec::new();
+    pub fn resolve(&mut self, batch: &[CaseId]) -> Vec<Change> {
+        let mut changes = Vec::new();
         for &case in batch {
-            if self.node(case).state != State::Held {
+            if self.node(case).state != State::Waiting {
                 continue;
             }
-            let spoilt = |need: &&CaseId| matches!(self.node(**need).state, State::Over(verdict) if verdict != Verdict::Passed);
-            match self.node(case).needs.iter().find(spoilt).copied() {
+            let did_not_pass = |need: &&CaseId| matches!(self.node(**need).state, State::Finished(completion) if completion != Completion::Passed);
+            match self.node(case).needs.iter().find(did_not_pass).copied() {
                 Some(by) => {
-                    self.block(case, by, &mut news);
-                    self.end(case, Verdict::Skipped, &mut news);
+                    self.block(case, by, &mut changes);
+                    self.end(case, Completion::Skipped, &mut changes);
                 }
                 None if self.node(case).missing == 0 => {
-                    self.node_mut(case).state = State::Begun;
-                    news.push(News::Ready(case));
+                    self.node_mut(case).state = State::Started;
+                    changes.push(Change::Ready(case));
                 }
                 None => {}
             }
         }
-        news
+        changes
     }
 
     /// A case is over. What was over already stays as it is.
-    pub fn over(&mut self, case: CaseId, verdict: Verdict) -> Vec<News> {
-        let mut news = Vec::new();
-        if !self.is_over(case) {
-            self.end(case, verdict, &mut news);
+    pub fn finish(&mut self, case: CaseId, completion: Completion) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if !self.is_finished(case) {
+            self.end(case, completion, &mut changes);
         }
-        news
+        changes
     }
 
     /// Nothing more will begin: all that is held is over, in order.
-    pub fn abort_held(&mut self) -> (Vec<CaseId>, Vec<News>) {
-        let held: Vec<CaseId> = self.ids().filter(|case| self.node(*case).state == State::Held).collect();
-        for case in &held {
-            self.node_mut(*case).state = State::Over(Verdict::Aborted);
+    pub fn abort_waiting(&mut self) -> (Vec<CaseId>, Vec<Change>) {
+        let waiting: Vec<CaseId> = self.ids().filter(|case| self.node(*case).state == State::Waiting).collect();
+        for case in &waiting {
+            self.node_mut(*case).state = State::Finished(Completion::Aborted);
         }
-        let mut news = Vec::new();
-        for case in &held {
-            self.release_needs(*case, Verdict::Aborted, &mut news);
-            self.tell_if_unused(*case, &mut news);
+        let mut changes = Vec::new();
+        for case in &waiting {
+            self.release_needs(*case, Completion::Aborted, &mut changes);
+            self.report_if_unused(*case, &mut changes);
         }
-        (held, news)
+        (waiting, changes)
     }
 
     /// Whether another case needs this one.
@@ -203,62 +201,62 @@ impl Graph {
         !self.node(case).users.is_empty()
     }
 
-    /// Whether it has its verdict.
-    pub fn is_over(&self, case: CaseId) -> bool {
-        matches!(self.node(case).state, State::Over(_))
+    /// Whether it has its completion.
+    pub fn is_finished(&self, case: CaseId) -> bool {
+        matches!(self.node(case).state, State::Finished(_))
     }
 
     /// Ends a case, and all that can no longer begin for it. A chain may be long: no recursion.
-    fn end(&mut self, case: CaseId, verdict: Verdict, news: &mut Vec<News>) {
-        let mut ended = vec![(case, verdict)];
-        while let Some((case, verdict)) = ended.pop() {
-            self.node_mut(case).state = State::Over(verdict);
+    fn end(&mut self, case: CaseId, completion: Completion, changes: &mut Vec<Change>) {
+        let mut ended = vec![(case, completion)];
+        while let Some((case, completion)) = ended.pop() {
+            self.node_mut(case).state = State::Finished(completion);
             for user in std::mem::take(&mut self.node_mut(case).users) {
-                if self.node(user).state == State::Held {
-                    if verdict == Verdict::Passed {
+                if self.node(user).state == State::Waiting {
+                    if completion == Completion::Passed {
                         let node = self.node_mut(user);
                         node.missing -= 1;
                         if node.missing == 0 {
-                            node.state = State::Begun;
-                            news.push(News::Ready(user));
+                            node.state = State::Started;
+                            changes.push(Change::Ready(user));
                         }
                     } else {
-                        self.block(user, case, news);
-                        self.node_mut(user).state = State::Over(Verdict::Skipped);
-                        ended.push((user, Verdict::Skipped));
+                        self.block(user, case, changes);
+                        self.node_mut(user).state = State::Finished(Completion::Skipped);
+                        ended.push((user, Completion::Skipped));
                     }
                 }
                 self.node_mut(case).users.push(user);
             }
-            self.release_needs(case, verdict, news);
-            self.tell_if_unused(case, news);
+            self.release_needs(case, completion, changes);
+            self.report_if_unused(case, changes);
         }
     }
 
-    fn block(&mut self, case: CaseId, by: CaseId, news: &mut Vec<News>) {
+    fn block(&mut self, case: CaseId, by: CaseId, changes: &mut Vec<Change>) {
         let root = self.node(by).root.unwrap_or(by);
         self.node_mut(case).root = Some(root);
-        news.push(News::Blocked { case, by, root });
+        changes.push(Change::Blocked { case, by, root });
     }
 
     /// A case has no use any more for what it needs.
-    fn release_needs(&mut self, case: CaseId, verdict: Verdict, news: &mut Vec<News>) {
+    fn release_needs(&mut self, case: CaseId, completion: Completion, changes: &mut Vec<Change>) {
         for need in self.node(case).needs.clone() {
             let node = self.node_mut(need);
             node.open -= 1;
-            node.failed_user |= verdict != Verdict::Passed;
-            self.tell_if_unused(need, news);
+            node.failed_user |= completion != Completion::Passed;
+            self.report_if_unused(need, changes);
         }
     }
 
-    fn tell_if_unused(&mut self, case: CaseId, news: &mut Vec<News>) {
+    fn report_if_unused(&mut self, case: CaseId, changes: &mut Vec<Change>) {
         let node = self.node_mut(case);
-        if let State::Over(verdict) = node.state
+        if let State::Finished(completion) = node.state
             && node.open == 0
-            && !node.told
+            && !node.reported
         {
-            node.told = true;
-            news.push(News::Unused { case, wanted: verdict == Verdict::Passed && node.failed_user });
+            node.reported = true;
+            changes.push(Change::Unused { case, wanted: completion == Completion::Passed && node.failed_user });
         }
     }
 

@@ -1,4 +1,4 @@
-//! Order, and who is told of what: tables and whatever the graph.
+//! Order, and who is notified of what: tables and whatever the graph.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,60 +11,60 @@ fn graph(needs: &[&[usize]]) -> (Graph, Vec<CaseId>, Vec<String>) {
         let needs: Vec<CaseId> = needs.iter().map(|need| ids[*need]).collect();
         ids.push(graph.add(&needs));
     }
-    let news = words(&graph.settle(&ids));
-    (graph, ids, news)
+    let changes = words(&graph.resolve(&ids));
+    (graph, ids, changes)
 }
 
-fn words(news: &[News]) -> Vec<String> {
-    let one = |news: &News| match news {
-        News::Ready(case) => format!("ready {}", case.0),
-        News::Blocked { case, by, root } => format!("blocked {} by {} root {}", case.0, by.0, root.0),
-        News::Unused { case, wanted: false } => format!("unused {}", case.0),
-        News::Unused { case, wanted: true } => format!("unused {}, wanted", case.0),
+fn words(changes: &[Change]) -> Vec<String> {
+    let one = |changes: &Change| match changes {
+        Change::Ready(case) => format!("ready {}", case.0),
+        Change::Blocked { case, by, root } => format!("blocked {} by {} root {}", case.0, by.0, root.0),
+        Change::Unused { case, wanted: false } => format!("unused {}", case.0),
+        Change::Unused { case, wanted: true } => format!("unused {}, wanted", case.0),
     };
-    news.iter().map(one).collect()
+    changes.iter().map(one).collect()
 }
 
 #[test]
 fn a_case_is_ready_when_all_it_needs_has_passed() {
     let (mut graph, ids, first) = graph(&[&[], &[], &[0, 1, 1], &[2]]);
     assert_eq!(first, ["ready 0", "ready 1"]);
-    assert_eq!(words(&graph.over(ids[0], Verdict::Passed)), [""; 0]);
-    assert_eq!(words(&graph.over(ids[1], Verdict::Passed)), ["ready 2"]);
-    assert_eq!(words(&graph.over(ids[2], Verdict::Passed)), ["ready 3", "unused 0", "unused 1"]);
-    assert_eq!(words(&graph.over(ids[3], Verdict::Passed)), ["unused 2", "unused 3"]);
+    assert_eq!(words(&graph.finish(ids[0], Completion::Passed)), [""; 0]);
+    assert_eq!(words(&graph.finish(ids[1], Completion::Passed)), ["ready 2"]);
+    assert_eq!(words(&graph.finish(ids[2], Completion::Passed)), ["ready 3", "unused 0", "unused 1"]);
+    assert_eq!(words(&graph.finish(ids[3], Completion::Passed)), ["unused 2", "unused 3"]);
 }
 
 #[test]
 fn a_failure_blocks_all_that_depends_on_it_and_names_itself_as_the_root() {
     let (mut graph, ids, _) = graph(&[&[], &[0], &[1], &[], &[3]]);
-    let news = words(&graph.over(ids[0], Verdict::Failed));
-    assert_eq!(news, ["blocked 1 by 0 root 0", "blocked 2 by 1 root 0", "unused 0", "unused 1", "unused 2"]);
-    assert_eq!(words(&graph.over(ids[3], Verdict::Passed)), ["ready 4"]);
+    let changes = words(&graph.finish(ids[0], Completion::Failed));
+    assert_eq!(changes, ["blocked 1 by 0 root 0", "blocked 2 by 1 root 0", "unused 0", "unused 1", "unused 2"]);
+    assert_eq!(words(&graph.finish(ids[3], Completion::Passed)), ["ready 4"]);
 }
 
 #[test]
 fn what_a_failed_user_has_used_is_wanted() {
     let (mut graph, ids, _) = graph(&[&[], &[0], &[0]]);
-    graph.over(ids[0], Verdict::Passed);
-    assert_eq!(words(&graph.over(ids[1], Verdict::Failed)), ["unused 1"]);
-    assert_eq!(words(&graph.over(ids[2], Verdict::Passed)), ["unused 0, wanted", "unused 2"]);
+    graph.finish(ids[0], Completion::Passed);
+    assert_eq!(words(&graph.finish(ids[1], Completion::Failed)), ["unused 1"]);
+    assert_eq!(words(&graph.finish(ids[2], Completion::Passed)), ["unused 0, wanted", "unused 2"]);
 }
 
 #[test]
 fn a_later_round_counts_on_what_has_passed_and_not_on_what_has_failed() {
     let (mut graph, ids, _) = graph(&[&[], &[], &[0]]);
-    graph.over(ids[0], Verdict::Passed);
-    graph.over(ids[1], Verdict::Failed);
-    graph.over(ids[2], Verdict::Failed);
+    graph.finish(ids[0], Completion::Passed);
+    graph.finish(ids[1], Completion::Failed);
+    graph.finish(ids[2], Completion::Failed);
     let again = graph.add(&[ids[0]]);
     let lost = graph.add(&[ids[1]]);
     let after = graph.add(&[lost]);
     assert_eq!(
-        words(&graph.settle(&[again, lost, after])),
+        words(&graph.resolve(&[again, lost, after])),
         ["ready 3", "blocked 4 by 1 root 1", "blocked 5 by 4 root 1", "unused 1", "unused 4", "unused 5"]
     );
-    assert_eq!(words(&graph.over(again, Verdict::Passed)), ["unused 0, wanted", "unused 3"]);
+    assert_eq!(words(&graph.finish(again, Completion::Passed)), ["unused 0, wanted", "unused 3"]);
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn a_batch_is_put_in_order_and_otherwise_left_as_it_is() {
 #[test]
 fn what_is_held_when_the_session_ends_is_aborted_in_order() {
     let (mut graph, ids, _) = graph(&[&[], &[0], &[1], &[]]);
-    let (held, news) = graph.abort_held();
-    assert_eq!((held, words(&news)), (vec![ids[1], ids[2]], vec!["unused 1".to_owned(), "unused 2".to_owned()]));
-    assert_eq!(words(&graph.over(ids[0], Verdict::Aborted)), ["unused 0"]);
+    let (waiting, changes) = graph.abort_waiting();
+    assert_eq!((waiting, words(&changes)), (vec![ids[1], ids[2]], vec!["unused 1".to_owned(), "unused 2".to_owned()]));
+    assert_eq!(words(&graph.finish(ids[0], Completion::Aborted)), ["unused 0"]);
 }
 
 #[test]
@@ -96,8 +96,9 @@ fn a_chain_of_a_hundred_thousand_ends_without_recursion() {
     for at in 0..100_000 {
         ids.push(graph.add(&[ids[at]]));
     }
-    graph.settle(&ids);
-    let blocked = graph.over(ids[0], Verdict::Failed).iter().filter(|news| matches!(news, News::Blocked { .. })).count();
+    graph.resolve(&ids);
+    let blocked =
+        graph.finish(ids[0], Completion::Failed).iter().filter(|changes| matches!(changes, Change::Blocked { .. })).count();
     assert_eq!(blocked, 100_000);
 }
 
@@ -118,41 +119,41 @@ proptest! {
             ids.push(graph.add(&before));
             needs.push(before);
         }
-        let mut verdicts: Vec<Option<Verdict>> = vec![None; ids.len()];
-        let (mut running, mut begun, mut unused) = (Vec::new(), vec![0; ids.len()], vec![0; ids.len()]);
-        let mut news = graph.settle(&ids);
+        let mut completions: Vec<Option<Completion>> = vec![None; ids.len()];
+        let (mut running, mut started, mut unused) = (Vec::new(), vec![0; ids.len()], vec![0; ids.len()]);
+        let mut changes = graph.resolve(&ids);
         let mut picks = picks.iter();
         loop {
-            for one in std::mem::take(&mut news) {
+            for one in std::mem::take(&mut changes) {
                 match one {
-                    News::Ready(case) => {
-                        prop_assert!(needs[case.index()].iter().all(|need| verdicts[need.index()] == Some(Verdict::Passed)));
-                        begun[case.index()] += 1;
+                    Change::Ready(case) => {
+                        prop_assert!(needs[case.index()].iter().all(|need| completions[need.index()] == Some(Completion::Passed)));
+                        started[case.index()] += 1;
                         running.push(case);
                     }
-                    News::Blocked { case, by, root } => {
+                    Change::Blocked { case, by, root } => {
                         prop_assert!(needs[case.index()].contains(&by));
-                        prop_assert_eq!(verdicts[root.index()], Some(Verdict::Failed));
-                        prop_assert!(verdicts[case.index()].is_none());
-                        verdicts[case.index()] = Some(Verdict::Skipped);
-                        begun[case.index()] += 1;
+                        prop_assert_eq!(completions[root.index()], Some(Completion::Failed));
+                        prop_assert!(completions[case.index()].is_none());
+                        completions[case.index()] = Some(Completion::Skipped);
+                        started[case.index()] += 1;
                     }
-                    News::Unused { case, .. } => unused[case.index()] += 1,
+                    Change::Unused { case, .. } => unused[case.index()] += 1,
                 }
             }
-            // All news of one ending are in: who is unused now has no open user, and who has none was told so.
+            // All changes of one ending are in: an unused case has no open user, and each case without one was reported.
             for (at, id) in ids.iter().enumerate() {
                 let users: Vec<usize> = (0..ids.len()).filter(|user| needs[*user].contains(id)).collect();
-                let all_over = users.iter().all(|user| verdicts[*user].is_some());
-                prop_assert_eq!(unused[at], usize::from(all_over && verdicts[at].is_some()), "{}", at);
+                let all_over = users.iter().all(|user| completions[*user].is_some());
+                prop_assert_eq!(unused[at], usize::from(all_over && completions[at].is_some()), "{}", at);
             }
             let Some(pick) = picks.next().filter(|_| !running.is_empty()) else { break };
             let case = running.swap_remove(pick.index(running.len()));
-            let verdict = if fates[case.index()] == 0 { Verdict::Failed } else { Verdict::Passed };
-            verdicts[case.index()] = Some(verdict);
-            news = graph.over(case, verdict);
+            let completion = if fates[case.index()] == 0 { Completion::Failed } else { Completion::Passed };
+            completions[case.index()] = Some(completion);
+            changes = graph.finish(case, completion);
         }
         prop_assert!(running.is_empty());
-        prop_assert_eq!(begun, vec![1; ids.len()]);
+        prop_assert_eq!(started, vec![1; ids.len()]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! round 1: every selected case --results--> next --Again--> round 2: some of them, as their attempt 2 --> next ...
-//!                                             \---Over---> what `that_count` is reported and makes the exit code
+//!                                             \---Over---> what `counted` is reported and makes the exit code
 //! ```
 //! The rules are ReFrame's: failures are retried after the whole round and as long as there are any, `--reruns` and
 //! `--duration` run everything again, whatever came of it. Only what another run can change is retried. No clock runs here,
@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-pub use rerun::needed_anew;
+pub use rerun::needed_again;
 
 /// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
 const DISRUPTION_RETRIES: u32 = 2;
@@ -97,7 +97,6 @@ impl fmt::Display for Threshold {
 /// A round that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct Round<'a> {
-    /// 1, 2, ...
     pub number: u32,
     /// Every attempt of the session, of earlier rounds too.
     pub results: &'a [&'a CaseResult],
@@ -118,9 +117,9 @@ pub enum Next {
 
 /// Decides what follows a round.
 pub fn next(policy: Policy, round: Round<'_>) -> Next {
-    // Whoever takes a session over asks of its first round while there are results of the second.
+    // A process that takes over a session asks about its first round when there are results of the second.
     let so_far = round.results.iter().copied().filter(|result| result.attempt <= round.number);
-    let done = that_count(Counting::Last, so_far);
+    let done = counted(Counting::Last, so_far);
     if round.cut_short || done.is_empty() {
         return Next::Over(None);
     }
@@ -152,7 +151,7 @@ fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult])
     Next::Again(again)
 }
 
-/// How often a case with this result is run again. What can never work, or was never begun, is not.
+/// How often a case with this result is run again. Cases that can never work or never started are not.
 fn most_retries(result: &CaseResult, max: u32) -> u32 {
     match &result.outcome {
         Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) | Outcome::Abort | Outcome::Error(Fault::Config) => {
@@ -201,7 +200,7 @@ pub struct Restored {
 /// of the rest. With `--failed` only what was not well runs.
 pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], failed: bool) -> Restored {
     let cut_short = past.ended.is_none() || past.interrupted;
-    let counting = that_count(Counting::Last, results);
+    let counting = counted(Counting::Last, results);
     let known: BTreeMap<&CaseName, &CaseResult> = counting.iter().map(|result| (&result.name, *result)).collect();
     let runs = |name: &CaseName| match known.get(name) {
         None => cut_short || !failed,
@@ -238,7 +237,7 @@ pub fn may_be_resumed(past: &Session, now: Timestamp) -> bool {
 }
 
 /// The attempts that count, sorted by case and attempt.
-pub fn that_count<'a>(counting: Counting, results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<&'a CaseResult> {
+pub fn counted<'a>(counting: Counting, results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<&'a CaseResult> {
     let mut sorted: BTreeMap<(&CaseName, u32), &CaseResult> = BTreeMap::new();
     for result in results {
         sorted.insert((&result.name, result.attempt), result);
@@ -255,7 +254,7 @@ pub fn that_count<'a>(counting: Counting, results: impl IntoIterator<Item = &'a 
 
 /// The exit code of a session: that of the attempts that count, without those in quarantine.
 pub fn exit_code<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>) -> u8 {
-    let counting = that_count(session.counting, results);
+    let counting = counted(session.counting, results);
     let outcomes = counting.into_iter().filter(|result| result.quarantine.is_none()).map(|result| &result.outcome);
     pipeline::exit_code(outcomes, session.interrupted)
 }

@@ -1,24 +1,24 @@
-//! What has passed and left nothing: its users need it to run again, and so on through what it needs itself.
+//! Cases that passed and whose outputs are gone: they run again for their users, together with what they need themselves.
 
 use crate::{case::CaseName, job::outputs::Need};
 use std::collections::BTreeSet;
 
 /// The cases that have to run again for those that need them: `wanted` is what is needed by cases that are about to run,
-/// `needs_of` says what a case needs, `is_gone` whether it passed and nobody can count on it any more.
-pub fn needed_anew<'a>(
+/// `needs_of` says what a case needs, `is_gone` whether it passed and its outputs are gone.
+pub fn needed_again<'a>(
     wanted: impl IntoIterator<Item = &'a Need>,
     needs_of: impl Fn(&CaseName) -> &'a [Need],
     is_gone: impl Fn(&CaseName) -> bool,
 ) -> BTreeSet<CaseName> {
-    let mut anew = BTreeSet::new();
+    let mut again = BTreeSet::new();
     let mut wanted: Vec<&Need> = wanted.into_iter().collect();
     while let Some(need) = wanted.pop() {
-        if !anew.contains(&*need.case) && is_gone(&need.case) {
-            anew.insert((*need.case).clone());
+        if !again.contains(&*need.case) && is_gone(&need.case) {
+            again.insert((*need.case).clone());
             wanted.extend(needs_of(&need.case));
         }
     }
-    anew
+    again
 }
 
 #[cfg(test)]
@@ -49,13 +49,13 @@ mod tests {
         let rows: [(&[&str], &[&str]); 4] = [
             (&[], &[]),
             (&["a", "b", "d"], &["a", "b", "d"]),
-            // Nobody who runs needs `d` or `e`.
+            // No case that runs needs `d` or `e`.
             (&["a", "d", "e"], &["a"]),
             (&["b", "c", "d", "e"], &[]),
         ];
         for (gone, expected) in rows {
-            let anew = needed_anew(&wanted, needs_of, |name| gone.contains(&&*name.check));
-            assert_eq!(anew.iter().map(|name| &*name.check).collect::<Vec<_>>(), expected, "{gone:?}");
+            let again = needed_again(&wanted, needs_of, |name| gone.contains(&&*name.check));
+            assert_eq!(again.iter().map(|name| &*name.check).collect::<Vec<_>>(), expected, "{gone:?}");
         }
     }
 }

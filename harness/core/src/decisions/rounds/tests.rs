@@ -48,7 +48,7 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
         flaky: false,
         quarantine: None,
         restored_from: None,
-        provides: None,
+        outputs: None,
         blocked_by: None,
     }
 }
@@ -121,8 +121,8 @@ fn too_many_failures_of_the_first_round_are_not_retried() {
     let results = [result("a", 1, FAIL), result("b", 1, FAIL), result("c", 1, Outcome::Pass), result("d", 1, Outcome::Pass)];
     for (threshold, again) in [("2", true), ("1", false), ("50%", true), ("49%", false), ("0", false), ("1000%", true)] {
         let policy = Policy::Retry { max: 3, threshold: Threshold::parse(threshold).unwrap() };
-        let said = after(policy, 1, &results);
-        assert_eq!(said == "a b", again, "{threshold}: {said}");
+        let decision = after(policy, 1, &results);
+        assert_eq!(decision == "a b", again, "{threshold}: {decision}");
     }
     insta::assert_snapshot!(
         after(Policy::Retry { max: 1, threshold: Threshold::Percent(49) }, 1, &results),
@@ -275,7 +275,7 @@ fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_of_the_sa
 }
 
 #[test]
-fn whoever_takes_a_session_over_comes_to_the_same_second_round() {
+fn a_process_that_takes_over_a_session_plans_the_same_second_round() {
     let results = [result("a", 1, FAIL), result("b", 1, FAIL), result("a", 2, Outcome::Pass)];
     assert_eq!(after(retries(1), 1, &results), "a b");
     assert_eq!(after(retries(1), 2, &results), "over");

@@ -1,4 +1,4 @@
-//! Figures read from matches, folded as they come: one row, or one a key, or one a section.
+//! Figures read from matches, reduced as they come: one row, or one a key, or one a section.
 
 use super::each_capture;
 use crate::{
@@ -15,18 +15,17 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// The longest key of a table's row, in bytes.
 const KEY_LIMIT: usize = 200;
 
-/// Why there is no figure. The text is a fragment.
+/// Why there is no figure.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::judge) enum Lack {
+pub(in crate::judge) enum MissingValue {
     /// Nothing was found, or too little for the item that is wanted.
     NotFound,
-    /// Something was found that is no figure.
+    /// A match is not a number; the fragment says why.
     Unusable(Box<str>),
 }
 
-type Reading = Result<f64, Lack>;
+type Reading = Result<f64, MissingValue>;
 
-/// One figure and what it belongs to.
 #[derive(Debug, PartialEq)]
 pub(in crate::judge) struct Row {
     /// For `per: section`.
@@ -48,25 +47,24 @@ pub(in crate::judge) struct Figures {
     /// Whether the last match alone is wanted and always has its groups: then the others need not be taken apart.
     last_alone: bool,
     section: usize,
-    rows: Vec<Folding>,
+    rows: Vec<OpenRow>,
     /// Where in `rows` a key stands, the empty one if there is no table; for `per: section`, of the current section.
     index: HashMap<Vec<u8>, usize>,
-    /// Values kept in memory.
     kept: usize,
     fault: Option<String>,
 }
 
-/// A row that is being folded.
+/// A row whose values are still being read.
 #[derive(Debug)]
-struct Folding {
+struct OpenRow {
     section: Option<usize>,
     key: Vec<u8>,
-    values: Folded,
+    values: Reduction,
 }
 
-/// Values of one row, folded.
+/// Reduces the values of one row as they are read.
 #[derive(Debug)]
-enum Folded {
+enum Reduction {
     Nth {
         left: i64,
         value: Option<Reading>,
@@ -81,8 +79,8 @@ enum Folded {
         value: f64,
     },
     Median(Vec<f64>),
-    /// A value that should have been folded is none.
-    Spoilt(Lack),
+    /// A match that counts is not a number.
+    Unusable(MissingValue),
 }
 
 impl Figures {
@@ -104,7 +102,6 @@ impl Figures {
         }
     }
 
-    /// A new section begins.
     pub(in crate::judge) fn enter(&mut self, section: usize) {
         self.section = section;
         if self.per_section {
@@ -150,7 +147,7 @@ impl Figures {
         if self.pick == Pick::Reduce(Reduce::Count) {
             return Ok(0.0);
         }
-        let unusable = |why: String| Lack::Unusable(why.into());
+        let unusable = |why: String| MissingValue::Unusable(why.into());
         let number = parse_number(value).ok_or_else(|| unusable(format!("{} is not a number", quote(value))))?;
         let Some(unit) = unit else { return Ok(number) };
         if self.last_unit.as_ref().is_none_or(|(known, _)| known != unit) {
@@ -170,7 +167,7 @@ impl Figures {
         }
     }
 
-    /// The row of a key, begun if it is new.
+    /// The row of a key, created if it is new.
     fn row(&mut self, key: &[u8]) -> Option<usize> {
         if let Some(row) = self.index.get(key) {
             return Some(*row);
@@ -184,7 +181,7 @@ impl Figures {
             return None;
         }
         let section = self.per_section.then_some(self.section);
-        self.rows.push(Folding { section, key: key.to_vec(), values: Folded::new(self.pick) });
+        self.rows.push(OpenRow { section, key: key.to_vec(), values: Reduction::new(self.pick) });
         self.index.insert(key.to_vec(), self.rows.len() - 1);
         Some(self.rows.len() - 1)
     }
@@ -195,9 +192,9 @@ impl Figures {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let of_none = || if self.groups.key.is_some() { Err(Lack::NotFound) } else { Folded::new(self.pick).finish() };
+        let of_none = || if self.groups.key.is_some() { Err(MissingValue::NotFound) } else { Reduction::new(self.pick).finish() };
         let places: Vec<_> = if self.per_section { (0..sections).map(Some).collect() } else { vec![None] };
-        let mut rows: Vec<_> = self.rows.into_iter().map(Folding::finish).collect();
+        let mut rows: Vec<_> = self.rows.into_iter().map(OpenRow::finish).collect();
         let met: HashSet<_> = rows.iter().map(|row| row.section).collect();
         let missing = places.into_iter().filter(|place| !met.contains(place));
         rows.extend(missing.map(|section| Row { section, key: None, value: of_none() }));
@@ -206,14 +203,14 @@ impl Figures {
     }
 }
 
-impl Folding {
+impl OpenRow {
     fn finish(self) -> Row {
         let key = (!self.key.is_empty()).then(|| String::from_utf8_lossy(&self.key).into_owned());
         Row { section: self.section, key, value: self.values.finish() }
     }
 }
 
-impl Folded {
+impl Reduction {
     fn new(pick: Pick) -> Self {
         match pick {
             Pick::Item(item) if item >= 0 => Self::Nth { left: item, value: None },
@@ -229,14 +226,14 @@ impl Folded {
     }
 
     fn is_done(&self) -> bool {
-        matches!(self, Self::Nth { value: Some(_), .. } | Self::Spoilt(_))
+        matches!(self, Self::Nth { value: Some(_), .. } | Self::Unusable(_))
     }
 
     /// Says how many values more than before are kept in memory.
     fn add(&mut self, reading: Reading) -> usize {
         match self {
             // Only what is picked has to be a number.
-            Self::Nth { value: Some(_), .. } | Self::Spoilt(_) => 0,
+            Self::Nth { value: Some(_), .. } | Self::Unusable(_) => 0,
             Self::Nth { left: 0, value } => {
                 *value = Some(reading);
                 0
@@ -255,8 +252,8 @@ impl Folded {
             }
             Self::Reduced { .. } | Self::Median(_) => match reading {
                 Ok(value) => self.add_number(value),
-                Err(lack) => {
-                    *self = Self::Spoilt(lack);
+                Err(missing) => {
+                    *self = Self::Unusable(missing);
                     0
                 }
             },
@@ -280,7 +277,7 @@ impl Folded {
                     _ => *value + number,
                 };
             }
-            Self::Nth { .. } | Self::FromEnd { .. } | Self::Spoilt(_) => {}
+            Self::Nth { .. } | Self::FromEnd { .. } | Self::Unusable(_) => {}
         }
         0
     }
@@ -288,13 +285,13 @@ impl Folded {
     #[expect(clippy::cast_precision_loss, reason = "nobody counts to 2^53 matches")]
     fn finish(self) -> Reading {
         match self {
-            Self::Nth { value, .. } => value.unwrap_or(Err(Lack::NotFound)),
-            Self::FromEnd { back, mut last } if last.len() == back => last.pop_front().unwrap_or(Err(Lack::NotFound)),
-            Self::Spoilt(lack) => Err(lack),
-            Self::Median(values) => median(values).ok_or(Lack::NotFound),
+            Self::Nth { value, .. } => value.unwrap_or(Err(MissingValue::NotFound)),
+            Self::FromEnd { back, mut last } if last.len() == back => last.pop_front().unwrap_or(Err(MissingValue::NotFound)),
+            Self::Unusable(missing) => Err(missing),
+            Self::Median(values) => median(values).ok_or(MissingValue::NotFound),
             Self::Reduced { how: Reduce::Count, count, .. } => Ok(count as f64),
             Self::Reduced { how: Reduce::Sum, value, .. } => Ok(value),
-            Self::FromEnd { .. } | Self::Reduced { count: 0, .. } => Err(Lack::NotFound),
+            Self::FromEnd { .. } | Self::Reduced { count: 0, .. } => Err(MissingValue::NotFound),
             Self::Reduced { how: Reduce::Mean, count, value } => Ok(value / count as f64),
             Self::Reduced { value, .. } => Ok(value),
         }

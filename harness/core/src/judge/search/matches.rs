@@ -4,18 +4,14 @@ use super::Stretch;
 use crate::job::stdout::Stdout;
 use muster_text::pattern::Pattern;
 
-/// What is asked of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::judge) enum Question {
-    /// Is it there at all?
     Whether,
-    /// How often?
     HowOften,
-    /// Where is the first one?
+    /// Where is the first match?
     Where,
 }
 
-/// The answer so far.
 #[derive(Debug)]
 pub(in crate::judge) struct Matches {
     question: Question,
@@ -23,7 +19,6 @@ pub(in crate::judge) struct Matches {
     pub first: Option<Place>,
 }
 
-/// A place in a stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::judge) struct Place {
     pub section: usize,

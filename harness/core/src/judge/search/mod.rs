@@ -3,7 +3,7 @@
 //! A section is read in blocks of whole lines that fit a processor's cache, and every pattern that sees no further than
 //! a line searches the block while it is there. The others search the section's whole text, one after the other. Both
 //! ways give the same matches: a block ends before its last newline, so that `$`, `^$` and `\b` see at its edge what
-//! they would see in the whole text. Nothing is copied, and a search keeps what it folds, never its matches.
+//! they would see in the whole text. Nothing is copied, and a search keeps its accumulator, never its matches.
 
 pub(super) mod figures;
 pub(super) mod matches;
@@ -17,80 +17,76 @@ use regex::bytes::CaptureLocations;
 /// The size of a block, in bytes: with it, five patterns over 1 GiB took 0.7 CPU seconds.
 pub(super) const BLOCK: usize = 256 << 10;
 
-/// One pattern on its way through a stdout.
+/// One pattern and what it has found so far.
 #[derive(Debug)]
 pub(super) struct Search {
     pub pattern: Pattern,
     /// The number of the text that it searches.
     pub view: usize,
-    pub fold: Fold,
+    pub accumulator: Accumulator,
 }
 
-/// What a search makes of its matches.
+/// Collects the matches of a search.
 #[derive(Debug)]
-pub(super) enum Fold {
-    /// Whether, how often and where.
+pub(super) enum Accumulator {
     Matches(Matches),
-    /// Figures.
     Figures(Box<Figures>),
 }
 
 /// A stretch of one section: a block, or all of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch<'t> {
-    /// Where its section stands in the stdout.
+    /// Number of the section.
     pub section: usize,
-    /// Where it begins in its section, in bytes.
+    /// Byte offset in the section.
     pub offset: usize,
     pub text: &'t [u8],
 }
 
-/// Told which search is at work, and in which section.
-pub(super) type Tell<'e> = &'e dyn Fn(usize, usize);
+/// Called with the number of the search and of its section.
+pub(super) type OnProgress<'e> = &'e dyn Fn(usize, usize);
 
 impl Search {
     fn enter(&mut self, section: usize) {
-        if let Fold::Figures(figures) = &mut self.fold {
+        if let Accumulator::Figures(figures) = &mut self.accumulator {
             figures.enter(section);
         }
     }
 
     /// Whether more text of this section can change anything.
     fn is_done(&self) -> bool {
-        match &self.fold {
-            Fold::Matches(matches) => matches.is_done(),
-            Fold::Figures(figures) => figures.is_done(),
+        match &self.accumulator {
+            Accumulator::Matches(matches) => matches.is_done(),
+            Accumulator::Figures(figures) => figures.is_done(),
         }
     }
 
     fn feed(&mut self, stretch: Stretch<'_>) {
-        match &mut self.fold {
-            Fold::Matches(matches) => matches.feed(&self.pattern, stretch),
-            Fold::Figures(figures) => figures.feed(&self.pattern, stretch.text),
+        match &mut self.accumulator {
+            Accumulator::Matches(matches) => matches.feed(&self.pattern, stretch),
+            Accumulator::Figures(figures) => figures.feed(&self.pattern, stretch.text),
         }
     }
-}
 
-impl Search {
     /// The answer to a question of sanity.
     pub(super) fn into_answer(self) -> Option<(Pattern, Matches)> {
-        match self.fold {
-            Fold::Matches(matches) => Some((self.pattern, matches)),
-            Fold::Figures(_) => None,
+        match self.accumulator {
+            Accumulator::Matches(matches) => Some((self.pattern, matches)),
+            Accumulator::Figures(_) => None,
         }
     }
 
     /// The figures of a variable.
     pub(super) fn into_figures(self) -> Option<Figures> {
-        match self.fold {
-            Fold::Figures(figures) => Some(*figures),
-            Fold::Matches(_) => None,
+        match self.accumulator {
+            Accumulator::Figures(figures) => Some(*figures),
+            Accumulator::Matches(_) => None,
         }
     }
 }
 
 /// Runs all searches of a view over all its sections, in stdout order.
-pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], block: usize, tell: Tell<'_>) {
+pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], block: usize, on_progress: OnProgress<'_>) {
     for (section, meta) in stdout.sections().iter().enumerate() {
         let text = stdout.section(meta);
         for search in searches.iter_mut().filter(|search| search.view == view) {
@@ -101,7 +97,7 @@ pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], bl
             let mut left = false;
             let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach && !search.is_done();
             for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search)) {
-                tell(number, section);
+                on_progress(number, section);
                 search.feed(stretch);
                 left |= !search.is_done();
             }
@@ -131,8 +127,8 @@ fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Shows every match with its groups to `visit`, until that says to stop. The matches are those of `find_iter`: an
-/// empty one right behind another is none.
+/// Calls `visit` with the groups of every match, until it returns false. The matches are those of `find_iter`: an
+/// empty match right after another does not count.
 pub(super) fn each_capture(pattern: &Pattern, text: &[u8], mut visit: impl FnMut(&CaptureLocations) -> bool) {
     let mut groups = pattern.regex().capture_locations();
     let mut next = Next::default();
@@ -287,30 +283,30 @@ mod tests {
     }
 
     fn search(pattern: &str, question: Question) -> Search {
-        Search { pattern: Pattern::compile(pattern).unwrap(), view: 0, fold: Fold::Matches(Matches::new(question)) }
+        Search { pattern: Pattern::compile(pattern).unwrap(), view: 0, accumulator: Accumulator::Matches(Matches::new(question)) }
     }
 
     #[test]
     fn a_search_that_knows_its_answer_reads_no_further() {
         let stdout = Stdout::of("a\n".repeat(1000));
-        let told = Cell::new(0);
-        let count = |_, _| told.set(told.get() + 1);
+        let reported = Cell::new(0);
+        let count = |_, _| reported.set(reported.get() + 1);
         let mut searches = [search("a", Question::Whether), search(r"\Aa", Question::Where)];
         scan((0, &stdout), &mut searches, 10, &count);
-        assert_eq!(told.get(), 2, "one block and one whole text");
+        assert_eq!(reported.get(), 2, "one block and one whole text");
         let mut searches = [search("b", Question::Whether)];
         scan((0, &stdout), &mut searches, 10, &count);
-        assert!(told.get() > 100, "{} blocks", told.get());
+        assert!(reported.get() > 100, "{} blocks", reported.get());
     }
 
     #[test]
     fn every_search_says_in_which_section_it_is_at_work() {
         let text = |name: &str| (SectionOrigin::new(name.to_owned()), b"ab\n".to_vec());
         let stdout = Stdout::assemble(&Identifier::from_letters([0; 8]), vec![text("x"), text("y")]);
-        let told = std::cell::RefCell::new(Vec::new());
+        let reported = std::cell::RefCell::new(Vec::new());
         let mut searches = [search("never", Question::Whether), search("a", Question::HowOften)];
-        scan((0, &stdout), &mut searches, 30, &|search, section| told.borrow_mut().push((search, section)));
-        told.borrow_mut().dedup();
-        assert_eq!(*told.borrow(), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+        scan((0, &stdout), &mut searches, 30, &|search, section| reported.borrow_mut().push((search, section)));
+        reported.borrow_mut().dedup();
+        assert_eq!(*reported.borrow(), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 }

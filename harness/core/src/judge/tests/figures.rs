@@ -53,10 +53,10 @@ fn each_way_of_picking_gives_its_figure() {
         // NaN is a figure. It wins over all others and fails.
         (By(Count), nan, "3"),
         (By(First), nan, "3"),
-        (By(Min), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
-        (By(Max), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
-        (By(Sum), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
-        (By(Median), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is no number"),
+        (By(Min), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is not a number"),
+        (By(Max), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is not a number"),
+        (By(Sum), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is not a number"),
+        (By(Median), nan, "fail{performance}: failed to meet reference(s): a=NaN GB/s, which is not a number"),
         (By(Max), "x 1\nx inf\n", "inf"),
     ];
     for (pick, text, expected) in rows {
@@ -238,7 +238,7 @@ proptest! {
         };
         // Without sanity's veto the figures are compared as well.
         for rules in [rules.clone(), Rules { sanity: vec![], ..rules }] {
-            let judge = |size| judge_in_blocks(&rules, &Stdout::of(text.as_str()), &ended(Exit::Code(0)), size);
+            let judge = |size| judge_in_blocks(&rules, &Stdout::of(text.as_str()), &ended(Exit::Code(0)), &Monitor::default(), size);
             let (whole, cut) = (judge(usize::MAX), judge(size));
             prop_assert_eq!(format!("{whole:?}"), format!("{cut:?}"));
         }

@@ -43,8 +43,8 @@ fn a_rule_sees_the_logs_or_the_files_that_it_names_and_never_both() {
         vec![of("*.csv", not_found("ERROR"))],
         vec![of("**/*.csv", count("speed", 3))],
     ];
-    let said: Vec<_> = rows.into_iter().map(|items| say(&judge_stdout(&sanity(items), &stdout))).collect();
-    insta::assert_snapshot!(said.join("\n"), @r"
+    let sentences: Vec<_> = rows.into_iter().map(|items| say(&judge_stdout(&sanity(items), &stdout))).collect();
+    insta::assert_snapshot!(sentences.join("\n"), @r"
     pass
     pass
     pass
@@ -69,8 +69,8 @@ fn a_glob_that_no_file_fits_says_what_was_there() {
         perf([read_from("*.log", variable("count", "x", "", Pick::Reduce(Reduce::Count)))]),
         perf([read_from("*.log", optional)]),
     ];
-    let said = rules.iter().flat_map(|rules| [say(&judge_stdout(rules, &none)), say(&judge_stdout(rules, &some))]);
-    insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r"
+    let sentences = rules.iter().flat_map(|rules| [say(&judge_stdout(rules, &none)), say(&judge_stdout(rules, &some))]);
+    insta::assert_snapshot!(sentences.collect::<Vec<_>>().join("\n"), @r"
     fail{sanity}: `x` could not be looked for: no file fits `out.txt`: none was kept
     fail{sanity}: `x` could not be looked for: no text file fits `out.txt`: kept were a.csv, d/b.csv, notes.txt, core.1 (binary)
     fail{sanity}: `x` could not be looked for: no file fits `core.*`: none was kept
@@ -109,6 +109,6 @@ fn files_are_searched_in_blocks_like_logs() {
         sanity: vec![of("big", count("filler", (3 * search::BLOCK / 12) as u64))],
         ..perf([read_from("big", first("s", r"speed (\d)"))])
     };
-    let judgement = judge_in_blocks(&rules, &stdout, &ended(Exit::Code(0)), 100);
+    let judgement = judge_in_blocks(&rules, &stdout, &ended(Exit::Code(0)), &Monitor::default(), 100);
     assert_eq!((judgement.outcome, judgement.measurements[0].value), (Outcome::Pass, 7.0));
 }

@@ -7,7 +7,7 @@ mod references;
 mod sanity;
 mod seed;
 
-use super::{At, Judgement, Watcher, judge, judge_in_blocks, judge_watched, search};
+use super::{Judgement, Monitor, Position, judge_in_blocks, search};
 use crate::{
     case::Identifier,
     job::{
@@ -93,6 +93,10 @@ fn ended(exit: Exit) -> Ending {
     Ending { ended: Timestamp(1), exits, ..Ending::default() }
 }
 
+fn judge(rules: &Rules, stdout: &Stdout, ending: &Ending) -> Judgement {
+    super::judge(rules, stdout, ending, &Monitor::default())
+}
+
 fn judge_stdout(rules: &Rules, stdout: &Stdout) -> Judgement {
     judge(rules, stdout, &ended(Exit::Code(0)))
 }
@@ -101,7 +105,7 @@ fn judge_text(rules: &Rules, text: &str) -> Judgement {
     judge_stdout(rules, &Stdout::of(text))
 }
 
-/// `fail{sanity}: the cause`, with the warnings behind it.
+/// `fail{sanity}: the cause`, followed by the warnings.
 fn say(judgement: &Judgement) -> String {
     let mut text = judgement.outcome.to_string();
     if let Some(cause) = &judgement.cause {

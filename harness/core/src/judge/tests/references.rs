@@ -87,8 +87,8 @@ fn what_is_printed_stands_to_its_bounds_as_what_was_measured() {
     let mut rules = perf([first("a", "a=(.*)")]);
     rules.references = vec![row("a", 100.0, -0.1, 0.1)];
     let rows = ["110.00000000000003", "110.0000004", "89.9999999", "89.95", "123456.789", "-0.00001234567"];
-    let said: Vec<_> = rows.iter().map(|text| say(&judge_text(&rules, &format!("a={text}")))).collect();
-    insta::assert_snapshot!(said.join("\n"), @"
+    let sentences: Vec<_> = rows.iter().map(|text| say(&judge_text(&rules, &format!("a={text}")))).collect();
+    insta::assert_snapshot!(sentences.join("\n"), @"
     fail{performance}: failed to meet reference(s): a=110.00000000000003 GB/s, expected 100 (l=90, u=110.00000000000001)
     fail{performance}: failed to meet reference(s): a=110.0000004 GB/s, expected 100 (l=90, u=110)
     fail{performance}: failed to meet reference(s): a=89.9999999 GB/s, expected 100 (l=90, u=110)

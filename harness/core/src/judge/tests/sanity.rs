@@ -22,8 +22,8 @@ fn sanity_items_hold_or_say_why_not() {
         vec![with_msg],
         vec![not_found("step 2"), found("Result"), found("x"), found("y"), count("^", 1), found("z")],
     ];
-    let said: Vec<_> = rows.into_iter().map(|items| say(&judge_text(&sanity(items), log))).collect();
-    insta::assert_snapshot!(said.join("\n"), @r"
+    let sentences: Vec<_> = rows.into_iter().map(|items| say(&judge_text(&sanity(items), log))).collect();
+    insta::assert_snapshot!(sentences.join("\n"), @r"
     pass
     pass
     pass
@@ -94,13 +94,13 @@ fn judging_that_takes_too_long_is_an_error_that_names_the_pattern() {
     let rules = Rules { perf_variables: vec![first("a", "never (.)")], ..sanity([found("not there")]) };
     let stdout = pods(&[("pod-a", "n", &"line\n".repeat(100)), ("pod-b", "n", "x")]);
     let stopped = |rules: &Rules, when: usize| {
-        let (told, left) = (Cell::new(At::Rules), Cell::new(when));
+        let (reported, left) = (Cell::new(Position::Rules), Cell::new(when));
         let at = |at| match left.get().checked_sub(1) {
             Some(fewer) => left.set(fewer),
-            None => told.set(if told.get() == At::Rules { at } else { told.get() }),
+            None => reported.set(if reported.get() == Position::Rules { at } else { reported.get() }),
         };
-        judge_watched(rules, &stdout, &ended(Exit::Code(0)), &Watcher { at: &at, ..Watcher::default() });
-        told.get().too_long(rules, stdout.sections())
+        super::super::judge(rules, &stdout, &ended(Exit::Code(0)), &Monitor { report: &at, ..Monitor::default() });
+        reported.get().too_long(rules, stdout.sections())
     };
     // Both patterns are compiled first.
     let first = stopped(&rules, 2);
@@ -123,7 +123,7 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
     rules.perf_variables[2].optional = true;
     rules.facts.insert("num_tasks".into(), 4.into());
     rules.facts.insert("partition".into(), serde_json::json!({ "name": "gpu", "extras": { "cores": 128 } }));
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for expression in [
         "max(extractall(r'err = ([0-9.e-]+)')) < 1e-6",
         "count('^err') / 2 == 1",
@@ -137,9 +137,9 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
         "1 +",
     ] {
         rules.sanity = vec![item(Claim::Assert { expression: expression.into() })];
-        said.push(say(&judge_text(&rules, log)));
+        sentences.push(say(&judge_text(&rules, log)));
     }
-    insta::assert_snapshot!(said.join("\n"), @"
+    insta::assert_snapshot!(sentences.join("\n"), @"
     pass
     pass
     pass

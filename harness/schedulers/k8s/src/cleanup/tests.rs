@@ -76,7 +76,7 @@ async fn ended(
     });
     let stage = tempfile::tempdir().unwrap();
     let (shared, job) = (
-        SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::Pulse::default()),
+        SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::HeartbeatTiming::default()),
         job(stage.path()),
     );
     let mut observed = shared.observe(&job, &handle);

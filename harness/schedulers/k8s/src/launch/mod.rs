@@ -93,7 +93,8 @@ impl Attempt<'_> {
                     if matches!(answer, Ok(Launch::NotNow { .. })) {
                         self.undo(&self.handle.objects[..place]).await?;
                     }
-                    return answer.map_err(|error| SchedulerError { made_nothing: error.made_nothing && place == 0, ..error });
+                    return answer
+                        .map_err(|error| SchedulerError { nothing_created: error.nothing_created && place == 0, ..error });
                 }
             }
         }
@@ -118,7 +119,7 @@ impl Attempt<'_> {
             Err(error) if error.why() == Why::Exists => self.found(object).await,
             Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
             Err(error) if error.why() == Why::NotAllowed => match refused(object, error) {
-                Refused::Failed(error) => Err(Refused::Failed(error.before_anything())),
+                Refused::Failed(error) => Err(Refused::Failed(error.with_nothing_created())),
                 refused => Err(refused),
             },
             Err(error) => Err(refused(object, error)),
@@ -165,7 +166,7 @@ impl Attempt<'_> {
                 let why = format!("launches wait: {error}");
                 match self.shared.withdrawn(self.job, &kind, &why) {
                     AfterRefusal::Retry => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
-                    AfterRefusal::Fail => Err(error.for_good().classify().before_anything()),
+                    AfterRefusal::Fail => Err(error.for_good().classify().with_nothing_created()),
                 }
             }
             Refused::Taken(by) => Ok(Launch::Taken { by }),
@@ -266,7 +267,10 @@ mod tests {
             line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
             line => answer(line),
         });
-        (SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::Pulse::default()), requests)
+        (
+            SharedState::new(cluster, &SessionId("s".into()), muster_core::decisions::liveness::HeartbeatTiming::default()),
+            requests,
+        )
     }
 
     fn there(label: &str, session: &str) -> Reply {

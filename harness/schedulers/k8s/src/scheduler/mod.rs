@@ -16,7 +16,7 @@ use crate::{
 use futures_util::TryFutureExt;
 use muster_core::{
     case::SessionId,
-    decisions::liveness::Pulse,
+    decisions::liveness::HeartbeatTiming,
     error::{Class, SchedulerError},
     job::{
         scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
@@ -45,7 +45,7 @@ type Cell<T> = Arc<OnceCell<Arc<T>>>;
 #[derive(Default)]
 pub struct Kubernetes {
     contexts: Contexts,
-    pulse: Pulse,
+    timing: HeartbeatTiming,
     budget: Arc<Budget>,
     timeouts: Timeouts,
     /// The places and kinds that `inventory` reads.
@@ -86,8 +86,8 @@ impl Kubernetes {
 
     /// Sets the interval and the limit of the Lease.
     #[must_use]
-    pub fn with_pulse(self, pulse: Pulse) -> Self {
-        Self { pulse, ..self }
+    pub fn with_heartbeat(self, timing: HeartbeatTiming) -> Self {
+        Self { timing, ..self }
     }
 
     /// Sets the timeouts of silent connections: for tests.
@@ -198,7 +198,7 @@ impl Kubernetes {
             let mut shared_states = self.shared_states.lock();
             Arc::clone(shared_states.entry((place.clone(), session.clone())).or_default())
         };
-        let open = || async { Ok(Arc::new(SharedState::new(self.cluster(place).await?, session, self.pulse))) };
+        let open = || async { Ok(Arc::new(SharedState::new(self.cluster(place).await?, session, self.timing))) };
         cell.get_or_try_init(open).await.map(Arc::clone)
     }
 

@@ -17,7 +17,7 @@ use crate::{
 use kube::api::PropagationPolicy;
 use muster_core::{
     case::SessionId,
-    decisions::liveness::{Pulse, Sign},
+    decisions::liveness::{Heartbeat, HeartbeatTiming},
 };
 use muster_text::{Value, time::Timestamp};
 use parking_lot::Mutex;
@@ -63,14 +63,14 @@ impl LeaseSeen {
         Self {
             version: text(&object["metadata"]["resourceVersion"]),
             holder: text(&object["spec"]["holderIdentity"]),
-            limit: limit.unwrap_or(Pulse::default().limit),
+            limit: limit.unwrap_or(HeartbeatTiming::default().limit),
             age: *age,
         }
     }
 
     /// What it says of its holder, to one who saw it as `first` so long ago.
-    pub fn sign(&self, first: &Self, watched: Duration) -> Sign {
-        Sign { limit: self.limit, age: self.age, watched, changed: self.version != first.version }
+    pub fn heartbeat(&self, first: &Self, watched: Duration) -> Heartbeat {
+        Heartbeat { limit: self.limit, age: self.age, watched, changed: self.version != first.version }
     }
 
     /// By the server's clock; one without dates is not known to have expired.
@@ -80,8 +80,8 @@ impl LeaseSeen {
 }
 
 impl Lease {
-    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
-        Self { keeper: Keeper { cluster, session: session.clone(), pulse }, task: Mutex::default() }
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, timing: HeartbeatTiming) -> Self {
+        Self { keeper: Keeper { cluster, session: session.clone(), timing }, task: Mutex::default() }
     }
 
     /// From now on, until [`Lease::release`].
@@ -135,7 +135,7 @@ impl Drop for Lease {
 struct Keeper {
     cluster: Arc<Cluster>,
     session: SessionId,
-    pulse: Pulse,
+    timing: HeartbeatTiming,
 }
 
 impl Keeper {
@@ -143,13 +143,13 @@ impl Keeper {
     async fn keep(self, mut version: Option<String>) {
         let (mut was_held, mut was_logged) = (version.is_some(), false);
         if was_held {
-            sleep(self.pulse.every).await;
+            sleep(self.timing.interval).await;
         }
         loop {
             let pause = match self.write(version.as_deref()).await {
                 Ok(renewed) => {
                     (version, was_held) = (Some(renewed), true);
-                    self.pulse.every
+                    self.timing.interval
                 }
                 Err(error) if matches!(error.why(), Why::Exists | Why::Conflict) => {
                     match look(&self.cluster, &self.session).await {
@@ -161,7 +161,7 @@ impl Keeper {
                             tracing::warn!(holder = seen.holder, "the session's Lease was taken over by another process");
                             return;
                         }
-                        _ => RETRY.min(self.pulse.every),
+                        _ => RETRY.min(self.timing.interval),
                     }
                 }
                 // A server that has just started refuses everything for a moment.
@@ -169,12 +169,12 @@ impl Keeper {
                     if !std::mem::replace(&mut was_logged, true) {
                         tracing::info!(%error, "no Lease: `muster sweep` on other machines cannot tell whether this session lives");
                     }
-                    self.pulse.every
+                    self.timing.interval
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the session's Lease was not renewed");
                     version = version.filter(|_| !error.is_gone());
-                    RETRY.min(self.pulse.every)
+                    RETRY.min(self.timing.interval)
                 }
             };
             sleep(pause).await;
@@ -187,7 +187,7 @@ impl Keeper {
         let now = clock::micro_time(clock::now());
         let spec = json!({
             "holderIdentity": *HOLDER,
-            "leaseDurationSeconds": self.pulse.limit.as_secs().max(1),
+            "leaseDurationSeconds": self.timing.limit.as_secs().max(1),
             "acquireTime": now,
             "renewTime": now,
         });
@@ -245,7 +245,7 @@ fn resource() -> Resource {
 mod tests {
     use super::*;
     use crate::client::testing::{Reply, cluster};
-    use muster_core::decisions::liveness::{LastSign, Life, Signs, life};
+    use muster_core::decisions::liveness::{Evidence, LastHeartbeat, OwnerState, owner_state};
 
     fn session() -> SessionId {
         SessionId("s1".into())
@@ -273,21 +273,21 @@ mod tests {
     async fn a_lease_is_as_old_as_the_server_that_keeps_it_says() {
         let (early, late) = (Some("Thu, 01 Jan 2026 00:04:30 GMT"), Some("Thu, 01 Jan 2026 00:04:31 GMT"));
         let changed = Some("2026-01-01T00:02:00Z");
-        let silent = |left, last| Life::Silent { left: Duration::from_secs(left), last };
+        let silent = |left, last| OwnerState::Silent { left: Duration::from_secs(left), last };
         // Whoever renewed it has a clock that is ten minutes slow, or fast.
         let (slow, fast) = ("2025-12-31T23:52:00.000000Z", "2026-01-01T00:12:00.000000Z");
         let rows = [
-            (changed, slow, early, silent(0, LastSign::Recent)),
-            (changed, fast, late, Life::Dead),
-            (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, LastSign::Recent)),
+            (changed, slow, early, silent(0, LastHeartbeat::Recent)),
+            (changed, fast, late, OwnerState::Dead),
+            (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, LastHeartbeat::Recent)),
             // Without dates it is watched.
-            (None, slow, late, silent(150, LastSign::Undated)),
-            (changed, slow, None, silent(150, LastSign::Undated)),
+            (None, slow, late, silent(150, LastHeartbeat::Undated)),
+            (changed, slow, None, silent(150, LastHeartbeat::Undated)),
         ];
         for (changed, renewed, date, expected) in rows {
             let seen = seen(lease(changed, renewed), date).await;
-            let signs = Signs { leases: vec![seen.sign(&seen, Duration::ZERO)], ..Signs::default() };
-            assert_eq!(life(&signs), expected, "{changed:?} {renewed} {date:?}");
+            let signs = Evidence { leases: vec![seen.heartbeat(&seen, Duration::ZERO)], ..Evidence::default() };
+            assert_eq!(owner_state(&signs), expected, "{changed:?} {renewed} {date:?}");
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
                 assert_eq!(sent["spec"]["holderIdentity"], **HOLDER);
                 reply.clone()
             });
-            let lease = Lease::new(cluster, &session(), Pulse::default());
+            let lease = Lease::new(cluster, &session(), HeartbeatTiming::default());
             assert_eq!(lease.take_over(Some(&seen)).await.unwrap(), taken);
             assert_eq!(requests.full().len(), 1);
         }
@@ -317,7 +317,7 @@ mod tests {
             line if line.starts_with("PUT") => Reply::refusal(409, "Conflict", "the object has been modified"),
             _ => Reply::json(&lease(None, "2026-01-01T00:00:00.000000Z")),
         });
-        let lease = Lease::new(cluster, &session(), Pulse::default());
+        let lease = Lease::new(cluster, &session(), HeartbeatTiming::default());
         lease.hold();
         tokio::time::sleep(Duration::from_mins(30)).await;
         let methods: Vec<String> = requests.full().iter().map(|line| line[..4].trim().to_owned()).collect();

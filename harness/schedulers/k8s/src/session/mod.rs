@@ -16,7 +16,7 @@ use gate::{AfterRefusal, Gates};
 use lease::Lease;
 use muster_core::{
     case::{Identifier, SessionId},
-    decisions::liveness::Pulse,
+    decisions::liveness::HeartbeatTiming,
     job::scheduler::Job,
 };
 use muster_text::Value;
@@ -61,10 +61,10 @@ pub(crate) enum Age {
 }
 
 impl SharedState {
-    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, pulse: Pulse) -> Self {
+    pub(crate) fn new(cluster: Arc<Cluster>, session: &SessionId, timing: HeartbeatTiming) -> Self {
         Self {
             watch: Watch::new(Arc::clone(&cluster), session.clone()),
-            lease: Lease::new(Arc::clone(&cluster), session, pulse),
+            lease: Lease::new(Arc::clone(&cluster), session, timing),
             cluster,
             room: Mutex::default(),
             gates: Mutex::default(),

@@ -62,7 +62,7 @@ pub(crate) async fn launches_wait_for_one_on_trial_while_they_are_refused(cluste
 pub(crate) async fn what_was_never_granted_is_refused_at_once(cluster: TestCluster) {
     cluster.fake().deny("create", "pods");
     let error = cluster.scheduler.launch(&cluster.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
-    assert_eq!((error.class, error.made_nothing), (Class::Config, true), "{}", chain(&error));
+    assert_eq!((error.class, error.nothing_created), (Class::Config, true), "{}", chain(&error));
     assert_eq!(cluster.asked("POST", "/pods"), 1);
     // A right that another kind has proves nothing.
     cluster.fake().allow_all();

@@ -139,7 +139,7 @@ impl Attempt<'_> {
             };
             let Some(pause) = failures.add(&error, Some(OUTAGE_LIMIT)) else {
                 // After an answer that was lost there may be something all the same.
-                if error.made_nothing && failures.is_first() {
+                if error.nothing_created && failures.is_first() {
                     self.mark_ended();
                 }
                 return Err(End::failed(Phase::Launch, &error));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::case::record::End;
 use muster_core::{
-    judge::{At, Judgement, TOO_LONG},
+    judge::{Judgement, Position, TOO_LONG},
     result::Phase,
 };
 use muster_text::size::Size;
@@ -65,7 +65,7 @@ struct Judge {
     requests: ChildStdin,
     replies: ChildStdout,
     /// What it evaluates, as last reported.
-    at: At,
+    at: Position,
 }
 
 impl Judges {
@@ -120,11 +120,11 @@ impl Judge {
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        Ok(Self { child, requests, replies, at: At::Rules })
+        Ok(Self { child, requests, replies, at: Position::Rules })
     }
 
     async fn ask(&mut self, request: &[u8]) -> io::Result<Reply> {
-        self.at = At::Rules;
+        self.at = Position::Rules;
         self.requests.write_all(request).await?;
         loop {
             let mut bytes = [0; 4];

@@ -30,7 +30,7 @@ use muster_core::{
         stage_folder::LOG_FILE,
         stdout::Stdout,
     },
-    judge::{Judgement, Watcher},
+    judge::{Judgement, Monitor},
     result::{Invalid, Outcome, Phase},
     rules::Rules,
 };
@@ -104,7 +104,7 @@ pub(crate) async fn judge(
     drop(permit);
     let passed = judged.as_ref().is_ok_and(|judged| matches!(judged.judgement.outcome, Outcome::Pass | Outcome::Xfail));
     let (warnings, kept_files) = (std::mem::take(&mut kept.warnings), kept.paths());
-    let (shared, is_needed) = (Arc::clone(context), rules.offer.is_some());
+    let (shared, is_needed) = (Arc::clone(context), rules.planned_outputs.is_some());
     let text = on_a_thread(move || {
         Ok(if passed { files.kept(&shared, &stdout, &kept_files, is_needed) } else { LogSummary::of(&stdout) })
     });
@@ -124,7 +124,7 @@ fn assemble(rules: &Rules, ending: &Ending, spool: Spool, stage: &std::path::Pat
         kept = KeptFiles::find(stage, &rules.keep_files);
         stdout = kept.add(stdout, stage)?;
     }
-    let judged = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Watcher::default()));
+    let judged = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Monitor::default()));
     Ok(Assembled { stdout, kept, judged })
 }
 
@@ -143,7 +143,7 @@ async fn ask_judge(
             JudgeIn::Processes(program) => program,
             JudgeIn::ThisProcess => {
                 let stdout = stdout.clone();
-                return on_a_thread(move || Ok(perform(&rules, &stdout, &ending, &Watcher::default()))).await;
+                return on_a_thread(move || Ok(perform(&rules, &stdout, &ending, &Monitor::default()))).await;
             }
         };
         let (sections, kept) = (stdout.sections().to_vec(), stdout.files().cloned());
@@ -172,8 +172,8 @@ fn record_judged(record: &mut Record, judged: Result<Judged, End>) -> End {
     let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
     record.measurements = measurements;
     record.warnings.extend(warnings);
-    if let Some(provides) = &mut record.provides {
-        provides.outputs = outputs;
+    if let Some(of_case) = &mut record.outputs {
+        of_case.outputs = outputs;
     }
     End { outcome, phase, cause }
 }

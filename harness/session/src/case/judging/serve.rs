@@ -6,7 +6,7 @@
 
 use super::task::{Reply, Request, Task, frame, perform, read};
 use crate::panics::panic_message;
-use muster_core::judge::{At, Watcher};
+use muster_core::judge::{Monitor, Position};
 use muster_text::expr::Effort;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::{
@@ -31,7 +31,7 @@ pub(super) fn memory() -> u64 {
 #[derive(Default)]
 struct Current {
     task: Option<Arc<Task>>,
-    at: At,
+    at: Position,
 }
 
 /// Judges until standard input ends. The whole of the program that a session starts as its judge.
@@ -55,7 +55,7 @@ pub fn serve() -> ExitCode {
         match request {
             Request::Judge(task) => {
                 let task = Arc::new(*task);
-                *lock(&work) = Current { task: Some(Arc::clone(&task)), at: At::Rules };
+                *lock(&work) = Current { task: Some(Arc::clone(&task)), at: Position::Rules };
                 if tasks.send(task).is_err() {
                     break;
                 }
@@ -77,12 +77,12 @@ fn judge(task: &Task, work: &Mutex<Current>) -> Reply {
         let stdout = task.stdout()?;
         let at = |at| {
             lock(work).at = at;
-            if !matches!(at, At::Sanity(_, Some(_)) | At::Variable(_, Some(_))) {
+            if !matches!(at, Position::Sanity(_, Some(_)) | Position::Variable(_, Some(_))) {
                 answer(&Reply::Begins(at));
             }
         };
-        let watcher = Watcher { at: &at, effort: Arc::new(Effort::boundless()) };
-        Ok(perform(&task.rules, &stdout, &task.ending, &watcher))
+        let monitor = Monitor { report: &at, effort: Arc::new(Effort::boundless()) };
+        Ok(perform(&task.rules, &stdout, &task.ending, &monitor))
     }));
     match judged {
         Ok(Ok(judged)) => Reply::Done(Box::new(judged)),

@@ -13,7 +13,7 @@ use muster_core::{
         scheduler::Ending,
         stdout::{Files, Section, Stdout},
     },
-    judge::{At, Judgement, Watcher, judge_watched},
+    judge::{self, Judgement, Monitor, Position},
     result::{Invalid, Outcome, Phase},
     rules::{Rules, sanity::Claim},
 };
@@ -41,7 +41,7 @@ pub(super) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// What it looks at from here on, for the case that it ends without a word. Searches of single sections are left out.
-    Begins(At),
+    Begins(Position),
     Done(Box<Judged>),
     At(Box<Judgement>),
     /// One sentence: the log could not be read, or judging panicked.
@@ -68,28 +68,32 @@ pub(super) struct Judged {
 }
 
 /// Judges, and reads what others are to find.
-pub(super) fn perform(rules: &Rules, stdout: &Stdout, ending: &Ending, watcher: &Watcher<'_>) -> Judged {
-    let mut judgement = judge_watched(rules, stdout, ending, watcher);
-    let outputs = outputs(rules, stdout, &mut judgement, watcher);
+pub(super) fn perform(rules: &Rules, stdout: &Stdout, ending: &Ending, monitor: &Monitor<'_>) -> Judged {
+    let mut judgement = judge::judge(rules, stdout, ending, monitor);
+    let outputs = outputs(rules, stdout, &mut judgement, monitor);
     Judged { judgement, outputs }
 }
 
 /// What a case that passed leaves for others, read from its stdout. One that does not say what it was to say has not passed.
-fn outputs(rules: &Rules, stdout: &Stdout, judgement: &mut Judgement, watcher: &Watcher<'_>) -> BTreeMap<String, String> {
-    let Some(offer) = rules.offer.as_ref().filter(|_| judgement.outcome == Outcome::Pass) else { return BTreeMap::new() };
-    fixture::read_outputs(&offer.outputs, stdout, &|output| (watcher.at)(At::Output(output))).unwrap_or_else(|cause| {
-        judgement.outcome = Outcome::Invalid(Invalid::Metrics);
-        judgement.phase = Phase::Sanity;
-        judgement.cause = Some(cause);
-        BTreeMap::new()
-    })
+fn outputs(rules: &Rules, stdout: &Stdout, judgement: &mut Judgement, monitor: &Monitor<'_>) -> BTreeMap<String, String> {
+    let Some(planned) = rules.planned_outputs.as_ref().filter(|_| judgement.outcome == Outcome::Pass) else {
+        return BTreeMap::new();
+    };
+    fixture::read_outputs(&planned.outputs, stdout, &|output| (monitor.report)(Position::Output(output))).unwrap_or_else(
+        |cause| {
+            judgement.outcome = Outcome::Invalid(Invalid::Metrics);
+            judgement.phase = Phase::Sanity;
+            judgement.cause = Some(cause);
+            BTreeMap::new()
+        },
+    )
 }
 
 /// Whether judging takes no time worth a limit: there is no pattern and no expression.
 pub(super) fn is_trivial(rules: &Rules) -> bool {
     rules.perf_variables.is_empty()
         && rules.sanity.iter().all(|item| matches!(item.claim, Claim::Exit(_)))
-        && rules.offer.as_ref().is_none_or(|offer| offer.outputs.is_empty())
+        && rules.planned_outputs.as_ref().is_none_or(|planned| planned.outputs.is_empty())
 }
 
 impl Task {

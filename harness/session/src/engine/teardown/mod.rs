@@ -1,4 +1,4 @@
-//! The teardown of what a case provides for others: its `teardown_cmds` run, and its stage folder is removed.
+//! The teardown of the outputs of a case: its `teardown_cmds` run, and its stage folder is removed.
 
 mod deadline;
 mod run;
@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    decisions::graph::Verdict,
+    decisions::graph::Completion,
     error::chain,
     job::scheduler::{Job, Leftovers, Scheduler},
     result::CaseResult,
@@ -80,13 +80,13 @@ pub(crate) async fn release(
     release: &Release,
 ) -> TeardownReport {
     let (Release { result, wanted, .. }, mut report) = (release, TeardownReport::default());
-    let Some(provides) = &result.provides else { return report };
+    let Some(outputs) = &result.outputs else { return report };
     unless_the_process_ends(context).await;
     let mut is_torn_down = false;
     // What was never launched has nothing to tear down, and a folder that is gone was torn down by another process.
-    if let Some(workload) = &provides.teardown
+    if let Some(workload) = &outputs.teardown
         && result.times.launched.is_some()
-        && provides.stage.is_dir()
+        && outputs.stage.is_dir()
         && let Some(scheduler) = schedulers.get(&result.name.partition)
     {
         let ended = Teardown::new(context, scheduler, result, workload).contained(&mut report).await;
@@ -101,10 +101,10 @@ pub(crate) async fn release(
         }
     }
     // The files of a failed case are kept, and so are the inputs of a failed case.
-    if Verdict::of(&result.outcome) == Verdict::Passed
+    if Completion::of(&result.outcome) == Completion::Passed
         && (is_torn_down || !wanted)
         && !context.folders.keeps_stages()
-        && let Err(why) = removed(context, &provides.stage, Folders::tear_down).await
+        && let Err(why) = removed(context, &outputs.stage, Folders::tear_down).await
     {
         context.emit(Event::Warning(format!("{}: {why}", result.name)));
         report.warnings.push(why);
@@ -127,8 +127,8 @@ fn folder_of_teardown(stage: &Path) -> PathBuf {
 /// The result of a case with what its teardown could not remove and, if it passed, the commands that remove what it has left for others
 /// and is still there. `None`: there is nothing to add. Blocks.
 pub(crate) fn with_leftovers(result: &CaseResult, report: &TeardownReport, keeps_stages: bool) -> Option<CaseResult> {
-    let stage = &result.provides.as_ref()?.stage;
-    let passed = Verdict::of(&result.outcome) == Verdict::Passed && !keeps_stages;
+    let stage = &result.outputs.as_ref()?.stage;
+    let passed = Completion::of(&result.outcome) == Completion::Passed && !keeps_stages;
     let folders = passed.then(|| stage.clone()).into_iter().chain([folder_of_teardown(stage)]);
     let remove =
         folders.filter(|folder| folder.is_dir()).map(|folder| format!("rm -r {}", shell::quote(&folder.to_string_lossy())));

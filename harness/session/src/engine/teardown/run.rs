@@ -96,7 +96,7 @@ impl<'a> Teardown<'a> {
             |mistakes: Vec<Diagnostic>| mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ");
         let job = Arc::new(scheduler.plan(&workload).map_err(mistakes)?);
         let (shared, folder) = (Arc::clone(context), job.stage.clone());
-        let left = result.provides.as_ref().map(|provides| provides.stage.clone());
+        let left = result.outputs.as_ref().map(|outputs| outputs.stage.clone());
         let made = move || {
             left.map_or(Ok(()), |left| Folders::give_up(&left))?;
             shared.folders.create(&folder)

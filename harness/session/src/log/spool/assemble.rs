@@ -68,13 +68,13 @@ impl Spool {
             let at = self.named(pod.uid.clone());
             self.sections[at].origin = origin;
             match limit {
-                Some(limit) if limit.action == LogAction::Warn && has_text => self.sections[at].warning(limit.told_of_the_rest()),
-                Some(limit) => self.sections[at].gap(limit.told_of_the_rest()),
+                Some(limit) if limit.action == LogAction::Warn && has_text => self.sections[at].warning(limit.nothing_kept()),
+                Some(limit) => self.sections[at].gap(limit.nothing_kept()),
                 None => self.sections[at].gap(UNREAD.to_owned()),
             }
         }
         if let Some(limit) = limit.filter(|_| !has_text) {
-            self.sections.iter_mut().filter(is_judged).for_each(|section| section.gap(limit.told_of_the_rest()));
+            self.sections.iter_mut().filter(is_judged).for_each(|section| section.gap(limit.nothing_kept()));
         }
     }
 

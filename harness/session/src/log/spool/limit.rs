@@ -66,8 +66,8 @@ impl Spooled {
     /// Something of it is beyond the limit.
     fn over(&mut self, limit: LogLimit) {
         match limit.action {
-            LogAction::Invalid => self.gap(limit.told()),
-            LogAction::Warn => self.warning(limit.told()),
+            LogAction::Invalid => self.gap(limit.reached()),
+            LogAction::Warn => self.warning(limit.reached()),
         }
     }
 }

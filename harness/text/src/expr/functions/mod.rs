@@ -28,21 +28,18 @@ use std::{ops::RangeInclusive, sync::Arc};
 /// A function that expressions can call.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name.
     pub name: &'static str,
-    /// How it is called: `max(list)`.
+    /// `max(list)`
     pub usage: &'static str,
-    /// One sentence on what it gives.
+    /// One sentence for the documentation.
     pub doc: &'static str,
     arity: RangeInclusive<usize>,
     pub(crate) reads: Reads,
     run: Run,
 }
 
-/// What a function needs beside its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// Nothing.
     Arguments,
     /// The text; it gives a number, a text or a group.
     Text,
@@ -51,12 +48,11 @@ pub(crate) enum Reads {
 }
 
 impl Function {
-    /// The function of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         FUNCTIONS.iter().find(|function| function.name == name)
     }
 
-    /// Whether so many arguments are right.
+    /// Whether the function takes this number of arguments.
     pub(crate) fn takes(&self, arguments: usize) -> bool {
         self.arity.contains(&arguments)
     }
@@ -174,7 +170,6 @@ pub static FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// CEL's own functions.
 pub(crate) const GLOBALS: &[&str] = &["bool", "bytes", "double", "dyn", "int", "matches", "size", "string", "type", "uint"];
 
 /// CEL's own methods, those of its optional values (`a.?b.orValue(c)`) last.
@@ -220,7 +215,7 @@ pub(crate) const HELD: &str = "@held";
 /// Refuses a text or a list that is too long, and hands any other on.
 pub(crate) const SIZED: &str = "@sized";
 
-/// CEL's `matches`, limited where nobody can stop it.
+/// CEL's `matches`, with a limit if no caller can stop it.
 pub(crate) const MATCHES: &str = "@matches";
 
 /// Makes the functions known.
@@ -244,7 +239,6 @@ pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::Declaratio
 /// What a function that reads the text says where there is none.
 pub(crate) const NO_TEXT: &str = "reads the text, which only assert and value see";
 
-/// What functions are given and what they give.
 type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
 type Result<T> = std::result::Result<T, ExecutionError>;
 

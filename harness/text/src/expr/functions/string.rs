@@ -73,7 +73,7 @@ pub(super) fn replace<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
 }
 
 /// CEL's `matches`. A search cannot be interrupted, and takes as many steps as the text is long, each as long as the pattern
-/// is large: where nobody can end the process, the larger one may be, the smaller must the other be.
+/// is large: if no caller can end the process, the larger one is, the smaller the other must be.
 pub(super) fn matches<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     /// What the regex crate itself allows, in bytes.
     const LARGEST: usize = 10 << 20;

@@ -21,7 +21,7 @@ fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Text> {
 }
 
 fn pattern(function: &str, args: &Args<'_, '_>) -> Result<Pattern> {
-    // Whoever has no text is told so first, whatever is wrong with the pattern.
+    // A missing text is reported before a mistake in the pattern.
     text(function, args)?;
     Pattern::compile(text_at(function, args, 1)?).map_err(|error| bad_pattern(&error))
 }
@@ -86,11 +86,11 @@ pub(super) fn sections<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     found(&args, "sections", What::Sections(chosen))
 }
 
-/// Whether a title matches a shell glob. `*` and `?` also match `/`: a title is no path.
+/// Whether a title matches a shell glob. `*` and `?` also match `/`: a title is not a path.
 fn matches(glob: &str, title: &str) -> bool {
     let (glob, title): (Vec<char>, Vec<char>) = (glob.chars().collect(), title.chars().collect());
     let (mut at, mut from) = (0, 0);
-    // Where to come back to: behind the last star, and where in the title it stopped taking.
+    // Where to resume: after the last star, and where in the title it stopped matching.
     let mut star = None;
     while from < title.len() {
         match glob.get(at) {
@@ -103,9 +103,9 @@ fn matches(glob: &str, title: &str) -> bool {
                 from += 1;
             }
             _ => match star {
-                Some((behind, taken)) => {
-                    (at, from) = (behind, taken + 1);
-                    star = Some((behind, taken + 1));
+                Some((after, taken)) => {
+                    (at, from) = (after, taken + 1);
+                    star = Some((after, taken + 1));
                 }
                 None => return false,
             },

@@ -47,8 +47,8 @@ fn what_grows_without_end_is_stopped_before_memory_is_full() {
     for text in
         [format!("size([range(1000)]{}) > 0", ten_times.repeat(4)), "size(range(1000).map(i, range(1000))) > 0".to_owned()]
     {
-        let said = stopped(&text, Arithmetic::Exact, of_cells(100_000));
-        assert_eq!(said, "this makes lists of more than 100000 elements together", "{text}");
+        let message = stopped(&text, Arithmetic::Exact, of_cells(100_000));
+        assert_eq!(message, "this makes lists of more than 100000 elements together", "{text}");
     }
     let rows = [
         (format!("size(['0123456789abcdef']{}[0]) > 0", doubled.repeat(40)), "`+` makes a text of more than 64 MiB"),

@@ -1,4 +1,4 @@
-//! What is said when an expression is wrong.
+//! Messages for wrong expressions.
 
 use super::*;
 
@@ -46,8 +46,8 @@ fn a_mistake_is_said_in_one_line_with_its_place() {
     xs.map(1, 2)  ->  error at `1`: the first argument names the element: `xs.map(x, x * 2)`
     has(s)  ->  error at `s`: `has` needs a field: `has(a.b)`
     T{a: 1}  ->  error at `T{a: 1}`: there is no type `T` to make | write a map: {'key': value}
-    b'ab'  ->  error at `b'ab'`: the result is bytes, which is no value
-    int  ->  error at `int`: the result is a type, which is no value
+    b'ab'  ->  error at `b'ab'`: the result is bytes, which is not a value
+    int  ->  error at `int`: the result is a type, which is not a value
     True  ->  error at `True`: there is no `True` here | write `true`
     1.0 / 0.0  ->  error at `1.0 / 0.0`: the result is infinite
     0.0 / 0.0  ->  error at `0.0 / 0.0`: the result is NaN
@@ -58,7 +58,7 @@ fn a_mistake_is_said_in_one_line_with_its_place() {
     size(1)  ->  error at `size(1)`: `size` does not take an integer
     int('a')  ->  error at `int('a')`: `int` cannot read this: invalid digit found in string
     contains('a', 'b')  ->  error at `contains`: `contains` is a method | write x.contains(..)
-    num_bodies.int()  ->  error at `int`: `int` is no method | write int(x)
+    num_bodies.int()  ->  error at `int`: `int` is not a method | write int(x)
     xs.all(x)  ->  error at `all`: `all` is not written like this | write xs.all(x, x > 0)
     map(xs, x)  ->  error at `map`: `map` is not written like this | write xs.map(x, x * 2)
     has(xs, 1)  ->  error at `has`: `has` is not written like this | write has(a.b)

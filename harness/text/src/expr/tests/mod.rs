@@ -1,4 +1,4 @@
-//! Expressions as tables: what they give, and what is said when they do not.
+//! Tables of expressions with their values or errors.
 
 use super::*;
 use serde_json::json;

@@ -115,7 +115,7 @@ when:
 "#;
     let mut diagnostics = Vec::new();
     check(&read(text), Some(&BTreeSet::from(["n", "partition", "num_tasks"])), &mut diagnostics);
-    insta::assert_snapshot!(told(text, &diagnostics), @r#"
+    insta::assert_snapshot!(listed(text, &diagnostics), @r#"
     at "tsaks": there is no `tsaks` here
     at "${{ n": a placeholder `${{` is never closed | close it with `}}`, outside of quotes and braces
     at "${{ n +": a placeholder `${{` is never closed | close it with `}}`, outside of quotes and braces

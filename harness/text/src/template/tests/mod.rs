@@ -33,7 +33,7 @@ fn scope() -> Scope {
     scope
 }
 
-/// A tree in one line: quoted text in quotes, block text behind a bar.
+/// A tree in one line: quoted text in quotes, block text after a bar.
 fn shape(node: &Node) -> String {
     match &*node.kind {
         Kind::Scalar { text, style: Style::Plain, .. } => text.clone(),
@@ -49,7 +49,7 @@ fn shape(node: &Node) -> String {
 }
 
 /// The mistakes, each with the text at its place.
-fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
+fn listed(text: &str, diagnostics: &[Diagnostic]) -> String {
     let lines = diagnostics.iter().map(|diagnostic| {
         let place = diagnostic.span.map_or("", |span| &text[span.start as usize..span.end as usize]);
         let hint = diagnostic.hint.as_ref().map(|hint| format!(" | {hint}")).unwrap_or_default();
@@ -64,7 +64,7 @@ fn rendered(text: &str) -> String {
     let mut diagnostics = Vec::new();
     let node = render(&read(text), &scope(), &Cache::new(), &mut diagnostics);
     let shape = node.map_or("nothing".to_owned(), |node| shape(&node));
-    if diagnostics.is_empty() { shape } else { format!("{shape}\n{}", told(text, &diagnostics)) }
+    if diagnostics.is_empty() { shape } else { format!("{shape}\n{}", listed(text, &diagnostics)) }
 }
 
 fn all(texts: &[&str]) -> String {

@@ -76,7 +76,7 @@ fn what_surprises_in_a_manifest_is_refused() {
         ),
         (
             "089",
-            "089 cannot be a number: a leading zero means octal, and 8 and 9 are no octal digits; quote it to keep it as text",
+            "089 cannot be a number: a leading zero means octal, and 8 and 9 are not octal digits; quote it to keep it as text",
         ),
         ("{on: 1}", "kubectl reads the key on as a boolean; quote it"),
         (

@@ -1,13 +1,9 @@
-//! Where the judge is: whoever stops it can say at what.
+//! What the judge is looking at, so that a judge that is stopped can be reported with its position.
 
-use super::{
-    Judgement,
-    sanity::question,
-    words::{quote, quote_pattern_text},
-};
+use super::{Judgement, sanity::question, words::quote};
 use crate::{
     job::stdout::Section,
-    result::{Fault, Outcome, Phase},
+    result::Phase,
     rules::{Rules, perf::Source, sanity::Claim},
 };
 use muster_text::expr::Effort;
@@ -19,8 +15,7 @@ pub const TOO_LONG: &str = "judging took longer than judge_limit";
 
 /// What the judge is looking at. Numbers are places in the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum At {
-    /// Nothing in particular.
+pub enum Position {
     #[default]
     Rules,
     /// A sanity item: where its pattern is searched for, if it is.
@@ -31,43 +26,37 @@ pub enum At {
     Output(usize),
 }
 
-/// Who watches over a judge: it cannot be stopped, but it says where it is.
-pub struct Watcher<'w> {
-    /// Told what is looked at before anything that may take long.
-    pub at: &'w dyn Fn(At),
+/// Follows a judge, which cannot be stopped from within.
+pub struct Monitor<'w> {
+    /// Called before each step that may take long.
+    pub report: &'w dyn Fn(Position),
     /// How much each expression may do.
     pub effort: Arc<Effort>,
 }
 
-impl Default for Watcher<'_> {
+impl Default for Monitor<'_> {
     fn default() -> Self {
-        Self { at: &|_| {}, effort: Arc::default() }
+        Self { report: &|_| {}, effort: Arc::default() }
     }
 }
 
-impl At {
+impl Position {
     /// The judgement of a judge that was stopped here. `sections` are those of the logs.
     pub fn too_long(self, rules: &Rules, sections: &[Section]) -> Judgement {
         let (phase, doing) = self.doing(rules, sections);
-        Judgement {
-            outcome: Outcome::Error(Fault::Config),
-            phase,
-            cause: Some(format!("{TOO_LONG}{doing}")),
-            measurements: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Judgement::error(phase, format!("{TOO_LONG}{doing}"))
     }
 
     /// The phase, and what the judge was doing: `: it was evaluating ..`.
     pub fn doing(self, rules: &Rules, sections: &[Section]) -> (Phase, String) {
         let searching = |pattern: &str, section: Option<usize>, whose: &str| {
-            let pattern = quote_pattern_text(pattern);
+            let pattern = quote(pattern);
             match section.map(|section| sections.get(section).map_or_else(String::new, |section| section.origin.title())) {
                 Some(section) => format!(": it was searching {section} for {pattern}{whose}"),
                 None => format!(": it was reading the pattern {pattern}{whose}"),
             }
         };
-        let evaluating = |expression: &str, whose: &str| format!(": it was evaluating {}{whose}", quote(expression.as_bytes()));
+        let evaluating = |expression: &str, whose: &str| format!(": it was evaluating {}{whose}", quote(expression));
         match self {
             Self::Rules => (Phase::Sanity, String::new()),
             Self::Sanity(item, section) => {
@@ -89,7 +78,7 @@ impl At {
                 (Phase::Performance, doing)
             }
             Self::Output(output) => {
-                let wanted = rules.offer.iter().flat_map(|offer| &offer.outputs).nth(output);
+                let wanted = rules.planned_outputs.iter().flat_map(|planned| &planned.outputs).nth(output);
                 let whose = |name: &str| format!(", for the output `{name}`");
                 (Phase::Sanity, wanted.map_or_else(String::new, |(name, pattern)| searching(pattern, Some(0), &whose(name))))
             }
