@@ -8,7 +8,7 @@
 
 use crate::cases::parameter::{Parameter, Variant};
 use muster_text::{
-    diagnostic::{Diagnostic, nearest},
+    diagnostic::Diagnostic,
     yaml::{Kind, Node},
 };
 
@@ -45,7 +45,7 @@ fn exclusion(entry: &Node, parameters: &[Parameter], is_overridden: bool, diagno
     }
     for (key, value) in entry.entries() {
         let Some(name) = key.text() else { continue };
-        let items = if matches!(&*value.kind, Kind::Seq(_)) { value.items() } else { std::slice::from_ref(value) };
+        let items = value.one_or_many();
         for node in items.iter().filter(|node| node.has_placeholder()) {
             let hint = "give the parameter a computed list of values instead";
             diagnostics.push(Diagnostic::error(node.place(), "`exclude` cannot hold a placeholder").hint(hint));
@@ -54,12 +54,9 @@ fn exclusion(entry: &Node, parameters: &[Parameter], is_overridden: bool, diagno
             Some(parameter) if !is_overridden => parameter.check_wanted(items.iter(), diagnostics),
             Some(_) => {}
             None => {
-                let near = nearest(name, parameters.iter().map(|parameter| &*parameter.name));
                 let diagnostic = Diagnostic::error(key.span, format!("there is no parameter `{name}`"));
-                diagnostics.push(match near {
-                    Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                    None => diagnostic.hint("`exclude` compares parameters"),
-                });
+                let known = parameters.iter().map(|parameter| &*parameter.name);
+                diagnostics.push(diagnostic.did_you_mean(name, known, Some("`exclude` compares parameters")));
             }
         }
         wanted.push((name.to_owned(), items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()));

@@ -17,7 +17,7 @@ use muster_text::{
     diagnostic::Diagnostic,
     expr::{Arithmetic, Expr},
     template,
-    yaml::{self, Node},
+    yaml::Node,
 };
 use std::sync::Arc;
 
@@ -69,16 +69,13 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
     for (key, wanted) in entry.get("with").map(Node::entries).unwrap_or_default() {
         let Some(name) = key.text() else { continue };
         if !parameters.iter().any(|parameter| &*parameter.name == name) {
-            let known = muster_text::diagnostic::nearest(name, parameters.iter().map(|parameter| &*parameter.name));
-            let hint = known.map_or_else(
-                || "`with` compares parameters; use `if` for anything else".to_owned(),
-                |known| format!("did you mean `{known}`?"),
-            );
-            diagnostics.push(Diagnostic::error(key.span, format!("there is no parameter `{name}`")).hint(hint));
+            let diagnostic = Diagnostic::error(key.span, format!("there is no parameter `{name}`"));
+            let known = parameters.iter().map(|parameter| &*parameter.name);
+            let otherwise = "`with` compares parameters; use `if` for anything else";
+            diagnostics.push(diagnostic.did_you_mean(name, known, Some(otherwise)));
         }
         refuse_placeholders(wanted, diagnostics);
-        let values = if matches!(&*wanted.kind, yaml::Kind::Seq(_)) { wanted.items().to_vec() } else { vec![wanted.clone()] };
-        condition.with.push((name.to_owned(), values));
+        condition.with.push((name.to_owned(), wanted.one_or_many().to_vec()));
     }
     if let Some(node) = entry.get("if")
         && let Some(text) = node.text()
@@ -111,7 +108,7 @@ fn refuse_placeholders(selector: &Node, diagnostics: &mut Vec<Diagnostic>) -> bo
 
 /// Reads a selector: one entry, or a list of them.
 pub fn selector(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Selector {
-    let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
+    let items = node.one_or_many();
     let mut entries = Vec::with_capacity(items.len());
     for item in items {
         match item.text().ok_or_else(|| format!("a selector is text, found {}", item.what())).and_then(Entry::parse) {

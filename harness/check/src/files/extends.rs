@@ -4,7 +4,7 @@
 //! replace, `key+:` appends. `name`, `abstract` and `extends` are not inherited.
 
 use muster_text::{
-    diagnostic::{Diagnostic, FileId, Span, nearest},
+    diagnostic::{Diagnostic, FileId, Span},
     yaml::{self, Kind, Node},
 };
 use std::collections::HashMap;
@@ -54,10 +54,7 @@ impl<'a> Library<'a> {
         self.documents.get(place).ok_or_else(|| {
             let missing = Diagnostic::error(by, format!("there is no check `{name}` in that file"));
             let known = self.documents.keys().filter(|(known, _)| known == file).map(|(_, name)| name.as_str());
-            match nearest(name, known) {
-                Some(known) => missing.hint(format!("did you mean `{known}`?")),
-                None => missing,
-            }
+            missing.did_you_mean(name, known, None)
         })
     }
 }

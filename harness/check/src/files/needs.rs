@@ -2,10 +2,10 @@
 //!
 //! `cases::dependencies` applies them to cases.
 
-use crate::files::check_file::{CheckFile, FixtureAction, FixtureScope, How};
+use crate::files::check_file::{CheckFile, Dependency, FixtureAction, FixtureScope};
 use muster_text::{
     decode::Spanned,
-    diagnostic::{Diagnostic, Span, nearest},
+    diagnostic::{Diagnostic, Span},
     yaml::{self, Node},
 };
 use std::{
@@ -24,13 +24,6 @@ pub struct Fixture {
     pub action: FixtureAction,
     /// Values of its parameters and variables.
     pub with: Vec<(Spanned<String>, Node)>,
-}
-
-/// A check that must have passed.
-#[derive(Debug, Clone)]
-pub struct Dependency {
-    pub check: Spanned<String>,
-    pub how: How,
 }
 
 /// All that a check needs.
@@ -66,9 +59,8 @@ impl Needs {
             })
         };
         let fixtures = file.fixtures.iter().flat_map(|entries| entries.iter()).filter_map(fixture).collect();
-        let entries = file.depends_on.iter().flat_map(|entries| entries.iter());
-        let depends_on = entries.filter_map(|entry| Some(Dependency { check: entry.check.clone()?, how: entry.how }));
-        Self { fixtures, depends_on: depends_on.collect(), stagedirs: Vec::new() }
+        let depends_on = file.depends_on.as_ref().map(|entries| entries.0.clone()).unwrap_or_default();
+        Self { fixtures, depends_on, stagedirs: Vec::new() }
     }
 
     /// Whether there are any.
@@ -149,12 +141,8 @@ pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics
     for need in checks.values().flat_map(|needs| needs.checks()).filter(|need| !checks.contains_key(need.as_str())) {
         let message = format!("there is no check `{}` in the files that were read", need.value);
         let diagnostic = Diagnostic::error(need.span, message);
-        diagnostics.push(match nearest(need, checks.keys().copied()) {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => {
-                diagnostic.hint("name its file, or a folder that holds both, with -c; a fixture may use `check: file.yaml#name`")
-            }
-        });
+        let otherwise = "name its file, or a folder that holds both, with -c; a fixture may use `check: file.yaml#name`";
+        diagnostics.push(diagnostic.did_you_mean(need, checks.keys().copied(), Some(otherwise)));
     }
     if diagnostics.len() > before {
         return;

@@ -4,7 +4,7 @@ use crate::files::{check_file::CheckFile, load::Document};
 use muster_text::{
     Value,
     decode::Keyed,
-    diagnostic::{Diagnostic, FileId, Sources, Span, nearest},
+    diagnostic::{Diagnostic, FileId, Sources, Span},
     yaml::{self, Kind, Node, Style},
 };
 
@@ -94,10 +94,7 @@ impl Overrides {
             let known: Vec<&str> = names("variables").chain(names("parameters")).chain(keys).collect();
             let diagnostic =
                 Diagnostic::error(option.span, format!("no check has a variable, parameter or key `{}`", option.name));
-            diagnostics.push(match nearest(&option.name, known.iter().copied()) {
-                Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                None => diagnostic,
-            });
+            diagnostics.push(diagnostic.did_you_mean(&option.name, known, None));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! done. So `extends`, `when` and every mistake see them as if they had been written there, each value in its own file.
 
 use muster_text::{
-    diagnostic::{Diagnostic, FileId, Span, nearest},
+    diagnostic::{Diagnostic, FileId, Span},
     yaml::{Kind, Node},
 };
 
@@ -17,8 +17,10 @@ fn is_path(reference: &Node) -> bool {
 
 /// The files that a check mentions, in its body and under `when`.
 pub(crate) fn paths(check: &Node) -> Vec<(String, Span)> {
-    let entries = check.get("when").map(Node::items).unwrap_or_default();
-    let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("reference")).filter(|node| is_path(node));
+    let nodes = std::iter::once(check)
+        .chain(check.get("when").map(Node::items).unwrap_or_default())
+        .filter_map(|node| node.get("reference"))
+        .filter(|node| is_path(node));
     let paths = nodes.filter_map(|node| Some((split(node.text()?).0.to_owned(), node.span)));
     paths.filter(|(path, _)| !path.is_empty()).collect()
 }
@@ -77,10 +79,10 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
         return Some(found.clone());
     }
     let names = document.entries().iter().filter_map(|(name, _)| name.text());
-    match nearest(part, names) {
-        Some(near) => wrong(format!("{path} has no `{part}`"), &format!("did you mean `{near}`?")),
-        None => wrong(format!("{path} has no `{part}`"), "write a key of the file after `#`; its value is the references"),
-    }
+    let missing = Diagnostic::error(mention.place(), format!("{path} has no `{part}`"));
+    let otherwise = "write a key of the file after `#`; its value is the references";
+    diagnostics.push(missing.did_you_mean(part, names, Some(otherwise)));
+    None
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{
 use muster_core::rules::reference::{Reference, ReferenceRow};
 use muster_text::{
     decode::{Ordered, Spanned},
-    diagnostic::{Diagnostic, nearest},
+    diagnostic::Diagnostic,
 };
 use std::collections::BTreeSet;
 
@@ -76,10 +76,8 @@ pub(crate) fn row(
         let message = format!("a reference for `{name}`, which is not a performance variable");
         let diagnostic = Diagnostic::error(label.span, message);
         let known = variables(files);
-        diagnostics.push(match nearest(name, known.iter().map(String::as_str)) {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("declare it under `perf_variables`"),
-        });
+        let known = known.iter().map(String::as_str);
+        diagnostics.push(diagnostic.did_you_mean(name, known, Some("declare it under `perf_variables`")));
         return None;
     };
     if let (Some(key), true) = (key, is_plain(variable)) {

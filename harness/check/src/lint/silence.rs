@@ -12,7 +12,7 @@
 
 use super::{Finding, LINTS};
 use muster_text::{
-    diagnostic::{Diagnostic, FileId, Source, Sources, Span, nearest},
+    diagnostic::{Diagnostic, FileId, Source, Sources, Span},
     yaml,
 };
 use std::{collections::HashMap, ops::Range};
@@ -69,11 +69,8 @@ impl Silence {
 
 fn unknown(name: &str, span: Span) -> Finding {
     let diagnostic = Diagnostic::warning(span, format!("there is no lint `{name}`"));
-    let near = nearest(name, LINTS.iter().map(|lint| lint.name));
-    let diagnostic = match near {
-        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`muster check lint --explain` lists them"),
-    };
+    let known = LINTS.iter().map(|lint| lint.name);
+    let diagnostic = diagnostic.did_you_mean(name, known, Some("`muster check lint --explain` lists them"));
     Finding { lint: "unknown-lint", diagnostic }
 }
 

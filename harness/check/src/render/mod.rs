@@ -45,26 +45,22 @@ impl TestCase {
     /// # Errors
     /// Every mistake that only shows with these values.
     pub fn render(&self, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
-        render(self, facts)
-    }
-}
-
-fn render(case: &TestCase, facts: &LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
-    let rendered = match &case.skip {
-        Some(reason) => Some(skipped(case, facts, reason.to_string())),
-        None => attempt(case, facts, &mut diagnostics),
-    };
-    match rendered {
-        Some(rendered) if diagnostics.is_empty() => Ok(rendered),
-        _ => match reason_to_skip(case, &diagnostics) {
-            Some(reason) => Ok(skipped(case, facts, reason)),
-            // Beside a mistake, a missing fact is not one.
-            None => Err(diagnostics
-                .into_iter()
-                .filter(|diagnostic| Fact::only_missing(std::slice::from_ref(diagnostic)).is_none())
-                .collect()),
-        },
+        let mut diagnostics = Vec::new();
+        let rendered = match &self.skip {
+            Some(reason) => Some(skipped(self, facts, reason.to_string())),
+            None => attempt(self, facts, &mut diagnostics),
+        };
+        match rendered {
+            Some(rendered) if diagnostics.is_empty() => Ok(rendered),
+            _ => match reason_to_skip(self, &diagnostics) {
+                Some(reason) => Ok(skipped(self, facts, reason)),
+                // Beside a mistake, a missing fact is not one.
+                None => Err(diagnostics
+                    .into_iter()
+                    .filter(|diagnostic| Fact::only_missing(std::slice::from_ref(diagnostic)).is_none())
+                    .collect()),
+            },
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use muster_text::{
     Value,
     diagnostic::{Diagnostic, Severity, Span, nearest},
     expr::{Effort, Scope},
-    yaml::{self, Node},
+    yaml::Node,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -61,8 +61,7 @@ impl KnownSystems {
     /// Reports unknown names: an error when a known one is near, else a warning, since a check may be shared
     /// with sites that are not described here.
     pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
-        let items = if matches!(&*node.kind, yaml::Kind::Seq(_)) { node.items() } else { std::slice::from_ref(node) };
-        for item in items.iter().filter(|item| !item.has_placeholder()) {
+        for item in node.one_or_many().iter().filter(|item| !item.has_placeholder()) {
             // Reading the selector reports what cannot be parsed.
             if let Some(Ok(entry)) = item.text().map(Entry::parse) {
                 self.check_entry(&entry, item.span, diagnostics);

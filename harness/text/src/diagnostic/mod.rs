@@ -79,6 +79,16 @@ impl Diagnostic {
         self
     }
 
+    /// Adds the nearest of the known names as a hint, else `otherwise`.
+    #[must_use]
+    pub fn did_you_mean<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>, otherwise: Option<&str>) -> Self {
+        match (nearest(name, known), otherwise) {
+            (Some(near), _) => self.hint(format!("did you mean `{near}`?")),
+            (None, Some(hint)) => self.hint(hint),
+            (None, None) => self,
+        }
+    }
+
     /// Adds a second position.
     #[must_use]
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {

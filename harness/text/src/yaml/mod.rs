@@ -126,6 +126,11 @@ impl Node {
         }
     }
 
+    /// The items of a list, or the one value that stands for a list of one.
+    pub fn one_or_many(&self) -> &[Node] {
+        if matches!(&*self.kind, Kind::Seq(_)) { self.items() } else { std::slice::from_ref(self) }
+    }
+
     /// Nothing at all, `~` or `null`, without quotes.
     pub fn is_null(&self) -> bool {
         self.plain().is_some_and(value::is_null)

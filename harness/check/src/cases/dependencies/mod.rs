@@ -17,8 +17,8 @@ use crate::{
         test_case::TestCase,
     },
     files::{
-        check_file::{FixtureAction, FixtureScope, How},
-        needs::{Dependency, Fixture},
+        check_file::{Dependency, FixtureAction, FixtureScope, How},
+        needs::Fixture,
     },
     site::facts::SystemFacts,
 };
@@ -26,11 +26,7 @@ use muster_core::{
     case::CaseName,
     job::outputs::{Binding, Need},
 };
-use muster_text::{
-    diagnostic::{Diagnostic, nearest},
-    template,
-    yaml::{self, Kind},
-};
+use muster_text::{diagnostic::Diagnostic, template, yaml};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -189,8 +185,7 @@ fn with(
         };
         let Some(rendered) = rendered.filter(|value| !value.is_null()) else { continue };
         if target.is_parameter(name) {
-            let items = if matches!(&*rendered.kind, Kind::Seq(_)) { rendered.items() } else { std::slice::from_ref(&rendered) };
-            let texts = items.iter().filter_map(|item| Some(item.text()?.to_owned())).collect();
+            let texts = rendered.one_or_many().iter().filter_map(|item| Some(item.text()?.to_owned())).collect();
             wanted.push(Wanted { name: name.value.clone(), texts });
         } else if target.is_variable(name) {
             match yaml::to_parameter_value(&rendered) {
@@ -203,12 +198,8 @@ fn with(
         } else {
             let message = format!("`{}` has neither a parameter nor a variable `{}`", target.name, name.value);
             let declared = target.declared_names();
-            let near = nearest(name, declared.iter().map(String::as_str));
             let diagnostic = Diagnostic::error(name.span, message);
-            diagnostics.push(match near {
-                Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                None => diagnostic,
-            });
+            diagnostics.push(diagnostic.did_you_mean(name, declared.iter().map(String::as_str), None));
         }
     }
     (diagnostics.len() == before).then_some((wanted, set))

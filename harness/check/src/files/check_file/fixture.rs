@@ -66,7 +66,7 @@ impl Words for FixtureAction {
 /// One entry of `depends_on`: a check's name, or a mapping that also says how cases are paired.
 #[derive(Debug, Clone)]
 pub struct Dependency {
-    pub check: Option<Spanned<String>>,
+    pub check: Spanned<String>,
     pub how: How,
 }
 
@@ -104,10 +104,10 @@ impl Words for How {
 impl Decode for Dependency {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         if let Kind::Scalar { .. } = context.kind(node)? {
-            return Some(Self { check: Some(Spanned::decode(node, context)?), how: How::default() });
+            return Some(Self { check: Spanned::decode(node, context)?, how: How::default() });
         }
         let LongDependency { check, how, .. } = object(node, context)?;
-        Some(Self { check, how: how.unwrap_or_default() })
+        Some(Self { check: check?, how: how.unwrap_or_default() })
     }
 
     fn schema() -> Value {

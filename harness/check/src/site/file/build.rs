@@ -6,7 +6,7 @@ use muster_core::job::workload::Staging;
 use muster_text::{
     Value,
     decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
-    diagnostic::{Diagnostic, nearest},
+    diagnostic::Diagnostic,
     pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
@@ -161,10 +161,9 @@ fn container_platform(file: &ContainerPlatformFile) -> Option<ContainerPlatform>
 fn environment(name: &Spanned<String>, environments: &[Arc<Environment>], context: &mut Context) -> Option<Arc<Environment>> {
     let known = environments.iter().find(|environment| environment.name == name.value);
     if known.is_none() {
-        let near = nearest(&name.value, environments.iter().map(|environment| environment.name.as_str()));
-        let hint =
-            near.map_or_else(|| "add it to the file's `environments`".to_owned(), |near| format!("did you mean `{near}`?"));
-        context.push(Diagnostic::error(name.span, format!("no environment `{}`", name.value)).hint(hint));
+        let diagnostic = Diagnostic::error(name.span, format!("no environment `{}`", name.value));
+        let names = environments.iter().map(|environment| environment.name.as_str());
+        context.push(diagnostic.did_you_mean(&name.value, names, Some("add it to the file's `environments`")));
     }
     known.cloned()
 }
