@@ -15,7 +15,6 @@ pub mod error;
 pub mod fact;
 pub mod job;
 pub mod judge;
-pub mod owner;
 pub mod result;
 pub mod rules;
 pub mod secret;

@@ -1,4 +1,4 @@
-//! What Muster does on the machine it runs on, for all crates that touch files. It knows nothing of checks and imports nothing.
+//! What Muster does on the machine it runs on: clock, processes, files. Knows nothing of checks and jobs.
 
 pub mod clock;
 pub mod file_limit;

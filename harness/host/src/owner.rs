@@ -1,7 +1,21 @@
 //! Which process owns a session, and whether it runs, where that can be seen from this one.
 
 use crate::process::{Machine, Process};
-use muster_core::owner::Owner;
+use serde::{Deserialize, Serialize};
+
+/// The process that started a session, with what distinguishes it from a later one with the same pid.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// The machine, for people: two may have the same name, and one may change its.
+    pub host: String,
+    pub pid: u32,
+    /// When that process started, in the operating system's own unit (on Linux: clock ticks since boot).
+    pub start_time: u64,
+    /// Which boot of the machine.
+    pub boot_id: String,
+    /// Which PID namespace of that boot: another container's process ids are others. Empty: an older muster did not say.
+    pub pid_namespace: String,
+}
 
 /// This process, as the owner of a session.
 pub fn this_owner() -> Owner {

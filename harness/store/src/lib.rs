@@ -15,7 +15,8 @@ mod read;
 mod write;
 
 pub use error::{SqlError, StoreError};
-pub use muster_core::{owner::Owner, result::SessionState};
+pub use muster_core::result::SessionState;
+pub use muster_host::owner::Owner;
 pub use owner::Held;
 pub use read::{Alive, JobRow, JobState, Reader, SessionRow};
 pub use write::{Intent, Store};

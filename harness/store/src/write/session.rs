@@ -1,7 +1,7 @@
 //! The statements that write the row of one session. Each column stands beside its value, and is named nowhere else.
 
 use crate::write::message::{Beat, SessionEntry, TakeOver};
-use muster_core::owner::Owner;
+use muster_host::owner::Owner;
 use sqlx::{QueryBuilder, Sqlite};
 use std::fmt::Display;
 
