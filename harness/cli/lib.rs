@@ -39,20 +39,7 @@ fn run(argv: &[OsString]) -> u8 {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = match modes::parse(argv, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
-        Err(modes::ModeError::Usage(error)) => {
-            // Clap prints help to stdout and mistakes to stderr, in the terminal's colours.
-            let printed = error.print();
-            if error.use_stderr() {
-                return EXIT_USAGE;
-            }
-            terminal::take(printed);
-            return 0;
-        }
-        Err(error) => {
-            let text = chain(&error);
-            eprintln!("{}", if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") });
-            return EXIT_USAGE;
-        }
+        Err(error) => return not_parsed(&error),
     };
     let terminal = Terminal::new(&parsed.cli.output);
     terminal.log_to_stderr();
@@ -72,6 +59,22 @@ fn run(argv: &[OsString]) -> u8 {
 /// `program` is muster itself, which jobs find as `$MUSTER`.
 pub fn tests(default_checks: &str, program: &str) -> ExitCode {
     commands::session::tests::tests(default_checks, program)
+}
+
+/// Prints help, or why the command line was not understood. Returns the exit code.
+fn not_parsed(error: &anyhow::Error) -> u8 {
+    let Some(usage) = error.downcast_ref::<clap::Error>() else {
+        let text = chain(error.as_ref());
+        eprintln!("{}", if text.starts_with("error") || text.contains("\nerror") { text } else { format!("error: {text}") });
+        return EXIT_USAGE;
+    };
+    // Clap prints help to stdout and mistakes to stderr, in the terminal's colours.
+    let printed = usage.print();
+    if usage.use_stderr() {
+        return EXIT_USAGE;
+    }
+    terminal::take(printed);
+    0
 }
 
 fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {

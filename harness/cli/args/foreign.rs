@@ -51,8 +51,8 @@ const INSTEAD: &[(&str, &str)] = &[
 pub fn explained(command: &Command, error: clap::Error) -> clap::Error {
     match unknown(&error).and_then(instead) {
         Some((option, words)) => {
-            let said = format!("`{option}` is ReFrame's: {words}");
-            command.clone().error(ErrorKind::UnknownArgument, said)
+            let message = format!("`{option}` is ReFrame's: {words}");
+            command.clone().error(ErrorKind::UnknownArgument, message)
         }
         None => error,
     }
@@ -77,14 +77,14 @@ mod tests {
     use crate::args::parse;
     use clap::CommandFactory;
 
-    fn told(argv: &[&str]) -> String {
+    fn reported(argv: &[&str]) -> String {
         let argv: Vec<_> = std::iter::once("muster").chain(argv.iter().copied()).map(Into::into).collect();
         parse(&argv, &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn an_option_of_reframe_is_refused_with_what_to_use_instead() {
-        let first = |argv: &[&str]| told(argv).lines().next().unwrap_or_default().to_owned();
+        let first = |argv: &[&str]| reported(argv).lines().next().unwrap_or_default().to_owned();
         insta::assert_snapshot!(first(&["--show-config"]), @"error: `--show-config` is ReFrame's: write `muster config show`");
         insta::assert_snapshot!(first(&["--module-path=x", "-r"]), @"error: `--module-path` is ReFrame's: write it in `prepare_cmds` of the partition: `module use PATH`");
         insta::assert_snapshot!(first(&["-r", "-M", "q:r"]), @"error: `-M` is ReFrame's: write it in `prepare_cmds` of the partition: `module load NAME`");

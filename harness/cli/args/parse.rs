@@ -1,7 +1,7 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
 use crate::args::{Cli, foreign};
-use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, parser::ValueSource};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id, parser::ValueSource};
 use std::{collections::BTreeMap, ffi::OsString};
 
 /// Where a setting's value comes from.
@@ -48,25 +48,18 @@ pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Op
     let command = definition();
     let in_mode = typed_in(&command, mode)?;
     let typed = command.clone().ignore_errors(true).try_get_matches_from(argv).ok();
-    let typed_sources = |arg: &Arg| {
+    let is_typed = |arg: &Arg| {
         // A global flag may stand before or after the subcommand.
         let mut levels = std::iter::successors(typed.as_ref(), |matches| matches.subcommand().map(|(_, inner)| inner));
-        levels.any(|matches| {
-            matches!(matches.try_contains_id(arg.get_id().as_str()), Ok(true))
-                && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
-        })
+        levels.any(|matches| is_set(matches, arg))
     };
-    let groups: Vec<_> = command
-        .get_groups()
-        .filter(|group| group.get_id() == "action")
-        .flat_map(|group| group.get_args().cloned().collect::<Vec<_>>())
-        .collect();
-    let action_typed = command.get_arguments().any(|arg| groups.contains(arg.get_id()) && typed_sources(arg))
+    let actions = actions(&command);
+    let action_typed = command.get_arguments().any(|arg| actions.contains(&arg.get_id()) && is_typed(arg))
         || typed.as_ref().is_some_and(|matches| matches.subcommand_name().is_some());
     let (mut extra, mut origins) = (Vec::new(), BTreeMap::new());
     for arg in command.get_arguments() {
         let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { continue };
-        if typed_sources(arg) {
+        if is_typed(arg) {
             origins.insert(long.to_owned(), Origin::Flag(format!("--{long}")));
             continue;
         }
@@ -76,7 +69,7 @@ pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Op
         }
         let name = variable(long);
         let Some(value) = env(&name) else { continue };
-        if groups.contains(arg.get_id()) && action_typed {
+        if actions.contains(&arg.get_id()) && action_typed {
             continue;
         }
         let words = from_environment(arg, long, &name, &value)
@@ -101,6 +94,17 @@ pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Op
     Ok(Parsed { cli: Cli::from_arg_matches(&matches)?, origins })
 }
 
+/// The arguments of which one says what to do.
+fn actions(command: &clap::Command) -> Vec<&Id> {
+    command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args).collect()
+}
+
+/// Whether an argument is on the command line.
+fn is_set(matches: &ArgMatches, arg: &Arg) -> bool {
+    let id = arg.get_id().as_str();
+    matches!(matches.try_contains_id(id), Ok(true)) && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
 /// What a mode may not say: which actions, and where it is itself.
 const NOT_IN_A_MODE: [&str; 3] = ["mode", "system", "config-file"];
 
@@ -116,17 +120,15 @@ fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c st
     let program = OsString::from("muster");
     let matches = command.clone().try_get_matches_from(std::iter::once(&program).chain(mode.words)).map_err(|error| {
         let text = error.to_string();
-        let said = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
-        command.clone().error(clap::error::ErrorKind::InvalidValue, format!("the mode {}: {said}", mode.name))
+        let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        command.clone().error(clap::error::ErrorKind::InvalidValue, format!("the mode {}: {first}", mode.name))
     })?;
     if let Some(name) = matches.subcommand_name() {
         return Err(refuse(&format!("the command {name}")));
     }
-    let set = command.get_arguments().filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
-    let actions: Vec<_> =
-        command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args).collect();
+    let actions = actions(command);
     let mut flags = Vec::new();
-    for arg in set {
+    for arg in command.get_arguments().filter(|arg| is_set(&matches, arg)) {
         let Some(long) = arg.get_long() else { continue };
         if actions.contains(&arg.get_id()) || NOT_IN_A_MODE.contains(&long) {
             return Err(refuse(&format!("--{long}")));
@@ -149,9 +151,9 @@ fn of_a_variable(
         _ => None,
     });
     let Some(name) = culprit else { return error };
-    let said = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+    let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
-    let message = format!("{name}={}: {said} {}", env(name).unwrap_or_default(), values.trim());
+    let message = format!("{name}={}: {first} {}", env(name).unwrap_or_default(), values.trim());
     command.clone().error(clap::error::ErrorKind::InvalidValue, message.trim_end())
 }
 
@@ -202,7 +204,7 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     unknown.map(sentence).collect()
 }
 
-/// Not flags: the filter of the log, and what the tests, the gate and the benchmarks of this repository are told by.
+/// Variables that are not flags: the log filter, and those of the tests, the gate and the benchmarks of this repository.
 const OTHERS: [&str; 6] =
     ["MUSTER_LOG", "MUSTER_UPDATE", "MUSTER_CI_", "MUSTER_BENCH", "MUSTER_CLUSTER", "MUSTER_TEST_KUBECONFIG"];
 
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_no_setting_is_told() {
+    fn a_variable_that_is_not_a_setting_is_reported() {
         let names = ["MUSTER_TGA", "MUSTER_LOG", "MUSTER_TAG", "HOME", "MUSTER_XYZZY"];
         assert_eq!(
             unknown_variables(names.into_iter().map(str::to_owned)),

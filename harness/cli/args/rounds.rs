@@ -1,5 +1,6 @@
 //! The flags about which cases run how often, in which order, and what of an earlier session counts.
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use muster_check::selection::{
     adjust::SchedOption,
@@ -100,34 +101,17 @@ impl From<ExecOrder> for Order {
     }
 }
 
-/// Flags that do not go together, or mean nothing alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RoundsError {
-    /// Each of them says when cases run again.
-    #[error("{0} and {1} both say what runs again: give one of them")]
-    Both(&'static str, &'static str),
-    /// There is nothing to have failed in.
-    #[error("--failed needs an earlier session: say which with --restore-session")]
-    NothingFailed,
-    /// Copies would be other cases than those of the earlier session.
-    #[error("--restore-session goes on with an earlier session's cases: leave {0} out")]
-    NotRestored(&'static str),
-    /// It would be another session than the one that was cut short.
-    #[error("--resume finishes an interrupted session of the same cases, or starts one: leave {0} out")]
-    NotResumed(&'static str),
-}
-
 impl Rounds {
     /// What makes cases run again.
     ///
     /// # Errors
     /// Flags that do not go together.
-    pub fn policy(&self) -> Result<Policy, RoundsError> {
-        let said =
+    pub fn policy(&self) -> anyhow::Result<Policy> {
+        let given =
             [("--max-retries", self.max_retries > 0), ("--reruns", self.reruns > 0), ("--duration", self.duration.is_some())];
-        let mut said = said.iter().filter(|(_, is_said)| *is_said).map(|(flag, _)| *flag);
-        if let (Some(one), Some(other)) = (said.next(), said.next()) {
-            return Err(RoundsError::Both(one, other));
+        let mut given = given.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag);
+        if let (Some(one), Some(other)) = (given.next(), given.next()) {
+            bail!("{one} and {other} both say what runs again: give one of them");
         }
         let others = [
             ("--restore-session", self.restore_session.is_some()),
@@ -136,14 +120,14 @@ impl Rounds {
             ("--duration", self.duration.is_some()),
             ("--rehearse", self.rehearse.is_some()),
         ];
-        if let Some((flag, _)) = others.iter().find(|(_, is_said)| self.resume && *is_said) {
-            return Err(RoundsError::NotResumed(flag));
+        if let Some((flag, _)) = others.iter().find(|(_, is_given)| self.resume && *is_given) {
+            bail!("--resume finishes an interrupted session of the same cases, or starts one: leave {flag} out");
         }
         if self.failed && self.restore_session.is_none() {
-            return Err(RoundsError::NothingFailed);
+            bail!("--failed needs an earlier session: say which with --restore-session");
         }
         if self.restore_session.is_some() && self.rehearse.is_some() {
-            return Err(RoundsError::NotRestored("--rehearse"));
+            bail!("--restore-session continues an earlier session: leave --rehearse out");
         }
         Ok(match (self.duration, self.reruns) {
             (Some(duration), _) => Policy::Until(duration),
@@ -154,6 +138,6 @@ impl Rounds {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no fact: write KEY=VALUE"))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("invalid fact `{text}`: write KEY=VALUE"))?;
     Ok((key.to_owned(), value.to_owned()))
 }

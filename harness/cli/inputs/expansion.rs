@@ -67,7 +67,7 @@ pub fn look_at(
     let (mut rehearsal, mut all_facts, mut seen) = (Rehearsal::default(), HashMap::new(), HashSet::new());
     for (at, Planned { case, needs }) in planned.iter().enumerate() {
         let is_new = seen.insert((Arc::as_ptr(&case.check), Arc::as_ptr(&case.place)));
-        // What is wrong with the check as such would be told again for each of its cases.
+        // A mistake in the check itself would be reported again for each of its cases.
         if unsound.contains(&case.check.name) || (depth == Depth::Sample && !is_new && !needed[at]) {
             continue;
         }

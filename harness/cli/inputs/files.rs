@@ -1,5 +1,6 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
+use anyhow::{anyhow, bail};
 use muster_check::{
     files::load::{Loaded, Loader},
     site::{System, file as site_file},
@@ -16,42 +17,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A path of the command line that is of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum FilesError {
-    /// It is not there, or may not be read.
-    #[error("{option} {} cannot be read", path.display())]
-    Unreadable {
-        /// The flag that named it.
-        option: &'static str,
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-    /// A folder without a file of the kind looked for.
-    #[error("{option} {} holds no {what}", path.display())]
-    Nothing {
-        /// The flag that named it.
-        option: &'static str,
-        path: PathBuf,
-        what: &'static str,
-    },
-    #[error("no checks are named: say where they are with -c PATH")]
-    NoChecks,
+/// A path of the command line that is not there, or may not be read.
+fn unreadable(option: &str, path: &Path, cause: io::Error) -> anyhow::Error {
+    anyhow::Error::new(cause).context(format!("{option} {} cannot be read", path.display()))
+}
+
+/// A file or folder without what was looked for.
+fn holds_no(option: &str, path: &Path, what: &str) -> anyhow::Error {
+    anyhow!("{option} {} holds no {what}", path.display())
 }
 
 /// Reads all check files below `paths`, and everything they mention.
 ///
 /// # Errors
 /// A path that is no file and no folder with checks. Mistakes within files are diagnostics.
-pub fn checks(paths: &[PathBuf]) -> Result<Loaded, FilesError> {
+pub fn checks(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     checks_of("-c", paths)
 }
 
 /// The same of paths that another option names.
-pub fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loaded, FilesError> {
+pub fn checks_of(option: &'static str, paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     if paths.is_empty() {
-        return Err(FilesError::NoChecks);
+        bail!("no checks are named: say where they are with -c PATH");
     }
     let mut loader = Loader::default();
     let mut seen = Seen::default();
@@ -79,12 +66,12 @@ pub fn checks_of(option: &'static str, paths: &[PathBuf]) -> Result<Loaded, File
 }
 
 /// The check files below a path: itself, or those of a folder.
-pub fn check_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+pub fn check_files(option: &'static str, path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     files_below(option, path, is_check, "check.yaml and no *.check.yaml")
 }
 
 /// The same with the site files of folders called `site-config`.
-pub fn check_and_site_files(option: &'static str, path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+pub fn check_and_site_files(option: &'static str, path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let what = "check.yaml, no *.check.yaml and no site-config/*.yaml (a site file that is elsewhere is named by itself)";
     files_below(option, path, |path| is_check(path) || is_site(path), what)
 }
@@ -94,9 +81,8 @@ fn files_below(
     path: &Path,
     is_one: impl Fn(&Path) -> bool,
     what: &'static str,
-) -> Result<Vec<PathBuf>, FilesError> {
-    let unreadable = |cause| FilesError::Unreadable { option, path: path.to_owned(), cause };
-    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+) -> anyhow::Result<Vec<PathBuf>> {
+    if !fs::metadata(path).map_err(|cause| unreadable(option, path, cause))?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
@@ -110,12 +96,12 @@ fn files_below(
             Err(error) => {
                 let path = error.path().unwrap_or(path).to_owned();
                 let unknown = || io::Error::other("it cannot be searched");
-                return Err(FilesError::Unreadable { option, path, cause: error.into_io_error().unwrap_or_else(unknown) });
+                return Err(unreadable(option, &path, error.into_io_error().unwrap_or_else(unknown)));
             }
         }
     }
     if files.is_empty() {
-        return Err(FilesError::Nothing { option, path: path.to_owned(), what });
+        return Err(holds_no(option, path, what));
     }
     Ok(files)
 }
@@ -162,18 +148,17 @@ pub struct Sites {
 }
 
 /// Reads the site files of `-C`, or those in the `site-config/` nearest to the checks.
-pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> Result<Sites, FilesError> {
+pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> anyhow::Result<Sites> {
     let mut files = Vec::new();
     let nearest = || checks.iter().find_map(|path| site_folder(path)).or_else(|| site_folder(Path::new(".")));
     if let (true, Some(folder)) = (config.is_empty(), nearest()) {
         files = yaml_files(&folder);
     }
     for path in config {
-        let unreadable = |cause| FilesError::Unreadable { option: "-C", path: path.clone(), cause };
-        if fs::metadata(path).map_err(unreadable)?.is_dir() {
+        if fs::metadata(path).map_err(|cause| unreadable("-C", path, cause))?.is_dir() {
             let found = yaml_files(path);
             if found.is_empty() {
-                return Err(FilesError::Nothing { option: "-C", path: path.clone(), what: "*.yaml" });
+                return Err(holds_no("-C", path, "*.yaml"));
             }
             files.extend(found);
         } else {
@@ -183,9 +168,9 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> Result<Sites, FilesError
     let mut sites = Sites::default();
     let mut seen = Seen::default();
     for file in files.into_iter().filter(|file| seen.is_new(file)) {
-        let text = read(&file).map_err(|cause| FilesError::Unreadable { option: "-C", path: file.clone(), cause })?;
+        let text = read(&file).map_err(|cause| unreadable("-C", &file, cause))?;
         if sites.add(&shown(&file), &text) == 0 {
-            return Err(FilesError::Nothing { option: "-C", path: file, what: "system: it is empty" });
+            return Err(holds_no("-C", &file, "system: it is empty"));
         }
     }
     sites.diagnostics.extend(site_file::duplicates(&sites.systems));

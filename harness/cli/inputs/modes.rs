@@ -4,26 +4,12 @@ use crate::{
     args::{self, Mode, Parsed},
     inputs::selection,
 };
+use anyhow::{Context, bail};
 use muster_text::diagnostic::nearest;
 use std::ffi::OsString;
 
-/// Why a command line is not understood.
-#[derive(Debug, thiserror::Error)]
-pub enum ModeError {
-    /// Clap's own, with its exit code and text.
-    #[error(transparent)]
-    Usage(#[from] clap::Error),
-    #[error(transparent)]
-    Site(#[from] selection::SelectionError),
-    #[error("--mode {name}: system `{system}` has no such mode{hint}")]
-    Unknown { name: String, system: String, hint: String },
-    /// An option of the mode is no words of a shell.
-    #[error("--mode {name}: `{option}` has a quote that does not end")]
-    Quote { name: String, option: String },
-}
-
 /// Parses a command line, with its mode and the environment beneath it.
-pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, ModeError> {
+pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
     let parsed = args::parse(argv, env)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
     let files = &parsed.cli.files;
@@ -35,11 +21,11 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<
             None if names().next().is_none() => ": write it under `modes` in its site file".to_owned(),
             None => format!(": there is {}", names().collect::<Vec<_>>().join(", ")),
         };
-        return Err(ModeError::Unknown { name: name.clone(), system: site.system.name.clone(), hint });
+        bail!("--mode {name}: system `{}` has no such mode{hint}", site.system.name);
     };
     let mut words = Vec::new();
     for option in &mode.options {
-        let split = split(option, env).ok_or_else(|| ModeError::Quote { name: name.clone(), option: option.clone() })?;
+        let split = split(option, env).with_context(|| format!("--mode {name}: `{option}` has a quote that does not end"))?;
         words.extend(split.into_iter().map(OsString::from));
     }
     Ok(args::parse_in_mode(argv, Mode { name, words: &words }, env)?)

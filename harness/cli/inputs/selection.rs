@@ -4,10 +4,11 @@ use crate::{
     args::{Cli, Filter},
     inputs::{
         expansion::{self, errors},
-        files::{self, FilesError, Sites},
+        files::{self, Sites},
     },
     terminal::Terminal,
 };
+use anyhow::{anyhow, bail};
 use muster_check::{
     cases::{
         check::Check,
@@ -29,7 +30,7 @@ use muster_text::{
     diagnostic::{Diagnostic, Severity, Sources},
     expr::Effort,
 };
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, path::PathBuf, sync::Arc, time::Duration};
 
 pub use crate::inputs::expansion::Depth;
 
@@ -42,26 +43,12 @@ pub struct Selection {
     pub num_checks: usize,
     /// How many cases they have on this system, before any filter.
     pub num_expanded: usize,
-    /// The selected cases in file order, each behind what it needs.
+    /// The selected cases in file order, each after the cases that it needs.
     pub cases: Vec<TestCase>,
     pub needs: Vec<Vec<Edge>>,
     /// All mistakes and warnings, of all files.
     pub diagnostics: Vec<Diagnostic>,
     pub sources: Sources,
-}
-
-/// Why there is no selection at all.
-#[derive(Debug, thiserror::Error)]
-pub enum SelectionError {
-    /// A path of the command line.
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    /// A filter of the command line.
-    #[error("{flag} {message}")]
-    Filter { flag: &'static str, message: String },
-    /// A mistake in the site files, or an unknown `--system`.
-    #[error("{rendered}")]
-    Site { rendered: String },
 }
 
 impl Selection {
@@ -114,7 +101,7 @@ pub struct Site {
 }
 
 /// Reads the site files and picks the system.
-pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color: bool) -> Result<Site, SelectionError> {
+pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color: bool) -> anyhow::Result<Site> {
     let mut sites = files::sites(config, checks)?;
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let picked = if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
@@ -125,7 +112,7 @@ pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color:
     match picked {
         Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
         Err(diagnostics) => {
-            Err(SelectionError::Site { rendered: muster_text::diagnostic::render(&diagnostics, &sites.sources, color) })
+            bail!("{}", muster_text::diagnostic::render(&diagnostics, &sites.sources, color))
         }
     }
 }
@@ -144,7 +131,7 @@ pub fn with_detected_processor(mut system: System) -> System {
 const EVALUATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads everything and selects.
-pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, SelectionError> {
+pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection> {
     let site = site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), color)?;
     let filters = filters(&cli.filter)?;
     let loaded = files::checks(&cli.files.checkpath)?;
@@ -166,7 +153,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
         checks.extend(check.map(Arc::new));
     }
     let all = expansion::expand(&checks, &facts, &mut unsound, &mut diagnostics);
-    let wrong = |message| SelectionError::Filter { flag: "-E", message };
+    let wrong = |message| wrong_filter("-E", message);
     select::check_names(&filters.expressions, || all.iter()).map_err(wrong)?;
     let mut selected = Vec::new();
     // What a tool asked for that takes us for a test binary.
@@ -192,12 +179,16 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> Result<Selection, Selecti
     Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })
 }
 
-fn filters(filter: &Filter) -> Result<Filters, SelectionError> {
+fn wrong_filter(flag: &str, message: impl Display) -> anyhow::Error {
+    anyhow!("{flag} {message}")
+}
+
+fn filters(filter: &Filter) -> anyhow::Result<Filters> {
     let matchers = |flag: &'static str, texts: &[String], hashes: bool| {
-        let parse = |text: &String| Matcher::parse(text, hashes).map_err(|message| SelectionError::Filter { flag, message });
+        let parse = |text: &String| Matcher::parse(text, hashes).map_err(|message| wrong_filter(flag, message));
         texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
     };
-    let expression = |text: &String| select::expression(text).map_err(|message| SelectionError::Filter { flag: "-E", message });
+    let expression = |text: &String| select::expression(text).map_err(|message| wrong_filter("-E", message));
     Ok(Filters {
         names: matchers("-n", &filter.name, true)?,
         not_names: matchers("-x", &filter.exclude, true)?,

@@ -72,7 +72,7 @@ impl ReportFiles {
         })
     }
 
-    /// Writes all of them. What cannot be written is told, and keeps none of the others from being written.
+    /// Writes all of them. A report that cannot be written does not prevent the others.
     pub fn write(&self, results: &Results<'_>) -> Vec<anyhow::Error> {
         let mut errors = Vec::new();
         let mut keep = |written: anyhow::Result<()>| errors.extend(written.err());

@@ -1,6 +1,6 @@
 //! At the end of a session: what its local jobs left running outside their process groups.
 //!
-//! A daemon that began a session of its own outlives its job. It still carries the mark of the job in its environment,
+//! A daemon that started a session of its own outlives its job. It still carries the mark of the job in its environment,
 //! so one look at the processes of this machine finds it: a check must not slow down the next one, or the users.
 
 use crate::{args::Cli, settings, terminal::Terminal};

@@ -1,4 +1,4 @@
-//! Where text goes: results to stdout, the story to stderr, colours only for a terminal that wants them.
+//! Where text goes: results to stdout, everything else to stderr, colours only to a terminal that shows them.
 
 pub mod live_screen;
 pub mod unwritten;
@@ -31,7 +31,7 @@ pub fn take(printed: io::Result<()>) {
     }
 }
 
-/// The end of the process: what could not be printed is told, and changes the exit code of what went well.
+/// The end of the process. A failed write to stdout is reported, and changes the exit code of a success.
 pub fn settled(code: u8) -> ExitCode {
     let Some(error) = LOST.get().filter(|error| !is_left(error)) else { return ExitCode::from(code) };
     let _ = writeln!(io::stderr().lock(), "error: standard output could not be written: {error}");
@@ -64,7 +64,7 @@ pub fn guarded(print: impl FnOnce()) {
     }
 }
 
-/// The error of the system that somebody has unwrapped.
+/// The I/O error in the message of a panic by `unwrap`.
 fn unprinted(panic: &(dyn Any + Send)) -> Option<io::Error> {
     let text = panic.downcast_ref::<String>()?.split_once("`Err` value: Os { code: ")?.1;
     text.split_once(',')?.0.parse().ok().map(io::Error::from_raw_os_error)
@@ -112,7 +112,7 @@ impl Terminal {
         Screen { paint: Paint { color: self.color }, width: self.width(), zone: jiff::tz::TimeZone::system() }
     }
 
-    /// Prints a result. [`settled`] tells in the end of what could not be printed.
+    /// Prints a result. [`settled`] reports at the end what could not be printed.
     pub fn print(self, text: &str) {
         if LOST.get().is_none() {
             let mut stdout = io::stdout().lock();
@@ -120,7 +120,7 @@ impl Terminal {
         }
     }
 
-    /// Prints a line of the story; nothing where there is nothing to say.
+    /// Prints a line to stderr, unless it is empty.
     pub fn note(self, text: &str) {
         if text.is_empty() {
             return;

@@ -80,16 +80,16 @@ struct Watching {
     done: u32,
     total: u32,
     board: Board,
-    begun: Instant,
-    /// What is to be printed above the live view: results, and the story.
+    started: Instant,
+    /// What is to be printed above the live view, on stdout and on stderr.
     results: String,
-    story: String,
+    notes: String,
 }
 
 impl Watching {
     fn new(view: View) -> Self {
         let View { terminal, is_silent, total, done, board } = view;
-        Self { terminal, is_silent, done, total, board, begun: Instant::now(), results: String::new(), story: String::new() }
+        Self { terminal, is_silent, done, total, board, started: Instant::now(), results: String::new(), notes: String::new() }
     }
 
     /// Without a live view: what happens is printed as it happens.
@@ -135,41 +135,41 @@ impl Watching {
         let (columns, rows) = live_screen::size();
         let size = Size { columns, rows, unicode: self.terminal.unicode };
         // The live view is on stderr: its colours are those of a live terminal, whatever stdout is.
-        let lines = self.board.frame(self.begun.elapsed(), size, Paint { color: self.terminal.live });
+        let lines = self.board.frame(self.started.elapsed(), size, Paint { color: self.terminal.live });
         live_screen::draw(&lines, || self.print());
     }
 
     fn print(&mut self) {
-        let (results, story) = (std::mem::take(&mut self.results), std::mem::take(&mut self.story));
+        let (results, notes) = (std::mem::take(&mut self.results), std::mem::take(&mut self.notes));
         if !results.is_empty() {
             self.terminal.print(&results);
         }
-        self.terminal.note(story.trim_end());
+        self.terminal.note(notes.trim_end());
     }
 
     fn take(&mut self, event: Event) {
-        let (paint, at) = (Paint { color: self.terminal.color }, self.begun.elapsed());
+        let (paint, at) = (Paint { color: self.terminal.color }, self.started.elapsed());
         match event {
             Event::Started(case) => {
-                self.say(&progress::begun(&case, paint));
+                self.queue_result(&progress::begun(&case, paint));
                 self.board.begin(&case, at);
             }
             Event::Phase { case, phase, note, limit, .. } => {
                 self.board.phase(&case, phase, note.as_deref(), limit, at);
                 if self.terminal.level > 0 && !self.is_silent {
                     let note = note.map_or_else(String::new, |note| format!(": {}", one_line(&note)));
-                    self.tell(&format!("--- {case}: {}{note}", phase.as_str()));
+                    self.queue_note(&format!("--- {case}: {}{note}", phase.as_str()));
                 }
             }
             Event::Round { cases, why } => {
                 (self.done, self.total) = (0, cases);
                 self.board.round(cases);
-                self.say(&progress::round(&why, paint));
+                self.queue_result(&progress::round(&why, paint));
             }
             Event::Finished(result) => self.finished(&result, paint),
-            Event::Warning(text) => self.tell(&format!("warning: {}", one_line(&text))),
+            Event::Warning(text) => self.queue_note(&format!("warning: {}", one_line(&text))),
             Event::Cancelling(why) => {
-                self.tell(&format!(
+                self.queue_note(&format!(
                     "{}: stopping what runs, then reporting; a second signal ends the process at once",
                     one_line(&why)
                 ));
@@ -180,30 +180,30 @@ impl Watching {
     fn finished(&mut self, result: &CaseResult, paint: Paint) {
         self.done += 1;
         self.board.finish(result);
-        // After an interrupt, those that never began are counted in the end: thousands of lines would say no more.
+        // After an interrupt, cases that never started have no line each: the summary counts them.
         let is_news = result.outcome != Outcome::Abort || result.identifier.is_some() || self.terminal.level > 0;
         if is_news {
-            self.say(&progress::finished(result, self.done, self.total, paint));
+            self.queue_result(&progress::finished(result, self.done, self.total, paint));
         }
     }
 
-    /// A result, for stdout. What was told before stands before it where both go to one terminal.
-    fn say(&mut self, text: &str) {
+    /// A result, for stdout. Earlier notes are printed first, so that the order is right if both streams go to one terminal.
+    fn queue_result(&mut self, text: &str) {
         if self.is_silent {
             return;
         }
-        if !self.story.is_empty() {
+        if !self.notes.is_empty() {
             self.print();
         }
         self.results += text;
     }
 
-    /// A line of the story, for stderr.
-    fn tell(&mut self, line: &str) {
+    /// A line for stderr.
+    fn queue_note(&mut self, line: &str) {
         if !self.results.is_empty() {
             self.print();
         }
-        self.story += line;
-        self.story += "\n";
+        self.notes += line;
+        self.notes += "\n";
     }
 }

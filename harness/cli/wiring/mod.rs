@@ -4,6 +4,7 @@ pub mod database;
 pub mod k8s_plans;
 pub mod owners;
 
+use anyhow::{Context, bail};
 use muster_check::cases::test_case::TestCase;
 use muster_core::{
     error::chain,
@@ -29,22 +30,6 @@ use tokio::time::timeout;
 
 /// How long the end of one job of a process that is gone may take.
 const END_LIMIT: Duration = Duration::from_mins(1);
-
-/// Why a partition cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum WireError {
-    /// This build cannot drive its scheduler.
-    #[error(
-        "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with --system or -n"
-    )]
-    NotYet { partition: String, kind: SchedulerKind },
-    #[error("partition {partition} runs on Kubernetes, but no cluster is configured")]
-    Contexts {
-        partition: String,
-        #[source]
-        cause: ContextError,
-    },
-}
 
 #[derive(Default)]
 pub struct Wired {
@@ -109,7 +94,7 @@ pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
 }
 
 /// A scheduler for every partition; partitions of one machine share one.
-pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> Result<Wired, WireError> {
+pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> anyhow::Result<Wired> {
     schedulers_with(None, partitions)
 }
 
@@ -117,7 +102,7 @@ pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> 
 pub fn schedulers_with(
     kubernetes: Option<Arc<Kubernetes>>,
     partitions: impl Iterator<Item = (String, SchedulerKind)>,
-) -> Result<Wired, WireError> {
+) -> anyhow::Result<Wired> {
     let mut wired = Wired { kubernetes, ..Wired::default() };
     let mut local: Option<Arc<dyn Scheduler>> = None;
     for (partition, kind) in partitions {
@@ -127,11 +112,13 @@ pub fn schedulers_with(
         let scheduler: Arc<dyn Scheduler> = match kind {
             SchedulerKind::Local => local.get_or_insert_with(|| Arc::new(local_scheduler())).clone(),
             SchedulerKind::Fake => Arc::new(FakeScheduler::default()),
-            SchedulerKind::K8s | SchedulerKind::Ipu => match wired.kubernetes() {
-                Ok(kubernetes) => kubernetes,
-                Err(cause) => return Err(WireError::Contexts { partition, cause }),
-            },
-            SchedulerKind::Ec2 => return Err(WireError::NotYet { partition, kind }),
+            SchedulerKind::K8s | SchedulerKind::Ipu => wired
+                .kubernetes()
+                .with_context(|| format!("partition {partition} runs on Kubernetes, but no cluster is configured"))?,
+            SchedulerKind::Ec2 => bail!(
+                "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with \
+                 --system or -n"
+            ),
         };
         wired.schedulers.insert(partition, scheduler);
     }

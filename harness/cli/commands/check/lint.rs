@@ -44,17 +44,17 @@ pub fn lint(cli: &Cli, args: &LintArgs, terminal: Terminal) -> anyhow::Result<u8
     let loaded = files::checks_of("check lint", &paths)?;
     let (findings, mistakes) = look(&loaded, systems, knows_sites);
     let silence = Silence::of(&loaded.sources);
-    let is_told = |finding: &Finding| !silence.covers(finding) && !args.allow.iter().any(|name| name == finding.lint);
-    let told: Vec<Finding> = silence.unknown.iter().cloned().chain(findings).filter(is_told).collect();
+    let is_reported = |finding: &Finding| !silence.covers(finding) && !args.allow.iter().any(|name| name == finding.lint);
+    let reported: Vec<Finding> = silence.unknown.iter().cloned().chain(findings).filter(is_reported).collect();
     match args.format {
         LintFormat::Text => {
-            let summary = if mistakes.is_empty() { summary(&loaded, told.len()) } else { String::new() };
-            terminal.print(&(text(&told, &loaded.sources, terminal) + &summary));
+            let summary = if mistakes.is_empty() { summary(&loaded, reported.len()) } else { String::new() };
+            terminal.print(&(text(&reported, &loaded.sources, terminal) + &summary));
             terminal.diagnostics(&mistakes, &loaded.sources);
         }
-        LintFormat::Json => terminal.print(&json(&told, &mistakes, &loaded.sources)?),
+        LintFormat::Json => terminal.print(&json(&reported, &mistakes, &loaded.sources)?),
     }
-    Ok(if mistakes.is_empty() { u8::from(!told.is_empty()) } else { EXIT_USAGE })
+    Ok(if mistakes.is_empty() { u8::from(!reported.is_empty()) } else { EXIT_USAGE })
 }
 
 /// All findings, and all mistakes on any of the systems, each once.
@@ -89,7 +89,7 @@ fn summary(loaded: &load::Loaded, findings: usize) -> String {
     format!("{} in {}: {findings}\n", count(loaded.checks.len(), "check"), count(files.len(), "file"))
 }
 
-/// With line and hint; the lint's name stands behind the message.
+/// With line and hint; the name of the lint follows the message.
 fn text(findings: &[Finding], sources: &Sources, terminal: Terminal) -> String {
     let named = |finding: &Finding| {
         let message = format!("{} [{}]", finding.diagnostic.message, finding.lint);

@@ -1,4 +1,4 @@
-//! `muster completions SHELL`: commands, flags and their values; behind `-n` and `-x` the names of the checks that `-c` names.
+//! `muster completions SHELL`: commands, flags and their values; after `-n` and `-x` the names of the checks that `-c` names.
 //!
 //! Clap's own way to ask the program while somebody types is marked unstable, and its scripts change with it. So the scripts are
 //! the static ones, each with a few lines that ask `muster completions --names` with the `-c` of the line.
@@ -86,7 +86,7 @@ fn asking(shell: Shell, script: &str) -> String {
     }
 }
 
-/// One name a line. What is wrong with the files is told when they are run.
+/// One name a line. Mistakes in the files are not reported here.
 fn names(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let loaded = files::checks(&cli.files.checkpath)?;
     let is_concrete = |tree: &Node| tree.get("abstract").and_then(Node::text) != Some("true");

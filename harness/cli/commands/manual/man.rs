@@ -1,4 +1,4 @@
-//! `muster man`: a page, and one for each command behind it.
+//! `muster man`: the page of the program, then one for each command.
 
 use crate::{args, terminal::Terminal};
 use clap::Command;

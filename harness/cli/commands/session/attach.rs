@@ -1,12 +1,12 @@
-//! `muster attach`: goes on with a session whose harness is gone, and finishes it.
+//! `muster attach`: continues a session whose process is gone, and finishes it.
 //!
 //! ```text
 //! owner dead -> Leases and row taken over, by compare-and-swap
-//! store: session, results, what was begun --+--> what runs is followed, what may have been launched is launched anew
+//! store: session, results, started cases --+--> what runs is followed, what may have been launched is relaunched
 //! its command line, read again -> selection -+--> what never had its turn is run
 //! all over -> one report of the whole session, each case once
 //! ```
-//! How a case is judged was stored with its plan: files that have changed since change only what was not begun yet.
+//! The judging rules of a case are stored with its plan: files that have changed since affect only cases that have not started.
 
 use crate::{
     args::{Cli, Parsed},
@@ -65,7 +65,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     outcome
 }
 
-/// A session that somebody has left unfinished.
+/// A session that another process has left unfinished.
 pub struct Unfinished {
     row: SessionRow,
     /// Its flags. This process is in its folder.
@@ -134,8 +134,8 @@ impl Unfinished {
     }
 }
 
-/// Ends the teardowns that the process before has begun: they would remove what the cases to come are given. They are done again in
-/// the end.
+/// Ends the teardowns that the previous owner has started: they would remove what the remaining cases need. They run again at the
+/// end.
 async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, session: &SessionId) -> anyhow::Result<()> {
     let left = wired.end(teardowns, store).await;
     if left.is_empty() {
@@ -177,9 +177,9 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was started", session.workdir.display(), session.id))?;
     let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
-    let said: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
+    let given: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
     let command =
-        unmasked(&session.command, &said, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
+        unmasked(&session.command, &given, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
     let parsed = modes::parse(&argv, &|name| env::var(name).ok());
@@ -188,7 +188,7 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
     })
 }
 
-/// A begun case, as work for the engine. All of them have a slot: they run already, or did.
+/// A started case, as work for the engine. Each of them has a slot: it runs already, or has run.
 fn continued(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> QueuedCase {
     let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
     let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
@@ -215,7 +215,7 @@ fn continued(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<
     }
 }
 
-/// Why a case is not planned anew.
+/// Why a case is not planned again.
 fn missing_secret() -> Vec<Diagnostic> {
     let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
     vec![Diagnostic::general(message).hint("run it in a new session")]

@@ -33,7 +33,7 @@ pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -
     Ok(all)
 }
 
-/// What schedulers have said of their nodes.
+/// The nodes that schedulers have named.
 struct Known<'a> {
     runtime: &'a Runtime,
     contexts: Option<Contexts>,
@@ -84,7 +84,7 @@ impl Known<'_> {
         let plan = rendered.and_then(|rendered| k8s_plans::planned(case, &rendered.workload, contexts).ok());
         match plan {
             Some(plan) => Ok(plan.handle.place),
-            // Whatever is wrong with the case is told with the others' mistakes; without a cluster there are none.
+            // Mistakes in the case are reported with those of the others.
             None => Ok(contexts.place(None, None)?),
         }
     }

@@ -1,12 +1,12 @@
-//! The words of a stored command line: secrets are masked in it, so whoever goes on with the session says them again.
+//! The words of a stored command line. Its secrets are masked: users who continue the session give them again.
 
 use anyhow::bail;
 use muster_report::secret::{MASK, masked_setting, setting_at};
 use muster_text::shell;
 
-/// The words with each masked setting replaced by the one of its name that is `said` now. `attach`: the command that goes on with
+/// The words with each masked setting replaced by the one of the same name in `given`. `attach`: the command that continues
 /// the session.
-pub fn unmasked(words: &[String], said: &[&str], attach: &str) -> anyhow::Result<Vec<String>> {
+pub fn unmasked(words: &[String], given: &[&str], attach: &str) -> anyhow::Result<Vec<String>> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| words.get(at)).map(String::as_str);
@@ -16,8 +16,8 @@ pub fn unmasked(words: &[String], said: &[&str], attach: &str) -> anyhow::Result
         let is_extra = flag == "--session-extras=" || before == Some("--session-extras");
         if !word.contains(MASK) || is_extra {
             whole.push(word.clone());
-        } else if let Some(said) = said.iter().find(|said| masked_setting(said) == setting) {
-            whole.push(format!("{flag}{said}"));
+        } else if let Some(given) = given.iter().find(|given| masked_setting(given) == setting) {
+            whole.push(format!("{flag}{given}"));
         } else {
             let set = shell::quote(&setting.replace(MASK, "..."));
             bail!(
@@ -32,14 +32,14 @@ pub fn unmasked(words: &[String], said: &[&str], attach: &str) -> anyhow::Result
 mod tests {
     use super::*;
 
-    fn read(stored: &[&str], said: &[&str]) -> Result<String, String> {
+    fn read(stored: &[&str], given: &[&str]) -> Result<String, String> {
         let words: Vec<String> = stored.iter().map(|word| (*word).to_owned()).collect();
-        unmasked(&words, said, "muster attach s1").map(|words| words.join(" ")).map_err(|error| error.to_string())
+        unmasked(&words, given, "muster attach s1").map(|words| words.join(" ")).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_masked_word_is_what_is_said_now_and_no_other_word_changes() {
-        let said = ["n=1", "api_token=abc"];
+        let given = ["n=1", "api_token=abc"];
         let rows: [(&[&str], &str); 6] = [
             (&["muster", "-r", "-S", "n=2"], "muster -r -S n=2"),
             (&["-S", "api_token=***"], "-S api_token=abc"),
@@ -49,7 +49,7 @@ mod tests {
             (&["--session-extras", "token=***"], "--session-extras token=***"),
         ];
         for (stored, words) in rows {
-            assert_eq!(read(stored, &said).as_deref(), Ok(words));
+            assert_eq!(read(stored, &given).as_deref(), Ok(words));
         }
         insta::assert_snapshot!(
             read(&["-S", "api_token=***"], &["n=1"]).unwrap_err(),
