@@ -160,7 +160,7 @@ fn a_fixture_that_was_kept_is_named_and_serves_the_users_that_are_left() {
     let kept: Vec<&str> = ended.stdout.lines().skip_while(|line| !line.starts_with("KEPT")).take(3).collect();
     let kept = kept.join("\n");
     assert_snapshot!(kept, @"
-    KEPT: what 1 case left after
+    KEPT: what 1 case left behind
       build ~here:p+e1 /e728fc39 @here:p+e1
           rm -r [FOLDER]/stage/here/p/e1/build_e728fc3936b4d7dd
     ");
