@@ -57,6 +57,16 @@ fn remove_failed(path: &Path) -> impl Fn(io::Error) -> FoldersError + Copy {
     move |source| FoldersError::Io { operation: format!("remove {}", path.display()), source }
 }
 
+/// Renames a folder and removes it. The name is free at once, and a process that is killed here leaves nothing that looks complete.
+/// A link in the place of the folder is removed, not followed.
+fn move_away(path: &Path) -> io::Result<()> {
+    let gone = path.with_added_extension("gone");
+    // Left by a process that was killed.
+    let _ = fs::remove_dir_all(&gone);
+    fs::rename(path, &gone)?;
+    fs::remove_dir_all(&gone)
+}
+
 fn keep_failed(from: &Path, to: &Path, source: io::Error) -> FoldersError {
     FoldersError::Io { operation: format!("keep {} as {}", from.display(), to.display()), source }
 }
@@ -259,21 +269,19 @@ impl Folders {
         files::write(&mark, "").map_err(create_failed(&mark))
     }
 
-    /// Removes a stage folder that other cases have used. A process that is killed here leaves nothing that looks complete.
+    /// Removes a stage folder that other cases have used.
     pub(crate) fn tear_down(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
-        let gone = path.with_added_extension("gone");
-        // Left by a process that was killed.
-        let _ = fs::remove_dir_all(&gone);
-        let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
-        moved.map_err(remove_failed(path))
+        move_away(path).map_err(remove_failed(path))
     }
 
-    /// Removes a stage folder with all that is in it.
+    /// Removes a stage folder with all that is in it. What a job of an earlier session still writes there does not matter.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
-        // A link in the place of the folder itself is removed, not followed.
-        fs::remove_dir_all(path).map_err(remove_failed(path))
+        match move_away(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && !path.exists() => Ok(()),
+            removed => removed.map_err(remove_failed(path)),
+        }
     }
 
     /// Nothing outside the stage root is ever touched. The root may be a link, the user's to set; a link below it may lead

@@ -2,6 +2,14 @@
 
 use super::*;
 use muster_core::job::stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, SECTIONS};
+use rustix::fs::{Mode, OFlags, open, openat};
+use std::{
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 use tempfile::TempDir;
 
 fn name() -> CaseName {
@@ -42,6 +50,40 @@ fn a_session_beside_another_has_folders_of_its_own() {
     assert_eq!([leaf(&second, 1), leaf(&second, 2)], ["case_1.kqzvwxyz", "case_1.2.kqzvwxyz"]);
     drop(first);
     assert_eq!(leaf(&Folders::open(&stage, &output).unwrap(), 1), "case_1");
+}
+
+#[test]
+fn a_folder_is_replaced_while_a_job_of_an_earlier_session_writes_in_it() {
+    let (_folder, stage, output) = roots();
+    let folders = Folders::open(&stage, &output).unwrap();
+    let (case, identifier) = (name(), identifier());
+    let path = folders.stage_of(AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier });
+    for _ in 0..20 {
+        folders.create(&path).unwrap();
+        // As the working directory of a process: it stays the same folder under another name.
+        let inside = open(&path, OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let (over, written) = (AtomicBool::new(false), Barrier::new(2));
+        thread::scope(|scope| {
+            let (over, written) = (&over, &written);
+            scope.spawn(move || {
+                for number in 0.. {
+                    let flags = OFlags::CREATE | OFlags::WRONLY;
+                    let _ = openat(&inside, format!("{number}"), flags, Mode::RWXU);
+                    if number == 100 {
+                        written.wait();
+                    }
+                    if over.load(Ordering::Relaxed) && number > 100 {
+                        break;
+                    }
+                }
+            });
+            written.wait();
+            let replaced = folders.create(&path);
+            over.store(true, Ordering::Relaxed);
+            replaced.unwrap();
+        });
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Cluster {
     /// plural that is there already is no proof that the server has such a kind.
     ///
     /// # Errors
-    /// [`ApiError::UnknownKind`] with what is near, [`ApiError::ClusterScoped`], or why the server could not be asked.
+    /// `ApiError::UnknownKind` with what is near, `ApiError::ClusterScoped`, or why the server could not be asked.
     pub async fn resolve(&self, resource: &Resource) -> Result<Resource, ApiError> {
         let with = |plural: &str| Resource { plural: Some(plural.to_owned()), ..resource.clone() };
         if let Some(plural) = path::built_in_plural(resource) {

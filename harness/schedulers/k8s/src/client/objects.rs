@@ -87,7 +87,7 @@ impl Cluster {
     /// Creates an object, or with `dry_run` only asks whether it could be.
     ///
     /// # Errors
-    /// See [`error::Why`]; `Exists` also when a former answer was lost.
+    /// See `Why`; `Exists` also when a former answer was lost.
     pub async fn create(&self, resource: &Resource, object: &Value, dry_run: bool) -> Result<Created, ApiError> {
         let resource = self.resolve(resource).await?;
         let kind = if dry_run { "dry-run" } else { "create" };
