@@ -7,9 +7,9 @@
 
 use crate::{
     RenderError,
-    counts::{Counts, Results},
+    counts::Results,
     text::{
-        number::difference_of,
+        number::{difference_of, exact},
         secret::masked,
         style::is_unwanted,
         time::utc,
@@ -17,13 +17,15 @@ use crate::{
     },
 };
 use muster_core::{
+    case::Identifier,
     job::scheduler::{Exit, SectionExit},
-    result::{CaseResult, Outcome, Quarantine, Session, Times},
+    result::{CaseResult, Session, Times},
     rules::perf::{Direction, Measurement},
 };
 use muster_text::{Value, time::Timestamp};
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use std::fmt::Write;
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
 pub const REPORT_VERSION: &str = "1.1";
@@ -32,10 +34,10 @@ pub const REPORT_VERSION: &str = "1.1";
 pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<String, RenderError> {
     let file = File {
         report_version: REPORT_VERSION,
-        session: SessionView::of(results.session),
+        session: session(results.session),
         environment,
-        cases: results.attempts().iter().map(|case| CaseView::of(case)).collect(),
-        totals: Totals::of(results),
+        cases: results,
+        totals: totals(results),
     };
     written(&file)
 }
@@ -61,318 +63,163 @@ pub(crate) fn written(value: &impl Serialize) -> Result<String, RenderError> {
 #[derive(Serialize)]
 struct File<'a> {
     report_version: &'static str,
-    session: SessionView<'a>,
+    session: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     environment: Option<&'a Value>,
-    cases: Vec<CaseView<'a>>,
-    totals: Totals,
+    #[serde(serialize_with = "one_by_one")]
+    cases: &'a Results<'a>,
+    totals: Value,
 }
 
-#[derive(Serialize)]
-struct SessionView<'a> {
-    id: &'a str,
-    started: String,
-    started_unix_us: i64,
-    ended: Option<String>,
-    ended_unix_us: Option<i64>,
-    /// Sessions of older versions are stored as they were typed.
-    command: Vec<Cow<'a, str>>,
-    system: &'a str,
-    user: &'a str,
-    host: &'a str,
-    workdir: Cow<'a, str>,
-    version: &'a str,
-    num_cases: u32,
-    interrupted: bool,
-    counting: &'static str,
-    #[serde(serialize_with = "as_map")]
-    extras: &'a [(String, String)],
+/// A session may have a hundred thousand cases: never all of them as values at once.
+fn one_by_one<S: Serializer>(results: &Results<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(results.attempts().iter().map(|result| case(result)))
 }
 
-impl<'a> SessionView<'a> {
-    fn of(session: &'a Session) -> Self {
-        Self {
-            id: &session.id.0,
-            started: utc(session.started),
-            started_unix_us: session.started.0,
-            ended: session.ended.map(utc),
-            ended_unix_us: session.ended.map(|at| at.0),
-            command: session.command.iter().map(|word| masked(word)).collect(),
-            system: &session.system,
-            user: &session.user,
-            host: &session.host,
-            workdir: session.workdir.to_string_lossy(),
-            version: &session.version,
-            num_cases: session.num_cases,
-            interrupted: session.interrupted,
-            counting: session.counting.as_str(),
-            extras: &session.extras,
-        }
-    }
+fn session(session: &Session) -> Value {
+    json!({
+        "id": session.id.0,
+        "started": utc(session.started),
+        "started_unix_us": session.started.0,
+        "ended": session.ended.map(utc),
+        "ended_unix_us": session.ended.map(|at| at.0),
+        // Sessions of older versions are stored as they were typed.
+        "command": session.command.iter().map(|word| masked(word)).collect::<Vec<_>>(),
+        "system": session.system,
+        "user": session.user,
+        "host": session.host,
+        "workdir": session.workdir.to_string_lossy(),
+        "version": session.version,
+        "num_cases": session.num_cases,
+        "interrupted": session.interrupted,
+        "counting": session.counting.as_str(),
+        "extras": map(&session.extras),
+    })
 }
 
-#[derive(Serialize)]
-struct CaseView<'a> {
-    name: &'a str,
-    check: &'a str,
-    hash: &'a str,
-    system: &'a str,
-    partition: &'a str,
-    environ: &'a str,
-    descr: &'a str,
-    file: &'a str,
-    tags: &'a [String],
-    maintainers: &'a [String],
-    #[serde(serialize_with = "as_map")]
-    parameters: &'a [(String, String)],
-    scheduler: &'static str,
-    num_tasks: u32,
-    identifier: Option<&'a str>,
-    hidden: &'a str,
-    attempt: u32,
-    flaky: bool,
-    quarantine: Option<QuarantineView<'a>>,
-    restored_from: Option<&'a str>,
-    outcome: OutcomeView<'a>,
-    phase: &'static str,
-    cause: Option<&'a str>,
-    warnings: &'a [String],
-    nodes: &'a [String],
-    exits: Vec<ExitView<'a>>,
-    measurements: Vec<MeasurementView<'a>>,
-    times: TimesView,
-    folder: Option<Cow<'a, str>>,
-    log_tail: Option<&'a str>,
-    look: &'a [String],
-    delete: &'a [String],
-    leftovers: &'a [String],
+fn case(case: &CaseResult) -> Value {
+    let (name, about) = (&case.name, &case.about);
+    json!({
+        "name": name.display,
+        "check": name.check,
+        "hash": name.hash,
+        "system": name.system,
+        "partition": name.partition,
+        "environ": name.environ,
+        "descr": about.descr,
+        "file": about.file,
+        "tags": about.tags,
+        "maintainers": about.maintainers,
+        "parameters": map(&about.parameters),
+        "scheduler": about.scheduler.as_str(),
+        "num_tasks": about.num_tasks,
+        "identifier": case.identifier.as_ref().map(Identifier::as_str),
+        "hidden": name.hidden,
+        "attempt": case.attempt,
+        "flaky": case.flaky,
+        "quarantine": case.quarantine.as_ref().map(|quarantine| json!({
+            "reason": quarantine.reason,
+            "until": quarantine.until.to_string(),
+        })),
+        "restored_from": case.restored_from.as_ref().map(|session| &session.0),
+        "outcome": {
+            "word": case.outcome.word(),
+            "detail": case.outcome.detail(),
+            "fine": case.outcome.is_fine(),
+        },
+        "phase": case.phase.as_str(),
+        "cause": case.cause,
+        "warnings": case.warnings,
+        "nodes": case.nodes,
+        "exits": case.exits.iter().map(exit).collect::<Vec<_>>(),
+        "measurements": case.measurements.iter().map(measurement).collect::<Vec<_>>(),
+        "times": times(&case.times),
+        "folder": case.folder.as_ref().map(|folder| folder.to_string_lossy()),
+        "log_tail": case.log_tail,
+        "look": case.look,
+        "delete": case.delete,
+        "leftovers": case.leftovers,
+    })
 }
 
-impl<'a> CaseView<'a> {
-    fn of(case: &'a CaseResult) -> Self {
-        let (name, about) = (&case.name, &case.about);
-        Self {
-            name: &name.display,
-            check: &name.check,
-            hash: &name.hash,
-            system: &name.system,
-            partition: &name.partition,
-            environ: &name.environ,
-            descr: &about.descr,
-            file: &about.file,
-            tags: &about.tags,
-            maintainers: &about.maintainers,
-            parameters: &about.parameters,
-            scheduler: about.scheduler.as_str(),
-            num_tasks: about.num_tasks,
-            identifier: case.identifier.as_ref().map(muster_core::case::Identifier::as_str),
-            hidden: &name.hidden,
-            attempt: case.attempt,
-            flaky: case.flaky,
-            quarantine: case.quarantine.as_ref().map(QuarantineView::of),
-            restored_from: case.restored_from.as_ref().map(|session| session.0.as_str()),
-            outcome: OutcomeView::of(&case.outcome),
-            phase: case.phase.as_str(),
-            cause: case.cause.as_deref(),
-            warnings: &case.warnings,
-            nodes: &case.nodes,
-            exits: case.exits.iter().map(ExitView::of).collect(),
-            measurements: case.measurements.iter().map(MeasurementView::of).collect(),
-            times: TimesView::of(&case.times),
-            folder: case.folder.as_ref().map(|folder| folder.to_string_lossy()),
-            log_tail: case.log_tail.as_deref(),
-            look: &case.look,
-            delete: &case.delete,
-            leftovers: &case.leftovers,
-        }
-    }
+fn exit(exit: &SectionExit) -> Value {
+    let (code, signal) = match exit.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, None),
+    };
+    json!({ "section": exit.section, "node": exit.node, "code": code, "signal": signal })
 }
 
-#[derive(Serialize)]
-struct QuarantineView<'a> {
-    reason: &'a str,
-    until: String,
-}
-
-impl<'a> QuarantineView<'a> {
-    fn of(quarantine: &'a Quarantine) -> Self {
-        Self { reason: &quarantine.reason, until: quarantine.until.to_string() }
-    }
-}
-
-#[derive(Serialize)]
-struct OutcomeView<'a> {
-    word: &'static str,
-    detail: Option<&'a str>,
-    fine: bool,
-}
-
-impl<'a> OutcomeView<'a> {
-    fn of(outcome: &'a Outcome) -> Self {
-        Self { word: outcome.word(), detail: outcome.detail(), fine: outcome.is_fine() }
-    }
-}
-
-#[derive(Serialize)]
-struct ExitView<'a> {
-    section: &'a str,
-    node: Option<&'a str>,
-    code: Option<i32>,
-    signal: Option<i32>,
-}
-
-impl<'a> ExitView<'a> {
-    fn of(exit: &'a SectionExit) -> Self {
-        let (code, signal) = match exit.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
-        Self { section: &exit.section, node: exit.node.as_deref(), code, signal }
-    }
-}
-
-#[derive(Serialize)]
-struct MeasurementView<'a> {
-    variable: &'a str,
-    key: Option<&'a str>,
-    section: Option<&'a str>,
-    node: Option<&'a str>,
-    value: Figure,
-    unit: &'a str,
-    reference: Option<Figure>,
-    lower: Option<Figure>,
-    upper: Option<Figure>,
-    diff_percent: Option<f64>,
-    verdict: &'static str,
-    reason: Option<&'a str>,
-    direction: Option<&'static str>,
-}
-
-impl<'a> MeasurementView<'a> {
-    fn of(measurement: &'a Measurement) -> Self {
-        let bounds = measurement.bounds;
-        Self {
-            variable: &measurement.variable,
-            key: measurement.key.as_deref(),
-            section: measurement.section.as_deref(),
-            node: measurement.node.as_deref(),
-            value: Figure(measurement.value),
-            unit: &measurement.unit,
-            reference: bounds.map(|bounds| Figure(bounds.reference)),
-            lower: bounds.and_then(|bounds| bounds.lower).map(Figure),
-            upper: bounds.and_then(|bounds| bounds.upper).map(Figure),
-            diff_percent: difference_of(measurement),
-            verdict: match verdict_word(&measurement.verdict) {
-                "-" => "none",
-                word => word,
-            },
-            reason: verdict_reason(&measurement.verdict),
-            direction: measurement.direction.map(|direction| match direction {
-                Direction::Higher => "higher",
-                Direction::Lower => "lower",
-            }),
-        }
-    }
+fn measurement(measurement: &Measurement) -> Value {
+    let bounds = measurement.bounds;
+    json!({
+        "variable": measurement.variable,
+        "key": measurement.key,
+        "section": measurement.section,
+        "node": measurement.node,
+        "value": figure(measurement.value),
+        "unit": measurement.unit,
+        "reference": bounds.map(|bounds| figure(bounds.reference)),
+        "lower": bounds.and_then(|bounds| bounds.lower).map(figure),
+        "upper": bounds.and_then(|bounds| bounds.upper).map(figure),
+        "diff_percent": difference_of(measurement),
+        "verdict": match verdict_word(&measurement.verdict) {
+            "-" => "none",
+            word => word,
+        },
+        "reason": verdict_reason(&measurement.verdict),
+        "direction": measurement.direction.map(|direction| match direction {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+        }),
+    })
 }
 
 /// A number, or the name of what JSON has no number for.
-struct Figure(f64);
-
-impl Serialize for Figure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_finite() {
-            serializer.serialize_f64(self.0)
-        } else {
-            serializer.serialize_str(&crate::text::number::exact(self.0))
-        }
-    }
+fn figure(value: f64) -> Value {
+    if value.is_finite() { value.into() } else { exact(value).into() }
 }
 
-#[derive(Serialize)]
-struct TimesView {
-    begun: String,
-    begun_unix_us: i64,
-    launched: Option<String>,
-    launched_unix_us: Option<i64>,
-    started: Option<String>,
-    started_unix_us: Option<i64>,
-    ended: Option<String>,
-    ended_unix_us: Option<i64>,
-    finished: String,
-    finished_unix_us: i64,
-    total_s: f64,
+fn times(times: &Times) -> Value {
+    let number = |at: Option<Timestamp>| at.map(|at| at.0);
+    json!({
+        "begun": utc(times.begun),
+        "begun_unix_us": times.begun.0,
+        "launched": times.launched.map(utc),
+        "launched_unix_us": number(times.launched),
+        "started": times.started.map(utc),
+        "started_unix_us": number(times.started),
+        "ended": times.ended.map(utc),
+        "ended_unix_us": number(times.ended),
+        "finished": utc(times.finished),
+        "finished_unix_us": times.finished.0,
+        "total_s": times.total().as_secs_f64(),
+    })
 }
 
-impl TimesView {
-    fn of(times: &Times) -> Self {
-        let text = |at: Option<Timestamp>| at.map(utc);
-        let number = |at: Option<Timestamp>| at.map(|at| at.0);
-        Self {
-            begun: utc(times.begun),
-            begun_unix_us: times.begun.0,
-            launched: text(times.launched),
-            launched_unix_us: number(times.launched),
-            started: text(times.started),
-            started_unix_us: number(times.started),
-            ended: text(times.ended),
-            ended_unix_us: number(times.ended),
-            finished: utc(times.finished),
-            finished_unix_us: times.finished.0,
-            total_s: times.total().as_secs_f64(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Totals {
-    cases: u32,
-    checks: u32,
-    ran: u32,
-    passed: u32,
-    failed: u32,
-    expected_failures: u32,
-    quarantined: u32,
-    skipped: u32,
-    aborted: u32,
-    stopped: u32,
-    not_run: u32,
-    by_outcome: BTreeMap<String, u32>,
-    figures: usize,
-    attempts: usize,
-    elapsed_s: Option<f64>,
-}
-
-impl Totals {
-    fn of(results: &Results<'_>) -> Self {
-        let session = results.session;
-        let Counts { total, checks, passed, failed, expected, quarantined, skipped, aborted, stopped, not_run, .. } =
-            results.counts();
-        Self {
-            cases: total,
-            checks,
-            ran: results.counts().ran(),
-            passed,
-            failed,
-            expected_failures: expected,
-            quarantined,
-            skipped,
-            aborted,
-            stopped,
-            not_run,
-            by_outcome: results.counts().by_outcome,
-            figures: results.attempts().iter().map(|case| case.measurements.len()).sum(),
-            attempts: results.attempts().len(),
-            elapsed_s: session.ended.map(|ended| ended.since(session.started).as_secs_f64()),
-        }
-    }
+fn totals(results: &Results<'_>) -> Value {
+    let (session, counts) = (results.session, results.counts());
+    json!({
+        "cases": counts.total,
+        "checks": counts.checks,
+        "ran": counts.ran(),
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "expected_failures": counts.expected,
+        "quarantined": counts.quarantined,
+        "skipped": counts.skipped,
+        "aborted": counts.aborted,
+        "stopped": counts.stopped,
+        "not_run": counts.not_run,
+        "by_outcome": counts.by_outcome,
+        "figures": results.attempts().iter().map(|case| case.measurements.len()).sum::<usize>(),
+        "attempts": results.attempts().len(),
+        "elapsed_s": session.ended.map(|ended| ended.since(session.started).as_secs_f64()),
+    })
 }
 
 /// Pairs as a JSON object, in their order.
-pub(crate) fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(pairs.len()))?;
-    for (name, value) in pairs {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
+pub(crate) fn map(pairs: &[(String, String)]) -> Value {
+    pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
 }

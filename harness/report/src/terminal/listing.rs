@@ -2,11 +2,12 @@
 
 use crate::{
     RenderError,
-    files::json::{as_map, written},
+    files::json::{map, written},
     text::style::{Paint, Tone, one_line},
 };
 use muster_core::{case::CaseName, result::About};
-use serde::Serialize;
+use muster_text::Value;
+use serde_json::json;
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Write,
@@ -102,66 +103,37 @@ pub fn tags(cases: &[ListedCase], paint: Paint) -> String {
 
 /// `--describe`: the checks with their cases as JSON.
 pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
-    let described: Vec<_> = grouped(cases).iter().map(|group| Described::of(group, cases)).collect();
+    let described: Vec<_> = grouped(cases).iter().map(|group| described(group, cases)).collect();
     written(&described)
 }
 
-#[derive(Serialize)]
-struct Described<'a> {
-    name: &'a str,
-    check: &'a str,
-    hash: &'a str,
-    descr: &'a str,
-    file: &'a str,
-    tags: &'a [String],
-    maintainers: &'a [String],
-    #[serde(serialize_with = "as_map")]
-    parameters: &'a [(String, String)],
-    /// It runs for others only.
-    fixture: bool,
-    /// The checks that it needs, as displayed.
-    needs: Vec<&'a str>,
-    cases: Vec<DescribedCase<'a>>,
-}
-
-#[derive(Serialize)]
-struct DescribedCase<'a> {
-    system: &'a str,
-    partition: &'a str,
-    environ: &'a str,
-    scheduler: &'static str,
-    num_tasks: u32,
-}
-
-impl<'a> Described<'a> {
-    fn of(group: &Group, cases: &'a [ListedCase]) -> Self {
-        let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
-        let case = |at: &usize| {
-            let ListedCase { name, about, .. } = &cases[*at];
-            DescribedCase {
-                system: &name.system,
-                partition: &name.partition,
-                environ: &name.environ,
-                scheduler: about.scheduler.as_str(),
-                num_tasks: about.num_tasks,
-            }
-        };
-        let needs = group.cases.iter().flat_map(|at| &cases[*at].needs).map(|need| &*cases[need.at].name.display);
-        let needs: BTreeSet<&str> = needs.collect();
-        Self {
-            name: &name.display,
-            check: &name.check,
-            hash: &name.hash,
-            descr: &about.descr,
-            file: &about.file,
-            tags: &about.tags,
-            maintainers: &about.maintainers,
-            parameters: &about.parameters,
-            fixture: *is_fixture,
-            needs: needs.into_iter().collect(),
-            cases: group.cases.iter().map(case).collect(),
-        }
-    }
+fn described(group: &Group, cases: &[ListedCase]) -> Value {
+    let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
+    let case = |at: &usize| {
+        let ListedCase { name, about, .. } = &cases[*at];
+        json!({
+            "system": name.system,
+            "partition": name.partition,
+            "environ": name.environ,
+            "scheduler": about.scheduler.as_str(),
+            "num_tasks": about.num_tasks,
+        })
+    };
+    let needs = group.cases.iter().flat_map(|at| &cases[*at].needs).map(|need| &*cases[need.at].name.display);
+    json!({
+        "name": name.display,
+        "check": name.check,
+        "hash": name.hash,
+        "descr": about.descr,
+        "file": about.file,
+        "tags": about.tags,
+        "maintainers": about.maintainers,
+        "parameters": map(&about.parameters),
+        // It runs for others only.
+        "fixture": is_fixture,
+        "needs": needs.collect::<BTreeSet<&str>>(),
+        "cases": group.cases.iter().map(case).collect::<Vec<_>>(),
+    })
 }
 
 /// A check with its parameters, and its cases, by their places in the list.
