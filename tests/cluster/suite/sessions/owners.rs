@@ -124,7 +124,7 @@ pub(crate) fn of_two_that_attach_at_the_same_time_with_two_databases_one_gets_th
     codes.sort_unstable();
     assert_eq!(codes, [Some(0), Some(2)], "{ends:?}");
     let refused = |end: &&crate::suite::sandbox::Ended| {
-        end.stderr.contains("taken over by somebody else") || end.stderr.contains("is still running")
+        end.stderr.contains("taken over by another process") || end.stderr.contains("is still running")
     };
     assert_eq!(ends.iter().filter(refused).count(), 1, "{ends:?}");
     assert_eq!(sandbox.left(), [""; 0]);

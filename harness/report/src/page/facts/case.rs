@@ -1,9 +1,9 @@
 //! What templates can read of one case, of its figures and of its attempts.
 
 use crate::page::facts::{
-    Bar, CaseResult, Measurement, Origins, Results, Serialize, Verdict, block, bounds, bracket_word, command, difference_of,
-    failed_exits, format_duration, is_flaky, line, lines, number, outcome_tone, percent, tone, tone_of, verdict_reason,
-    verdict_tone, verdict_word, what_happened,
+    Bar, CaseResult, Measurement, Origins, Results, Serialize, Value, Verdict, block, bounds, bracket_word, command,
+    difference_of, failed_exits, format_duration, is_flaky, json, line, lines, number, outcome_tone, percent, tone, tone_of,
+    verdict_reason, verdict_tone, verdict_word, what_happened,
 };
 
 #[derive(Debug, Clone, Serialize)]
@@ -38,7 +38,7 @@ pub(super) struct CaseFacts {
     pub(super) warnings: Vec<String>,
     pub(super) nodes: Vec<String>,
     pub(super) exits: Vec<String>,
-    pub(super) figures: Vec<FigureFacts>,
+    pub(super) figures: Vec<Value>,
     pub(super) took: String,
     pub(super) took_s: f64,
     pub(super) folder: Option<String>,
@@ -47,27 +47,6 @@ pub(super) struct CaseFacts {
     pub(super) delete: Vec<String>,
     pub(super) leftovers: Vec<String>,
     pub(super) rerun: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct FigureFacts {
-    pub(super) label: String,
-    pub(super) origin: Option<String>,
-    pub(super) value: String,
-    /// For sorting; `None` for what is no number.
-    pub(super) number: Option<f64>,
-    pub(super) unit: String,
-    pub(super) reference: Option<String>,
-    pub(super) lower: Option<String>,
-    pub(super) upper: Option<String>,
-    pub(super) bounds: String,
-    pub(super) diff: Option<String>,
-    pub(super) diff_percent: Option<f64>,
-    pub(super) verdict: &'static str,
-    pub(super) reason: Option<String>,
-    pub(super) tone: &'static str,
-    pub(super) bad: bool,
-    pub(super) bar: Option<Bar>,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,7 +91,7 @@ impl CaseFacts {
             warnings: lines(&case.warnings),
             nodes: lines(&case.nodes),
             exits: lines(&failed_exits(case)),
-            figures: case.measurements.iter().map(|one| FigureFacts::of(one, origins.text(one))).collect(),
+            figures: case.measurements.iter().map(|one| figure(one, origins.text(one))).collect(),
             took: format_duration(case.times.total()),
             took_s: case.times.total().as_secs_f64(),
             folder: case.folder.as_ref().map(|folder| line(&folder.to_string_lossy())),
@@ -132,28 +111,27 @@ fn anchor(case: &CaseResult) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
-impl FigureFacts {
-    pub(super) fn of(figure: &Measurement, origin: Option<String>) -> Self {
-        let bound = |bound: Option<f64>| bound.map(number);
-        Self {
-            label: line(&figure.label()),
-            origin: origin.map(|origin| line(&origin)),
-            value: number(figure.value),
-            number: figure.value.is_finite().then_some(figure.value),
-            unit: line(&figure.unit),
-            reference: bound(figure.bounds.map(|bounds| bounds.reference)),
-            lower: bound(figure.bounds.and_then(|bounds| bounds.lower)),
-            upper: bound(figure.bounds.and_then(|bounds| bounds.upper)),
-            bounds: bounds(figure.bounds).trim().to_owned(),
-            diff: difference_of(figure).map(percent),
-            diff_percent: difference_of(figure),
-            verdict: verdict_word(&figure.verdict),
-            reason: verdict_reason(&figure.verdict).map(line),
-            tone: tone(verdict_tone(&figure.verdict)),
-            bad: matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)),
-            bar: Bar::of(figure),
-        }
-    }
+fn figure(figure: &Measurement, origin: Option<String>) -> Value {
+    let bound = |bound: Option<f64>| bound.map(number);
+    json!({
+        "label": line(&figure.label()),
+        "origin": origin.map(|origin| line(&origin)),
+        "value": number(figure.value),
+        // For sorting; null for what is not a number.
+        "number": figure.value.is_finite().then_some(figure.value),
+        "unit": line(&figure.unit),
+        "reference": bound(figure.bounds.map(|bounds| bounds.reference)),
+        "lower": bound(figure.bounds.and_then(|bounds| bounds.lower)),
+        "upper": bound(figure.bounds.and_then(|bounds| bounds.upper)),
+        "bounds": bounds(figure.bounds).trim(),
+        "diff": difference_of(figure).map(percent),
+        "diff_percent": difference_of(figure),
+        "verdict": verdict_word(&figure.verdict),
+        "reason": verdict_reason(&figure.verdict).map(line),
+        "tone": tone(verdict_tone(&figure.verdict)),
+        "bad": matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)),
+        "bar": Bar::of(figure),
+    })
 }
 
 impl RetriedFacts {

@@ -22,10 +22,11 @@ use muster_core::{
     rules::perf::{Measurement, Verdict},
 };
 use muster_text::{
-    shell,
+    Value, shell,
     time::{Timestamp, format_duration},
 };
 use serde::Serialize;
+use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 
 /// At most so many failures are shown in full.
@@ -35,9 +36,9 @@ const SLOWEST: usize = 5;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
-    muster: Muster,
-    session: SessionFacts,
-    verdict: VerdictFacts,
+    muster: Value,
+    session: Value,
+    verdict: Value,
     counts: CountFacts,
     outcomes: Vec<OutcomeCount>,
     partitions: Vec<PartitionFacts>,
@@ -49,36 +50,6 @@ pub(super) struct Facts {
     slowest: Vec<CaseFacts>,
     cases: Vec<CaseFacts>,
     num_figures: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct Muster {
-    version: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct SessionFacts {
-    id: String,
-    system: String,
-    user: String,
-    host: String,
-    workdir: String,
-    version: String,
-    command: String,
-    started: String,
-    ended: Option<String>,
-    took: String,
-    interrupted: bool,
-    /// Name and value.
-    extras: Vec<(String, String)>,
-}
-
-#[derive(Debug, Serialize)]
-struct VerdictFacts {
-    /// `passed`, `failed` or `interrupted`.
-    word: &'static str,
-    tone: &'static str,
-    sentence: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,9 +94,9 @@ impl Facts {
         let mut slowest: Vec<_> = counting.iter().filter(|case| case.outcome != Outcome::Skip).collect();
         slowest.sort_by_key(|case| std::cmp::Reverse(case.times.total()));
         Self {
-            muster: Muster { version: env!("CARGO_PKG_VERSION") },
-            session: SessionFacts::of(results, time),
-            verdict: VerdictFacts::of(results),
+            muster: json!({ "version": env!("CARGO_PKG_VERSION") }),
+            session: session(results, time),
+            verdict: verdict(results),
             counts: CountFacts::of(results, &retried),
             outcomes: outcomes(results, &counting),
             partitions: partitions(&counting),
@@ -171,50 +142,48 @@ fn tone(tone: Tone) -> &'static str {
     }
 }
 
-impl SessionFacts {
-    fn of(results: &Results<'_>, time: impl Fn(Timestamp) -> String) -> Self {
-        let session = results.session;
-        let last = results.attempts().iter().map(|case| case.times.finished).max();
-        let end = session.ended.or(last).unwrap_or(session.started);
-        let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
-        Self {
-            id: line(&session.id.0),
-            system: line(&session.system),
-            user: line(&session.user),
-            host: line(&session.host),
-            workdir: line(&session.workdir.to_string_lossy()),
-            version: line(&session.version),
-            command: line(&command.join(" ")),
-            started: time(session.started),
-            ended: session.ended.map(time),
-            took: format_duration(end.since(session.started)),
-            interrupted: session.interrupted,
-            extras: session.extras.iter().map(|(name, value)| (line(name), line(value))).collect(),
-        }
-    }
+fn session(results: &Results<'_>, time: impl Fn(Timestamp) -> String) -> Value {
+    let session = results.session;
+    let last = results.attempts().iter().map(|case| case.times.finished).max();
+    let end = session.ended.or(last).unwrap_or(session.started);
+    let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
+    json!({
+        "id": line(&session.id.0),
+        "system": line(&session.system),
+        "user": line(&session.user),
+        "host": line(&session.host),
+        "workdir": line(&session.workdir.to_string_lossy()),
+        "version": line(&session.version),
+        "command": line(&command.join(" ")),
+        "started": time(session.started),
+        "ended": session.ended.map(time),
+        "took": format_duration(end.since(session.started)),
+        "interrupted": session.interrupted,
+        // Name and value.
+        "extras": session.extras.iter().map(|(name, value)| [line(name), line(value)]).collect::<Vec<_>>(),
+    })
 }
 
-impl VerdictFacts {
-    fn of(results: &Results<'_>) -> Self {
-        let counts = results.counts();
-        let (word, tone) = match (results.session.interrupted, counts.is_fine()) {
-            (true, _) => ("interrupted", "bad"),
-            (false, true) => ("passed", "good"),
-            (false, false) => ("failed", "bad"),
-        };
-        let mut parts = vec![format!("{} of {} passed", counts.passed, counted(counts.total as usize, "case"))];
-        let more = [
-            (counts.failed, "failed"),
-            (counts.expected, "failed as expected"),
-            (counts.quarantined, "in quarantine"),
-            (counts.stopped, "stopped by a rule"),
-            (counts.skipped, "skipped"),
-            (counts.aborted, "aborted"),
-            (counts.not_run, "not run"),
-        ];
-        parts.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
-        Self { word, tone, sentence: parts.join(", ") }
-    }
+/// `word` is `passed`, `failed` or `interrupted`.
+fn verdict(results: &Results<'_>) -> Value {
+    let counts = results.counts();
+    let (word, tone) = match (results.session.interrupted, counts.is_fine()) {
+        (true, _) => ("interrupted", "bad"),
+        (false, true) => ("passed", "good"),
+        (false, false) => ("failed", "bad"),
+    };
+    let mut parts = vec![format!("{} of {} passed", counts.passed, counted(counts.total as usize, "case"))];
+    let more = [
+        (counts.failed, "failed"),
+        (counts.expected, "failed as expected"),
+        (counts.quarantined, "in quarantine"),
+        (counts.stopped, "stopped by a rule"),
+        (counts.skipped, "skipped"),
+        (counts.aborted, "aborted"),
+        (counts.not_run, "not run"),
+    ];
+    parts.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    json!({ "word": word, "tone": tone, "sentence": parts.join(", ") })
 }
 
 impl CountFacts {
