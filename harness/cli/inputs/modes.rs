@@ -5,7 +5,7 @@ use crate::{
     inputs::selection,
 };
 use anyhow::{Context, bail};
-use muster_text::diagnostic::nearest;
+use muster_text::diagnostic::did_you_mean;
 use std::ffi::OsString;
 
 /// Parses a command line, with its mode and the environment beneath it.
@@ -16,12 +16,11 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> anyhow:
     let site = selection::site(&files.config_file, &files.checkpath, files.system.as_deref(), false)?;
     let Some(mode) = site.system.modes.iter().find(|mode| mode.name == *name) else {
         let names = || site.system.modes.iter().map(|mode| mode.name.as_str());
-        let hint = match nearest(name, names()) {
-            Some(near) => format!(": did you mean `{near}`?"),
-            None if names().next().is_none() => ": write it under `modes` in its site file".to_owned(),
-            None => format!(": there is {}", names().collect::<Vec<_>>().join(", ")),
-        };
-        bail!("--mode {name}: system `{}` has no such mode{hint}", site.system.name);
+        let hint = did_you_mean(name, names()).unwrap_or_else(|| match names().next() {
+            None => "write it under `modes` in its site file".to_owned(),
+            Some(_) => format!("there is {}", names().collect::<Vec<_>>().join(", ")),
+        });
+        bail!("--mode {name}: system `{}` has no such mode: {hint}", site.system.name);
     };
     let mut words = Vec::new();
     for option in &mode.options {

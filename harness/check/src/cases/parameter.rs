@@ -6,7 +6,7 @@
 use muster_core::case::CaseHash;
 use muster_text::{
     Value,
-    diagnostic::{Diagnostic, Span, nearest},
+    diagnostic::{Diagnostic, Span},
     expr::Scope,
     template::{self, Cache},
     yaml::{self, Node},
@@ -93,12 +93,9 @@ impl Parameter {
         let values: HashSet<String> = values.collect();
         for node in wanted.filter(|node| node.text().is_none_or(|text| !values.contains(text))) {
             let message = format!("parameter `{}` is never `{}`", self.name, node.text().unwrap_or(node.what()));
-            let near = node.text().and_then(|text| nearest(text, values.iter().map(String::as_str)));
             let warning = Diagnostic::warning(node.place(), message);
-            diagnostics.push(match near {
-                Some(near) => warning.hint(format!("did you mean `{near}`?")),
-                None => warning.hint("no case matches"),
-            });
+            let known = values.iter().map(String::as_str);
+            diagnostics.push(warning.did_you_mean(node.text().unwrap_or_default(), known, Some("no case matches")));
         }
     }
 }

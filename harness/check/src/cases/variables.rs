@@ -1,5 +1,6 @@
 //! Variables: values that read parameters, facts and each other, in whatever order they are written.
 
+use crate::files::needs::dependency_order;
 use muster_core::fact::Fact;
 use muster_text::{
     Value,
@@ -22,11 +23,16 @@ impl Variables {
         if counts_tasks {
             nodes.insert("num_tasks", tree.get("num_tasks").filter(|node| !node.is_null()).unwrap_or(&one));
         }
-        let mut order = Order { nodes: &nodes, done: Vec::new(), trail: Vec::new(), diagnostics };
-        for name in nodes.keys() {
-            order.visit(name);
-        }
-        Self(order.done.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
+        let reads = |name: &str| {
+            let names = template::names(nodes[name]);
+            let read = nodes.iter().filter(|(name, _)| names.contains(**name));
+            read.map(|(name, node)| (*name, node.span)).collect()
+        };
+        let order = dependency_order(nodes.keys().copied(), &reads, &mut |trail, name, span| {
+            let circle = format!("{} -> {name}", trail.join(" -> "));
+            diagnostics.push(Diagnostic::error(span, format!("variables depend on each other: {circle}")));
+        });
+        Self(order.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -69,37 +75,6 @@ impl Variables {
 pub(crate) fn declared(tree: &Node) -> impl Iterator<Item = (&Node, &str, &Node)> {
     let entries = tree.get("variables").map(Node::entries).unwrap_or_default();
     entries.iter().filter(|(_, node)| !node.is_null()).filter_map(|(key, node)| Some((key, key.text()?, node)))
-}
-
-/// A walk that visits what a variable needs before the variable itself.
-struct Order<'a, 'd> {
-    nodes: &'a BTreeMap<&'a str, &'a Node>,
-    done: Vec<&'a str>,
-    trail: Vec<&'a str>,
-    diagnostics: &'d mut Vec<Diagnostic>,
-}
-
-impl<'a> Order<'a, '_> {
-    fn visit(&mut self, name: &'a str) {
-        if self.done.contains(&name) {
-            return;
-        }
-        let node = self.nodes[name];
-        if self.trail.contains(&name) {
-            let circle = format!("{} -> {name}", self.trail.join(" -> "));
-            self.diagnostics.push(Diagnostic::error(node.span, format!("variables depend on each other: {circle}")));
-            return;
-        }
-        self.trail.push(name);
-        let names = template::names(node);
-        for needed in self.nodes.keys().filter(|needed| names.contains(**needed)) {
-            self.visit(needed);
-        }
-        self.trail.pop();
-        if !self.done.contains(&name) {
-            self.done.push(name);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -147,37 +147,53 @@ pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics
     if diagnostics.len() > before {
         return;
     }
-    let mut walk = Walk { checks: &checks, done: BTreeSet::new(), trail: Vec::new(), diagnostics };
-    for name in checks.keys() {
-        walk.visit(name, None);
-    }
+    let needed = |name: &str| {
+        let needs = checks.get(name).into_iter().flat_map(|needs| needs.checks());
+        needs.map(|need| (need.as_str(), need.span)).collect()
+    };
+    dependency_order(checks.keys().copied(), &needed, &mut |trail, name, span| {
+        let circle: Vec<&str> = trail.iter().copied().skip_while(|before| *before != name).chain([name]).collect();
+        let message = format!("a check cannot depend on itself: {}", circle.join(" -> "));
+        diagnostics.push(Diagnostic::error(span, message).hint("leave one of these dependencies out"));
+    });
 }
 
-struct Walk<'a, 'd> {
-    checks: &'a BTreeMap<&'a str, &'a Needs>,
-    done: BTreeSet<&'a str>,
+/// Each name once, after those it depends on. `needs` gives what a name depends on and where that is written. `on_circle`
+/// gets every circle: the names on the way to it, the one that comes again, and where that is written.
+pub(crate) fn dependency_order<'a>(
+    names: impl Iterator<Item = &'a str>,
+    needs: &dyn Fn(&'a str) -> Vec<(&'a str, Span)>,
+    on_circle: &mut dyn FnMut(&[&'a str], &'a str, Span),
+) -> Vec<&'a str> {
+    let mut walk = Walk { needs, on_circle, trail: Vec::new(), done: BTreeSet::new(), order: Vec::new() };
+    for name in names {
+        walk.visit(name, Span::default());
+    }
+    walk.order
+}
+
+struct Walk<'a, 'f> {
+    needs: &'f dyn Fn(&'a str) -> Vec<(&'a str, Span)>,
+    on_circle: &'f mut dyn FnMut(&[&'a str], &'a str, Span),
     trail: Vec<&'a str>,
-    diagnostics: &'d mut Vec<Diagnostic>,
+    done: BTreeSet<&'a str>,
+    order: Vec<&'a str>,
 }
 
 impl<'a> Walk<'a, '_> {
-    fn visit(&mut self, name: &'a str, by: Option<Span>) {
-        if let Some(at) = self.trail.iter().position(|before| *before == name) {
-            let path = [&self.trail[at..], &[name]].concat().join(" -> ");
-            let span = by.unwrap_or_default();
-            let message = format!("a check cannot depend on itself: {path}");
-            self.diagnostics.push(Diagnostic::error(span, message).hint("leave one of these dependencies out"));
-            return;
+    fn visit(&mut self, name: &'a str, by: Span) {
+        if self.trail.contains(&name) {
+            return (self.on_circle)(&self.trail, name, by);
         }
-        if self.done.contains(name) {
-            return;
+        if !self.done.contains(name) {
+            self.trail.push(name);
+            for (needed, span) in (self.needs)(name) {
+                self.visit(needed, span);
+            }
+            self.trail.pop();
+            self.done.insert(name);
+            self.order.push(name);
         }
-        self.trail.push(name);
-        for need in self.checks.get(name).into_iter().flat_map(|needs| needs.checks()) {
-            self.visit(&need.value, Some(need.span));
-        }
-        self.trail.pop();
-        self.done.insert(name);
     }
 }
 

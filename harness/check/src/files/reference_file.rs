@@ -1,6 +1,7 @@
 //! `reference: refs.yaml#name`: references in a file of their own, put in the place of the path before anything else is
 //! done. So `extends`, `when` and every mistake see them as if they had been written there, each value in its own file.
 
+use crate::files::check_file::layers;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Span},
     yaml::{Kind, Node},
@@ -17,10 +18,7 @@ fn is_path(reference: &Node) -> bool {
 
 /// The files that a check mentions, in its body and under `when`.
 pub(crate) fn paths(check: &Node) -> Vec<(String, Span)> {
-    let nodes = std::iter::once(check)
-        .chain(check.get("when").map(Node::items).unwrap_or_default())
-        .filter_map(|node| node.get("reference"))
-        .filter(|node| is_path(node));
+    let nodes = layers(check).filter_map(|node| node.get("reference")).filter(|node| is_path(node));
     let paths = nodes.filter_map(|node| Some((split(node.text()?).0.to_owned(), node.span)));
     paths.filter(|(path, _)| !path.is_empty()).collect()
 }

@@ -29,22 +29,21 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     let sanity: Vec<Assertion> = items.iter().filter_map(|item| assertion(item, diagnostics)).collect();
     let entries = file.perf_variables.iter().flat_map(|entries| entries.iter());
     let perf_variables: Vec<PerfVariable> = entries.filter_map(|(name, entry)| variable(name, entry, diagnostics)).collect();
-    let names = names_read(&sanity, &perf_variables);
-    let facts = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone()))).collect();
-    let missing = names.iter().filter_map(|name| Some((name.clone(), scope.missing(name)?.clone()))).collect();
-    Some(Rules {
+    let mut rules = Rules {
         sanity,
         keep_files: kept::rules(file, diagnostics),
         perf_variables,
         references,
         strict: file.strict_check.unwrap_or(true),
         require_reference: file.require_reference.unwrap_or(false),
-        facts,
-        missing,
         xfail: file.xfail.clone(),
-        planned_outputs: None,
-        log_limit: None,
-    })
+        ..Rules::default()
+    };
+    // What the expressions read; nothing more is stored with every case.
+    let names: BTreeSet<String> = rules.expressions().flat_map(|(expression, _)| expression.names().to_vec()).collect();
+    rules.facts = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone()))).collect();
+    rules.missing = names.iter().filter_map(|name| Some((name.clone(), scope.missing(name)?.clone()))).collect();
+    Some(rules)
 }
 
 /// Reports the mistakes also of settings that no case uses, such as an entry of `when` that never applies.
@@ -144,18 +143,4 @@ fn check_expression(text: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {
     if let Err(error) = Expr::compile(text, Arithmetic::Doubles) {
         diagnostics.push(template::at(&error, &text.value, text.span));
     }
-}
-
-/// What the expressions of the rules read beside the text. Nothing more is stored with every case.
-fn names_read(sanity: &[Assertion], perf_variables: &[PerfVariable]) -> BTreeSet<String> {
-    let asserts = sanity.iter().filter_map(|assertion| match &assertion.claim {
-        Claim::Assert { expression } => Some(expression),
-        _ => None,
-    });
-    let values = perf_variables.iter().filter_map(|variable| match &variable.source {
-        Source::Value(expression) => Some(expression),
-        Source::Pattern { .. } => None,
-    });
-    let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
-    expressions.flat_map(|expression| expression.names().to_vec()).collect()
 }

@@ -3,7 +3,10 @@
 //! ReFrame's rules: relative to the file that mentions it, `src` beside the check if the key is missing and the folder exists, null
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
-use crate::files::{check_file::CheckFile, load::Manifests};
+use crate::files::{
+    check_file::{CheckFile, layers},
+    load::Manifests,
+};
 use muster_core::job::{scheduler_kind::SchedulerKind, workload::Staging};
 use muster_text::{
     decode::Spanned,
@@ -18,8 +21,7 @@ pub const DEFAULT_FOLDER: &str = "src";
 
 /// The folders that a check mentions, in its body and under `when`.
 pub(crate) fn mentioned(check: &Node) -> Vec<(String, Span)> {
-    let entries = check.get("when").map(Node::items).unwrap_or_default();
-    let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("sourcesdir"));
+    let nodes = layers(check).filter_map(|node| node.get("sourcesdir"));
     let nodes = nodes.filter(|node| !node.is_null() && !node.has_placeholder());
     let folders = nodes.filter_map(|node| Some((node.text()?.to_owned(), node.span)));
     folders.filter(|(folder, _)| !folder.is_empty() && !is_repository(folder)).collect()

@@ -15,6 +15,7 @@ pub use silence::Silence;
 use crate::{
     cases::{check::Check, test_case::TestCase},
     files::{
+        check_file::layers,
         load::{Document, Manifests},
         needs,
     },
@@ -110,15 +111,11 @@ impl Subject<'_> {
         &self.document.tree
     }
 
-    /// The check itself and the settings that entries of `when` lay over it.
-    fn layers(&self) -> impl Iterator<Item = &Node> {
-        std::iter::once(self.tree()).chain(self.tree().get("when").map(Node::items).unwrap_or_default())
-    }
-
     /// A key's values, in the check and in entries of `when`.
     fn all(&self, key: &str) -> impl Iterator<Item = &Node> {
         let appended = format!("{key}+");
-        self.layers().flat_map(move |layer| [layer.get(key), layer.get(&appended)].into_iter().flatten().collect::<Vec<_>>())
+        layers(self.tree())
+            .flat_map(move |layer| [layer.get(key), layer.get(&appended)].into_iter().flatten().collect::<Vec<_>>())
     }
 }
 

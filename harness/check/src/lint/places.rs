@@ -1,11 +1,12 @@
 //! Where a check runs, on all sites that are known.
 
 use super::{Report, Subject};
+use crate::files::check_file::layers;
 use muster_core::job::scheduler_kind::SchedulerKind;
 
 pub(super) fn no_time_limit(subject: &Subject<'_>, report: &mut Report) {
     // A null sets no limit on purpose.
-    let sets_limit = subject.layers().any(|layer| layer.get("time_limit").is_some());
+    let sets_limit = layers(subject.tree()).any(|layer| layer.get("time_limit").is_some());
     let endless = subject.cases.iter().map(|case| &case.place).find(|place| {
         let on_cluster = matches!(place.partition.scheduler, SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2);
         on_cluster && place.partition.time_limit.is_none()

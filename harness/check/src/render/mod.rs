@@ -24,13 +24,13 @@ use muster_core::{
         workload::{Limits, Workload},
     },
     result::About,
-    rules::{LogLimit, Rules, perf::Source, sanity::Claim},
+    rules::{LogLimit, Rules},
 };
 use muster_text::{
     Value,
     decode::{Context, Decode, Limit, Placeholders},
     diagnostic::{Diagnostic, MissingKey},
-    expr::{Arithmetic, Expr, Scope},
+    expr::Scope,
     template,
     yaml::Node,
 };
@@ -227,16 +227,7 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
 /// A fact that an `assert` or a `value` needs whatever the job prints. What it needs only perhaps shows when the case is
 /// judged. A variable that may be missing may need what is missing.
 fn unjudgeable(rules: &Rules, scope: &Scope) -> Option<Fact> {
-    let asserts = rules.sanity.iter().filter_map(|assertion| match &assertion.claim {
-        Claim::Assert { expression } => Some(expression),
-        _ => None,
-    });
-    let values = rules.perf_variables.iter().filter(|variable| !variable.optional);
-    let values = values.filter_map(|variable| match &variable.source {
-        Source::Value(expression) => Some(expression),
-        Source::Pattern { .. } => None,
-    });
     let may_lack = |name: &str| name == "partition" || scope.missing(name).is_some();
-    let expressions = asserts.chain(values).filter_map(|text| Expr::compile(text, Arithmetic::Doubles).ok());
-    expressions.filter_map(|expression| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
+    let needed = rules.expressions().filter(|(_, is_optional)| !is_optional);
+    needed.filter_map(|(expression, _)| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
 }

@@ -4,7 +4,7 @@ use crate::cases::test_case::TestCase;
 use muster_core::{case::matcher::Matcher, fact::Fact};
 use muster_text::{
     Value,
-    diagnostic::nearest,
+    diagnostic::did_you_mean,
     expr::{Arithmetic, Expr, Scope},
 };
 use std::collections::BTreeSet;
@@ -89,8 +89,7 @@ pub fn check_names<'c, I: Iterator<Item = &'c TestCase>>(expressions: &[Expr], c
         if let Some(name) = expression.names().iter().find(unknown) {
             let known: BTreeSet<String> =
                 scopes().flat_map(|scope| scope.names().map(str::to_owned).collect::<Vec<_>>()).collect();
-            let near = nearest(name, known.iter().map(String::as_str));
-            let hint = near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
+            let hint = did_you_mean(name, known.iter().map(String::as_str)).map_or_else(String::new, |hint| format!(": {hint}"));
             return Err(format!("'{}': no case has a `{name}`{hint}", expression.text()));
         }
     }

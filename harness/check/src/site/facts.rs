@@ -4,7 +4,7 @@
 use crate::site::{Partition, System, place::Place, selector::Entry};
 use muster_text::{
     Value,
-    diagnostic::{Diagnostic, Severity, Span, nearest},
+    diagnostic::{Diagnostic, Span, did_you_mean, nearest},
     expr::{Effort, Scope},
     yaml::Node,
 };
@@ -86,11 +86,10 @@ impl KnownSystems {
     fn unknown(&self, system: Option<&str>, partition: Option<&str>, span: Span) -> Option<Diagnostic> {
         let system = system?;
         let Some(partitions) = self.partitions.get(system) else {
-            let near = nearest(system, self.partitions.keys().map(String::as_str));
             let message = format!("no site file defines a system `{system}`");
-            return Some(match near {
-                Some(near) => Diagnostic::error(span, message).hint(format!("did you mean `{near}`?")),
-                None => Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) },
+            return Some(match did_you_mean(system, self.partitions.keys().map(String::as_str)) {
+                Some(hint) => Diagnostic::error(span, message).hint(hint),
+                None => Diagnostic::warning(span, message),
             });
         };
         let partition = partition.filter(|partition| !partitions.iter().any(|known| known == partition))?;

@@ -7,9 +7,19 @@ pub mod sanity;
 
 use crate::{
     job::outputs::PlannedOutputs,
-    rules::{perf::PerfVariable, reference::ReferenceRow, sanity::Assertion},
+    rules::{
+        perf::{PerfVariable, Source},
+        reference::ReferenceRow,
+        sanity::{Assertion, Claim},
+    },
 };
-use muster_text::{Value, decode::Words, diagnostic::MissingKey, size::Size};
+use muster_text::{
+    Value,
+    decode::Words,
+    diagnostic::MissingKey,
+    expr::{Arithmetic, Expr},
+    size::Size,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -76,6 +86,22 @@ pub enum LogAction {
 
 impl Words for LogAction {
     const WORDS: &'static [(&'static str, Self)] = &[("invalid", Self::Invalid), ("warn", Self::Warn)];
+}
+
+impl Rules {
+    /// What `assert` and `value` evaluate, and whether the figure of each may be missing.
+    pub fn expressions(&self) -> impl Iterator<Item = (Expr, bool)> {
+        let asserts = self.sanity.iter().filter_map(|assertion| match &assertion.claim {
+            Claim::Assert { expression } => Some((expression, false)),
+            _ => None,
+        });
+        let values = self.perf_variables.iter().filter_map(|variable| match &variable.source {
+            Source::Value(expression) => Some((expression, variable.optional)),
+            Source::Pattern { .. } => None,
+        });
+        let expressions = asserts.chain(values);
+        expressions.filter_map(|(text, optional)| Some((Expr::compile(text, Arithmetic::Doubles).ok()?, optional)))
+    }
 }
 
 impl Default for Rules {

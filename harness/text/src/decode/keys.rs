@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     Value,
-    diagnostic::{Diagnostic, Span, nearest},
+    diagnostic::{Diagnostic, Span, did_you_mean, nearest},
     yaml::{Kind, Node},
 };
 use serde_json::{Map, json};
@@ -129,7 +129,7 @@ fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, 
     let instead = table.instead.iter().find(|(key, _)| *key == bare).map(|(_, words)| (*words).to_owned());
     let known =
         table.keys.iter().map(|key| key.name).filter(|key| !overlay.refused.contains(key)).chain(overlay.own.iter().copied());
-    let hint = instead.or_else(|| nearest(bare, known).map(|key| format!("did you mean `{key}`?")));
+    let hint = instead.or_else(|| did_you_mean(bare, known));
     context.wrong::<()>(name, format!("unknown key `{text}` in {}", overlay.what), hint.as_deref());
 }
 

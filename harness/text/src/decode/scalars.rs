@@ -3,7 +3,7 @@
 use super::{Context, Decode, or_placeholder};
 use crate::{
     Value,
-    diagnostic::nearest,
+    diagnostic::did_you_mean,
     time::parse_duration,
     yaml::{Kind, Node},
 };
@@ -199,7 +199,7 @@ pub fn word<T: Copy>(node: &Node, context: &mut Context, words: &[(&str, T)]) ->
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
         return Some(*value);
     }
-    let hint = nearest(text, words.iter().map(|(word, _)| *word)).map(|word| format!("did you mean `{word}`?"));
+    let hint = did_you_mean(text, words.iter().map(|(word, _)| *word));
     context.wrong(node, format!("expected one of {}, found `{text}`", list()), hint.as_deref())
 }
 

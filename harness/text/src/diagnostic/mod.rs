@@ -3,7 +3,7 @@
 mod nearest;
 mod render;
 
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use render::{render, render_short};
 
 use serde::{Deserialize, Serialize};
@@ -82,11 +82,8 @@ impl Diagnostic {
     /// Adds the nearest of the known names as a hint, else `otherwise`.
     #[must_use]
     pub fn did_you_mean<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>, otherwise: Option<&str>) -> Self {
-        match (nearest(name, known), otherwise) {
-            (Some(near), _) => self.hint(format!("did you mean `{near}`?")),
-            (None, Some(hint)) => self.hint(hint),
-            (None, None) => self,
-        }
+        let hint = did_you_mean(name, known).or_else(|| otherwise.map(str::to_owned));
+        Self { hint: hint.or(self.hint), ..self }
     }
 
     /// Adds a second position.

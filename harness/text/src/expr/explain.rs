@@ -7,7 +7,7 @@ use super::{
     value::{self, key_text},
 };
 use crate::diagnostic::MissingKey;
-use crate::diagnostic::nearest;
+use crate::diagnostic::did_you_mean;
 use cel::{
     Context, ExecutionError, IdedExpr, ParseErrors, Value as CelValue,
     common::{
@@ -215,8 +215,8 @@ impl<'e> FailingExpr<'e> {
                 let missing = self.missing(key);
                 let error = ExprError { missing, ..ExprError::new(format!("there is no key `{key}` here"), at) };
                 let known = self.operand.unwrap_or_default();
-                match nearest(key, known.iter().map(String::as_str)) {
-                    Some(known) => error.hint(format!("did you mean `{known}`?")),
+                match did_you_mean(key, known.iter().map(String::as_str)) {
+                    Some(hint) => error.hint(hint),
                     None if known.is_empty() => error,
                     None => error.hint(format!("it has {}; get(map, '{key}', default) does without", some(known))),
                 }
@@ -292,9 +292,9 @@ fn elements<'v>(range: &(dyn Val + 'v)) -> impl Iterator<Item = Box<dyn Val + 'v
 /// The error for an unknown name.
 pub(crate) fn unknown_name<'n>(name: &str, at: Range<usize>, known: impl IntoIterator<Item = &'n str>) -> ExprError {
     let error = ExprError::new(format!("there is no `{name}` here"), at);
-    match (name, nearest(name, known)) {
+    match (name, did_you_mean(name, known)) {
         ("True" | "False" | "None", _) => error.hint(format!("write `{}`", name.to_lowercase().replace("none", "null"))),
-        (_, Some(known)) => error.hint(format!("did you mean `{known}`?")),
+        (_, Some(hint)) => error.hint(hint),
         _ => error,
     }
 }

@@ -17,7 +17,7 @@ use super::{
     scan,
     text::TEXT,
 };
-use crate::{diagnostic::nearest, pattern::Pattern};
+use crate::{diagnostic::did_you_mean, pattern::Pattern};
 use cel::{
     IdedExpr,
     common::{
@@ -290,10 +290,8 @@ impl Prepare<'_> {
         let ours = FUNCTIONS.iter().map(|function| function.name);
         let standard = GLOBALS.iter().chain(METHODS).copied().chain(MACROS.iter().map(|(name, _)| *name));
         let error = wrong(format!("there is no function `{name}`"));
-        match nearest(name, ours.chain(standard)) {
-            Some(known) => error.hint(format!("did you mean `{known}`?")),
-            None => error,
-        }
+        let hint = did_you_mean(name, ours.chain(standard));
+        ExprError { hint, ..error }
     }
 
     /// The name before a call's bracket.

@@ -48,7 +48,7 @@ const EARLY_SETTINGS: [&str; 6] =
     ["valid_systems", "valid_prog_environs", "tags", "valid_systems+", "valid_prog_environs+", "tags+"];
 
 /// A test definition, ready to be expanded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Check {
     pub name: Arc<str>,
     /// Its file, as the user would type it.
@@ -57,7 +57,7 @@ pub struct Check {
     /// The manifests it may mention.
     pub(crate) manifests: Arc<Manifests>,
     /// Compiled placeholders, shared by all its cases.
-    pub(crate) cache: Cache,
+    pub(crate) cache: Arc<Cache>,
     /// What must have passed before it.
     pub(crate) needs: Needs,
     /// From a file that was not named: it runs as a fixture of others only.
@@ -76,7 +76,7 @@ pub struct Check {
     pub(crate) figures: BTreeSet<String>,
     /// The settings of `-S`, which override everything.
     overrides: Option<Node>,
-    layers: Mutex<HashMap<Vec<usize>, Arc<Layer>>>,
+    layers: Arc<Mutex<HashMap<Vec<usize>, Arc<Layer>>>>,
 }
 
 /// A check with some entries of `when` merged over it.
@@ -146,11 +146,11 @@ impl Check {
             path: document.path.clone(),
             span: document.span,
             manifests,
-            cache: Cache::default(),
+            cache: Arc::default(),
             parameters,
             rules,
             overrides,
-            layers: Mutex::default(),
+            layers: Arc::default(),
             tree: tree.without(&["parameters", "exclude", "when", "abstract", "extends"]),
         };
         check.check_names(&tree, diagnostics);
@@ -165,8 +165,7 @@ impl Check {
         for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
             refuse_fact_name(&parameter.name, parameter.span, diagnostics);
         }
-        let layers = std::iter::once(tree).chain(self.rules.iter().map(|rule| &rule.overlay));
-        for (key, name, _) in layers.flat_map(variables::declared) {
+        for (key, name, _) in self.layers().flat_map(variables::declared) {
             if self.parameters.iter().any(|parameter| &*parameter.name == name) {
                 diagnostics.push(
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
@@ -265,14 +264,17 @@ impl Check {
     }
 
     fn declared_variables(&self) -> impl Iterator<Item = &str> {
-        let layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay));
-        layers.flat_map(variables::declared).map(|(_, name, _)| name)
+        self.layers().flat_map(variables::declared).map(|(_, name, _)| name)
+    }
+
+    /// The check itself and what its `when` entries set.
+    fn layers(&self) -> impl Iterator<Item = &Node> {
+        std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay))
     }
 
     /// Whether it has `valid_systems`. A check without it runs only as a fixture of others.
     pub fn runs_by_itself(&self) -> bool {
-        let mut layers = std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay)).chain(&self.overrides);
-        !self.is_imported && layers.any(|layer| layer.get("valid_systems").is_some())
+        !self.is_imported && self.layers().chain(&self.overrides).any(|layer| layer.get("valid_systems").is_some())
     }
 
     /// The same check with variables set.
@@ -282,24 +284,7 @@ impl Check {
             Some(overrides) => yaml::merge(overrides, &overlay, &mut Vec::new()),
             None => overlay,
         };
-        Self {
-            name: self.name.clone(),
-            path: self.path.clone(),
-            span: self.span,
-            manifests: self.manifests.clone(),
-            cache: Cache::default(),
-            needs: self.needs.clone(),
-            set: set.to_vec(),
-            is_imported: self.is_imported,
-            parameters: self.parameters.clone(),
-            exclude: self.exclude.clone(),
-            tree: self.tree.clone(),
-            rules: self.rules.clone(),
-            early_rules: self.early_rules.clone(),
-            figures: self.figures.clone(),
-            overrides: Some(overrides),
-            layers: Mutex::default(),
-        }
+        Self { set: set.to_vec(), overrides: Some(overrides), cache: Arc::default(), layers: Arc::default(), ..self.clone() }
     }
 }
 

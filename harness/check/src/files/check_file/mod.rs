@@ -201,6 +201,11 @@ fn read(node: &Node, context: &mut Context) -> Option<CheckFile> {
     if is_derived || is_abstract(node) { derived(node, context) } else { object(node, context) }
 }
 
+/// The check itself and its `when` entries, as written.
+pub(crate) fn layers(check: &Node) -> impl Iterator<Item = &Node> {
+    std::iter::once(check).chain(check.get("when").map(Node::items).unwrap_or_default())
+}
+
 /// Whether a check is only a base.
 pub fn is_abstract(check: &Node) -> bool {
     check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))

@@ -8,6 +8,7 @@ mod folders;
 mod imported;
 
 use crate::files::{
+    check_file::layers,
     extends::{self, Library},
     reference_file, staging,
 };
@@ -290,8 +291,7 @@ fn refuse_duplicates(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
 
 /// The manifest paths that a check mentions, in its body and under `when`.
 pub(crate) fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
-    let entries = check.get("when").map(Node::items).unwrap_or_default();
-    let nodes = std::iter::once(check).chain(entries).filter_map(|node| node.get("k8s_config"));
+    let nodes = layers(check).filter_map(|node| node.get("k8s_config"));
     nodes.filter(|node| !node.has_placeholder()).filter_map(|node| node.text().map(|text| (text.to_owned(), node.span))).collect()
 }
 

@@ -4,7 +4,7 @@ use super::read;
 use crate::site::{Partition, System};
 use muster_text::{
     decode::{Context, Placeholders},
-    diagnostic::{Diagnostic, FileId, nearest},
+    diagnostic::{Diagnostic, FileId, did_you_mean},
     yaml::parse,
 };
 use regex::Regex;
@@ -52,10 +52,8 @@ pub fn pick(systems: &[System], hostname: &str, wanted: Option<&str>) -> Result<
 }
 
 fn known_names<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
-    match nearest(word, names.clone()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there is {}", names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
-    }
+    did_you_mean(word, names.clone())
+        .unwrap_or_else(|| format!("there is {}", names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")))
 }
 
 /// Like ReFrame, from the first letter of the host name on.
