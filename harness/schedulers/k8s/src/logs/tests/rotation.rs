@@ -9,9 +9,9 @@ use tokio::time::sleep;
 #[tokio::test]
 async fn a_rotation_while_the_stream_is_cut_is_a_gap() {
     let scene = Scene::new().await;
-    scene.pod("run; lines 10; wait 300ms; log after; exit 0");
+    scene.pod("run; lines 10; wait 2s; log after; exit 0");
     let rotate = async {
-        sleep(Duration::from_millis(150)).await;
+        scene.collected(1).await;
         scene.api.fault(Fault::status("GET", "/log", 500, "InternalError", "no").times(3));
         scene.api.cut("/log");
         scene.api.write_log("default", "x", "main", b"lost\n");
