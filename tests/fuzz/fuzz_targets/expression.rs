@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_text::expr::{Arithmetic, Expr, Scope};
 use muster_core::job::stdout::Stdout;
+use muster_text::expr::{Arithmetic, Expr, Scope};
 use serde_json::json;
 
 fuzz_target!(|text: &str| {
@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         scope.set(name, value);
     }
     scope.set("map", json!({ "k": { "v": true } }));
-    scope.set_text(Stdout::of("err = 1.5e-7\nflops: 12 GFLOP/s\nerr = nan\n\u{e9}\n"));
+    scope.set_text(Stdout::of("err = 1.5e-7\nflops: 12 GFLOP/s\nerr = nan\n\u{e9}\n").searched());
     for arithmetic in [Arithmetic::Exact, Arithmetic::Doubles] {
         match Expr::compile(text, arithmetic) {
             Ok(expression) => {
