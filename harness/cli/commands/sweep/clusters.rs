@@ -11,7 +11,7 @@ use muster_core::{
     case::SessionId,
     decisions::liveness::{Evidence, OwnerState, owner_state},
     error::{SchedulerError, chain},
-    job::scheduler::{Disposition, Job, Leftovers, Scheduler, Scope},
+    job::scheduler::{Disposition, Job, Leftovers, Scheduler},
 };
 use muster_host::clock;
 use muster_k8s::{ClusterPlace, Found, Handle, Inventory, Kubernetes};
@@ -38,7 +38,7 @@ pub struct Ended {
 /// Lists every place that the database or the system names. `None`: there is none.
 pub async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
     let Some(kubernetes) = owners::clusters(cli, jobs)? else { return Ok(None) };
-    let census = kubernetes.inventory(&Scope::default()).await;
+    let census = kubernetes.inventory().await;
     Ok(Some(Clusters { kubernetes, census }))
 }
 

@@ -56,9 +56,6 @@ pub trait Scheduler: Send + Sync {
     /// Ends the compute, and with `Delete` removes the objects. Works from labels alone, even when `launch` never
     /// answered; returns when they are verified stopped or absent. What is already gone is fine.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
-
-    /// Everything that carries our label within `scope`, other sessions' too.
-    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>>;
 }
 
 /// A planned or launched workload: plain data, enough to find, watch, read and delete it from the store alone.
@@ -260,13 +257,6 @@ pub struct Leftovers {
     pub look: Vec<String>,
     /// The commands that remove what `Stop` kept.
     pub delete: Vec<String>,
-}
-
-/// Which jobs to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// `None`: all sessions.
-    pub session: Option<SessionId>,
 }
 
 /// How much of each section's log is on disk.

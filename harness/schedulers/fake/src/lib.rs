@@ -14,7 +14,7 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     job::{
-        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         scheduler_kind::SchedulerKind,
         workload::{Program, Workload},
     },
@@ -54,6 +54,11 @@ impl FakeScheduler {
     /// Every call so far, in order.
     pub fn calls(&self) -> Vec<(Call, Identifier)> {
         self.server.calls()
+    }
+
+    /// What was launched and not deleted.
+    pub fn jobs(&self) -> Vec<Job> {
+        self.server.all()
     }
 
     /// How many launches have made something, deleted or not.
@@ -163,14 +168,6 @@ impl Scheduler for FakeScheduler {
                 Disposition::Delete => {}
             }
             Ok(Leftovers { items, ..Leftovers::default() })
-        })
-    }
-
-    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
-        Box::pin(async move {
-            let mut jobs = self.server.all();
-            jobs.retain(|job| scope.session.as_ref().is_none_or(|session| *session == job.session));
-            Ok(jobs)
         })
     }
 }

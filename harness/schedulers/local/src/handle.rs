@@ -24,9 +24,6 @@ pub struct LocalHandle {
     pub leader: Option<Process>,
     /// When it started; `None` before the launch.
     pub started: Option<Timestamp>,
-    /// What a listing found alive, by mark; empty in a planned and in a launched job.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub found: Vec<Process>,
 }
 
 impl LocalHandle {

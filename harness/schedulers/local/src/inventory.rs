@@ -9,52 +9,20 @@
 //! never heard of, for another store or another user's; "alive" is the careful answer for those.
 
 use crate::{
-    LocalScheduler,
     cleanup::{self, Target},
     handle::LocalHandle,
-    processes::{blocking, mark},
+    processes::mark,
 };
 use muster_core::{
     case::{Identifier, SessionId},
-    error::SchedulerError,
     job::{
-        scheduler::{Job, Scope},
+        scheduler::Job,
         scheduler_kind::SchedulerKind,
         stage_folder::{EXIT_FILE, read_status},
     },
 };
 use muster_host::process::{self, Machine, Process, Reach};
-use std::{collections::BTreeMap, fs, path::PathBuf};
-
-impl LocalScheduler {
-    pub(crate) async fn list_marked(&self, scope: &Scope) -> Result<Vec<Job>, SchedulerError> {
-        let scan = || mark::jobs(&mark::scan());
-        let in_scope = blocking(scan)
-            .await
-            .into_iter()
-            .filter(|(mark, _)| scope.session.as_ref().is_none_or(|session| *session == mark.session));
-        let jobs = in_scope.map(|(mark, found)| {
-            let handle = LocalHandle {
-                script: String::new(),
-                staging: None,
-                pass_env: Vec::new(),
-                machine: self.here.clone(),
-                leader: None,
-                started: None,
-                found,
-            };
-            Job {
-                identifier: mark.identifier,
-                session: mark.session,
-                case: String::new(),
-                scheduler: SchedulerKind::Local,
-                stage: PathBuf::new(),
-                handle: handle.into_value(),
-            }
-        });
-        Ok(jobs.collect())
-    }
-}
+use std::{collections::BTreeMap, fs};
 
 /// A job of a dead session that still has processes here.
 #[derive(Debug, Clone, PartialEq, Eq)]

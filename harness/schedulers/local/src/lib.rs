@@ -38,7 +38,7 @@ use crate::{
 use muster_core::{
     case::Identifier,
     job::{
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope, Staged},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Staged},
         workload::Workload,
     },
 };
@@ -122,9 +122,5 @@ impl Scheduler for LocalScheduler {
     /// `Stop` and `Delete` are the same here: processes end, and the stage folder is the engine's.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(self.clean(job, how))
-    }
-
-    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
-        Box::pin(self.list_marked(scope))
     }
 }

@@ -28,7 +28,6 @@ impl LocalScheduler {
             machine: self.here.clone(),
             leader: None,
             started: None,
-            found: Vec::new(),
         };
         Ok(Job {
             identifier: workload.identifier.clone(),

@@ -22,10 +22,7 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::SchedulerError,
-    job::{
-        scheduler::{Job, Scope},
-        scheduler_kind::SchedulerKind,
-    },
+    job::{scheduler::Job, scheduler_kind::SchedulerKind},
 };
 use muster_text::{Value, time::Timestamp};
 use std::{
@@ -88,16 +85,12 @@ impl Kept {
 
 impl Inventory {
     /// Looks at one place.
-    pub(crate) async fn add_place(&mut self, cluster: &Cluster, known: &Known, scope: &Scope) -> Result<(), ApiError> {
+    pub(crate) async fn add_place(&mut self, cluster: &Cluster, known: &Known) -> Result<(), ApiError> {
         let place = cluster.place();
         let (sessions, now) = lease::sessions(cluster).await?;
-        let selector = match &scope.session {
-            Some(session) => format!("{LABEL},{SESSION_LABEL}={session}"),
-            None => LABEL.to_owned(),
-        };
         let (mut jobs, mut hidden): (BTreeMap<Owner, Vec<Object>>, Vec<Resource>) = Default::default();
         for resource in kinds(cluster, &known.kinds).await? {
-            match cluster.list(&resource, Selection { labels: Some(&selector), fields: None }).await {
+            match cluster.list(&resource, Selection { labels: Some(LABEL), fields: None }).await {
                 Ok(listed) => {
                     for (owner, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
                         jobs.entry(owner).or_default().push(object);
@@ -111,9 +104,7 @@ impl Inventory {
             }
         }
         for (owner, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
-            if scope.session.as_ref().is_none_or(|session| *session == owner.0) {
-                jobs.entry(owner).or_default().push(object);
-            }
+            jobs.entry(owner).or_default().push(object);
         }
         self.notes.extend(note(place, &hidden));
         for (owner, objects) in jobs {
@@ -269,7 +260,7 @@ mod tests {
         let stored = (testing::place(), Resource::of("v1", "Secret"), "rfm-b".to_owned());
         let known = Known { objects: BTreeSet::from([stored]), ..Known::default() };
         let mut inventory = Inventory::default();
-        inventory.add_place(&cluster, &known, &Scope::default()).await.unwrap();
+        inventory.add_place(&cluster, &known).await.unwrap();
         let lines: Vec<String> = inventory.found.iter().map(Found::line).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         rfm-p (abcdefgh, session s): secrets rfm-a, pods rfm-p in namespace n

@@ -19,7 +19,7 @@ use muster_core::{
     decisions::liveness::HeartbeatTiming,
     error::{Class, SchedulerError},
     job::{
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         scheduler_kind::SchedulerKind,
         workload::Workload,
     },
@@ -124,7 +124,7 @@ impl Kubernetes {
     }
 
     /// Everything with Muster's label, and the session that it belongs to. Places that cannot be read are listed in it.
-    pub async fn inventory(&self, scope: &Scope) -> Inventory {
+    pub async fn inventory(&self) -> Inventory {
         let (places, known) = self.scope.lock().clone();
         let mut inventory = Inventory::default();
         for place in places {
@@ -134,7 +134,7 @@ impl Kubernetes {
             }
             let taken = async {
                 let cluster = self.cluster(&place).await?;
-                inventory.add_place(&cluster, &known, scope).await.map_err(ApiError::classify)
+                inventory.add_place(&cluster, &known).await.map_err(ApiError::classify)
             };
             if let Err(error) = taken.await {
                 inventory.blind.push((place, error));
@@ -284,16 +284,6 @@ impl Scheduler for Kubernetes {
         Box::pin(async move {
             let (shared, handle) = self.of(job).await?;
             cleanup::cleanup(&shared, job, handle, how).await
-        })
-    }
-
-    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
-        Box::pin(async move {
-            let Inventory { found, mut blind, .. } = self.inventory(scope).await;
-            match blind.pop() {
-                Some((_, error)) => Err(error),
-                None => Ok(found.into_iter().map(|found| found.job).collect()),
-            }
         })
     }
 }

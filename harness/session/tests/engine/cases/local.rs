@@ -3,7 +3,7 @@
 use crate::support::{Bench, Case, Options, case, found};
 use muster_core::{
     job::{
-        scheduler::{Exit, Scheduler, Scope},
+        scheduler::{Exit, Scheduler},
         workload::{Limits, Program},
     },
     result::{CaseResult, Outcome},
@@ -12,10 +12,9 @@ use muster_local::LocalScheduler;
 use muster_text::Value;
 use std::{fs, sync::Arc, time::Duration};
 
-async fn session() -> (Bench, Arc<LocalScheduler>) {
-    let local = Arc::new(LocalScheduler::default());
-    let scheduler: Arc<dyn Scheduler> = Arc::clone(&local) as _;
-    (Bench::with(Options { scheduler: Some(scheduler), ..Options::default() }).await, local)
+async fn session() -> Bench {
+    let scheduler: Arc<dyn Scheduler> = Arc::new(LocalScheduler::default());
+    Bench::with(Options { scheduler: Some(scheduler), ..Options::default() }).await
 }
 
 fn script(text: &str) -> Case {
@@ -33,7 +32,7 @@ fn stdout(result: &CaseResult) -> String {
 
 #[tokio::test]
 async fn a_log_without_a_last_newline_gets_one_in_its_place() {
-    let (bench, _) = session().await;
+    let bench = session().await;
     let result = run(&bench, Case { rules: found("hello$"), ..script("printf 'one\\nhello'") }).await;
     assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
     let identifier = result.identifier.as_ref().expect("planned");
@@ -47,7 +46,7 @@ async fn a_log_without_a_last_newline_gets_one_in_its_place() {
 
 #[tokio::test]
 async fn a_failed_script_keeps_its_stage_and_shows_its_last_lines() {
-    let (bench, _) = session().await;
+    let bench = session().await;
     let result = run(&bench, script("seq 20; echo broken >&2; exit 3")).await;
     assert_eq!(result.outcome.to_string(), "fail{workload}");
     assert_eq!(result.exits[0].exit, Exit::Code(3));
@@ -58,14 +57,14 @@ async fn a_failed_script_keeps_its_stage_and_shows_its_last_lines() {
 
 #[tokio::test]
 async fn a_script_that_truncates_its_log_cannot_be_judged() {
-    let (bench, _) = session().await;
+    let bench = session().await;
     let result = run(&bench, Case { rules: found("hello"), ..script("echo gone; : > rfm_job.out; echo hello") }).await;
     assert_eq!(result.outcome.to_string(), "invalid{logs}", "{:?}", result.cause);
 }
 
 #[tokio::test]
 async fn what_is_too_slow_or_cancelled_leaves_no_process() {
-    let (bench, local) = session().await;
+    let bench = session().await;
     let limits = Limits { pending: None, run: Some(Duration::from_millis(300)), judge: Duration::from_secs(5) };
     let slow = run(&bench, Case { limits, ..script("echo begun; sleep 600") }).await;
     assert_eq!(slow.outcome.to_string(), "timeout{run}");
@@ -78,7 +77,7 @@ async fn what_is_too_slow_or_cancelled_leaves_no_process() {
     bench.engine.cancel("enough");
     let aborted = running.await.expect("a result");
     assert_eq!(aborted.outcome, Outcome::Abort);
-    let left = local.list(&Scope { session: Some(muster_core::case::SessionId("s1".into())) }).await.expect("a list");
+    let left = muster_local::inventory::find([], |_| false);
     let own: Vec<_> = [&slow, &aborted].into_iter().filter_map(|result| result.identifier.clone()).collect();
     assert!(!left.iter().any(|job| own.contains(&job.identifier)), "{left:?}");
 }

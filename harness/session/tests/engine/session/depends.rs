@@ -1,10 +1,7 @@
 //! Cases that depend on others.
 
 use crate::support::{Bench, Case, Options, all, case, tally};
-use muster_core::{
-    job::scheduler::{Scheduler, Scope},
-    result::Outcome,
-};
+use muster_core::result::Outcome;
 use muster_fake::Call;
 use muster_session::engine::ExecPolicy;
 use serde_json::{Value, json};
@@ -219,7 +216,7 @@ async fn the_end_of_a_session_aborts_what_is_held() {
     }
     assert_eq!(outcomes, ["abort"; 3]);
     assert_eq!(bench.engine.finish().await.len(), 3);
-    assert_eq!(bench.fake.list(&Scope::default()).await.expect("a list").len(), 0);
+    assert_eq!(bench.fake.jobs().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

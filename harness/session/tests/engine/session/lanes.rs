@@ -1,10 +1,7 @@
 //! Queues and slots.
 
 use crate::support::{Bench, Case, Options, all, case, tally};
-use muster_core::{
-    job::scheduler::{Scheduler, Scope},
-    result::Outcome,
-};
+use muster_core::result::Outcome;
 use muster_session::engine::ExecPolicy;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -22,7 +19,7 @@ fn order_of(lines: &[String], word: &str) -> Vec<String> {
 async fn most_at_once(bench: &Bench, millis: u64) -> usize {
     let mut most = 0;
     for _ in 0..millis {
-        most = most.max(bench.fake.list(&Scope::default()).await.expect("a list").len());
+        most = most.max(bench.fake.jobs().len());
         sleep(Duration::from_millis(1)).await;
     }
     most

@@ -3,7 +3,7 @@
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case};
 use muster_core::{
     job::{
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Scope},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         workload::Workload,
     },
     result::CaseResult,
@@ -41,9 +41,6 @@ impl Scheduler for Hesitating {
     }
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         self.0.cleanup(job, how)
-    }
-    fn list<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Vec<Job>> {
-        self.0.list(scope)
     }
 }
 
