@@ -1,4 +1,4 @@
-//! From rows to the types of core: the inverse of the messages and `bind`.
+//! From rows to the types of core: the inverse of the messages and `columns`.
 
 use crate::{Held, JobRow, Owner};
 use muster_core::{
@@ -29,6 +29,22 @@ pub(crate) struct Detail<'a> {
     pub(crate) outputs: Option<Cow<'a, CaseOutputs>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_by: Option<Cow<'a, str>>,
+}
+
+impl<'a> Detail<'a> {
+    pub(crate) fn of(result: &'a CaseResult) -> Self {
+        Self {
+            warnings: (&result.warnings).into(),
+            nodes: (&result.nodes).into(),
+            exits: (&result.exits).into(),
+            log_tail: result.log_tail.as_deref().map(Into::into),
+            look: (&result.look).into(),
+            delete: (&result.delete).into(),
+            leftovers: (&result.leftovers).into(),
+            outputs: result.outputs.as_deref().map(Cow::Borrowed),
+            blocked_by: result.blocked_by.as_deref().map(Into::into),
+        }
+    }
 }
 
 /// A session and who holds it.

@@ -4,12 +4,12 @@
 //! Longer than other files: what one transaction writes, of each kind, stands beside the order in which it does.
 
 use crate::{
-    StoreError,
+    Statement, StoreError,
     error::SqlError,
     file::connect,
     read::decode,
     write::{
-        bind,
+        columns::Row,
         message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
         session,
         statements::{REOPEN, Statements},
@@ -17,7 +17,7 @@ use crate::{
 };
 use muster_core::{case::SessionId, rules::perf::Measurement};
 use muster_text::time::Timestamp;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection};
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
@@ -242,11 +242,11 @@ impl Ids {
 /// The rows of one transaction, by kind.
 #[derive(Default)]
 struct Rows<'m> {
-    cases: Vec<(i64, i64, &'m CaseEntry)>,
-    intents: Vec<(i64, i64, &'m IntentEntry)>,
+    cases: Vec<Row<'m, CaseEntry>>,
+    intents: Vec<Row<'m, IntentEntry>>,
     launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
-    attempts: Vec<(i64, i64, &'m AttemptEntry)>,
-    measurements: Vec<(i64, i64, &'m Measurement)>,
+    attempts: Vec<Row<'m, AttemptEntry>>,
+    measurements: Vec<Row<'m, Measurement>>,
     ended: Vec<&'m JobKey>,
     cleaned: Vec<&'m JobKey>,
     swept: Vec<&'m JobKey>,
@@ -270,7 +270,7 @@ impl<'m> Rows<'m> {
                     if let Some((_, case)) = rows.case(&entry.session, &entry.case, sessions, &mut last) {
                         last.attempt += 1;
                         rows.attempts.push((last.attempt, case, entry));
-                        rows.measurements.extend((0..).zip(&entry.measurements).map(|(at, m)| (last.attempt, at, m)));
+                        rows.measurements.extend((0..).zip(&entry.result.measurements).map(|(at, m)| (last.attempt, at, m)));
                         rows.ended.extend(&entry.job);
                     }
                 }
@@ -308,20 +308,20 @@ impl<'m> Rows<'m> {
     }
 
     async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
-        statements.case.execute(connection, &self.cases, bind::case).await?;
-        statements.intent.execute(connection, &self.intents, bind::intent).await?;
+        statements.case.execute(connection, &self.cases).await?;
+        statements.intent.execute(connection, &self.intents).await?;
         for (session, _, entry) in &self.intents {
             let Some(old) = &entry.replaces else { continue };
             let delete = sqlx::query("DELETE FROM job WHERE session = $1 AND identifier = $2");
             delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
         }
-        statements.launched.execute(connection, &self.launched, bind::launched).await?;
-        statements.attempt.execute(connection, &self.attempts, bind::attempt).await?;
-        statements.measurement.execute(connection, &self.measurements, bind::measurement).await?;
-        statements.ended.execute(connection, &self.ended, |statement, key| bind::job(statement, key)).await?;
+        statements.launched.execute(connection, &self.launched, bind_launched).await?;
+        statements.attempt.execute(connection, &self.attempts).await?;
+        statements.measurement.execute(connection, &self.measurements).await?;
+        statements.ended.execute(connection, &self.ended, |statement, key| bind_job(statement, key)).await?;
         // What is removed soon is marked before its state says so.
-        statements.swept.execute(connection, &self.swept, |statement, key| bind::job(statement, key)).await?;
-        statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind::job(statement, key)).await?;
+        statements.swept.execute(connection, &self.swept, |statement, key| bind_job(statement, key)).await?;
+        statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
         for (session, ended, interrupted) in &self.ends {
             let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
             let update = update.bind(Arc::clone(session)).bind(ended.0).bind(i64::from(*interrupted));
@@ -329,6 +329,14 @@ impl<'m> Rows<'m> {
         }
         Ok(())
     }
+}
+
+fn bind_job(statement: Statement, key: &JobKey) -> Statement {
+    statement.bind(Arc::clone(&key.session)).bind(Arc::clone(&key.identifier))
+}
+
+fn bind_launched(statement: Statement, (key, text, at): &(&JobKey, &Text, Timestamp)) -> Statement {
+    bind_job(statement, key).bind(Arc::clone(text)).bind(at.0)
 }
 
 fn keep_last<'m, T>(rows: &mut Vec<T>, key: impl Fn(&T) -> &'m JobKey) {
@@ -340,7 +348,8 @@ fn keep_last<'m, T>(rows: &mut Vec<T>, key: impl Fn(&T) -> &'m JobKey) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{case::CaseName, result::Times};
+    use crate::write::tests::skipped;
+    use muster_core::case::CaseName;
 
     fn key(identifier: &str) -> JobKey {
         JobKey { session: "s".into(), identifier: identifier.into() }
@@ -363,19 +372,10 @@ mod tests {
         Message::Finished(Box::new(AttemptEntry {
             session: "s".into(),
             case: case(display),
-            number: 1,
             job: Some(key(identifier)),
-            outcome: "pass",
-            reason: None,
-            phase: "performance",
-            cause: None,
-            times: Times::default(),
-            folder: None,
+            result: skipped(display, ""),
             detail: "{}".into(),
-            measurements: vec![],
-            flaky: false,
             quarantine: None,
-            restored_from: None,
         }))
     }
 

@@ -4,13 +4,12 @@ use crate::{Held, Owner, StoreError, read::decode::Detail};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::scheduler::Job,
-    result::{About, CaseResult, Session, Times},
-    rules::perf::Measurement,
+    result::{About, CaseResult, Session},
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
 use serde::Serialize;
-use std::{borrow::Cow, path::Path, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// A stored text. Shared, because a failed transaction is tried again and binding takes ownership.
@@ -123,7 +122,8 @@ impl IntentEntry {
             key: JobKey::new(intent.session, &intent.job.identifier),
             case: CaseEntry::of(intent.name, intent.about)?,
             attempt: intent.attempt,
-            stage: lossy(&intent.job.stage),
+            // For people and queries; what has to be exact is in the job.
+            stage: intent.job.stage.to_string_lossy().into(),
             plan: encode_job(intent.job, secrets)?,
             rules: encode("judging rules", intent.name, intent.rules)?,
             limits: encode("limits", intent.name, intent.limits)?,
@@ -137,76 +137,23 @@ impl IntentEntry {
 pub(crate) struct AttemptEntry {
     pub(crate) session: Text,
     pub(crate) case: CaseEntry,
-    pub(crate) number: u32,
     /// The job it ends, if there was one.
     pub(crate) job: Option<JobKey>,
-    pub(crate) outcome: &'static str,
-    pub(crate) reason: Option<Text>,
-    pub(crate) phase: &'static str,
-    pub(crate) cause: Option<Text>,
-    pub(crate) times: Times,
-    pub(crate) folder: Option<Text>,
+    pub(crate) result: CaseResult,
     pub(crate) detail: Text,
-    pub(crate) measurements: Vec<Measurement>,
-    pub(crate) flaky: bool,
     pub(crate) quarantine: Option<Text>,
-    pub(crate) restored_from: Option<Text>,
 }
 
 impl AttemptEntry {
     pub(crate) fn of(session: &SessionId, result: &CaseResult) -> Result<Self, StoreError> {
-        // Named one by one, so that a new field is either stored or left out on purpose.
-        let CaseResult {
-            name,
-            about,
-            identifier,
-            attempt,
-            outcome,
-            phase,
-            cause,
-            warnings,
-            nodes,
-            exits,
-            measurements,
-            times,
-            folder,
-            log_tail,
-            look,
-            delete,
-            leftovers,
-            flaky,
-            quarantine,
-            restored_from,
-            outputs,
-            blocked_by,
-        } = result;
-        let detail = Detail {
-            warnings: warnings.into(),
-            nodes: nodes.into(),
-            exits: exits.into(),
-            log_tail: log_tail.as_deref().map(Into::into),
-            look: look.into(),
-            delete: delete.into(),
-            leftovers: leftovers.into(),
-            outputs: outputs.as_deref().map(Cow::Borrowed),
-            blocked_by: blocked_by.as_deref().map(Into::into),
-        };
+        let name = &result.name;
         Ok(Self {
             session: session.0.as_str().into(),
-            case: CaseEntry::of(name, about)?,
-            number: *attempt,
-            job: identifier.as_ref().map(|identifier| JobKey::new(session, identifier)),
-            outcome: outcome.word(),
-            reason: outcome.detail().map(Into::into),
-            phase: phase.as_str(),
-            cause: cause.as_deref().map(Into::into),
-            times: *times,
-            folder: folder.as_deref().map(lossy),
-            detail: encode("result", name, &detail)?,
-            measurements: measurements.clone(),
-            flaky: *flaky,
-            quarantine: quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
-            restored_from: restored_from.as_ref().map(|session| session.0.as_str().into()),
+            case: CaseEntry::of(name, &result.about)?,
+            job: result.identifier.as_ref().map(|identifier| JobKey::new(session, identifier)),
+            detail: encode("result", name, &Detail::of(result))?,
+            quarantine: result.quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
+            result: result.clone(),
         })
     }
 }
@@ -223,9 +170,4 @@ pub(crate) fn encode(what: &'static str, of: &impl ToString, value: &impl Serial
         Ok(text) => Ok(text.into()),
         Err(cause) => Err(StoreError::Encode { what, of: of.to_string(), cause }),
     }
-}
-
-/// A path for people and queries; what has to be exact is in the job.
-fn lossy(path: &Path) -> Text {
-    path.to_string_lossy().into()
 }

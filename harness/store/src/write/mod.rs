@@ -2,7 +2,7 @@
 //! transaction, and only then answers.
 
 mod batch;
-mod bind;
+mod columns;
 mod message;
 mod session;
 mod statements;
@@ -276,12 +276,12 @@ mod tests {
         Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new(), pid_namespace: String::new() }
     }
 
-    fn skipped(number: usize, warning: &str) -> CaseResult {
+    pub(super) fn skipped(display: &str, warning: &str) -> CaseResult {
         let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
         let about = serde_json::json!({"descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [],
             "scheduler": SchedulerKind::Fake, "num_tasks": 1});
         CaseResult {
-            name: CaseName { display: number.to_string(), check, hash, system, partition, environ, hidden: String::new() },
+            name: CaseName { display: display.to_owned(), check, hash, system, partition, environ, hidden: String::new() },
             about: serde_json::from_value(about).unwrap(),
             identifier: None,
             attempt: 1,
@@ -312,14 +312,14 @@ mod tests {
         let store = store(&folder, "PRAGMA max_page_count = 40").await;
         let session = session();
         store.begin(&session, &owner()).await.unwrap();
-        let large: Vec<_> = (0..3).map(|number| skipped(number, &"x".repeat(100_000))).collect();
+        let large: Vec<_> = (0..3).map(|number| skipped(&number.to_string(), &"x".repeat(100_000))).collect();
         let finished = |result| store.finished(&session.id, result);
         let outcomes = tokio::join!(finished(&large[0]), finished(&large[1]), finished(&large[2]));
         for outcome in [outcomes.0, outcomes.1, outcomes.2] {
             let error = chain(&outcome.unwrap_err());
             assert!(error.ends_with("results.db: database or disk is full (code 13)"), "{error}");
         }
-        let small = skipped(4, "");
+        let small = skipped("4", "");
         store.finished(&session.id, &small).await.unwrap();
         store.end(&session.id, Timestamp(2), true).await.unwrap();
         store.close().await.unwrap();
@@ -347,7 +347,7 @@ mod tests {
         store.begin(&session, &owner()).await.unwrap();
         let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
         sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-        let result = skipped(1, "");
+        let result = skipped("1", "");
         let unlock = async {
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
             sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();

@@ -1,7 +1,14 @@
 //! The statements that write, for as many rows at once as there are: a statement costs a trip to the thread that owns
 //! the connection, so 32 rows of one kind go in one.
 
-use crate::Statement;
+use crate::{
+    Statement,
+    write::{
+        columns::{self, Columns, Row},
+        message::{AttemptEntry, CaseEntry, IntentEntry},
+    },
+};
+use muster_core::rules::perf::Measurement;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 use std::{fmt::Write, sync::Arc};
 
@@ -73,13 +80,31 @@ fn placeholders(before: usize, columns: usize) -> String {
     text
 }
 
+/// The insertion of rows of one table.
+pub(crate) struct Insert<T: 'static> {
+    statement: ForRows,
+    columns: Columns<T>,
+}
+
+impl<T: Sync> Insert<T> {
+    fn into(table: &str, columns: Columns<T>) -> Self {
+        let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
+        Self { statement: ForRows::insert(table, &names), columns }
+    }
+
+    pub(crate) async fn execute(&self, connection: &mut SqliteConnection, rows: &[Row<'_, T>]) -> Result<(), sqlx::Error> {
+        let bind = |statement, row: &Row<T>| self.columns.iter().fold(statement, |statement, (_, bind)| bind(statement, *row));
+        self.statement.execute(connection, rows, bind).await
+    }
+}
+
 /// All that is written for many rows.
 pub(crate) struct Statements {
-    pub(crate) case: ForRows,
-    pub(crate) intent: ForRows,
+    pub(crate) case: Insert<CaseEntry>,
+    pub(crate) intent: Insert<IntentEntry>,
     pub(crate) launched: ForRows,
-    pub(crate) attempt: ForRows,
-    pub(crate) measurement: ForRows,
+    pub(crate) attempt: Insert<AttemptEntry>,
+    pub(crate) measurement: Insert<Measurement>,
     pub(crate) ended: ForRows,
     pub(crate) cleaned: ForRows,
     pub(crate) swept: ForRows,
@@ -88,14 +113,8 @@ pub(crate) struct Statements {
 impl Statements {
     pub(crate) fn new() -> Self {
         Self {
-            case: ForRows::insert(
-                r#""case""#,
-                &["id", "session", "display", "check_name", "hash", "system", "partition", "environ", "about", "hidden"],
-            ),
-            intent: ForRows::insert(
-                "job",
-                &["session", "identifier", r#""case""#, "attempt", "state", "stage", "plan", "rules", "limits", "begun"],
-            ),
+            case: Insert::into(r#""case""#, columns::CASE),
+            intent: Insert::into("job", columns::JOB),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
                 "launched = row.column3, launched_at = row.column4, \
@@ -103,48 +122,8 @@ impl Statements {
                 4,
                 "",
             ),
-            attempt: ForRows::insert(
-                "attempt",
-                &[
-                    "id",
-                    r#""case""#,
-                    "number",
-                    "identifier",
-                    "outcome",
-                    "reason",
-                    "phase",
-                    "cause",
-                    "begun",
-                    "launched",
-                    "started",
-                    "ended",
-                    "finished",
-                    "folder",
-                    "detail",
-                    "flaky",
-                    "quarantine",
-                    "restored_from",
-                ],
-            ),
-            measurement: ForRows::insert(
-                "measurement",
-                &[
-                    "attempt",
-                    "position",
-                    "variable",
-                    "key",
-                    "section",
-                    "node",
-                    "value",
-                    "unit",
-                    "reference",
-                    "lower",
-                    "upper",
-                    "verdict",
-                    "reason",
-                    "direction",
-                ],
-            ),
+            attempt: Insert::into("attempt", columns::ATTEMPT),
+            measurement: Insert::into("measurement", columns::MEASUREMENT),
             ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
             cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
             swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
