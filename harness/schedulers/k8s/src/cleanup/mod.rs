@@ -12,7 +12,6 @@
 
 mod diagnosis;
 mod messages;
-mod reach;
 mod stop;
 
 use crate::{
@@ -173,7 +172,7 @@ impl Cleanup<'_> {
             if going.is_empty() && pods.is_empty() {
                 return Vec::new();
             }
-            let silent = reach::silent_nodes(observed.pods.iter().filter(|seen| is_left(seen, &self.absent)));
+            let silent = messages::silent_nodes(observed.pods.iter().filter(|seen| is_left(seen, &self.absent)));
             // All that is left goes with these pods, if not before.
             let in_vain = || going.iter().all(|target| target.is_workload || pods.iter().any(|pod| pod.uid == target.uid));
             if Instant::now() >= self.by || silent.is_some() && in_vain() {

@@ -1,6 +1,6 @@
 //! Ends the compute of a job and keeps its objects.
 
-use crate::cleanup::{Cleanup, messages, reach};
+use crate::cleanup::{Cleanup, messages};
 use crate::{
     api::{EXPIRES_ANNOTATION, KEPT_LABEL, clock},
     cleanup::diagnosis,
@@ -133,7 +133,7 @@ fn nothing_runs(observed: &Observed) -> bool {
 
 /// The nodes of what runs, if none of them answers.
 fn silent_nodes(observed: &Observed) -> Option<String> {
-    reach::silent_nodes(running(observed))
+    messages::silent_nodes(running(observed))
 }
 
 fn running(observed: &Observed) -> impl Iterator<Item = &SeenPod> {

@@ -9,7 +9,7 @@ use super::{
 use crate::api::Resource;
 use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
-use muster_text::{Value, diagnostic::nearest};
+use muster_text::{Value, diagnostic::did_you_mean};
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,15 +23,15 @@ impl Cluster {
     /// # Errors
     /// `ApiError::UnknownKind` with what is near, `ApiError::ClusterScoped`, or why the server could not be asked.
     pub async fn resolve(&self, resource: &Resource) -> Result<Resource, ApiError> {
-        let with = |plural: &str| Resource { plural: Some(plural.to_owned()), ..resource.clone() };
-        if let Some(plural) = path::built_in_plural(resource) {
-            return Ok(with(plural));
+        let with = |plural: String| Resource { plural: Some(plural), ..resource.clone() };
+        if path::is_built_in(resource) {
+            return Ok(with(resource.probable_plural()));
         }
         let Some(served) = self.served(resource).await? else {
             return Err(self.unknown(resource, self.versions_of(resource).await));
         };
         match served.iter().find(|served| served.kind == resource.kind) {
-            Some(found) if found.namespaced => Ok(with(&found.name)),
+            Some(found) if found.namespaced => Ok(with(found.name.clone())),
             Some(_) => Err(ApiError::ClusterScoped { kind: resource.kind.clone(), api_version: resource.api_version() }),
             None => Err(self.unknown(resource, near(&resource.kind, &served))),
         }
@@ -65,8 +65,7 @@ impl Cluster {
 
     /// The groups that the server has, each in the version that it prefers.
     pub async fn groups(&self) -> Result<BTreeMap<String, String>, ApiError> {
-        let resource = Resource { group: String::new(), version: String::new(), kind: "APIGroupList".into(), plural: None };
-        let list = self.discover(&resource, "/apis".to_owned()).await?;
+        let list = self.discover(&Resource::of("", "APIGroupList"), "/apis".to_owned()).await?;
         let group =
             |group: &Value| Some((group["name"].as_str()?.to_owned(), group["preferredVersion"]["version"].as_str()?.to_owned()));
         Ok(list["groups"].as_array().into_iter().flatten().filter_map(group).collect())
@@ -102,11 +101,10 @@ fn read(list: Value) -> Vec<APIResource> {
 fn near(kind: &str, served: &[APIResource]) -> String {
     let mut kinds: Vec<&str> = served.iter().filter(|served| served.namespaced).map(|served| served.kind.as_str()).collect();
     kinds.dedup();
-    match nearest(kind, kinds.iter().copied()) {
-        Some(near) => format!("did you mean {near}?"),
-        None if kinds.is_empty() => "it has no kinds in that group".to_owned(),
-        None => format!("it has {}", kinds.join(", ")),
-    }
+    did_you_mean(kind, kinds.iter().copied()).unwrap_or_else(|| match kinds.as_slice() {
+        [] => "it has no kinds in that group".to_owned(),
+        kinds => format!("it has {}", kinds.join(", ")),
+    })
 }
 
 #[cfg(test)]
@@ -121,7 +119,7 @@ mod tests {
             {"name": "ipupools", "kind": "IPUPool", "namespaced": false},
         ]}));
         assert_eq!(served.len(), 2);
-        insta::assert_snapshot!(near("IPUJobs", &served), @"did you mean IPUJob?");
+        insta::assert_snapshot!(near("IPUJobs", &served), @"did you mean `IPUJob`?");
         insta::assert_snapshot!(near("Nothing", &served), @"it has IPUJob");
         insta::assert_snapshot!(near("Nothing", &[]), @"it has no kinds in that group");
     }

@@ -91,18 +91,14 @@ impl Cluster {
     /// As `connect`.
     pub async fn connect_within(place: &ClusterPlace, budget: Arc<Budget>) -> Result<Arc<Self>, ConnectError> {
         connection::config(place).await?;
-        Ok(Self::by(Login::new(place.clone()), place.clone(), budget))
+        Ok(Self::new(place.clone(), None, budget))
     }
 
-    /// On top of a connection that is there already.
-    pub fn over(place: ClusterPlace, client: kube::Client, budget: Arc<Budget>) -> Arc<Self> {
-        Self::by(Login::with(place.clone(), client), place, budget)
-    }
-
-    fn by(login: Arc<Login>, place: ClusterPlace, budget: Arc<Budget>) -> Arc<Self> {
+    /// `client`: a connection that is there already, as in tests.
+    pub(crate) fn new(place: ClusterPlace, client: Option<kube::Client>, budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
+            login: Login::new(place.clone(), client),
             place,
-            login,
             grants: Mutex::default(),
             counters: Counters::default(),
             creates: Semaphore::new(budget.creates(CREATES_AT_ONCE)),

@@ -320,7 +320,7 @@ mod tests {
         cluster.get(&resource, "x").await.unwrap();
         let wrong = cluster.get(&Resource::of("graphcore.ai/v1alpha1", "IpuJob"), "x").await.unwrap_err();
         let version = cluster.get(&Resource::of("graphcore.ai/v2", "IPUJob"), "x").await.unwrap_err();
-        insta::assert_snapshot!(wrong, @"the API server of namespace n does not know IpuJob (graphcore.ai/v1alpha1): did you mean IPUJob?");
+        insta::assert_snapshot!(wrong, @"the API server of namespace n does not know IpuJob (graphcore.ai/v1alpha1): did you mean `IPUJob`?");
         insta::assert_snapshot!(version, @"the API server of namespace n does not know IPUJob (graphcore.ai/v2): it serves graphcore.ai/v1alpha1");
         assert_eq!(cluster.requests().of("discovery"), 3, "{:?}", requests.paths());
     }

@@ -4,33 +4,18 @@ use crate::api::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::fmt::Write;
 
-/// Kinds that every server has: no need to ask for their plural.
-const BUILT_IN: [(&str, &str, &str); 19] = [
-    ("", "Node", "nodes"),
-    ("", "Pod", "pods"),
-    ("", "ConfigMap", "configmaps"),
-    ("", "Secret", "secrets"),
-    ("", "Service", "services"),
-    ("", "ServiceAccount", "serviceaccounts"),
-    ("", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    ("", "ResourceQuota", "resourcequotas"),
-    ("", "LimitRange", "limitranges"),
-    ("", "Event", "events"),
-    ("batch", "Job", "jobs"),
-    ("batch", "CronJob", "cronjobs"),
-    ("apps", "Deployment", "deployments"),
-    ("apps", "StatefulSet", "statefulsets"),
-    ("apps", "ReplicaSet", "replicasets"),
-    ("coordination.k8s.io", "Lease", "leases"),
-    ("rbac.authorization.k8s.io", "Role", "roles"),
-    ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings"),
-    ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
-];
-
-/// The plural of a kind that every server has.
-pub(super) fn built_in_plural(resource: &Resource) -> Option<&'static str> {
-    let same = |(group, kind, _): &&(&str, &str, &str)| *group == resource.group && *kind == resource.kind;
-    BUILT_IN.iter().find(same).map(|(_, _, plural)| *plural)
+/// Whether every server has this kind: no need to ask for its plural.
+pub(super) fn is_built_in(resource: &Resource) -> bool {
+    matches!(
+        (resource.group.as_str(), resource.kind.as_str()),
+        ("", "Node" | "Pod" | "ConfigMap" | "Secret" | "Service" | "ServiceAccount" | "PersistentVolumeClaim")
+            | ("", "ResourceQuota" | "LimitRange" | "Event")
+            | ("batch", "Job" | "CronJob")
+            | ("apps", "Deployment" | "StatefulSet" | "ReplicaSet")
+            | ("coordination.k8s.io", "Lease")
+            | ("rbac.authorization.k8s.io", "Role" | "RoleBinding")
+            | ("networking.k8s.io", "NetworkPolicy")
+    )
 }
 
 /// `/api/v1`, `/apis/batch/v1`
@@ -80,20 +65,27 @@ mod tests {
     fn every_kind_has_its_path() {
         let known = |api_version: &str, kind: &str| {
             let resource = Resource::of(api_version, kind);
-            Resource { plural: built_in_plural(&resource).map(str::to_owned), ..resource }
+            assert!(is_built_in(&resource), "{kind}");
+            Resource { plural: Some(resource.probable_plural()), ..resource }
         };
         let custom = Resource { plural: Some("ipujobs".into()), ..Resource::of("graphcore.ai/v1alpha1", "IPUJob") };
         let rows = [
             (known("v1", "Pod"), None, None, "/api/v1/namespaces/n/pods"),
             (known("v1", "Pod"), Some("x"), Some("log"), "/api/v1/namespaces/n/pods/x/log"),
             (known("v1", "Node"), None, None, "/api/v1/nodes"),
+            (
+                known("networking.k8s.io/v1", "NetworkPolicy"),
+                None,
+                None,
+                "/apis/networking.k8s.io/v1/namespaces/n/networkpolicies",
+            ),
             (known("batch/v1", "Job"), Some("../x"), None, "/apis/batch/v1/namespaces/n/jobs/..%2Fx"),
             (custom, Some("x"), None, "/apis/graphcore.ai/v1alpha1/namespaces/n/ipujobs/x"),
         ];
         for (resource, name, part, path) in rows {
             assert_eq!(objects(&resource, "n", name, part), path);
         }
-        assert_eq!(built_in_plural(&Resource::of("batch.volcano.sh/v1alpha1", "Job")), None);
+        assert!(!is_built_in(&Resource::of("batch.volcano.sh/v1alpha1", "Job")));
     }
 
     #[test]

@@ -127,5 +127,5 @@ pub(crate) fn cluster(answer: impl FnMut(&str, &Value) -> Reply + Send + 'static
             Ok::<_, Infallible>(reply.response())
         }
     });
-    (Cluster::over(place(), kube::Client::new(service, "n"), Arc::default()), requests)
+    (Cluster::new(place(), Some(kube::Client::new(service, "n")), Arc::default()), requests)
 }

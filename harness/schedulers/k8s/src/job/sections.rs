@@ -18,8 +18,6 @@ use std::collections::BTreeMap;
 pub(crate) struct ContainerLog {
     /// Its name.
     pub name: String,
-    /// It runs before the main containers.
-    pub init: bool,
     /// A native sidecar: neither logged nor waited for.
     pub sidecar: bool,
     /// It decides how the pod ended. Init containers decide too, but only by failing.
@@ -48,13 +46,11 @@ pub(crate) fn containers(pod: &Pod, handle: &Handle) -> Vec<ContainerLog> {
     let deciding = named.find(|names| !names.is_empty()).unwrap_or_default();
     let init = spec.init_containers.iter().flatten().map(|container| ContainerLog {
         name: container.name.clone(),
-        init: true,
         sidecar: container.restart_policy.as_deref() == Some("Always"),
         primary: false,
     });
     let main = spec.containers.iter().map(|container| ContainerLog {
         name: container.name.clone(),
-        init: false,
         sidecar: false,
         primary: deciding.is_empty() || deciding.contains(&&container.name),
     });

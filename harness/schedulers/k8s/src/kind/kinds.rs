@@ -116,6 +116,12 @@ impl Kinds {
         self.kinds.iter().map(|(_, kind)| kind).find(|kind| kind.is(&resource.group, &resource.kind))
     }
 
+    /// The plural of a resource: the API's, if it is known.
+    pub(crate) fn plural(&self, resource: &Resource) -> String {
+        let known = || self.find(resource).and_then(|kind| kind.plural.clone());
+        resource.plural.clone().or_else(known).unwrap_or_else(|| resource.probable_plural())
+    }
+
     /// Group and kind of everything in the table that a namespace can hold.
     pub(crate) fn namespaced(&self) -> impl Iterator<Item = (&str, &str)> {
         let kinds = self.kinds.iter().map(|(_, kind)| kind).filter(|kind| !kind.cluster_scoped);

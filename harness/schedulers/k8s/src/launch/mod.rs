@@ -9,10 +9,9 @@
 //! ```
 //! One attempt; the session repeats it. If an object fails, those before it stay for `cleanup`.
 
-mod dry_run;
 mod preflight;
 
-pub(crate) use dry_run::dry_run;
+pub(crate) use preflight::dry_run;
 
 use crate::{
     api::{Quantity, Resource},
@@ -184,7 +183,7 @@ fn refused(object: &Object, error: ApiError) -> Refused {
     let Some(refusal) = quota::read(&error.message()) else { return Refused::Failed(error.classify()) };
     match refusal.decide() {
         Decision::Wait(why) => Refused::NoRoom(refusal, why),
-        Decision::NeverFits(why) | Decision::Misconfigured(why) => never(object, &why),
+        Decision::Never(why) => never(object, &why),
     }
 }
 

@@ -1,10 +1,13 @@
-//! Checks before anything is created whether the pods would be admitted, all of them together where they need each other.
+//! What the API server says before anything is created (`dryRun=All`): whether the pods of a launch would be admitted, all of them
+//! together where they need each other; and for `muster k8s`, what it says of a whole plan.
+//!
+//! What only shows later is not checked: whether a node has room, whether the image can be pulled, what a controller makes of it.
 
 use super::{Attempt, Refused, never, refused};
 use crate::{
     api::{QUEUE_LABEL, Resource},
-    client::Why,
-    job::Object,
+    client::{ApiError, Cluster, Why},
+    job::{Handle, Object},
     manifest::{pod_templates, preflight_pod, runs_at_once},
     quota::{self, Demand},
     session::Age,
@@ -75,4 +78,29 @@ fn gangs(workload: &Object) -> Vec<Gang> {
     let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
     let templates = pod_templates(&workload.manifest).into_iter();
     templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()
+}
+
+/// Sends every object of a plan, and the pods that it will make, for validation. Returns the warnings of the server.
+///
+/// # Errors
+/// The first object that the server refuses, or to which it does not answer.
+pub(crate) async fn dry_run(cluster: &Cluster, handle: &Handle) -> Result<Vec<String>, ApiError> {
+    let mut warnings = Vec::new();
+    for object in &handle.objects {
+        warnings.extend(cluster.create(&object.resource, &object.manifest, true).await?.warnings);
+    }
+    let workload = handle.workload().filter(|object| !object.resource.is_pod());
+    for (template, _) in workload.map(|object| pod_templates(&object.manifest)).unwrap_or_default() {
+        match cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&template), true).await {
+            Ok(created) => warnings.extend(created.warnings),
+            // The least Role leaves the pods to the controller.
+            Err(error) if error.why() == Why::NotAllowed => {
+                warnings.push("its pods were not looked at: the right to create pods is missing".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    warnings.sort();
+    warnings.dedup();
+    Ok(warnings)
 }

@@ -7,8 +7,8 @@
 //! Everything runs within the stream that is returned: dropping it ends every request.
 
 use super::{
+    Pace,
     container::{self, Identity, Instance},
-    pace::Pace,
     reader::Reader,
     section::{Section, Shared},
 };

@@ -12,24 +12,49 @@ mod references;
 
 pub(crate) use document::{Document, read};
 pub(crate) use names::{AttemptLabels, shortened};
-pub(crate) use pods::{each_pod, each_pod_of, pod_count, runs_at_once};
-pub(crate) use pods::{pod_templates, preflight_pod};
+pub(crate) use pods::{each_pod, each_pod_of, pod_count, pod_templates, preflight_pod, runs_at_once};
 pub(crate) use references::Renames;
 
 use muster_text::Value;
+use std::iter;
 
 /// Maps that are data to Kubernetes, whatever their keys are called.
 const OPAQUE: [&str; 6] = ["annotations", "labels", "matchLabels", "matchExpressions", "openAPIV3Schema", "managedFields"];
 /// The same in a ConfigMap and a Secret, at the top.
 const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
 
-/// Whether an object holds data of users, which is never read or changed here.
-pub(crate) fn is_store(value: &Value) -> bool {
+/// What stands directly within a map, each value with its key, or within a list, each item with an empty key. Not data of users,
+/// which is never read or changed here.
+pub(crate) fn children(value: &Value) -> Box<dyn Iterator<Item = (&str, &Value)> + '_> {
+    let is_store = is_store(value);
+    match value {
+        Value::Array(items) => Box::new(items.iter().map(|item| ("", item))),
+        Value::Object(map) => {
+            let children = map.iter().map(|(key, child)| (key.as_str(), child));
+            Box::new(children.filter(move |(key, _)| !is_opaque(is_store, key)))
+        }
+        _ => Box::new(iter::empty()),
+    }
+}
+
+/// The same, to be changed.
+fn children_mut(value: &mut Value) -> Box<dyn Iterator<Item = (&str, &mut Value)> + '_> {
+    let is_store = is_store(value);
+    match value {
+        Value::Array(items) => Box::new(items.iter_mut().map(|item| ("", item))),
+        Value::Object(map) => {
+            let children = map.iter_mut().map(|(key, child)| (key.as_str(), child));
+            Box::new(children.filter(move |(key, _)| !is_opaque(is_store, key)))
+        }
+        _ => Box::new(iter::empty()),
+    }
+}
+
+fn is_store(value: &Value) -> bool {
     matches!(value.get("kind").and_then(Value::as_str), Some("ConfigMap" | "Secret"))
 }
 
-/// Whether the value of `key` is data of users. `is_store`: the object is a ConfigMap or a Secret.
-pub(crate) fn is_opaque(is_store: bool, key: &str) -> bool {
+fn is_opaque(is_store: bool, key: &str) -> bool {
     OPAQUE.contains(&key) || (is_store && DATA.contains(&key))
 }
 

@@ -6,7 +6,7 @@
 //! Labels go wherever `metadata` is. Names change only at the top and in templates: a `volumeClaimTemplate` is mounted by
 //! its name, and a template's own name means nothing to the API.
 
-use super::{is_opaque, is_store, place};
+use super::{children_mut, place};
 use crate::api::{LABEL, SESSION_LABEL};
 use muster_text::Value;
 
@@ -46,12 +46,6 @@ impl AttemptLabels<'_> {
 
     /// `key`: under which this stands; `None` for the object itself, which is named elsewhere.
     fn descend(&self, value: &mut Value, key: Option<&str>, max: usize) {
-        if let Value::Array(items) = value {
-            for item in items {
-                self.descend(item, Some(""), max);
-            }
-            return;
-        }
         if let Some(key) = key {
             let is_template = is_template(key, value);
             if (is_template || value.get("metadata").is_some_and(Value::is_object))
@@ -63,9 +57,7 @@ impl AttemptLabels<'_> {
                 }
             }
         }
-        let is_store = is_store(value);
-        let children = value.as_object_mut().into_iter().flatten();
-        for (key, child) in children.filter(|(key, _)| *key != "metadata" && !is_opaque(is_store, key)) {
+        for (key, child) in children_mut(value).filter(|(key, _)| *key != "metadata") {
             self.descend(child, Some(key), max);
         }
     }

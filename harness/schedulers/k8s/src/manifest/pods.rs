@@ -1,6 +1,6 @@
 //! The pods within an object: everything with `spec.containers`, a Pod itself or a template at any depth, in any kind.
 
-use super::{is_opaque, is_store};
+use super::{children, children_mut};
 use crate::kind::WorkloadRules;
 use muster_text::{
     Value,
@@ -66,7 +66,7 @@ pub(crate) fn pod_count(object: &Value, rules: &WorkloadRules) -> Result<Option<
         let wrong = |what: String| Diagnostic::general(format!("`pods.expect` ({rule}) of the workload's rules: {what}"));
         let value = value.map_err(|error| wrong(error.message))?;
         let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-        return count.map(Some).ok_or_else(|| wrong(format!("{value} is no number of pods")));
+        return count.map(Some).ok_or_else(|| wrong(format!("{value} is not a number of pods")));
     }
     let (mut total, mut any) = (0_u32, false);
     find(object, 1, Count::Ever, &mut |_, times| {
@@ -89,15 +89,7 @@ pub(crate) fn each_pod_of(value: &mut Value, wanted: &dyn Fn(&Value) -> bool, ch
     if is_pod(value) {
         return change(value);
     }
-    let is_store = is_store(value);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each_pod_of(item, wanted, change)),
-        Value::Object(map) => {
-            let children = map.iter_mut().filter(|(key, _)| !is_opaque(is_store, key));
-            children.for_each(|(_, child)| each_pod_of(child, wanted, change));
-        }
-        _ => {}
-    }
+    children_mut(value).for_each(|(_, child)| each_pod_of(child, wanted, change));
 }
 
 fn is_pod(value: &Value) -> bool {
@@ -108,30 +100,23 @@ fn find(value: &Value, times: u32, count: Count, found: &mut dyn FnMut(&Value, u
     if is_pod(value) {
         return found(value, times);
     }
-    let is_store = is_store(value);
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| find(item, times, count, found)),
-        Value::Object(map) => {
-            let number = |key: &str| map.get(key).and_then(Value::as_u64).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-            // A leader with a template of its own is one of the group's `size`.
-            let has_leader = map.contains_key("leaderTemplate") && map.contains_key("workerTemplate");
-            let factors = FACTORS.iter().filter(|key| !(has_leader && **key == "size")).filter_map(|key| number(key));
-            let tasks = match (count, number("completions"), number("parallelism")) {
-                (Count::Ever, Some(completions), _) => completions,
-                // A Job runs one at a time unless it says more.
-                (Count::AtOnce, Some(completions), parallelism) => completions.min(parallelism.unwrap_or(1)),
-                (_, None, parallelism) => parallelism.unwrap_or(1),
-            };
-            let times = factors.fold(times.saturating_mul(tasks), u32::saturating_mul);
-            for (key, child) in map.iter().filter(|(key, _)| !is_opaque(is_store, key)) {
-                let times = match key.as_str() {
-                    "workerTemplate" if has_leader => times.saturating_mul(number("size").unwrap_or(1).saturating_sub(1)),
-                    _ => times,
-                };
-                find(child, times, count, found);
-            }
-        }
-        _ => {}
+    let number = |key: &str| value.get(key).and_then(Value::as_u64).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    // A leader with a template of its own is one of the group's `size`.
+    let has_leader = value.get("leaderTemplate").is_some() && value.get("workerTemplate").is_some();
+    let factors = FACTORS.iter().filter(|key| !(has_leader && **key == "size")).filter_map(|key| number(key));
+    let tasks = match (count, number("completions"), number("parallelism")) {
+        (Count::Ever, Some(completions), _) => completions,
+        // A Job runs one at a time unless it says more.
+        (Count::AtOnce, Some(completions), parallelism) => completions.min(parallelism.unwrap_or(1)),
+        (_, None, parallelism) => parallelism.unwrap_or(1),
+    };
+    let times = factors.fold(times.saturating_mul(tasks), u32::saturating_mul);
+    for (key, child) in children(value) {
+        let times = match key {
+            "workerTemplate" if has_leader => times.saturating_mul(number("size").unwrap_or(1).saturating_sub(1)),
+            _ => times,
+        };
+        find(child, times, count, found);
     }
 }
 
@@ -229,7 +214,7 @@ mod tests {
     fn a_rule_that_counts_no_pods_is_reported() {
         let mut rules = WorkloadRules::default();
         for (rule, expected) in [
-            ("self.spec.n", "`pods.expect` (self.spec.n) of the workload's rules: -1 is no number of pods"),
+            ("self.spec.n", "`pods.expect` (self.spec.n) of the workload's rules: -1 is not a number of pods"),
             ("self.spec.m", "`pods.expect` (self.spec.m) of the workload's rules: there is no key `m` here"),
         ] {
             rules.pods.expect = Some(rule.to_owned());

@@ -2,7 +2,7 @@
 //!
 //! Names inside texts (arguments, environment values, URLs) are the user's: `${{ identifier }}` writes the new name there.
 
-use super::{is_opaque, is_store};
+use super::children_mut;
 use muster_text::Value;
 
 /// Keys whose text is the name of an object.
@@ -64,17 +64,10 @@ impl Renames {
 
     /// Renames what `value` refers to.
     pub(crate) fn apply(&self, value: &mut Value) {
-        let is_store = is_store(value);
         self.rename_typed(value);
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.apply(item)),
-            Value::Object(map) => {
-                for (key, child) in map.iter_mut().filter(|(key, _)| !is_opaque(is_store, key)) {
-                    self.rename_under(key, child);
-                    self.apply(child);
-                }
-            }
-            _ => {}
+        for (key, child) in children_mut(value) {
+            self.rename_under(key, child);
+            self.apply(child);
         }
     }
 

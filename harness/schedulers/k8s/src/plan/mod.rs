@@ -8,9 +8,7 @@
 //! The workload is a value of its own for each attempt: nothing here writes into the check's manifest.
 
 mod adapt;
-mod choose;
 mod container;
-mod lifetime;
 mod options;
 pub(crate) mod policy;
 pub(crate) mod role;
@@ -19,7 +17,7 @@ use crate::{
     api::{ClusterPlace, LABEL, OBJECTS_ANNOTATION, merge_pod},
     client::Contexts,
     job::{Handle, Object},
-    kind::{Kinds, WorkloadRules},
+    kind::{Kinds, ResourceName, WorkloadRules},
     manifest::{self, AttemptLabels, Document, Renames},
     plan::policy::Subject,
 };
@@ -53,9 +51,9 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     let options = Options::read(&workload.sched_options)?;
     let kinds = Kinds::known().with(&options.k8s_workloads)?;
     let (mut documents, patch) = documents(workload, &options, &kinds)?;
-    let main = choose::workload(&documents, options.k8s_resource.as_deref(), &kinds)?;
+    let main = choose_workload(&documents, options.k8s_resource.as_deref(), &kinds)?;
     if let Some(patch) = patch {
-        let target = choose::patched(&documents, main, patch)?;
+        let target = choose_patched(&documents, main, patch)?;
         documents[target].lay_over(patch);
     }
     lay_over_pods(&mut documents, &options);
@@ -63,8 +61,8 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     let keep = workload.keep_failed.unwrap_or(KEEP);
     let mut rules = rules(&documents[main], &options, &kinds);
     let notes = adapt::adapt(workload, &options, &kinds, &mut documents, main, &mut rules, keep)?;
-    let deadline = lifetime::deadline(&workload.limits, options.max_lifetime)
-        .filter(|deadline| lifetime::give(deadline, &mut documents, main, &kinds));
+    let deadline = adapt::deadline(&workload.limits, options.max_lifetime)
+        .filter(|deadline| adapt::give_deadline(deadline, &mut documents, main, &kinds));
     mark(workload, &mut documents, &kinds, &place)?;
     if let Some(selector) = &mut rules.pods.selector {
         let name = documents[main].metadata("name").unwrap_or_default();
@@ -255,6 +253,70 @@ fn name_what_stands_beside(objects: &mut [Object], main: usize) {
     if let (false, Some(workload)) = (names.is_empty(), objects.get_mut(main)) {
         workload.manifest["metadata"]["annotations"][OBJECTS_ANNOTATION] = names.into();
     }
+}
+
+/// The document that `k8s_resource` names, else the only one that is no helper.
+fn choose_workload(documents: &[Document], resource: Option<&str>, kinds: &Kinds) -> Result<usize, Vec<Diagnostic>> {
+    let is_helper = |document: &Document| kinds.find(&document.resource).is_some_and(|kind| kind.helper);
+    let name = resource.map(ResourceName::parse);
+    let fits = |document: &Document| match &name {
+        None => !is_helper(document),
+        Some(name) => {
+            name.means(&document.resource, kinds) && document.written_name().is_none_or(|written| name.means_object(written))
+        }
+    };
+    let fitting: Vec<usize> = (0..documents.len()).filter(|index| fits(&documents[*index])).collect();
+    let wrong = |message: String, hint: &str| Err(vec![Diagnostic::general(message).hint(hint)]);
+    match (&fitting[..], resource) {
+        ([only], _) => Ok(*only),
+        ([], Some(resource)) => wrong(
+            format!("`k8s_resource: {resource}` is none of the manifest's objects: {}", listed(documents)),
+            "name the kind that ends: its kind, plural or short name, with its group if need be",
+        ),
+        ([], None) => wrong(
+            format!("nothing in the manifest ends by itself: {}", listed(documents)),
+            "add the workload, or name one of these with `k8s_resource` and a rule in `k8s_workloads`",
+        ),
+        (several, _) => {
+            let several: Vec<Document> = several.iter().map(|index| documents[*index].clone()).collect();
+            let message = format!("the manifest has several workloads: {}", listed(&several));
+            wrong(message, "name with `k8s_resource` the one whose end is the case's: `job`, or `pod/NAME`")
+        }
+    }
+}
+
+/// The document that a patch is for: the one of its `kind` (and `metadata.name`), if it says one, else the workload.
+fn choose_patched(documents: &[Document], workload: usize, patch: &Value) -> Result<usize, Vec<Diagnostic>> {
+    let Some(kind) = patch.get("kind").and_then(Value::as_str) else { return Ok(workload) };
+    let api_version = patch.get("apiVersion").and_then(Value::as_str);
+    let is_meant = |document: &Document| {
+        document.resource.kind == kind && api_version.is_none_or(|version| version == document.resource.api_version())
+    };
+    let mut meant: Vec<usize> = (0..documents.len()).filter(|index| is_meant(&documents[*index])).collect();
+    if meant.len() > 1
+        && let Some(name) = patch.pointer("/metadata/name").and_then(Value::as_str)
+    {
+        meant.retain(|index| documents[*index].metadata("name") == Some(name));
+    }
+    match &meant[..] {
+        [only] => Ok(*only),
+        [] => {
+            let message = format!("`k8s_patch` is for a {kind} that is not in the manifest: {}", listed(documents));
+            Err(vec![
+                Diagnostic::general(message)
+                    .hint("name the `kind` and `metadata.name` of one of these, or leave `kind` out for the workload"),
+            ])
+        }
+        _ => {
+            let meant: Vec<Document> = meant.iter().map(|index| documents[*index].clone()).collect();
+            let message = format!("`k8s_patch` may be for any of {}", listed(&meant));
+            Err(vec![Diagnostic::general(message).hint("write the `metadata.name` of the one it is for")])
+        }
+    }
+}
+
+fn listed(documents: &[Document]) -> String {
+    documents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
-use super::lifetime::MAX_LIFETIME;
+use super::adapt::MAX_LIFETIME;
 use crate::{job::LogRotation, plan::policy::Policy};
 use muster_text::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;

@@ -2,11 +2,7 @@
 //!
 //! It stands in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
 
-use crate::{
-    api::ClusterPlace,
-    job::Object,
-    manifest::{is_opaque, is_store},
-};
+use crate::{api::ClusterPlace, job::Object, manifest::children};
 use muster_text::{Value, diagnostic::Diagnostic};
 use serde::Deserialize;
 
@@ -141,17 +137,8 @@ fn one_of(allowed: &[String]) -> String {
 /// Every value below `value` with its path, but no data.
 fn visit(value: &Value, path: &mut Vec<String>, see: &mut dyn FnMut(&[String], &Value)) {
     see(path, value);
-    let is_store = is_store(value);
-    let children: Vec<(String, &Value)> = match value {
-        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
-        Value::Object(map) => {
-            let open = map.iter().filter(|(key, _)| !is_opaque(is_store, key));
-            open.map(|(key, child)| (key.clone(), child)).collect()
-        }
-        _ => Vec::new(),
-    };
-    for (key, child) in children {
-        path.push(key);
+    for (index, (key, child)) in children(value).enumerate() {
+        path.push(if value.is_array() { index.to_string() } else { key.to_owned() });
         visit(child, path, see);
         path.pop();
     }

@@ -104,7 +104,7 @@ impl RoleRules {
     }
 
     fn allow_kind(&mut self, resource: &Resource, verbs: &[Verb]) {
-        self.allow(&resource.group, &plural(resource), verbs);
+        self.allow(&resource.group, &Kinds::known().plural(resource), verbs);
     }
 
     /// What a case needs from its launch to its cleanup.
@@ -174,12 +174,6 @@ fn asks_owners(handle: &Handle, workload: &Object) -> bool {
 
 fn is_queued(workload: &Object) -> bool {
     workload.manifest.pointer("/metadata/labels").is_some_and(|labels| labels.get(QUEUE_LABEL).is_some())
-}
-
-/// As the API serves it, or the probable plural of an unknown kind.
-fn plural(resource: &Resource) -> String {
-    let known = || Kinds::known().find(resource).and_then(|kind| kind.plural.clone());
-    resource.plural.clone().or_else(known).unwrap_or_else(|| crate::kind::plural(&resource.kind.to_lowercase()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Quotas: what a refusal says, whether waiting helps, and which case may try next.
 //!
 //! ```text
-//! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> NeverFits | Wait | Misconfigured
-//! pod template -demand-> amounts  -never_fits(pods, hard)-> NeverFits, before anything exists
+//! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> Never | Wait
+//! pod template -demand-> amounts  -never_fits(pods, hard)-> Never, before anything exists
 //! Reservations: workloads that are launched and not counted yet, so that two do not get the same capacity
 //! WaitQueue: a later small case does not overtake an earlier big one that waits for the same resource
 //! ```
@@ -12,12 +12,10 @@
 mod demand;
 mod message;
 mod queue;
-mod reservations;
 
 pub(crate) use demand::{Demand, QuotaStatus, demand, never_fits, shortage};
 pub(crate) use message::read;
-pub(crate) use queue::WaitQueue;
-pub(crate) use reservations::Reservations;
+pub(crate) use queue::{Reservations, WaitQueue};
 
 use crate::api::Quantity;
 use std::fmt;
@@ -69,10 +67,8 @@ pub(crate) struct Shortage {
 /// What to do about a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// More than there is at all: an error at once.
-    NeverFits(String),
-    /// The manifest or the cluster's rules: an error at once.
-    Misconfigured(String),
+    /// More than there is at all, or against the rules of the cluster: an error at once.
+    Never(String),
     /// Others have it.
     Wait(String),
 }
@@ -83,13 +79,11 @@ impl Refusal {
         match self {
             Self::Exceeded { quota, shortages } => {
                 match shortages.iter().find(|shortage| shortage.requested > shortage.limited) {
-                    Some(shortage) => {
-                        Decision::NeverFits(too_much(quota, &shortage.resource, shortage.requested, shortage.limited))
-                    }
+                    Some(shortage) => Decision::Never(too_much(quota, &shortage.resource, shortage.requested, shortage.limited)),
                     None => Decision::Wait(self.to_string()),
                 }
             }
-            Self::MustSpecify { .. } | Self::NotCovered { .. } => Decision::Misconfigured(self.to_string()),
+            Self::MustSpecify { .. } | Self::NotCovered { .. } => Decision::Never(self.to_string()),
             Self::NotReady { .. } | Self::TimedOut => Decision::Wait(self.to_string()),
         }
     }
@@ -147,16 +141,16 @@ mod tests {
             ))
         };
         insta::assert_snapshot!(exceeded("1Gi", "1536Mi", "2Gi"), @r#"Some(Wait("quota compute: limits.memory requested 1Gi, used 1536Mi, limited 2Gi"))"#);
-        insta::assert_snapshot!(exceeded("4Gi", "0", "2Gi"), @r#"Some(NeverFits("limits.memory requested 4Gi, but quota compute has 2Gi at all: ask for less, or have the quota raised"))"#);
-        insta::assert_snapshot!(exceeded("1Gi", "0", "0.9G"), @r#"Some(NeverFits("limits.memory requested 1Gi, but quota compute has 900M at all: ask for less, or have the quota raised"))"#);
+        insta::assert_snapshot!(exceeded("4Gi", "0", "2Gi"), @r#"Some(Never("limits.memory requested 4Gi, but quota compute has 2Gi at all: ask for less, or have the quota raised"))"#);
+        insta::assert_snapshot!(exceeded("1Gi", "0", "0.9G"), @r#"Some(Never("limits.memory requested 1Gi, but quota compute has 900M at all: ask for less, or have the quota raised"))"#);
     }
 
     #[test]
     fn every_other_refusal_says_whether_waiting_helps() {
-        insta::assert_snapshot!(decide("pods \"x\" is forbidden: failed quota: mem: must specify limits.cpu for: main; limits.memory for: main,side"), @r#"Some(Misconfigured("quota mem requires the manifest to set limits.cpu for: main; limits.memory for: main,side"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: failed quota: mem: must specify limits.cpu for: main; limits.memory for: main,side"), @r#"Some(Never("quota mem requires the manifest to set limits.cpu for: main; limits.memory for: main,side"))"#);
         insta::assert_snapshot!(decide("pods \"x\" is forbidden: status unknown for quota: compute, resources: pods"), @r#"Some(Wait("quota compute has not been counted yet"))"#);
-        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to consume: requests.nvidia.com/gpu"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to consume: requests.nvidia.com/gpu"))"#);
-        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]"), @r#"Some(Misconfigured("no quota of the namespace covers this: insufficient quota to match these scopes: [{PriorityClass In [high]}]"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to consume: requests.nvidia.com/gpu"), @r#"Some(Never("no quota of the namespace covers this: insufficient quota to consume: requests.nvidia.com/gpu"))"#);
+        insta::assert_snapshot!(decide("pods \"x\" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]"), @r#"Some(Never("no quota of the namespace covers this: insufficient quota to match these scopes: [{PriorityClass In [high]}]"))"#);
         insta::assert_snapshot!(decide("Internal error occurred: resource quota evaluation timed out"), @r#"Some(Wait("the API server's quota evaluation timed out"))"#);
     }
 }

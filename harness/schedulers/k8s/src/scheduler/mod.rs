@@ -327,6 +327,4 @@ async fn look_for_trouble(shared: &SharedState, job: &Job) {
 }
 
 #[cfg(test)]
-mod idle;
-#[cfg(test)]
-mod skewed;
+mod tests;

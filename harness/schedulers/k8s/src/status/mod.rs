@@ -139,23 +139,18 @@ impl<'a> View<'a> {
         if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
             exits.push(SectionExit { section: pod.name, section_id: pod.uid, node: pod.node, exit: Exit::Unknown });
         }
-        let ended = pod.ended.or(pod.started).unwrap_or(self.observed.since);
-        let enforced = if failed { deadline::enforced(self, pod.started.is_some()) } else { None };
-        let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
-        let started = pod.started.unwrap_or(ended);
-        let (notes, ended) = (pod.notes, ended.max(started));
         let pods = replaced_pods::of_one_pod(&self.observed.pods, seen, self.handle);
-        JobState::Status(JobStatus::Ended(Ending {
-            started,
-            ended,
-            exits,
-            pods,
-            disruption,
-            limit,
-            cause,
-            notes,
-            ..Ending::default()
-        }))
+        self.ended(pod.started, pod.ended, Ending { exits, pods, disruption, cause, notes: pod.notes, ..Ending::default() })
+    }
+
+    /// The end, with its times. A failure may be the doing of the cluster's deadline.
+    fn ended(self, started: Option<Timestamp>, last: Option<Timestamp>, ending: Ending) -> JobState {
+        let ended = last.or(started).unwrap_or(self.observed.since);
+        let failed = ending.exits.iter().any(|exit| exit.exit.status() != Some(0));
+        let enforced = if failed { deadline::enforced(self, started.is_some()) } else { None };
+        let (limit, cause) = enforced.map_or((None, ending.cause), |(clock, cause)| (Some(clock), Some(cause)));
+        let started = started.unwrap_or(ended);
+        JobState::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), limit, cause, ..ending }))
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.

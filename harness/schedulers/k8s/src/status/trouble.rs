@@ -74,7 +74,7 @@ impl<'a> Events<'a> {
 pub(super) fn classify(message: &str) -> Blocked {
     if let Some(refusal) = quota::read(message) {
         return match refusal.decide() {
-            quota::Decision::NeverFits(why) | quota::Decision::Misconfigured(why) => Blocked::Hopeless(why),
+            quota::Decision::Never(why) => Blocked::Hopeless(why),
             quota::Decision::Wait(why) => Blocked::Waits(why),
         };
     }

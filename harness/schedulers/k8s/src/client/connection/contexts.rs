@@ -29,22 +29,14 @@ pub struct Contexts {
 }
 
 /// Why there is no place to run in.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ContextError {
     /// Neither a kubeconfig nor a pod's ServiceAccount.
-    #[error(
-        "there is no cluster to talk to: no kubeconfig at {looked_at}, and this is no pod with a service account; set KUBECONFIG"
-    )]
-    NoCluster {
-        /// Where it was looked for.
-        looked_at: String,
-    },
-    /// There are contexts, and none of them is the current one.
-    #[error("the kubeconfig has no current context; write `context` in `sched_options`: {known}")]
-    NoCurrent {
-        /// Those there are.
-        known: String,
-    },
+    #[error("no kubeconfig at {0}, and Muster does not run in a pod with a service account; set KUBECONFIG")]
+    NoCluster(String),
+    /// There are contexts, these, and none of them is the current one.
+    #[error("the kubeconfig has no current context; write `context` in `sched_options`: {0}")]
+    NoCurrent(String),
     /// A name that is in no kubeconfig.
     #[error("no context `{name}` in the kubeconfig; known: {known}")]
     Unknown {
@@ -53,7 +45,7 @@ pub enum ContextError {
         /// Those there are, the nearest first.
         known: String,
     },
-    /// A kubeconfig that is none. Its parser's own words are not passed on: they quote the lines, tokens and all.
+    /// A file that is not a kubeconfig. Its parser's own words are not passed on: they quote the lines, tokens and all.
     #[error("the kubeconfig {path} cannot be read: {why}")]
     Kubeconfig {
         /// Which file.
@@ -74,7 +66,7 @@ impl Contexts {
     }
 
     /// From a kubeconfig, and the namespace of the pod that we run in.
-    fn of(config: Kubeconfig, in_cluster: Option<String>) -> Self {
+    pub(in crate::client) fn of(config: Kubeconfig, in_cluster: Option<String>) -> Self {
         let context = |named: kube::config::NamedContext| (named.name, named.context.and_then(|context| context.namespace));
         Self {
             named: config.contexts.into_iter().map(context).collect(),
@@ -111,19 +103,21 @@ impl Contexts {
 
     fn context(&self, asked: Option<String>) -> Result<Option<String>, ContextError> {
         match asked.or_else(|| self.current.clone()) {
-            Some(name) if self.named.contains_key(&name) => Ok(Some(name)),
-            Some(_) if self.is_empty() => Err(self.nowhere()),
-            Some(name) => Err(ContextError::Unknown { known: self.known(&name), name }),
+            Some(_) if self.is_empty() => Err(self.no_context()),
+            Some(name) => self.known_context(&name).map(|()| Some(name)),
             None if self.in_cluster.is_some() => Ok(None),
-            None => Err(self.nowhere()),
+            None => Err(self.no_context()),
         }
     }
 
-    fn nowhere(&self) -> ContextError {
-        if self.named.is_empty() {
-            return ContextError::NoCluster { looked_at: looked_at() };
-        }
-        ContextError::NoCurrent { known: self.known("") }
+    /// An error unless there is a context of this name.
+    pub(in crate::client) fn known_context(&self, name: &str) -> Result<(), ContextError> {
+        let unknown = || ContextError::Unknown { known: self.known(name), name: name.to_owned() };
+        if self.named.contains_key(name) { Ok(()) } else { Err(unknown()) }
+    }
+
+    fn no_context(&self) -> ContextError {
+        if self.named.is_empty() { ContextError::NoCluster(looked_at()) } else { ContextError::NoCurrent(self.known("")) }
     }
 
     /// Whether there is a context of this name, as far as is known.
@@ -144,7 +138,7 @@ impl Contexts {
 /// `~/.kube/config`. `None` if there is no such file.
 ///
 /// # Errors
-/// A file that is no kubeconfig.
+/// A file that is not a kubeconfig.
 pub(crate) fn kubeconfig() -> Result<Option<Kubeconfig>, ContextError> {
     merged(&paths())
 }
@@ -170,9 +164,9 @@ fn why(error: &KubeconfigError) -> String {
             let text = error.to_string();
             let mut words = text.split_whitespace().skip_while(|word| *word != "line").skip(1);
             let line = words.next().and_then(|word| word.parse::<usize>().ok());
-            line.map_or_else(|| "it is no kubeconfig".to_owned(), |line| format!("line {line} is not valid in a kubeconfig"))
+            line.map_or_else(|| "it is not a kubeconfig".to_owned(), |line| format!("line {line} is not valid in a kubeconfig"))
         }
-        _ => "its files contradict each other, or it is no kubeconfig".to_owned(),
+        _ => "its files contradict each other, or it is not a kubeconfig".to_owned(),
     }
 }
 

@@ -50,15 +50,10 @@ impl Live {
 }
 
 impl Login {
-    /// Nothing is connected yet.
-    pub(in crate::client) fn new(place: ClusterPlace) -> Arc<Self> {
-        Arc::new(Self { place, current: RwLock::default(), last: Mutex::default() })
-    }
-
-    /// With a connection that is there already.
-    pub(in crate::client) fn with(place: ClusterPlace, client: kube::Client) -> Arc<Self> {
-        let live = Live { client, expires: None, number: 0 };
-        Arc::new(Self { place, current: RwLock::new(Some(live)), last: Mutex::default() })
+    /// `client`: a connection that is there already.
+    pub(in crate::client) fn new(place: ClusterPlace, client: Option<kube::Client>) -> Arc<Self> {
+        let live = client.map(|client| Live { client, expires: None, number: 0 });
+        Arc::new(Self { place, current: RwLock::new(live), last: Mutex::default() })
     }
 
     /// A connection whose credentials are good, as far as they say so themselves.

@@ -8,6 +8,7 @@ mod transport;
 
 use super::error::{ConnectError, root_cause};
 use crate::api::ClusterPlace;
+use contexts::Contexts;
 use kube::{
     Client, Config,
     client::AuthError,
@@ -58,12 +59,8 @@ fn error_passes(error: &kube::Error) -> bool {
 
 /// The connection of a context, and the `proxy-url` of its cluster.
 async fn from_kubeconfig(context: &str) -> Result<(Config, Option<String>), ConnectError> {
-    let mut kubeconfig = contexts::kubeconfig().map_err(|error| ConnectError::Kubeconfig(error.to_string()))?.unwrap_or_default();
-    let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
-    if !known.iter().any(|name| name == context) {
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        return Err(ConnectError::NoContext { context: context.to_owned(), known });
-    }
+    let mut kubeconfig = contexts::kubeconfig()?.unwrap_or_default();
+    Contexts::of(kubeconfig.clone(), None).known_context(context)?;
     let proxy_url = take_proxy_url(&mut kubeconfig, context);
     let options = KubeConfigOptions { context: Some(context.to_owned()), cluster: None, user: None };
     let unusable =

@@ -3,6 +3,7 @@
 mod classify;
 pub(super) mod grants;
 
+use super::connection::contexts::ContextError;
 use crate::api::{ClusterPlace, Resource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};
 use kube::client::AuthError;
@@ -38,9 +39,7 @@ impl Asked {
         let group = if self.resource.group.is_empty() { "\"\"" } else { &self.resource.group };
         format!("{{apiGroups: [{group}], resources: [{}], verbs: [{}]}}", self.right(), self.verb)
     }
-}
 
-impl Asked {
     /// `jobs.batch rfm-x`, or `pods/log rfm-x`
     fn subject(&self) -> String {
         let mut subject = self.resource.for_kubectl();
@@ -109,17 +108,9 @@ pub enum ApiError {
 /// Why there is no connection.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConnectError {
-    /// The kubeconfig cannot be read.
-    #[error("{0}")]
-    Kubeconfig(String),
-    /// It has no such context.
-    #[error("context {context} is not in the kubeconfig; known: {known}")]
-    NoContext {
-        /// The one that was wanted.
-        context: String,
-        /// Those that are there.
-        known: String,
-    },
+    /// The kubeconfig cannot be read, or has no such context.
+    #[error(transparent)]
+    Kubeconfig(#[from] ContextError),
     /// Neither a context, nor a pod to run in.
     #[error("no context is named, and Muster does not run in a pod: {0}")]
     NotInCluster(String),
@@ -259,6 +250,12 @@ impl Why {
     }
 }
 
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
+
 impl ApiError {
     /// The reason.
     pub fn why(&self) -> Why {
@@ -298,12 +295,6 @@ impl ApiError {
             Self::Refused(refused) => refused.message.clone(),
             other => other.to_string(),
         }
-    }
-}
-
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(Box::new(refused))
     }
 }
 

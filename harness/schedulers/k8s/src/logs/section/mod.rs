@@ -14,8 +14,8 @@ mod last;
 mod say;
 
 use super::{
+    Pace,
     container::{ContainerView, Identity, Instance, view},
-    pace::Pace,
     reader::Reader,
 };
 use crate::{

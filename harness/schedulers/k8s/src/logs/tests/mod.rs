@@ -3,7 +3,7 @@
 
 mod rotation;
 
-use super::{follow::collect_at, pace::Pace};
+use super::{Pace, follow::collect_at};
 use crate::{
     api::ClusterPlace,
     client::{Budget, Cluster, Shares},
@@ -149,7 +149,7 @@ impl Scene {
         let place = ClusterPlace { context: Some("fake".into()), namespace: "default".into() };
         let client = kube::Client::try_from(kube::Config::new(self.api.url().parse().unwrap())).unwrap();
         let budget = Budget::new(Shares { follows: self.follows, reads: self.reads, ..Shares::of_open_files(1_024) });
-        let cluster = Cluster::over(place, client, Arc::new(budget));
+        let cluster = Cluster::new(place, Some(client), Arc::new(budget));
         let mut observed = Observed { unreachable: self.unreachable, ..Observed::default() };
         see(&self.api, &mut observed);
         let (sender, receiver) = watch::channel(Arc::new(observed.clone()));

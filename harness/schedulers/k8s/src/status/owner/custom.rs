@@ -59,9 +59,7 @@ pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
     let at = conditions(object).filter_map(transition).max();
     match (succeeded, failed) {
         (Some(true), _) => Owner::Succeeded { at },
-        (_, Some(true)) => {
-            Owner::Failed { cause: format!("{} failed, by its rule `failed`", view.title()), at, disruptable: true }
-        }
+        (_, Some(true)) => Owner::failed(format!("{} failed, by its rule `failed`", view.title()), at),
         (Some(false), None) => match by_status(object) {
             failed @ Owner::Failed { .. } => failed,
             _ => Owner::Going,
@@ -122,13 +120,13 @@ fn by_status(object: &Value) -> Owner {
     let name = title(object);
     if let Some(bad) = BAD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
         let why = cause::reason_and(Some(text(bad, "reason")), Some(text(bad, "message")));
-        return Owner::Failed { cause: format!("{name} failed: {why}"), at: transition(bad), disruptable: true };
+        return Owner::failed(format!("{name} failed: {why}"), transition(bad));
     }
     if let Some(finished) = crate::status::condition(object, "Finished") {
         return match text(finished, "reason") {
             reason if reason.contains("Fail") || reason.contains("Error") => {
                 let why = cause::reason_and(Some(reason), Some(text(finished, "message")));
-                Owner::Failed { cause: format!("{name} failed: {why}"), at: transition(finished), disruptable: true }
+                Owner::failed(format!("{name} failed: {why}"), transition(finished))
             }
             _ => Owner::Succeeded { at: transition(finished) },
         };
@@ -142,11 +140,7 @@ fn by_phase(object: &Value, name: &str) -> Owner {
     // One of them may say that the deployment is over and another that the work in it failed.
     if let Some(bad) = phases.iter().find(|phase| is(phase, &BAD_PHASES)) {
         let message = object.pointer("/status/message").and_then(Value::as_str);
-        return Owner::Failed {
-            cause: format!("{name} failed: {}", cause::reason_and(Some(bad), message)),
-            at: None,
-            disruptable: true,
-        };
+        return Owner::failed(format!("{name} failed: {}", cause::reason_and(Some(bad), message)), None);
     }
     if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: None } } else { Owner::Going }
 }

@@ -85,7 +85,7 @@ pub(in crate::status) fn suspended(
         return pending(format!("{name} is suspended"));
     }
     if !pods.all.is_empty() {
-        let cause = format!("{name} was suspended by somebody else while it ran");
+        let cause = format!("{name} was suspended by another user or program while it ran");
         return Some(pods.ended(None, pods.with_a_bad_one(Vec::new()), Some(Disruption::Evicted), Some(cause), Vec::new()));
     }
     if view.handle.workload().is_some_and(|own| is_suspended(&own.manifest)) {
@@ -97,7 +97,7 @@ pub(in crate::status) fn suspended(
         return pending(format!("{name} was suspended when it was created"));
     }
     Some(JobState::Hopeless(format!(
-        "{name} was suspended when it was created and stands in no queue: the cluster wants a label kueue.x-k8s.io/queue-name"
+        "{name} was suspended when it was created and is in no queue: the cluster wants a label kueue.x-k8s.io/queue-name"
     )))
 }
 

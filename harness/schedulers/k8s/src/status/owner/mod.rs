@@ -10,7 +10,7 @@ pub(super) mod custom;
 pub(super) mod job;
 
 use super::{
-    View, cause, deadline, grace,
+    View, cause, grace,
     pod::{self, PodAssessment, PodState, Restarts},
     sooner,
     trouble::Blocked,
@@ -37,6 +37,13 @@ pub(in crate::status) enum Owner {
     Going,
     /// A state that its pods cannot change.
     Says(JobState),
+}
+
+impl Owner {
+    /// It failed, and a disruption of its pods may be why.
+    pub(in crate::status) fn failed(cause: String, at: Option<Timestamp>) -> Self {
+        Self::Failed { cause, at, disruptable: true }
+    }
 }
 
 /// The pods of a workload, judged, in the order of their sections.
@@ -203,7 +210,7 @@ impl<'a> Pods<'a> {
         });
         let cause = match disrupted {
             Some(disrupted) => format!("{name} was deleted before it ended; {}", disrupted.cause),
-            None => format!("{name} was deleted by somebody else before it ended"),
+            None => format!("{name} was deleted by another user or program before it ended"),
         };
         JobState::Status(JobStatus::Gone { why: Disruption::Deleted, cause })
     }
@@ -238,13 +245,7 @@ impl<'a> Pods<'a> {
         let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
         let started = self.ever().filter_map(|pod| pod.started).min();
-        let ended = last.or(started).unwrap_or(self.view.observed.since);
-        let failed = exits.iter().any(|exit| exit.exit.status() != Some(0));
-        let enforced = if failed { deadline::enforced(self.view, started.is_some()) } else { None };
-        let (limit, cause) = enforced.map_or((None, cause), |(clock, cause)| (Some(clock), Some(cause)));
-        let started = started.unwrap_or(ended);
-        let ended = ended.max(started);
-        JobState::Status(JobStatus::Ended(Ending { started, ended, exits, pods, superseded, disruption, limit, cause, notes }))
+        self.view.ended(started, last, Ending { exits, pods, superseded, disruption, cause, notes, ..Ending::default() })
     }
 
     /// An end that is a failure, with every exit that is known.

@@ -18,6 +18,10 @@ pub(in crate::status) struct Disrupted {
     pub(in crate::status) cause: String,
 }
 
+fn by(why: Disruption, cause: String) -> Disrupted {
+    Disrupted { why: Some(why), cause }
+}
+
 /// A pod in phase Failed that did not fail by itself, or failed as a whole.
 pub(in crate::status) fn failed(this: &PodView<'_>) -> Option<Disrupted> {
     let reason = this.status.reason.as_deref().unwrap_or_default();
@@ -26,37 +30,21 @@ pub(in crate::status) fn failed(this: &PodView<'_>) -> Option<Disrupted> {
     if let Some(disrupted) = refused(this, reason, &detail) {
         return Some(disrupted);
     }
-    match reason {
+    Some(match reason {
         "DeadlineExceeded" => {
             let limit = this.pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
             let limit = limit.map_or_else(String::new, |limit| format!(" of {limit} s"));
-            return Some(Disrupted { why: None, cause: format!("{place} ran longer than its activeDeadlineSeconds{limit}") });
+            Disrupted { why: None, cause: format!("{place} ran longer than its activeDeadlineSeconds{limit}") }
         }
         "Evicted" if is_own_storage(this.status.message.as_deref().unwrap_or_default()) => {
-            return Some(Disrupted {
-                why: None,
-                cause: format!("{place} was evicted, for it used more storage than its own limit{detail}"),
-            });
+            Disrupted { why: None, cause: format!("{place} was evicted because it used more storage than its own limit{detail}") }
         }
-        "Evicted" => return Some(Disrupted { why: Some(Disruption::Evicted), cause: format!("{place} was evicted{detail}") }),
-        "NodeLost" => {
-            return Some(Disrupted { why: Some(Disruption::Node), cause: format!("the node of {place} was lost{detail}") });
-        }
-        "Preempting" => {
-            return Some(Disrupted {
-                why: Some(Disruption::Preempted),
-                cause: format!("{place} made room for a critical pod{detail}"),
-            });
-        }
-        "Terminated" | "NodeShutdown" => {
-            return Some(Disrupted { why: Some(Disruption::Node), cause: format!("the node of {place} was shut down{detail}") });
-        }
-        _ => {}
-    }
-    if ended_before(this) {
-        return None;
-    }
-    condition(this).or_else(|| deleted(this))
+        "Evicted" => by(Disruption::Evicted, format!("{place} was evicted{detail}")),
+        "NodeLost" => by(Disruption::Node, format!("the node of {place} was lost{detail}")),
+        "Preempting" => by(Disruption::Preempted, format!("{place} made room for a critical pod{detail}")),
+        "Terminated" | "NodeShutdown" => by(Disruption::Node, format!("the node of {place} was shut down{detail}")),
+        _ => return not_finished(this),
+    })
 }
 
 /// The pod's node does not answer. A kubelet sets `Ready` with `ContainersReady` if there are no readiness gates: one without the
@@ -70,18 +58,12 @@ pub(crate) fn node_is_silent(pod: &Pod) -> bool {
 
 /// The disruption of a pod that has vanished, or should have by now. Until then `recheck_in` is set.
 pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> Option<Disrupted> {
-    let disrupted = || condition(this).or_else(|| deleted(this));
     if this.seen.gone {
-        let vanished =
-            || Disrupted { why: Some(Disruption::Deleted), cause: format!("{} was deleted by somebody else", this.place()) };
-        return Some(disrupted().unwrap_or_else(vanished));
+        return Some(condition(this).unwrap_or_else(|| deleted_by_others(this)));
     }
     if this.status.phase.as_deref() == Some("Unknown") {
         let detail = cause::detail(this.status.message.as_deref());
-        return Some(Disrupted {
-            why: Some(Disruption::Node),
-            cause: format!("the node of {} does not answer{detail}", this.place()),
-        });
+        return Some(by(Disruption::Node, format!("the node of {} does not answer{detail}", this.place())));
     }
     let due = clock::of(this.pod.metadata.deletion_timestamp.as_ref()?.0);
     let all_stopped = this.statuses().next().is_some() && this.statuses().all(|status| terminated(status).is_some());
@@ -96,7 +78,7 @@ pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Durati
     // Older clusters do not say why they delete the pods of a lost node.
     let unsaid = || {
         let cause = format!("the node of {} does not answer, and the pod was deleted", this.place());
-        (silent && !this.seen.deleted_by_us).then_some(Disrupted { why: Some(Disruption::Node), cause })
+        (silent && !this.seen.deleted_by_us).then_some(by(Disruption::Node, cause))
     };
     let mut disrupted = condition(this).or_else(unsaid).or_else(|| deleted(this)).unwrap_or_else(ours);
     let finalizers = this.pod.metadata.finalizers.as_deref().unwrap_or_default();
@@ -113,8 +95,7 @@ pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Durati
 
 /// A pod that succeeded only because it was terminated: a program may exit with 0 after SIGTERM.
 pub(in crate::status) fn not_finished(this: &PodView<'_>) -> Option<Disrupted> {
-    let disrupted = condition(this).or_else(|| deleted(this));
-    disrupted.filter(|_| !ended_before(this))
+    if ended_before(this) { None } else { condition(this).or_else(|| deleted(this)) }
 }
 
 /// Its containers had ended before the disruption.
@@ -137,7 +118,7 @@ fn condition(this: &PodView<'_>) -> Option<Disrupted> {
     if let Some(kueue) = this.condition("TerminationTarget").filter(is_true) {
         let is_preempted = kueue.message.as_deref().is_some_and(|message| message.contains("Preempted"));
         let why = if is_preempted { Disruption::Preempted } else { Disruption::Evicted };
-        return Some(Disrupted { why: Some(why), cause: format!("Kueue stopped {place}{}", detail(kueue)) });
+        return Some(by(why, format!("Kueue stopped {place}{}", detail(kueue))));
     }
     let condition = this.condition("DisruptionTarget").filter(is_true)?;
     let detail = detail(condition);
@@ -151,15 +132,18 @@ fn condition(this: &PodView<'_>) -> Option<Disrupted> {
         "DeletionByPodGC" => (Disruption::Node, format!("the node of {place} does not exist any more")),
         "TerminationByKubelet" if shutdown => (Disruption::Node, format!("the node of {place} was shut down")),
         "TerminationByKubelet" => (Disruption::Evicted, format!("{place} was ended by its node")),
-        other => (Disruption::Evicted, format!("{place} was taken away ({other})")),
+        other => (Disruption::Evicted, format!("{place} was removed ({other})")),
     };
-    Some(Disrupted { why: Some(why), cause: format!("{what}{detail}") })
+    Some(by(why, format!("{what}{detail}")))
 }
 
 fn deleted(this: &PodView<'_>) -> Option<Disrupted> {
     this.pod.metadata.deletion_timestamp.as_ref().filter(|_| !this.seen.deleted_by_us)?;
-    let cause = format!("{} was deleted by somebody else", this.place());
-    Some(Disrupted { why: Some(Disruption::Deleted), cause })
+    Some(deleted_by_others(this))
+}
+
+fn deleted_by_others(this: &PodView<'_>) -> Disrupted {
+    by(Disruption::Deleted, format!("{} was deleted by another user or program", this.place()))
 }
 
 /// The kubelet did not admit the pod: nothing of it ran, and another node might admit it.
@@ -178,7 +162,7 @@ fn refused(this: &PodView<'_>, reason: &str, detail: &str) -> Option<Disrupted> 
     let is_refusal = REASONS.contains(&reason) || reason.starts_with("OutOf");
     let node = this.node().unwrap_or("the node");
     let cause = format!("{node} refused pod {} ({reason}){detail}", this.name());
-    is_refusal.then_some(Disrupted { why: Some(Disruption::Node), cause })
+    is_refusal.then_some(by(Disruption::Node, cause))
 }
 
 /// The exceeded limit is from the manifest, not the node's.

@@ -289,7 +289,7 @@ fn a_gang_that_does_not_fit_says_how_much_of_it_exists() {
 
 #[test]
 fn a_deleted_workload_is_gone() {
-    says!(Scene::of("IPUJob").object("{}").pod("x-0", RUNNING).object_gone(), @"gone (Deleted): IPUJob x was deleted by somebody else before it ended");
+    says!(Scene::of("IPUJob").object("{}").pod("x-0", RUNNING).object_gone(), @"gone (Deleted): IPUJob x was deleted by another user or program before it ended");
     let finished = Scene::of("IPUJob").object("status: {phase: Succeeded}").pod("x-0", FINE).gone().object_gone();
     says!(finished, @"ended @3-@9: x-0@n1 Code(0)");
 }
@@ -301,6 +301,6 @@ fn pods_that_were_all_deleted_before_they_began_are_no_success() {
     says!(scene.at(600), @"
     ended @38-@38: x@? Unknown
     disrupted: Deleted
-    cause: pod x-0 on n1 was deleted by somebody else
+    cause: pod x-0 on n1 was deleted by another user or program
     ");
 }

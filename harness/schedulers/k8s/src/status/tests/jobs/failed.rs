@@ -94,7 +94,7 @@ fn a_job_whose_pod_somebody_deletes_is_disrupted_and_what_the_job_deletes_itself
     says!(failed("BackoffLimitExceeded").pod("x-a", &killed), @"
     ended @3-@9: x-a@n1 Code(143)
     disrupted: Deleted
-    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; pod x-a on n1 was deleted by somebody else
+    cause: Job x failed: more pods failed than its backoffLimit of 0 allows; pod x-a on n1 was deleted by another user or program
     ");
     says!(failed("BackoffLimitExceeded").pod("x-a", &killed).pod("x-b", &ended("Failed", 1)), @"
     ended @3-@9: x-a@n1 Code(143), x-b@n1 Code(1)

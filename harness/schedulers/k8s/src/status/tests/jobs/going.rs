@@ -93,7 +93,7 @@ fn a_job_whose_pods_are_held_by_sidecars_ends() {
 
 #[test]
 fn a_deleted_job_is_gone_unless_it_was_complete() {
-    says!(Scene::job("{}").pod("x-a", &running()).gone().object_gone(), @"gone (Deleted): Job x was deleted by somebody else before it ended");
+    says!(Scene::job("{}").pod("x-a", &running()).gone().object_gone(), @"gone (Deleted): Job x was deleted by another user or program before it ended");
     says!(Scene::job("{}").pod("x-a", &running()).gone().by_us().object_gone(), @"
     ended @3-@3: x@? Unknown
     cause: Muster deleted Job x before it ended
@@ -188,7 +188,7 @@ fn a_job_that_the_cluster_suspends_wants_a_queue() {
     pending: Job x was suspended when it was created
     again in 5s
     ");
-    says!(Scene::job("spec: {suspend: true}").at(31), @"hopeless: Job x was suspended when it was created and stands in no queue: the cluster wants a label kueue.x-k8s.io/queue-name");
+    says!(Scene::job("spec: {suspend: true}").at(31), @"hopeless: Job x was suspended when it was created and is in no queue: the cluster wants a label kueue.x-k8s.io/queue-name");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_job_that_somebody_suspends_is_evicted() {
     says!(Scene::job("spec: {suspend: true}").pod("x-a", &running()).gone(), @"
     ended @3-@3: x@? Unknown
     disrupted: Evicted
-    cause: Job x was suspended by somebody else while it ran
+    cause: Job x was suspended by another user or program while it ran
     ");
 }
 

@@ -13,7 +13,7 @@ fn node_pressure_evicts_and_an_own_limit_fails() {
     ");
     says!(failed("exitCode: 137, reason: Error", "reason: Evicted, message: 'Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.',"), @"
     ended @3-@9: x@n1 Code(137)
-    cause: pod x on n1 was evicted, for it used more storage than its own limit: Pod ephemeral local storage usage exceeds the total limit of containers 1Gi
+    cause: pod x on n1 was evicted because it used more storage than its own limit: Pod ephemeral local storage usage exceeds the total limit of containers 1Gi
     ");
 }
 
@@ -60,7 +60,7 @@ fn every_disruption_has_its_sentence() {
     says!(disrupted("SomethingNew", ""), @"
     ended @3-@9: x@n1 Code(143)
     disrupted: Evicted
-    cause: pod x on n1 was taken away (SomethingNew)
+    cause: pod x on n1 was removed (SomethingNew)
     ");
 }
 
@@ -112,13 +112,13 @@ fn a_lost_container_is_a_lost_node() {
 
 #[test]
 fn a_pod_that_somebody_deletes_is_deleted() {
-    says!(container(RUNNING).gone(), @"gone (Deleted): pod x on n1 was deleted by somebody else");
+    says!(container(RUNNING).gone(), @"gone (Deleted): pod x on n1 was deleted by another user or program");
     let terminating = "{metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}, status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {running: {startedAt: '@3'}}}]}}";
     says!(Scene::own_pod(terminating).at(20), @r#"
     running since @3 on ["n1"]
     again in 60s
     "#);
-    says!(Scene::own_pod(terminating).gone().at(20), @"gone (Deleted): pod x on n1 was deleted by somebody else");
+    says!(Scene::own_pod(terminating).gone().at(20), @"gone (Deleted): pod x on n1 was deleted by another user or program");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_program_that_exits_with_0_because_it_is_terminated_has_not_succeeded() {
             "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, status: {{phase: Succeeded, containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{terminated: {{exitCode: 0, startedAt: '@3', finishedAt: '@{end}'}}}}}}]}}}}"
         ))
     };
-    says!(stopped(9), @"gone (Deleted): pod x on n1 was deleted by somebody else");
+    says!(stopped(9), @"gone (Deleted): pod x on n1 was deleted by another user or program");
     says!(stopped(7), @"ended @3-@7: x@n1 Code(0)");
     says!(stopped(7).gone(), @"ended @3-@7: x@n1 Code(0)");
 }

@@ -1,6 +1,6 @@
 //! A machine whose clock is wrong.
 
-use super::*;
+use crate::scheduler::*;
 use crate::{
     api::{Resource, clock},
     client::testing::{self, Reply},

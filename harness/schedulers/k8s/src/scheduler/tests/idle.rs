@@ -1,6 +1,6 @@
 //! What a session asks of a server while nothing happens: an hour of it, on the runtime's clock.
 
-use super::*;
+use crate::scheduler::*;
 use crate::{
     api::Resource,
     client::testing::{self, Reply, Requests},

@@ -1,0 +1,4 @@
+//! Whole schedulers against a server that is a function.
+
+mod idle;
+mod skewed;
