@@ -22,10 +22,10 @@ mod streams;
 pub(crate) mod testing;
 
 pub(crate) use budget::{Budget, Shares};
-pub use connection::contexts::{ContextError, Contexts};
+pub use connection::contexts::Contexts;
 pub(crate) use count::Requests;
-pub(crate) use error::{ApiError, ConnectError};
-pub(crate) use error::{Why, grants::REFUSAL_LIMIT};
+pub use error::ContextError;
+pub(crate) use error::{ApiError, ConnectError, Why, grants::REFUSAL_LIMIT};
 pub use objects::Selection;
 pub(crate) use objects::{Dated, Deleted, Listed};
 pub(crate) use send::jittered;

@@ -4,18 +4,19 @@ use crate::api::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::fmt::Write;
 
+/// The kinds that every server has, by group.
+const BUILT_IN: [(&str, &str); 6] = [
+    ("", "Node Pod ConfigMap Secret Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange Event"),
+    ("batch", "Job CronJob"),
+    ("apps", "Deployment StatefulSet ReplicaSet"),
+    ("coordination.k8s.io", "Lease"),
+    ("rbac.authorization.k8s.io", "Role RoleBinding"),
+    ("networking.k8s.io", "NetworkPolicy"),
+];
+
 /// Whether every server has this kind: no need to ask for its plural.
 pub(super) fn is_built_in(resource: &Resource) -> bool {
-    matches!(
-        (resource.group.as_str(), resource.kind.as_str()),
-        ("", "Node" | "Pod" | "ConfigMap" | "Secret" | "Service" | "ServiceAccount" | "PersistentVolumeClaim")
-            | ("", "ResourceQuota" | "LimitRange" | "Event")
-            | ("batch", "Job" | "CronJob")
-            | ("apps", "Deployment" | "StatefulSet" | "ReplicaSet")
-            | ("coordination.k8s.io", "Lease")
-            | ("rbac.authorization.k8s.io", "Role" | "RoleBinding")
-            | ("networking.k8s.io", "NetworkPolicy")
-    )
+    BUILT_IN.iter().any(|(group, kinds)| *group == resource.group && kinds.split(' ').any(|kind| kind == resource.kind))
 }
 
 /// `/api/v1`, `/apis/batch/v1`

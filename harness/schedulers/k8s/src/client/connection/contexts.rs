@@ -2,7 +2,7 @@
 //!
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
-use crate::api::ClusterPlace;
+use crate::{api::ClusterPlace, client::ContextError};
 use kube::config::{Kubeconfig, KubeconfigError};
 use muster_text::diagnostic::nearest;
 use std::{
@@ -26,33 +26,6 @@ pub struct Contexts {
     pub in_cluster: Option<String>,
     /// Nothing is known, and everything goes: for looking at a plan without any cluster.
     pub unknown: bool,
-}
-
-/// Why there is no place to run in.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ContextError {
-    /// Neither a kubeconfig nor a pod's ServiceAccount.
-    #[error("no kubeconfig at {0}, and Muster does not run in a pod with a service account; set KUBECONFIG")]
-    NoCluster(String),
-    /// There are contexts, these, and none of them is the current one.
-    #[error("the kubeconfig has no current context; write `context` in `sched_options`: {0}")]
-    NoCurrent(String),
-    /// A name that is in no kubeconfig.
-    #[error("no context `{name}` in the kubeconfig; known: {known}")]
-    Unknown {
-        /// As written.
-        name: String,
-        /// Those there are, the nearest first.
-        known: String,
-    },
-    /// A file that is not a kubeconfig. Its parser's own words are not passed on: they quote the lines, tokens and all.
-    #[error("the kubeconfig {path} cannot be read: {why}")]
-    Kubeconfig {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
 }
 
 impl Contexts {

@@ -3,11 +3,10 @@
 mod classify;
 pub(super) mod grants;
 
-use super::connection::contexts::ContextError;
 use crate::api::{ClusterPlace, Resource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};
 use kube::client::AuthError;
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt, path::PathBuf, time::Duration};
 
 /// What was asked of the API server: enough for a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +127,33 @@ pub enum ConnectError {
         /// The context, or `in-cluster`.
         context: String,
         /// One sentence.
+        why: String,
+    },
+}
+
+/// Why there is no place to run in.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ContextError {
+    /// Neither a kubeconfig nor a pod's ServiceAccount.
+    #[error("no kubeconfig at {0}, and Muster does not run in a pod with a service account; set KUBECONFIG")]
+    NoCluster(String),
+    /// There are contexts, these, and none of them is the current one.
+    #[error("the kubeconfig has no current context; write `context` in `sched_options`: {0}")]
+    NoCurrent(String),
+    /// A name that is in no kubeconfig.
+    #[error("no context `{name}` in the kubeconfig; known: {known}")]
+    Unknown {
+        /// As written.
+        name: String,
+        /// Those there are, the nearest first.
+        known: String,
+    },
+    /// A file that is not a kubeconfig. Its parser's own words are not passed on: they quote the lines, tokens and all.
+    #[error("the kubeconfig {path} cannot be read: {why}")]
+    Kubeconfig {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
         why: String,
     },
 }
