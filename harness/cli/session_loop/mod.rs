@@ -127,7 +127,7 @@ fn conduct(
     let arguments = frontend::arguments(cli, waiting.len());
     let trials = thread::spawn(move || {
         terminal::guarded(|| {
-            libtest::run(&arguments, waiting);
+            let _ = libtest::run(&arguments, waiting);
         });
     });
     let rounds = watchers.unless_exit(rounds::run(&engine, &started, plan, &frontend, terminal));

@@ -3,9 +3,9 @@
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::CaseName,
-    decisions::{graph::Completion, rounds},
+    decisions::rounds,
     job::outputs::Need,
-    result::{CaseResult, Counting},
+    result::{CaseResult, Completion, Counting},
 };
 use muster_session::{case::QueuedCase, folders};
 use std::{
@@ -16,7 +16,7 @@ use std::{
 /// Whether a case passed, and other cases cannot use its stage folder any more.
 pub fn is_gone(result: &CaseResult) -> bool {
     let is_there = || result.outputs.as_ref().is_some_and(|outputs| folders::is_available(&outputs.stage));
-    Completion::of(&result.outcome) == Completion::Passed && !is_there()
+    result.outcome.row().completion == Completion::Passed && !is_there()
 }
 
 /// What a case needs that is not launched yet.

@@ -11,43 +11,30 @@ use crate::{
     rules::perf::Measurement,
 };
 use muster_text::{
-    decode::Words,
     time::{Date, Timestamp},
+    words,
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, time::Duration};
 
-/// A step in the life of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    Plan,
-    /// Copying files to where the job runs.
-    Stage,
-    Launch,
-    Run,
-    Sanity,
-    Performance,
-    Cleanup,
-}
-
-impl Phase {
-    /// The word in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Stage => "stage",
-            Self::Launch => "launch",
-            Self::Run => "run",
-            Self::Sanity => "sanity",
-            Self::Performance => "performance",
-            Self::Cleanup => "cleanup",
-        }
+words! {
+    /// A step in the life of a case.
+    #[derive(Default)]
+    pub enum Phase {
+        #[default]
+        Plan = "plan",
+        /// Copying files to where the job runs.
+        Stage = "stage",
+        Launch = "launch",
+        Run = "run",
+        Sanity = "sanity",
+        Performance = "performance",
+        Cleanup = "cleanup",
     }
 }
 
-/// How a case ended. What each counts in the exit code is decided in [`crate::decisions::pipeline`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How a case ended. What follows from each is in [`Outcome::row`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Pass,
@@ -65,97 +52,128 @@ pub enum Outcome {
     Disrupted(Disruption),
     /// An error before judging.
     Error(Fault),
+    #[default]
     Abort,
     /// Ended early by a rule of the check.
     Stopped(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    Sanity,
-    Performance,
-    Workload,
+words! {
+    pub enum Failure {
+        Sanity = "sanity",
+        Performance = "performance",
+        Workload = "workload",
+    }
+
+    /// Why a case cannot be judged.
+    pub enum Invalid {
+        /// Its log lost lines.
+        Logs = "logs",
+        /// A variable was not found.
+        Metrics = "metrics",
+        /// The run was not what it claims to be.
+        Validity = "validity",
+    }
+
+    /// What caused an error before judging.
+    pub enum Fault {
+        /// The request is invalid: a retry cannot help.
+        Config = "config",
+        /// The infrastructure failed.
+        Infra = "infra",
+    }
 }
 
-/// Why a case cannot be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Invalid {
-    /// Its log lost lines.
-    Logs,
-    /// A variable was not found.
-    Metrics,
-    /// The run was not what it claims to be.
-    Validity,
+/// How good an outcome is, for colours and counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    Good,
+    /// Neither: expected, skipped, worth a look.
+    Odd,
+    Bad,
 }
 
-/// What caused an error before judging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// The request is invalid: a retry cannot help.
-    Config,
-    /// The infrastructure failed.
-    Infra,
+/// How a case ended, as far as those that depend on it are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// What it was to leave is there.
+    Passed,
+    /// It did not pass, or its outcome is unknown.
+    Failed,
+    /// It did not run, or was expected to fail and did.
+    Skipped,
+    /// The session ends.
+    Aborted,
+}
+
+/// What follows from an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutcomeRow {
+    /// The word before the brace: `fail`.
+    pub word: &'static str,
+    /// The word in the brackets of a progress line: at most nine letters.
+    pub bracket: &'static str,
+    pub grade: Grade,
+    pub completion: Completion,
+    /// What a session exits with if nothing is worse: 1 if it was judged, 3 if it was not.
+    pub exit_code: u8,
+    /// Another run may change it: `--max-retries` runs it again.
+    pub is_retried: bool,
 }
 
 impl Outcome {
-    /// The word before the brace: `fail`.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Skip => "skip",
-            Self::Xfail => "xfail",
-            Self::Xpass => "xpass",
-            Self::Fail(_) => "fail",
-            Self::Invalid(_) => "invalid",
-            Self::Timeout(_) => "timeout",
-            Self::Disrupted(_) => "disrupted",
-            Self::Error(_) => "error",
-            Self::Abort => "abort",
-            Self::Stopped(_) => "stopped",
-        }
+    /// The table of outcomes.
+    pub fn row(&self) -> OutcomeRow {
+        use Completion::{Aborted, Failed, Passed, Skipped};
+        use Grade::{Bad, Good, Odd};
+        let (word, bracket, grade, completion, exit_code, is_retried) = match self {
+            Self::Pass => ("pass", "OK", Good, Passed, 0, false),
+            Self::Skip => ("skip", "SKIP", Odd, Skipped, 0, false),
+            // As in ReFrame: after an expected failure there is nothing to build on.
+            Self::Xfail => ("xfail", "XFAIL", Odd, Skipped, 0, false),
+            Self::Xpass => ("xpass", "XPASS", Bad, Failed, 1, true),
+            Self::Fail(_) => ("fail", "FAIL", Bad, Failed, 1, true),
+            Self::Invalid(_) => ("invalid", "INVALID", Bad, Failed, 1, true),
+            Self::Timeout(Clock::Run) => ("timeout", "TIMEOUT", Bad, Failed, 1, true),
+            Self::Timeout(Clock::Pending) => ("timeout", "TIMEOUT", Bad, Failed, 3, true),
+            Self::Disrupted(_) => ("disrupted", "DISRUPTED", Bad, Failed, 3, true),
+            Self::Error(Fault::Config) => ("error", "ERROR", Bad, Failed, 3, false),
+            Self::Error(Fault::Infra) => ("error", "ERROR", Bad, Failed, 3, true),
+            Self::Abort => ("abort", "ABORT", Odd, Aborted, 3, false),
+            Self::Stopped(_) => ("stopped", "STOPPED", Odd, Passed, 0, false),
+        };
+        OutcomeRow { word, bracket, grade, completion, exit_code, is_retried }
     }
 
     /// The word within the brace: `sanity`.
     pub fn detail(&self) -> Option<&str> {
-        Some(match self {
-            Self::Pass | Self::Skip | Self::Xfail | Self::Xpass | Self::Abort => return None,
-            Self::Fail(Failure::Sanity) => "sanity",
-            Self::Fail(Failure::Performance) => "performance",
-            Self::Fail(Failure::Workload) => "workload",
-            Self::Invalid(Invalid::Logs) => "logs",
-            Self::Invalid(Invalid::Metrics) => "metrics",
-            Self::Invalid(Invalid::Validity) => "validity",
-            Self::Timeout(Clock::Pending) => "pending",
-            Self::Timeout(Clock::Run) => "run",
-            Self::Disrupted(Disruption::Preempted) => "preempted",
-            Self::Disrupted(Disruption::Evicted) => "evicted",
-            Self::Disrupted(Disruption::Node) => "node",
-            Self::Disrupted(Disruption::Deleted) => "deleted",
-            Self::Error(Fault::Config) => "config",
-            Self::Error(Fault::Infra) => "infra",
-            Self::Stopped(rule) => rule,
-        })
+        match self {
+            Self::Pass | Self::Skip | Self::Xfail | Self::Xpass | Self::Abort => None,
+            Self::Fail(failure) => Some(failure.as_str()),
+            Self::Invalid(why) => Some(why.as_str()),
+            Self::Timeout(clock) => Some(clock.as_str()),
+            Self::Disrupted(why) => Some(why.as_str()),
+            Self::Error(fault) => Some(fault.as_str()),
+            Self::Stopped(rule) => Some(rule),
+        }
     }
 
     /// Whether the outcome counts as a success.
     pub fn is_fine(&self) -> bool {
-        matches!(self, Self::Pass | Self::Skip | Self::Xfail | Self::Stopped(_))
+        self.row().exit_code == 0
     }
 }
 
 /// `fail{sanity}`
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())?;
+        f.write_str(self.row().word)?;
         self.detail().map_or(Ok(()), |detail| write!(f, "{{{detail}}}"))
     }
 }
 
-/// Everything that is known of one attempt of one case when it is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Everything that is known of one attempt of one case when it is over. The default is one that was never planned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
     pub name: CaseName,
     pub about: About,
@@ -194,7 +212,7 @@ pub struct CaseResult {
     /// What it has left for the cases that depend on it, if any do.
     #[serde(rename = "provides", default)]
     pub outputs: Option<Box<CaseOutputs>>,
-    /// The case that did not pass, for want of which this one was skipped: the first of the chain.
+    /// The case whose failure caused the skip of this one: the first of the chain.
     #[serde(default)]
     pub blocked_by: Option<String>,
 }
@@ -208,42 +226,38 @@ pub struct Quarantine {
     pub until: Date,
 }
 
-/// Which attempts of a case count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counting {
-    /// The last one: those before it were retried.
-    #[default]
-    Last,
-    /// All of them: the session was run several times (`--reruns`, `--duration`).
-    Every,
-}
+words! {
+    /// Which attempts of a case count.
+    #[derive(Default)]
+    pub enum Counting {
+        /// The last one: those before it were retried.
+        #[default]
+        Last = "last",
+        /// All of them: the session was run several times (`--reruns`, `--duration`).
+        Every = "every",
+    }
 
-impl Counting {
-    /// The word in the store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Last => "last",
-            Self::Every => "every",
-        }
+    /// What to do with a case whose job the site ended.
+    pub enum OnDisruption {
+        Fail = "fail",
+        /// Retry, also without `--max-retries`.
+        Retry = "retry",
+    }
+
+    /// Whether a session has ended, and if not, whether its owner lives.
+    pub enum SessionState {
+        /// Its end is stored. A signal may have interrupted it before.
+        Ended = "ended",
+        Running = "running",
+        /// Its owner has ended and has not stored the end of the session.
+        Interrupted = "interrupted",
+        /// It has not ended, and its owner is not visible from here.
+        Unknown = "unknown",
     }
 }
 
-/// What to do with a case whose job the site ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnDisruption {
-    Fail,
-    /// Retry, also without `--max-retries`.
-    Retry,
-}
-
-impl Words for OnDisruption {
-    const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("retry", Self::Retry)];
-}
-
 /// Facts of the check, for reports.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub descr: String,
     pub tags: Vec<String>,
@@ -276,30 +290,7 @@ impl Times {
     }
 }
 
-/// Whether a session has ended, and if not, whether its owner lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SessionState {
-    /// Its end is stored. A signal may have interrupted it before.
-    Ended,
-    Running,
-    /// Its owner is dead, and has not stored its end.
-    Interrupted,
-    /// It has not ended, and its owner is not visible from here.
-    Unknown,
-}
-
-impl SessionState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Running => "running",
-            Self::Interrupted => "interrupted",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub id: SessionId,
     pub started: Timestamp,

@@ -3,7 +3,7 @@
 use muster_core::{
     case::CaseName,
     decisions::rounds,
-    result::{CaseResult, Counting, Outcome, Session},
+    result::{CaseResult, Counting, Grade, Outcome, Session},
 };
 use serde::Serialize;
 use std::{
@@ -31,35 +31,23 @@ impl<'a> Results<'a> {
     /// Every attempt, by name, place and number: a table of figures looks the same every morning, in whatever order
     /// the cases finished. Numbers within names are compared as numbers.
     pub fn sorted(&self) -> Vec<&'a CaseResult> {
-        let mut cases = self.cases.clone();
-        cases.sort_by(|a, b| compare_names(&a.name, &b.name).then(a.attempt.cmp(&b.attempt)));
-        cases
-    }
-
-    /// The last attempt of every case, sorted.
-    pub fn last_attempts(&self) -> Vec<&'a CaseResult> {
-        let mut last: Vec<&CaseResult> = Vec::new();
-        for case in self.sorted() {
-            match last.last_mut() {
-                Some(before) if before.name == case.name => *before = case,
-                _ => last.push(case),
-            }
-        }
-        last
+        sorted(self.cases.clone())
     }
 
     /// The attempts that count, sorted.
     pub fn counting(&self) -> Vec<&'a CaseResult> {
-        match self.session.counting {
-            Counting::Last => self.last_attempts(),
-            Counting::Every => self.sorted(),
-        }
+        sorted(rounds::counted(self.session.counting, self.cases.iter().copied()))
     }
 
     /// How many cases ended how.
     pub fn counts(&self) -> Counts {
         Counts::of(&self.counting(), self.session.num_cases)
     }
+}
+
+fn sorted(mut cases: Vec<&CaseResult>) -> Vec<&CaseResult> {
+    cases.sort_by(|a, b| compare_names(&a.name, &b.name).then(a.attempt.cmp(&b.attempt)));
+    cases
 }
 
 fn compare_names(a: &CaseName, b: &CaseName) -> Ordering {
@@ -178,12 +166,7 @@ pub(crate) fn history<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
 
 /// Whether an attempt is not fine, and does not count: it is in quarantine.
 pub(crate) fn is_excused(case: &CaseResult) -> bool {
-    case.quarantine.is_some() && !case.outcome.is_fine() && case.outcome != Outcome::Abort
-}
-
-/// Whether an attempt is a failure of the session.
-pub(crate) fn is_failure(case: &CaseResult) -> bool {
-    rounds::is_failure(case)
+    case.quarantine.is_some() && case.outcome.row().grade == Grade::Bad
 }
 
 /// Whether an attempt ran, in this session.

@@ -284,15 +284,10 @@ fn the_table_of_outcomes_is_what_the_program_does() {
         assert_eq!(retried, again, "{word}: retried");
         let known = [Phase::Plan, Phase::Stage, Phase::Launch, Phase::Run, Phase::Sanity, Phase::Performance].map(Phase::as_str);
         assert!(phases.split(", ").all(|phase| known.contains(&phase)), "{word}: the phases {phases}");
-        assert_eq!(line, &printed(outcome), "{word}: the progress line");
+        assert_eq!(line, outcome.row().bracket, "{word}: the progress line");
         let schema = fs::read_to_string(root().join("docs/run-report.schema.json")).expect("the schema");
         assert!(schema.contains(&format!("\"{counted}\"")), "{word}: no {counted} in the JSON report");
     }
-}
-
-/// The word of a progress line: that of the outcome in capitals, `OK` for a pass.
-fn printed(outcome: &Outcome) -> String {
-    if *outcome == Outcome::Pass { "OK".to_owned() } else { outcome.word().to_uppercase() }
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     let reader = runtime.block_on(Reader::open(&database))?;
     let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
     // Only the newest: what came after one that was cut short has done its work.
-    let Some(row) = rows.into_iter().find(|row| rounds::is_same_night(&row.session, session)) else {
+    let Some(row) = rows.into_iter().find(|row| rounds::is_same_run(&row.session, session)) else {
         return Ok(Resumed::Nothing);
     };
     if !may_be_left(&row) || row.session.selection != session.selection {

@@ -37,7 +37,7 @@ impl fmt::Display for Identifier {
 }
 
 /// One invocation of `muster -r`: label and tag `rfm-session`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub String);
 
@@ -93,7 +93,7 @@ impl CaseHash {
 }
 
 /// `nbody %num_bodies=512000 @eidf:gpu-service+default`: one case, in one session unique.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CaseName {
     /// The check and its parameters: `nbody %num_bodies=512000`. The key of a history.
     pub display: String,

@@ -6,7 +6,7 @@ use crate::{
         scheduler::{Disposition, Ending, JobStatus},
         workload::{Clock, Limits},
     },
-    result::Outcome,
+    result::{Grade, Outcome},
 };
 use std::time::Duration;
 
@@ -62,21 +62,16 @@ fn ended(ending: &Ending) -> Step {
         |outcome: Outcome, why: &str| Step::Lost { outcome, cause: ending.cause.clone().unwrap_or_else(|| why.to_owned()) };
     match (ending.limit, ending.disruption) {
         (Some(clock), _) => lost(Outcome::Timeout(clock), "the scheduler ended the job at its limit"),
-        (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was taken away"),
+        (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was ended by the site"),
         (None, None) => Step::Judge(ending.clone()),
     }
 }
 
 /// Keep or delete: what passed or was cancelled goes, what failed stays to be looked at.
 pub fn cleanup_after(outcome: &Outcome) -> Disposition {
-    match outcome {
-        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Abort | Outcome::Stopped(_) => Disposition::Delete,
-        Outcome::Xpass
-        | Outcome::Fail(_)
-        | Outcome::Invalid(_)
-        | Outcome::Timeout(_)
-        | Outcome::Disrupted(_)
-        | Outcome::Error(_) => Disposition::Stop,
+    match outcome.row().grade {
+        Grade::Good | Grade::Odd => Disposition::Delete,
+        Grade::Bad => Disposition::Stop,
     }
 }
 
@@ -93,11 +88,7 @@ pub fn exit_code<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>, interrupte
     if interrupted {
         return EXIT_INTERRUPTED;
     }
-    let codes = outcomes.into_iter().map(|outcome| match outcome {
-        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) => 0,
-        Outcome::Xpass | Outcome::Fail(_) | Outcome::Invalid(_) | Outcome::Timeout(Clock::Run) => 1,
-        Outcome::Timeout(Clock::Pending) | Outcome::Disrupted(_) | Outcome::Error(_) | Outcome::Abort => 3,
-    });
+    let codes = outcomes.into_iter().map(|outcome| outcome.row().exit_code);
     // 1 outranks 3: a judged failure is the stronger news.
     codes.fold(0, |worst, code| match (worst, code) {
         (1, _) | (_, 1) => 1,

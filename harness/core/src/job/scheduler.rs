@@ -18,7 +18,7 @@ use crate::{
     secret::Secrets,
 };
 use futures_core::Stream;
-use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
@@ -164,7 +164,7 @@ pub struct Ending {
     /// The exits of pods that others replaced under the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<SectionExit>,
-    /// Set when it was taken away rather than ending by itself.
+    /// Set when the site ended it.
     pub disruption: Option<Disruption>,
     /// Set when the scheduler ended it at a limit of ours: it is a timeout, whatever its exits are.
     #[serde(default)]
@@ -227,25 +227,23 @@ impl Exit {
     }
 }
 
-/// Why the site ended a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Disruption {
-    Preempted,
-    /// Node pressure or the eviction API.
-    Evicted,
-    /// The node was lost.
-    Node,
-    Deleted,
-}
+words! {
+    /// Why the site ended a job.
+    pub enum Disruption {
+        Preempted = "preempted",
+        /// Node pressure or the eviction API.
+        Evicted = "evicted",
+        /// The node was lost.
+        Node = "node",
+        Deleted = "deleted",
+    }
 
-/// What to do with the objects of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Disposition {
-    /// End the compute and keep the objects for inspection.
-    Stop,
-    Delete,
+    /// What to do with the objects of a job.
+    pub enum Disposition {
+        /// End the compute and keep the objects for inspection.
+        Stop = "stop",
+        Delete = "delete",
+    }
 }
 
 /// What a cleanup left. No items is success.

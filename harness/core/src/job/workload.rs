@@ -1,7 +1,7 @@
 //! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
 
 use crate::case::{CaseName, Identifier, SessionId};
-use muster_text::Value;
+use muster_text::{Value, words};
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
 
@@ -84,14 +84,14 @@ impl Staging {
     }
 }
 
-/// Which limit was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clock {
-    /// `max_pending_time`
-    Pending,
-    /// `time_limit`
-    Run,
+words! {
+    /// Which limit was reached.
+    pub enum Clock {
+        /// `max_pending_time`
+        Pending = "pending",
+        /// `time_limit`
+        Run = "run",
+    }
 }
 
 impl Clock {

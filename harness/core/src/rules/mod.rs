@@ -15,10 +15,10 @@ use crate::{
 };
 use muster_text::{
     Value,
-    decode::Words,
     diagnostic::MissingKey,
     expr::{Arithmetic, Expr},
     size::Size,
+    words,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,18 +74,15 @@ impl LogLimit {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogAction {
-    /// The case is `invalid{logs}`.
-    #[default]
-    Invalid,
-    /// What was kept is judged, and the result has a warning.
-    Warn,
-}
-
-impl Words for LogAction {
-    const WORDS: &'static [(&'static str, Self)] = &[("invalid", Self::Invalid), ("warn", Self::Warn)];
+words! {
+    #[derive(Default)]
+    pub enum LogAction {
+        /// The case is `invalid{logs}`.
+        #[default]
+        Invalid = "invalid",
+        /// What was kept is judged, and the result has a warning.
+        Warn = "warn",
+    }
 }
 
 impl Rules {

@@ -2,8 +2,8 @@
 //! Reading them is done in `judge`.
 
 use muster_text::{
-    decode::Words,
     pattern::{Pattern, PatternError},
+    words,
 };
 use serde::{Deserialize, Serialize};
 
@@ -86,29 +86,27 @@ pub enum Pick {
     Reduce(Reduce),
 }
 
-/// How several figures are combined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reduce {
-    First,
-    Last,
-    Min,
-    Max,
-    Mean,
-    /// The median; the mean of the middle two for an even number.
-    Median,
-    /// 0 for no values.
-    Sum,
-    /// 0 for no values.
-    Count,
-}
+words! {
+    /// How several figures are combined.
+    pub enum Reduce {
+        First = "first",
+        Last = "last",
+        Min = "min",
+        Max = "max",
+        Mean = "mean",
+        /// The median; the mean of the middle two for an even number.
+        Median = "median",
+        /// 0 for no values.
+        Sum = "sum",
+        /// 0 for no values.
+        Count = "count",
+    }
 
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    Higher,
-    Lower,
+    /// Which way is better.
+    pub enum Direction {
+        Higher = "higher",
+        Lower = "lower",
+    }
 }
 
 /// One figure, judged.
@@ -166,6 +164,33 @@ pub enum Verdict {
     Xpass(String),
 }
 
+impl Verdict {
+    /// Its word, in the database and in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Xfail(_) => "xfail",
+            Self::Xpass(_) => "xpass",
+        }
+    }
+
+    /// The reason that a reference gives for an expected miss.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Xfail(why) | Self::Xpass(why) => Some(why),
+            Self::None | Self::Pass | Self::Warn | Self::Fail => None,
+        }
+    }
+
+    /// Whether the figure fails its case.
+    pub fn is_bad(&self) -> bool {
+        matches!(self, Self::Fail | Self::Xpass(_))
+    }
+}
+
 impl Bounds {
     /// Whether a value passes: both ends belong to the interval, an open end lets infinity through, NaN never passes.
     pub fn hold(&self, value: f64) -> bool {
@@ -204,23 +229,6 @@ pub fn format_digits(value: f64, digits: usize) -> String {
 
 fn without_trailing_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
-}
-
-impl Words for Direction {
-    const WORDS: &'static [(&'static str, Self)] = &[("higher", Self::Higher), ("lower", Self::Lower)];
-}
-
-impl Words for Reduce {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("first", Self::First),
-        ("last", Self::Last),
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("mean", Self::Mean),
-        ("median", Self::Median),
-        ("sum", Self::Sum),
-        ("count", Self::Count),
-    ];
 }
 
 #[cfg(test)]

@@ -2,14 +2,10 @@
 //! the change that a pull request makes, and above the log.
 
 use crate::{
-    counts::{Results, is_excused, is_failure, is_flaky},
-    text::{
-        secret::masked,
-        style::one_line,
-        words::{bracket_word, what_happened},
-    },
+    counts::{Results, is_excused, is_flaky},
+    text::{secret::masked, style::one_line, words::what_happened},
 };
-use muster_core::result::CaseResult;
+use muster_core::{decisions::rounds::is_failure, result::CaseResult};
 use std::fmt::Write;
 
 /// GitHub shows so many of a kind for a step, and drops the rest without a word.
@@ -52,7 +48,7 @@ pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position)
 }
 
 fn title(case: &CaseResult) -> String {
-    format!("{} {}", bracket_word(&case.outcome), case.name.title())
+    format!("{} {}", case.outcome.row().bracket, case.name.title())
 }
 
 fn command(text: &mut String, level: &str, at: &Position, title: &str, message: &str) {

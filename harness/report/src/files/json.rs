@@ -9,18 +9,16 @@ use crate::{
     RenderError,
     counts::Results,
     text::{
-        number::{difference_of, exact},
+        number::{difference_of, exact, limits_of},
         secret::masked,
         style::is_unwanted,
         time::utc,
-        words::{verdict_reason, verdict_word},
     },
 };
 use muster_core::{
-    case::Identifier,
     job::scheduler::{Exit, SectionExit},
     result::{CaseResult, Session, Times},
-    rules::perf::{Direction, Measurement},
+    rules::perf::Measurement,
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Serialize, Serializer};
@@ -92,7 +90,7 @@ fn session(session: &Session) -> Value {
         "version": session.version,
         "num_cases": session.num_cases,
         "interrupted": session.interrupted,
-        "counting": session.counting.as_str(),
+        "counting": session.counting,
         "extras": map(&session.extras),
     })
 }
@@ -111,9 +109,9 @@ fn case(case: &CaseResult) -> Value {
         "tags": about.tags,
         "maintainers": about.maintainers,
         "parameters": map(&about.parameters),
-        "scheduler": about.scheduler.as_str(),
+        "scheduler": about.scheduler,
         "num_tasks": about.num_tasks,
-        "identifier": case.identifier.as_ref().map(Identifier::as_str),
+        "identifier": case.identifier,
         "hidden": name.hidden,
         "attempt": case.attempt,
         "flaky": case.flaky,
@@ -121,13 +119,13 @@ fn case(case: &CaseResult) -> Value {
             "reason": quarantine.reason,
             "until": quarantine.until.to_string(),
         })),
-        "restored_from": case.restored_from.as_ref().map(|session| &session.0),
+        "restored_from": case.restored_from,
         "outcome": {
-            "word": case.outcome.word(),
+            "word": case.outcome.row().word,
             "detail": case.outcome.detail(),
             "fine": case.outcome.is_fine(),
         },
-        "phase": case.phase.as_str(),
+        "phase": case.phase,
         "cause": case.cause,
         "warnings": case.warnings,
         "nodes": case.nodes,
@@ -152,7 +150,7 @@ fn exit(exit: &SectionExit) -> Value {
 }
 
 fn measurement(measurement: &Measurement) -> Value {
-    let bounds = measurement.bounds;
+    let [reference, lower, upper] = limits_of(measurement).map(|limit| limit.map(figure));
     json!({
         "variable": measurement.variable,
         "key": measurement.key,
@@ -160,19 +158,13 @@ fn measurement(measurement: &Measurement) -> Value {
         "node": measurement.node,
         "value": figure(measurement.value),
         "unit": measurement.unit,
-        "reference": bounds.map(|bounds| figure(bounds.reference)),
-        "lower": bounds.and_then(|bounds| bounds.lower).map(figure),
-        "upper": bounds.and_then(|bounds| bounds.upper).map(figure),
+        "reference": reference,
+        "lower": lower,
+        "upper": upper,
         "diff_percent": difference_of(measurement),
-        "verdict": match verdict_word(&measurement.verdict) {
-            "-" => "none",
-            word => word,
-        },
-        "reason": verdict_reason(&measurement.verdict),
-        "direction": measurement.direction.map(|direction| match direction {
-            Direction::Higher => "higher",
-            Direction::Lower => "lower",
-        }),
+        "verdict": measurement.verdict.word(),
+        "reason": measurement.verdict.reason(),
+        "direction": measurement.direction,
     })
 }
 

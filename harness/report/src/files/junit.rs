@@ -1,5 +1,5 @@
 //! `--report-junit`: what CI systems read. The file keeps to the widely used schema of Jenkins' xUnit plugin
-//! (junit-10.xsd), which a test holds it against, so nothing is in it that a reader might stumble over.
+//! (junit-10.xsd), which a test holds it against.
 //!
 //! ```text
 //! suite     a partition with an environment            properties: the session, the counts
@@ -22,8 +22,8 @@ use crate::{
     },
 };
 use muster_core::{
-    job::workload::Clock,
-    result::{CaseResult, Counting, Outcome},
+    decisions::pipeline::EXIT_LOST,
+    result::{CaseResult, Completion, Counting, Outcome},
 };
 use muster_text::shell;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
@@ -100,45 +100,29 @@ fn status(case: &CaseResult, rerun_options: &[String]) -> TestCaseStatus {
         status.set_type("quarantine").set_message(xml(&one_line(&until)));
         return status;
     }
-    let kind = match kind(&case.outcome) {
-        Kind::Success => return TestCaseStatus::success(),
-        Kind::Skipped => {
+    let mut status = match case.outcome.row().completion {
+        Completion::Passed => return TestCaseStatus::success(),
+        Completion::Skipped => {
             let mut status = TestCaseStatus::skipped();
-            status.set_type(case.outcome.word()).set_message(xml(&why));
+            status.set_type(case.outcome.row().word).set_message(xml(&why));
             return status;
         }
-        Kind::NonSuccess(kind) => kind,
+        Completion::Failed | Completion::Aborted => TestCaseStatus::non_success(kind(&case.outcome)),
     };
-    let mut status = TestCaseStatus::non_success(kind);
     status.set_type(xml(&case.outcome.to_string())).set_message(xml(&why));
     let rerun = command::rerun(case, rerun_options);
     status.set_description(xml(&format!("{}: {why}\nrerun with: {rerun}\n", what_happened(case))));
     status
 }
 
-enum Kind {
-    Success,
-    Skipped,
-    NonSuccess(NonSuccessKind),
-}
-
-fn kind(outcome: &Outcome) -> Kind {
-    match outcome {
-        Outcome::Pass | Outcome::Stopped(_) => Kind::Success,
-        Outcome::Skip | Outcome::Xfail => Kind::Skipped,
-        Outcome::Fail(_) | Outcome::Xpass | Outcome::Invalid(_) | Outcome::Timeout(Clock::Run) => {
-            Kind::NonSuccess(NonSuccessKind::Failure)
-        }
-        Outcome::Error(_) | Outcome::Disrupted(_) | Outcome::Timeout(Clock::Pending) | Outcome::Abort => {
-            Kind::NonSuccess(NonSuccessKind::Error)
-        }
-    }
+/// How it did not pass.
+fn kind(outcome: &Outcome) -> NonSuccessKind {
+    if outcome.row().exit_code == EXIT_LOST { NonSuccessKind::Error } else { NonSuccessKind::Failure }
 }
 
 /// An attempt that did not count, for a later one was made.
 fn rerun(case: &CaseResult) -> TestRerun {
-    let Kind::NonSuccess(kind) = kind(&case.outcome) else { return TestRerun::new(NonSuccessKind::Failure) };
-    let mut rerun = TestRerun::new(kind);
+    let mut rerun = TestRerun::new(kind(&case.outcome));
     let why = one_line(case.cause.as_deref().unwrap_or("no cause was given"));
     rerun.set_type(xml(&case.outcome.to_string())).set_message(xml(&why));
     rerun.set_description(xml(&format!("attempt {}: {}: {why}\n", case.attempt, what_happened(case))));
@@ -170,7 +154,7 @@ fn output(case: &CaseResult) -> String {
     text
 }
 
-/// What XML 1.0 can hold of a text (its production 2, `Char`), and nobody minds to see.
+/// What XML 1.0 can hold of a text (its production 2, `Char`), without control characters.
 fn xml(text: &str) -> String {
     let text = sanitize(text);
     masked(&text).chars().map(|c| if matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c }).collect()

@@ -1,7 +1,7 @@
-//! Perflogs: one CSV file a check that grows with every session, for spreadsheets and for whoever collects figures from
+//! Perflogs: one CSV file a check that grows with every session, for spreadsheets and for programs that collect figures from
 //! files. Every figure is a row of its own, so that a check with other figures tomorrow needs no other columns.
 //!
-//! The columns keep their meaning for ever: new ones are only added at the end, and a file goes on in the columns of its
+//! The columns keep their meaning for ever: new ones are only added at the end, and a file is continued in the columns of its
 //! own header ([`continued`]). This module says what the rows are; the command line appends them under a lock.
 
 use crate::{
@@ -9,40 +9,61 @@ use crate::{
     counts::Results,
     text::{
         csv_cells::{record, text_cell},
-        number::{difference_of, exact},
+        number::{difference_of, exact, limits_of},
         time::utc,
         words::verdict_word,
     },
 };
-use muster_core::{result::CaseResult, rules::perf::Measurement};
+use muster_core::{
+    result::{CaseResult, Session},
+    rules::perf::Measurement,
+};
 use std::collections::BTreeMap;
 
-/// The columns. New ones are only ever added at the end.
-pub const COLUMNS: [&str; 24] = [
-    "finished",
-    "session",
-    "name",
-    "hash",
-    "system",
-    "partition",
-    "environ",
-    "nodes",
-    "num_tasks",
-    "attempt",
-    "outcome",
-    "cause",
-    "pvar",
-    "key",
-    "section",
-    "node",
-    "pval",
-    "punit",
-    "reference",
-    "lower",
-    "upper",
-    "diff_percent",
-    "result",
-    "duration_s",
+/// What a row is made of.
+pub struct PerflogRow<'a> {
+    session: &'a Session,
+    case: &'a CaseResult,
+    /// `None`: the case has no figures.
+    figure: Option<&'a Measurement>,
+}
+
+impl<'a> PerflogRow<'a> {
+    fn text(&self, of: impl Fn(&'a Measurement) -> Option<&'a str>) -> String {
+        text_cell(self.figure.and_then(of).unwrap_or_default())
+    }
+
+    fn number(&self, of: impl Fn(&Measurement) -> Option<f64>) -> String {
+        self.figure.and_then(of).map_or_else(String::new, exact)
+    }
+}
+
+/// The columns, each with the text of its cell. New ones are only ever added at the end.
+pub const COLUMNS: [(&str, fn(&PerflogRow<'_>) -> String); 24] = [
+    ("finished", |row| utc(row.case.times.finished)),
+    ("session", |row| text_cell(&row.session.id.0)),
+    ("name", |row| text_cell(&row.case.name.display)),
+    ("hash", |row| text_cell(&row.case.name.hash)),
+    ("system", |row| text_cell(&row.case.name.system)),
+    ("partition", |row| text_cell(&row.case.name.partition)),
+    ("environ", |row| text_cell(&row.case.name.environ)),
+    ("nodes", |row| text_cell(&row.case.nodes.join(" "))),
+    ("num_tasks", |row| row.case.about.num_tasks.to_string()),
+    ("attempt", |row| row.case.attempt.to_string()),
+    ("outcome", |row| text_cell(&row.case.outcome.to_string())),
+    ("cause", |row| text_cell(row.case.cause.as_deref().unwrap_or_default())),
+    ("pvar", |row| row.text(|figure| Some(&figure.variable))),
+    ("key", |row| row.text(|figure| figure.key.as_deref())),
+    ("section", |row| row.text(|figure| figure.section.as_deref())),
+    ("node", |row| row.text(|figure| figure.node.as_deref())),
+    ("pval", |row| row.number(|figure| Some(figure.value))),
+    ("punit", |row| row.text(|figure| Some(&figure.unit))),
+    ("reference", |row| row.number(|figure| limits_of(figure)[0])),
+    ("lower", |row| row.number(|figure| limits_of(figure)[1])),
+    ("upper", |row| row.number(|figure| limits_of(figure)[2])),
+    ("diff_percent", |row| row.number(difference_of)),
+    ("result", |row| row.figure.map_or("", |figure| verdict_word(&figure.verdict)).trim_matches('-').to_owned()),
+    ("duration_s", |row| exact(row.case.times.total().as_secs_f64())),
 ];
 
 /// What is to be appended to one file.
@@ -62,10 +83,14 @@ pub fn additions(results: &Results<'_>) -> Vec<Addition> {
         let name = &case.name;
         let file = vec![folder(&name.system), folder(&name.partition), format!("{}.csv", folder(&name.check))];
         let rows = files.entry(file).or_default();
+        let row = |figure| {
+            let row = PerflogRow { session: results.session, case, figure };
+            COLUMNS.map(|(_, cell)| cell(&row)).to_vec()
+        };
         if case.measurements.is_empty() {
-            rows.push(row(results, case, None));
+            rows.push(row(None));
         }
-        rows.extend(case.measurements.iter().map(|figure| row(results, case, Some(figure))));
+        rows.extend(case.measurements.iter().map(|figure| row(Some(figure))));
     }
     files.into_iter().map(|(file, rows)| Addition { file, rows }).collect()
 }
@@ -76,53 +101,14 @@ fn folder(name: &str) -> String {
     if name.starts_with('.') || name.is_empty() { format!("_{name}") } else { name }
 }
 
-fn row(results: &Results<'_>, case: &CaseResult, figure: Option<&Measurement>) -> Vec<String> {
-    let name = &case.name;
-    let mut cells = vec![
-        utc(case.times.finished),
-        text_cell(&results.session.id.0),
-        text_cell(&name.display),
-        text_cell(&name.hash),
-        text_cell(&name.system),
-        text_cell(&name.partition),
-        text_cell(&name.environ),
-        text_cell(&case.nodes.join(" ")),
-        case.about.num_tasks.to_string(),
-        case.attempt.to_string(),
-        text_cell(&case.outcome.to_string()),
-        text_cell(case.cause.as_deref().unwrap_or_default()),
-    ];
-    cells.extend(figure.map_or_else(|| vec![String::new(); 11], figure_cells));
-    cells.push(exact(case.times.total().as_secs_f64()));
-    cells
-}
-
-fn figure_cells(figure: &Measurement) -> Vec<String> {
-    let bound = |bound: Option<f64>| bound.map_or_else(String::new, exact);
-    let text = |text: Option<&str>| text_cell(text.unwrap_or_default());
-    vec![
-        text_cell(&figure.variable),
-        text(figure.key.as_deref()),
-        text(figure.section.as_deref()),
-        text(figure.node.as_deref()),
-        exact(figure.value),
-        text_cell(&figure.unit),
-        bound(figure.bounds.map(|bounds| bounds.reference)),
-        bound(figure.bounds.and_then(|bounds| bounds.lower)),
-        bound(figure.bounds.and_then(|bounds| bounds.upper)),
-        difference_of(figure).map_or_else(String::new, exact),
-        verdict_word(&figure.verdict).trim_matches('-').to_owned(),
-    ]
-}
-
-/// How a file is gone on with, from its first line (without the line end; empty for a new file).
+/// How a file is continued, from its first line (without the line end; empty for a new file).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continued {
     /// It is new: a header first.
     New,
     /// Rows of so many cells: the columns that file began with. More than ours are left empty.
     With(usize),
-    /// It is somebody else's.
+    /// Another program wrote it.
     Foreign,
 }
 
@@ -133,12 +119,12 @@ pub fn continued(first_line: &str) -> Continued {
         return Continued::New;
     }
     let theirs: Vec<_> = header.split(',').map(|name| name.trim_matches('"')).collect();
-    let agree = theirs.iter().zip(COLUMNS).all(|(theirs, ours)| *theirs == ours);
+    let agree = theirs.iter().zip(COLUMNS).all(|(theirs, (ours, _))| *theirs == ours);
     // A handful of equal names is a coincidence.
     if agree && theirs.len() >= 12 { Continued::With(theirs.len()) } else { Continued::Foreign }
 }
 
-/// The bytes to append: RFC 4180, with a header for a new file. `None` if the file is somebody else's.
+/// The bytes to append: RFC 4180, with a header for a new file. `None` if another program wrote the file.
 ///
 /// # Errors
 /// A row that cannot be written.
@@ -148,7 +134,7 @@ pub fn appended(addition: &Addition, how: Continued) -> Result<Option<String>, R
         Continued::With(width) => width,
         Continued::Foreign => return Ok(None),
     };
-    let head = (how == Continued::New).then(|| COLUMNS.map(String::from).to_vec());
+    let head = (how == Continued::New).then(|| COLUMNS.map(|(name, _)| name.to_owned()).to_vec());
     let rows = addition.rows.iter().map(|row| {
         let mut row = row.clone();
         row.resize(width, String::new());
@@ -163,8 +149,8 @@ mod tests {
 
     #[test]
     fn a_file_goes_on_in_the_columns_it_began_with() {
-        let header = COLUMNS.join(",");
-        let older = COLUMNS[..20].join(",");
+        let names = COLUMNS.map(|(name, _)| name);
+        let (header, older) = (names.join(","), names[..20].join(","));
         let newer = format!("{header},colour");
         let swapped = header.replace("name,hash", "hash,name");
         for (first, how) in [

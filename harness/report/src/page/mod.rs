@@ -2,7 +2,7 @@
 //! job pages of CI systems. The templates are in reports/templates/, and embedded.
 //!
 //! ```text
-//! Results -facts::Facts-> plain data, cleaned and masked -+-> report.html   (escaped by Tera, by its suffix)
+//! Results -facts-> plain data, cleaned and masked -+-> report.html   (escaped by Tera, by its suffix)
 //!                                                         '-> summary.md    (escaped by the filters md, code, fence)
 //! ```
 //!
@@ -14,14 +14,10 @@ mod facts;
 mod markdown;
 
 use crate::{RenderError, counts::Results, text::time::local};
-use facts::Facts;
 use jiff::tz::TimeZone;
-use muster_core::{
-    case::SessionId,
-    result::{Counting, Session},
-};
+use muster_core::result::Session;
 use muster_text::time::Timestamp;
-use tera::{Context, Tera};
+use tera::Tera;
 
 pub const HTML: &str = "report.html";
 pub const MARKDOWN: &str = "summary.md";
@@ -61,7 +57,7 @@ impl Templates {
         // One batch: templates may extend each other in any order, and the later of two names wins.
         tera.add_raw_templates(parts.chain(embedded).chain(site)).map_err(template)?;
         let templates = Self { tera };
-        let session = rehearsal();
+        let session = Session { ended: Some(Timestamp(0)), ..Session::default() };
         let reader = Reader { rerun_options: Vec::new(), zone: TimeZone::UTC };
         for name in [HTML, MARKDOWN] {
             templates.render(name, &Results::new(&session, []), &reader)?;
@@ -83,32 +79,11 @@ impl Templates {
     }
 
     fn render(&self, name: &str, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
-        let facts = Facts::of(results, &reader.rerun_options, |at| local(at, &reader.zone));
-        let context = Context::from_serialize(&facts).map_err(template)?;
+        let context = facts::context(results, &reader.rerun_options, |at| local(at, &reader.zone));
         self.tera.render(name, &context).map_err(template)
     }
 }
 
 fn template(error: tera::Error) -> RenderError {
     RenderError::Template(Box::new(error))
-}
-
-/// A session in which nothing happened.
-fn rehearsal() -> Session {
-    Session {
-        id: SessionId("rehearsal".to_owned()),
-        started: Timestamp(0),
-        ended: Some(Timestamp(0)),
-        command: Vec::new(),
-        system: String::new(),
-        user: String::new(),
-        host: String::new(),
-        workdir: std::path::PathBuf::new(),
-        version: String::new(),
-        num_cases: 0,
-        interrupted: false,
-        counting: Counting::Last,
-        extras: Vec::new(),
-        selection: String::new(),
-    }
 }

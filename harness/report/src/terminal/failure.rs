@@ -5,13 +5,10 @@ use crate::{
     text::{
         command,
         style::{Screen, Tone, heading, one_line, sanitize, wrapped},
-        words::{Origins, counted, failed_exits, figure, outcome_tone, shortened, what_happened},
+        words::{Origins, counted, failed_exits, figure, shortened, what_happened},
     },
 };
-use muster_core::{
-    result::{CaseResult, Outcome, Phase},
-    rules::perf::Verdict,
-};
+use muster_core::result::{CaseResult, Outcome, Phase};
 use muster_text::time::format_duration;
 use std::fmt::Write;
 
@@ -30,14 +27,14 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
     if failures.is_empty() && aborted.is_empty() {
         return String::new();
     }
-    let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF FAILURES", '=', screen.width)));
+    let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF FAILURES", screen.width)));
     for (number, case) in failures.iter().enumerate() {
         if number > 0 {
             let _ = writeln!(text, "{}", "-".repeat(screen.width.min(80)));
         }
         let name = format!("{} /{}", one_line(&case.name.title()), one_line(&case.name.hash));
         let title = format!("FAILURE INFO for {name} ({}/{})", number + 1, failures.len());
-        let _ = writeln!(text, "{}", screen.paint.apply(outcome_tone(&case.outcome), title));
+        let _ = writeln!(text, "{}", screen.paint.apply(case.outcome.row().grade.into(), title));
         text += &block(case, rerun_options, screen);
     }
     if !aborted.is_empty() {
@@ -131,7 +128,7 @@ impl Block {
 
     /// The figures that decided it.
     fn figures(&mut self, case: &CaseResult, screen: &Screen) {
-        let bad = case.measurements.iter().filter(|figure| matches!(figure.verdict, Verdict::Fail | Verdict::Xpass(_)));
+        let bad = case.measurements.iter().filter(|figure| figure.verdict.is_bad());
         let origins = Origins::of(&case.measurements);
         let lines = shortened(bad.map(|one| figure(one, origins.text(one), screen.paint)).collect());
         if !lines.is_empty() {

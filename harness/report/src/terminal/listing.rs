@@ -115,7 +115,7 @@ fn described(group: &Group, cases: &[ListedCase]) -> Value {
             "system": name.system,
             "partition": name.partition,
             "environ": name.environ,
-            "scheduler": about.scheduler.as_str(),
+            "scheduler": about.scheduler,
             "num_tasks": about.num_tasks,
         })
     };

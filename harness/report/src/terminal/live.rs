@@ -1,5 +1,5 @@
 //! The live view: what runs now, as a few lines at the bottom of a terminal. Pure: events and the time go in, lines of
-//! exactly the asked-for size come out; whoever owns the terminal draws them.
+//! exactly the asked-for size come out; the caller draws them.
 //!
 //! ```text
 //!  FAIL ior %fs=lustre @cpu+default: pattern 'Max Write' was not found      the last failures
@@ -10,14 +10,11 @@
 //! ```
 //! Every event costs the same whether ten cases were selected or ten thousand: counts are kept, never taken.
 
-use crate::text::{
-    style::{Paint, Tone, one_line},
-    words::{bracket_word, outcome_tone},
-};
+use crate::text::style::{Paint, Tone, one_line};
 use muster_core::{
     case::CaseName,
     job::workload::Clock,
-    result::{CaseResult, Outcome, Phase},
+    result::{CaseResult, Grade, Outcome, Phase},
 };
 use muster_text::time::format_duration;
 use std::{
@@ -61,7 +58,7 @@ pub struct Board {
     /// The running cases in the order in which they began.
     order: BTreeMap<u64, Arc<CaseName>>,
     begun: u64,
-    failures: Vec<(Tone, String)>,
+    failures: Vec<String>,
     slowest: Vec<(Duration, String)>,
 }
 
@@ -124,8 +121,8 @@ impl Board {
     pub fn phase(&mut self, case: &CaseName, phase: Phase, note: Option<&str>, limit: Option<Limit>, at: Duration) {
         let Some(running) = self.running.get_mut(case) else { return };
         running.doing = match note {
-            Some(note) => format!("{}: {}", phase.as_str(), one_line(note)),
-            None => phase.as_str().to_owned(),
+            Some(note) => format!("{phase}: {}", one_line(note)),
+            None => phase.to_string(),
         };
         match limit {
             Some((clock, limit)) => {
@@ -146,19 +143,20 @@ impl Board {
             self.order.remove(&running.number);
             self.tally(name, |tally| tally.running = tally.running.saturating_sub(1));
         }
-        let tone = if crate::counts::is_excused(result) { Tone::Odd } else { outcome_tone(&result.outcome) };
+        let row = result.outcome.row();
+        let grade = if crate::counts::is_excused(result) { Grade::Odd } else { row.grade };
         self.tally(name, |tally| {
-            *match tone {
-                Tone::Good => &mut tally.good,
-                Tone::Bad => &mut tally.bad,
-                Tone::Odd | Tone::Strong | Tone::Faint | Tone::Plain => &mut tally.odd,
+            *match grade {
+                Grade::Good => &mut tally.good,
+                Grade::Odd => &mut tally.odd,
+                Grade::Bad => &mut tally.bad,
             } += 1;
             // A round that is run again makes more of them than were planned.
             tally.total = tally.total.max(tally.done());
         });
-        if tone == Tone::Bad {
+        if grade == Grade::Bad {
             let cause = result.cause.as_deref().map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
-            self.failures.push((tone, format!("{} {}{cause}", bracket_word(&result.outcome), short(name))));
+            self.failures.push(format!("{} {}{cause}", row.bracket, short(name)));
             let more = self.failures.len().saturating_sub(FAILURES);
             self.failures.drain(..more);
         }
@@ -196,11 +194,11 @@ impl Board {
 
     fn failures(&self, width: usize, room: usize, unicode: bool, paint: Paint) -> Vec<String> {
         let more = self.failures.len().saturating_sub(room);
-        self.failures.iter().skip(more).map(|(tone, text)| paint.apply(*tone, fitted(text, width, unicode))).collect()
+        self.failures.iter().skip(more).map(|text| paint.apply(Tone::Bad, fitted(text, width, unicode))).collect()
     }
 
     fn running(&self, now: Duration, width: usize, room: usize, unicode: bool, paint: Paint) -> Vec<String> {
-        // A clock that stands far from its name belongs to nobody.
+        // A clock far from its name is hard to read.
         let (room, width) = (room.min(RUNNING), width.min(WIDEST));
         if room == 0 || self.order.is_empty() {
             return Vec::new();

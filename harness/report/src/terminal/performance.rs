@@ -9,13 +9,16 @@ use crate::{
     counts::Results,
     text::{
         csv_cells::{record, text_cell},
-        number::{difference_of, exact, number, percent},
+        number::{difference_of, exact, limits_of, number, percent},
         style::{Paint, Screen, Tone, folded, heading, one_line},
         table::{Column, Layout, left, right},
         words::{Origins, counted, verdict_tone, verdict_word},
     },
 };
-use muster_core::{result::CaseResult, rules::perf::Measurement};
+use muster_core::{
+    result::{CaseResult, Session},
+    rules::perf::Measurement,
+};
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write,
@@ -37,7 +40,7 @@ pub fn report(results: &Results<'_>, format: Format, screen: &Screen) -> Result<
         Format::Pretty => pretty(results, screen),
         Format::Plain => plain(results),
     };
-    let title = screen.paint.apply(Tone::Strong, heading("PERFORMANCE REPORT", '=', screen.width));
+    let title = screen.paint.apply(Tone::Strong, heading("PERFORMANCE REPORT", screen.width));
     Ok(format!("{title}\n\n{table}{}", last_lines(results, screen.width)))
 }
 
@@ -98,13 +101,12 @@ impl Figure<'_> {
 
 /// Value to result: the last six columns.
 fn numbers(measurement: &Measurement) -> [String; 6] {
-    let bounds = measurement.bounds;
-    let bound = |bound: Option<f64>| bound.map_or_else(String::new, number);
+    let [reference, lower, upper] = limits_of(measurement).map(|limit| limit.map_or_else(String::new, number));
     [
         number(measurement.value),
-        bound(bounds.map(|bounds| bounds.reference)),
-        bound(bounds.and_then(|bounds| bounds.lower)),
-        bound(bounds.and_then(|bounds| bounds.upper)),
+        reference,
+        lower,
+        upper,
         difference_of(measurement).map_or_else(String::new, percent),
         verdict_word(&measurement.verdict).to_owned(),
     ]
@@ -211,52 +213,46 @@ fn last_lines(results: &Results<'_>, width: usize) -> String {
     text
 }
 
-/// The columns of the CSV table: the eleven of the other formats, then what tells two equal rows apart. New ones are
-/// only ever added at the end.
-pub const CSV_COLUMNS: [&str; 16] = [
-    "name",
-    "sysenv",
-    "nodes",
-    "pvar",
-    "punit",
-    "pval",
-    "reference",
-    "lower",
-    "upper",
-    "diff_percent",
-    "result",
-    "section",
-    "outcome",
-    "hash",
-    "attempt",
-    "session",
+/// What a row of the CSV table is made of.
+pub struct CsvRow<'a> {
+    session: &'a Session,
+    case: &'a CaseResult,
+    figure: &'a Measurement,
+}
+
+impl CsvRow<'_> {
+    /// The reference, the lower and the upper bound.
+    fn limit(&self, which: usize) -> String {
+        limits_of(self.figure)[which].map_or_else(String::new, exact)
+    }
+}
+
+/// The columns of the CSV table, each with the text of its cell: the eleven of the other formats, then what tells two
+/// equal rows apart. New ones are only ever added at the end.
+pub const CSV_COLUMNS: [(&str, fn(&CsvRow<'_>) -> String); 16] = [
+    ("name", |row| text_cell(&row.case.name.display)),
+    ("sysenv", |row| text_cell(&row.case.name.place())),
+    ("nodes", |row| text_cell(&row.figure.node.clone().unwrap_or_else(|| row.case.nodes.join(",")))),
+    ("pvar", |row| text_cell(&row.figure.label())),
+    ("punit", |row| text_cell(&row.figure.unit)),
+    ("pval", |row| exact(row.figure.value)),
+    ("reference", |row| row.limit(0)),
+    ("lower", |row| row.limit(1)),
+    ("upper", |row| row.limit(2)),
+    ("diff_percent", |row| difference_of(row.figure).map_or_else(String::new, exact)),
+    ("result", |row| verdict_word(&row.figure.verdict).trim_matches('-').to_owned()),
+    ("section", |row| text_cell(row.figure.section.as_deref().unwrap_or_default())),
+    ("outcome", |row| text_cell(&row.case.outcome.to_string())),
+    ("hash", |row| text_cell(&row.case.name.hash)),
+    ("attempt", |row| row.case.attempt.to_string()),
+    ("session", |row| text_cell(&row.session.id.0)),
 ];
 
 fn csv(results: &Results<'_>) -> Result<String, RenderError> {
-    let rows = figures(results).into_iter().map(|figure| csv_row(results, figure.case, figure.measurement));
-    record(std::iter::once(CSV_COLUMNS.map(String::from)).chain(rows))
-}
-
-fn csv_row(results: &Results<'_>, case: &CaseResult, figure: &Measurement) -> [String; 16] {
-    let bounds = figure.bounds;
-    let bound = |bound: Option<f64>| bound.map_or_else(String::new, exact);
-    let nodes = figure.node.clone().unwrap_or_else(|| case.nodes.join(","));
-    [
-        text_cell(&case.name.display),
-        text_cell(&case.name.place()),
-        text_cell(&nodes),
-        text_cell(&figure.label()),
-        text_cell(&figure.unit),
-        exact(figure.value),
-        bound(bounds.map(|bounds| bounds.reference)),
-        bound(bounds.and_then(|bounds| bounds.lower)),
-        bound(bounds.and_then(|bounds| bounds.upper)),
-        difference_of(figure).map_or_else(String::new, exact),
-        verdict_word(&figure.verdict).trim_matches('-').to_owned(),
-        text_cell(figure.section.as_deref().unwrap_or_default()),
-        text_cell(&case.outcome.to_string()),
-        text_cell(&case.name.hash),
-        case.attempt.to_string(),
-        text_cell(&results.session.id.0),
-    ]
+    let cells = |Figure { case, measurement, .. }: Figure<'_>| {
+        let row = CsvRow { session: results.session, case, figure: measurement };
+        CSV_COLUMNS.map(|(_, cell)| cell(&row))
+    };
+    let head = CSV_COLUMNS.map(|(name, _)| name.to_owned());
+    record(std::iter::once(head).chain(figures(results).into_iter().map(cells)))
 }

@@ -6,7 +6,7 @@ use crate::{
     text::{
         style::{Paint, Screen, Tone, one_line},
         time::local,
-        words::{Origins, bracket_word, figure, outcome_tone, titled, what_happened},
+        words::{Origins, figure, titled, what_happened},
     },
 };
 use muster_core::{
@@ -76,7 +76,7 @@ pub fn begun(name: &CaseName, paint: Paint) -> String {
 /// A case is over, the `done`-th of `total`: its line, its figures, its warnings, and what to know of it if it is
 /// not fine.
 pub fn finished(case: &CaseResult, done: u32, total: u32, paint: Paint) -> String {
-    let word = paint.apply(outcome_tone(&case.outcome), format!("{:>9}", bracket_word(&case.outcome)));
+    let word = paint.apply(case.outcome.row().grade.into(), format!("{:>9}", case.outcome.row().bracket));
     let mut text = format!("[{word} ] ({done}/{total}) {}", titled(&case.name));
     if case.attempt > 1 {
         let _ = write!(text, " (attempt {})", case.attempt);

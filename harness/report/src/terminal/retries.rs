@@ -5,7 +5,7 @@ use crate::{
     counts::{Results, is_flaky, retried},
     text::{
         style::{Screen, Tone, heading, one_line},
-        words::{outcome_tone, titled, what_happened},
+        words::{titled, what_happened},
     },
 };
 use muster_core::result::CaseResult;
@@ -18,7 +18,7 @@ pub fn report(results: &Results<'_>, screen: &Screen) -> String {
     if retried.is_empty() {
         return String::new();
     }
-    let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF RETRIES", '=', screen.width)));
+    let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, heading("SUMMARY OF RETRIES", screen.width)));
     for attempts in &retried {
         let Some(last) = attempts.last() else { continue };
         let flaky =
@@ -34,7 +34,7 @@ pub fn report(results: &Results<'_>, screen: &Screen) -> String {
 
 /// `    1. fail{workload} on gpu-17 (12.5s): exit status 7`
 fn attempt(case: &CaseResult, screen: &Screen) -> String {
-    let outcome = screen.paint.apply(outcome_tone(&case.outcome), one_line(&case.outcome.to_string()));
+    let outcome = screen.paint.apply(case.outcome.row().grade.into(), one_line(&case.outcome.to_string()));
     let mut text = format!("    {}. {outcome}", case.attempt);
     match case.nodes.as_slice() {
         [] => {}

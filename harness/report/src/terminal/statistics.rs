@@ -25,7 +25,7 @@ const ROWS: usize = 10;
 pub fn report(results: &Results<'_>, screen: &Screen) -> String {
     let cases: Vec<_> = results.counting().into_iter().filter(|case| was_judged(case)).collect();
     let failed: Vec<_> = cases.iter().copied().filter(|case| !case.outcome.is_fine()).collect();
-    let title = heading("FAILURE STATISTICS", '=', screen.width);
+    let title = heading("FAILURE STATISTICS", screen.width);
     let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, title));
     let _ = writeln!(text, "{} of {} failed", failed.len(), counted(cases.len(), "case"));
     if !failed.is_empty() {

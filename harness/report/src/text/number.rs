@@ -36,6 +36,12 @@ pub(crate) fn percent(value: f64) -> String {
     if matches!(text.as_str(), "-0.00" | "+0.00") { "0.00".to_owned() } else { text }
 }
 
+/// The reference, the lower and the upper bound of a measurement, where it has them.
+pub(crate) fn limits_of(measurement: &Measurement) -> [Option<f64>; 3] {
+    let bounds = measurement.bounds;
+    [bounds.map(|bounds| bounds.reference), bounds.and_then(|bounds| bounds.lower), bounds.and_then(|bounds| bounds.upper)]
+}
+
 /// ` (r:7440, l:6696, u:8184)`: only the bounds that are set, nothing without a reference.
 pub(crate) fn bounds(bounds: Option<Bounds>) -> String {
     let Some(Bounds { reference, lower, upper }) = bounds else { return String::new() };

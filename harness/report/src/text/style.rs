@@ -1,6 +1,7 @@
-//! Colours, and the wall between a job's bytes and somebody's terminal.
+//! Colours, and the escaping of a job's bytes for the terminal.
 
 use jiff::tz::TimeZone;
+use muster_core::result::Grade;
 use std::{borrow::Cow, fmt::Display};
 
 /// What the reader looks at.
@@ -26,10 +27,20 @@ pub enum Tone {
     /// Neither: expected, skipped, worth a look.
     Odd,
     Strong,
-    /// For whoever looks for it.
+    /// Secondary text.
     Faint,
     /// Like the text around it.
     Plain,
+}
+
+impl From<Grade> for Tone {
+    fn from(grade: Grade) -> Self {
+        match grade {
+            Grade::Good => Self::Good,
+            Grade::Odd => Self::Odd,
+            Grade::Bad => Self::Bad,
+        }
+    }
 }
 
 impl Paint {
@@ -50,11 +61,9 @@ impl Paint {
     }
 }
 
-/// A heading in the middle of a line of `fill`, as wide as the screen but at most 80 columns.
-pub(crate) fn heading(title: &str, fill: char, width: usize) -> String {
-    let room = width.min(80).saturating_sub(title.chars().count() + 2);
-    let line = |count| fill.to_string().repeat(count);
-    format!("{} {title} {}", line(room / 2), line(room - room / 2))
+/// A heading in the middle of a line of `=`, as wide as the screen but at most 80 columns.
+pub(crate) fn heading(title: &str, width: usize) -> String {
+    format!("{:=^1$}", format!(" {title} "), width.min(80))
 }
 
 /// Words in lines of at most `width` characters; a longer word stays whole.
@@ -188,7 +197,7 @@ mod tests {
     #[test]
     fn a_heading_is_never_wider_than_eighty_columns() {
         for (width, columns) in [(40, 40), (80, 80), (200, 80), (5, 8)] {
-            assert_eq!(heading("REPORT", '=', width).len(), columns);
+            assert_eq!(heading("REPORT", width).len(), columns);
         }
     }
 }

@@ -15,38 +15,9 @@ use muster_core::{
 };
 use std::{collections::HashMap, fmt::Write};
 
-/// The word in the brackets of a progress line: at most nine letters.
-pub(crate) fn bracket_word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "OK",
-        Outcome::Skip => "SKIP",
-        Outcome::Xfail => "XFAIL",
-        Outcome::Xpass => "XPASS",
-        Outcome::Fail(_) => "FAIL",
-        Outcome::Invalid(_) => "INVALID",
-        Outcome::Timeout(_) => "TIMEOUT",
-        Outcome::Disrupted(_) => "DISRUPTED",
-        Outcome::Error(_) => "ERROR",
-        Outcome::Abort => "ABORT",
-        Outcome::Stopped(_) => "STOPPED",
-    }
-}
-
-pub(crate) fn outcome_tone(outcome: &Outcome) -> Tone {
-    match outcome {
-        Outcome::Pass => Tone::Good,
-        Outcome::Skip | Outcome::Xfail | Outcome::Abort | Outcome::Stopped(_) => Tone::Odd,
-        Outcome::Xpass
-        | Outcome::Fail(_)
-        | Outcome::Invalid(_)
-        | Outcome::Timeout(_)
-        | Outcome::Disrupted(_)
-        | Outcome::Error(_) => Tone::Bad,
-    }
-}
-
 /// `failed during 'sanity'`: what became of a case that did not pass, before the colon and the cause.
 pub(crate) fn what_happened(case: &CaseResult) -> String {
+    let detail = case.outcome.detail().unwrap_or_default();
     let verb = match &case.outcome {
         Outcome::Pass => return "passed".to_owned(),
         Outcome::Skip => return "skipped".to_owned(),
@@ -54,35 +25,20 @@ pub(crate) fn what_happened(case: &CaseResult) -> String {
         Outcome::Xpass => "passed although a failure was expected".to_owned(),
         Outcome::Fail(Failure::Sanity | Failure::Performance) => "failed".to_owned(),
         Outcome::Fail(Failure::Workload) => "the workload failed".to_owned(),
-        Outcome::Invalid(what) => format!("cannot be judged ({})", Outcome::Invalid(*what).detail().unwrap_or_default()),
+        Outcome::Invalid(_) => format!("cannot be judged ({detail})"),
         Outcome::Timeout(Clock::Pending) => "waited longer than max_pending_time".to_owned(),
         Outcome::Timeout(Clock::Run) => "ran longer than time_limit".to_owned(),
-        Outcome::Disrupted(why) => format!("was taken away ({})", Outcome::Disrupted(*why).detail().unwrap_or_default()),
-        Outcome::Error(fault) => format!("error ({})", Outcome::Error(*fault).detail().unwrap_or_default()),
+        Outcome::Disrupted(_) => format!("was ended by the site ({detail})"),
+        Outcome::Error(_) => format!("error ({detail})"),
         Outcome::Abort => "aborted".to_owned(),
         Outcome::Stopped(rule) => format!("stopped by the rule '{}'", one_line(rule)),
     };
-    format!("{verb} during '{}'", case.phase.as_str())
+    format!("{verb} during '{}'", case.phase)
 }
 
 /// The word in a table; `-` where nothing was judged.
 pub(crate) fn verdict_word(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::None => "-",
-        Verdict::Pass => "pass",
-        Verdict::Warn => "warn",
-        Verdict::Fail => "fail",
-        Verdict::Xfail(_) => "xfail",
-        Verdict::Xpass(_) => "xpass",
-    }
-}
-
-/// The reason that a reference gives for an expected miss.
-pub(crate) fn verdict_reason(verdict: &Verdict) -> Option<&str> {
-    match verdict {
-        Verdict::Xfail(why) | Verdict::Xpass(why) => Some(why),
-        Verdict::None | Verdict::Pass | Verdict::Warn | Verdict::Fail => None,
-    }
+    if *verdict == Verdict::None { "-" } else { verdict.word() }
 }
 
 pub(crate) fn verdict_tone(verdict: &Verdict) -> Tone {
@@ -171,7 +127,7 @@ pub(crate) fn figure(measurement: &Measurement, origin: Option<String>, paint: P
     let value = paint.apply(verdict_tone(&measurement.verdict), value.trim_end());
     let _ = write!(text, ": {value}{}", bounds(measurement.bounds));
     if !matches!(measurement.verdict, Verdict::None | Verdict::Pass) {
-        let reason = verdict_reason(&measurement.verdict).map_or_else(String::new, |why| format!(": {}", one_line(why)));
+        let reason = measurement.verdict.reason().map_or_else(String::new, |why| format!(": {}", one_line(why)));
         let word = format!("[{}{reason}]", verdict_word(&measurement.verdict));
         let _ = write!(text, " {}", paint.apply(verdict_tone(&measurement.verdict), word));
     }

@@ -120,16 +120,10 @@ impl Context {
         format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `{}` removes it", self.sweep)
     }
 
-    /// From here on something may exist.
-    pub(crate) fn may_exist(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
+    /// From here on something of a case, or of its teardown, may exist.
+    pub(crate) fn may_exist(&self, case: &Arc<CaseName>, job: &Arc<Job>, tears_down: bool) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));
-        self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: false });
-    }
-
-    /// From here on something of a teardown may exist.
-    pub(crate) fn tears_down(&self, case: &Arc<CaseName>, job: &Arc<Job>) {
-        let (case, job) = (Arc::clone(case), Arc::clone(job));
-        self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down: true });
+        self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down });
     }
 
     /// From here on nothing exists that the result does not name.

@@ -77,8 +77,8 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     let mut record = Record::of(Arc::clone(&name), about(), attempt, begun);
     let end = End::infra(Phase::Run, format!("a step of this case panicked: {}", panic_message(&*panic)));
     if let Some(lost) = context.in_flight_of(&name) {
-        record.identifier = Some(lost.job.identifier.clone());
-        record.folder = Some(lost.job.stage.clone());
+        record.result.identifier = Some(lost.job.identifier.clone());
+        record.result.folder = Some(lost.job.stage.clone());
         point_to(&lost.job.stage, &mut record);
         let attempt = Attempt::of_lost_case(context, scheduler, lost);
         Box::pin(attempt.cleanup(cleanup_after(&end.outcome), &mut record)).await;
@@ -124,21 +124,21 @@ async fn take_over(
 ) -> Result<Ready, End> {
     let StoredCase { job, rules, limits, launched, started, launched_at, swept } = stored;
     // What it took counts from its start, not from where this process has come in.
-    record.times.begun = started.unwrap_or(record.times.begun);
+    record.result.times.begun = started.unwrap_or(record.result.times.begun);
     let render = render.filter(|_| !launched);
     let plan = Plan { folder, job: Arc::new(job), rules: Arc::new(rules), limits, render };
     plan.describe_in(record);
     let job = Arc::clone(&plan.job);
     context.emit(Event::Started(Arc::clone(&record.name)));
     if launched {
-        record.times.launched = launched_at;
+        record.result.times.launched = launched_at;
     }
     if !launched {
         remove_unknown(context, scheduler, Arc::clone(&job), record).await;
     }
     let work = {
         let (context, name) = (Arc::clone(context), Arc::clone(&record.name));
-        let (folder, number) = (plan.folder.clone(), record.attempt);
+        let (folder, number) = (plan.folder.clone(), record.result.attempt);
         move || {
             if !launched {
                 return context.folders.create(&job.stage).map(|()| Progress::NotLaunched);
@@ -169,7 +169,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     let end = match run_from(&mut attempt, &mut plan, progress, record).await {
         AttemptEnd::NothingRan(end) => end,
         AttemptEnd::Ended(ended) => {
-            let (name, number) = (Arc::clone(&record.name), record.attempt);
+            let (name, number) = (Arc::clone(&record.name), record.result.attempt);
             let Plan { folder, job, rules, limits, .. } = &*plan;
             let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
             let files = AttemptFiles { name, folder, number, identifier, stage };
@@ -178,7 +178,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
             end
         }
         AttemptEnd::Stopped(end, spool) => {
-            let exits = record.exits.clone();
+            let exits = record.result.exits.clone();
             Box::pin(assemble_unjudged(record, *spool, exits)).await;
             end
         }
@@ -190,7 +190,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
         // It never ran: there is nothing to look at.
         let (shared, unused) = (Arc::clone(context), stage.clone());
         if let Ok(Ok(())) = spawn_blocking(move || shared.folders.remove(&unused)).await {
-            record.folder = None;
+            record.result.folder = None;
         }
     }
     point_to(stage, record);
@@ -230,13 +230,13 @@ fn removed_by_sweep(over: AttemptEnd) -> AttemptEnd {
 
 /// Says how to look at what is in the stage folder, and how to be rid of it.
 fn point_to(stage: &Path, record: &mut Record) {
-    if record.folder.as_deref() != Some(stage) {
+    if record.result.folder.as_deref() != Some(stage) {
         return;
     }
     if record.has_log {
-        record.look.push(format!("less {}", shell::quote(&stage.join(LOG_FILE).to_string_lossy())));
+        record.result.look.push(format!("less {}", shell::quote(&stage.join(LOG_FILE).to_string_lossy())));
     }
-    record.delete.push(format!("rm -r {}", shell::quote(&stage.to_string_lossy())));
+    record.result.delete.push(format!("rm -r {}", shell::quote(&stage.to_string_lossy())));
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(crate) async fn prepare(
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
     let identifier = context.identifiers.draw();
-    let draft = Draft { name: Arc::clone(&record.name), attempt: record.attempt, folder, render, instead_of: None };
+    let draft = Draft { name: Arc::clone(&record.name), attempt: record.result.attempt, folder, render, instead_of: None };
     let planned = planned(context, scheduler, draft, identifier).await;
     let case = Arc::clone(&record.name);
     let report_started = || context.emit(Event::Started(case));
@@ -87,7 +87,7 @@ pub(crate) async fn prepare(
     let stored = plan.store(context, record, &about, replaces).await;
     crash_points::reached(Point::IntentStored);
     report_started();
-    record.about = about;
+    record.result.about = about;
     stored.map(|()| plan)
 }
 
@@ -104,27 +104,28 @@ impl Plan {
             return Err(End::infra(Phase::Launch, cause));
         };
         let identifier = context.identifiers.draw();
-        let (name, attempt, folder) = (Arc::clone(&record.name), record.attempt, self.folder.clone());
+        let (name, attempt, folder) = (Arc::clone(&record.name), record.result.attempt, self.folder.clone());
         let draft = Draft { name, attempt, folder, render, instead_of: Some(self.job.stage.clone()) };
         let (plan, about) = planned(context, scheduler, draft, identifier).await?;
         plan.describe_in(record);
         plan.store(context, record, &about, Some(&self.job.identifier)).await?;
-        record.about = about;
+        record.result.about = about;
         *self = plan;
         Ok(())
     }
 
     /// What the result will say of it.
     pub(crate) fn describe_in(&self, record: &mut Record) {
-        record.folder = Some(self.job.stage.clone());
-        record.identifier = Some(self.job.identifier.clone());
-        record.outputs = provided(&self.rules, &self.job.stage);
+        record.result.folder = Some(self.job.stage.clone());
+        record.result.identifier = Some(self.job.identifier.clone());
+        record.result.outputs = provided(&self.rules, &self.job.stage);
     }
 
     /// From here on a crash leaves a row, never an unknown pod.
     async fn store(&self, context: &Context, record: &Record, about: &About, replaces: Option<&Identifier>) -> Result<(), End> {
         let Some(store) = &context.store else { return Ok(()) };
-        let (session, name, attempt, begun) = (&context.session.id, &*record.name, record.attempt, record.times.begun);
+        let (session, name, attempt, begun) =
+            (&context.session.id, &*record.name, record.result.attempt, record.result.times.begun);
         let Self { job, rules, limits, .. } = self;
         let intent = Intent { session, name, about, attempt, job, rules, limits, begun, replaces };
         store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))

@@ -2,21 +2,17 @@
 
 use crate::case::QueuedCase;
 use muster_core::{
-    case::{CaseName, Identifier},
+    case::CaseName,
     error::{Class, SchedulerError, chain},
     job::{
         outputs::{CaseOutputs, PlannedOutputs},
-        scheduler::{JobStatus, SectionExit},
+        scheduler::JobStatus,
     },
     result::{About, CaseResult, Fault, Outcome, Phase, Times},
-    rules::{Rules, perf::Measurement},
+    rules::Rules,
 };
 use muster_text::time::Timestamp;
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 /// How a case ends: its outcome, the phase that decided it, and why in one sentence.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,22 +58,10 @@ pub(crate) fn provided(rules: &Rules, stage: &Path) -> Option<Box<CaseOutputs>> 
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) name: Arc<CaseName>,
-    pub(crate) attempt: u32,
-    pub(crate) about: About,
-    pub(crate) identifier: Option<Identifier>,
-    pub(crate) times: Times,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) nodes: Vec<String>,
-    pub(crate) exits: Vec<SectionExit>,
-    pub(crate) measurements: Vec<Measurement>,
-    pub(crate) folder: Option<PathBuf>,
     /// Its stdout is, or will be, beside its script.
     pub(crate) has_log: bool,
-    pub(crate) log_tail: Option<String>,
-    pub(crate) look: Vec<String>,
-    pub(crate) delete: Vec<String>,
-    pub(crate) leftovers: Vec<String>,
-    pub(crate) outputs: Option<Box<CaseOutputs>>,
+    /// How it ends is filled in when it does.
+    pub(crate) result: CaseResult,
 }
 
 impl Record {
@@ -88,40 +72,26 @@ impl Record {
 
     /// As `new`, for a case whose `QueuedCase` is consumed.
     pub(crate) fn of(name: Arc<CaseName>, about: About, attempt: u32, begun: Timestamp) -> Self {
-        Self {
-            name,
-            about,
-            attempt,
-            identifier: None,
-            times: Times { begun, ..Times::default() },
-            warnings: Vec::new(),
-            nodes: Vec::new(),
-            exits: Vec::new(),
-            measurements: Vec::new(),
-            folder: None,
-            has_log: false,
-            log_tail: None,
-            look: Vec::new(),
-            delete: Vec::new(),
-            leftovers: Vec::new(),
-            outputs: None,
-        }
+        let times = Times { begun, ..Times::default() };
+        let result = CaseResult { name: CaseName::clone(&name), about, attempt, times, ..CaseResult::default() };
+        Self { name, has_log: false, result }
     }
 
     /// Learns nodes and times from a status.
     pub(crate) fn saw(&mut self, status: &JobStatus) {
         match status {
             JobStatus::Running { since, nodes, .. } => {
-                self.times.started.get_or_insert(*since);
+                self.result.times.started.get_or_insert(*since);
                 self.ran_on(nodes.iter().cloned());
             }
             JobStatus::Ended(ending) => {
-                self.times.started = Some(ending.started);
-                self.times.ended = Some(ending.ended);
+                self.result.times.started = Some(ending.started);
+                self.result.times.ended = Some(ending.ended);
                 self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
-                self.exits.clone_from(&ending.exits);
-                self.warnings
-                    .extend(ending.notes.iter().filter(|note| !self.warnings.contains(note)).cloned().collect::<Vec<_>>());
+                self.result.exits.clone_from(&ending.exits);
+                self.result
+                    .warnings
+                    .extend(ending.notes.iter().filter(|note| !self.result.warnings.contains(note)).cloned().collect::<Vec<_>>());
             }
             JobStatus::NotSeen | JobStatus::Pending { .. } | JobStatus::Gone { .. } => {}
         }
@@ -130,39 +100,16 @@ impl Record {
     /// Adds nodes that are not known yet, in the order in which they show up.
     pub(crate) fn ran_on(&mut self, nodes: impl IntoIterator<Item = String>) {
         for node in nodes {
-            if !self.nodes.contains(&node) {
-                self.nodes.push(node);
+            if !self.result.nodes.contains(&node) {
+                self.result.nodes.push(node);
             }
         }
     }
 
     /// It is over.
-    pub(crate) fn close(mut self, end: End, finished: Timestamp) -> CaseResult {
+    pub(crate) fn close(self, end: End, finished: Timestamp) -> CaseResult {
         let End { outcome, phase, cause } = end;
-        self.times.finished = finished;
-        CaseResult {
-            about: self.about,
-            name: Arc::unwrap_or_clone(self.name),
-            identifier: self.identifier,
-            attempt: self.attempt,
-            outcome,
-            phase,
-            cause,
-            warnings: self.warnings,
-            nodes: self.nodes,
-            exits: self.exits,
-            measurements: self.measurements,
-            times: self.times,
-            folder: self.folder,
-            log_tail: self.log_tail,
-            look: self.look,
-            delete: self.delete,
-            leftovers: self.leftovers,
-            flaky: false,
-            quarantine: None,
-            restored_from: None,
-            outputs: self.outputs,
-            blocked_by: None,
-        }
+        let times = Times { finished, ..self.result.times };
+        CaseResult { outcome, phase, cause, times, ..self.result }
     }
 }

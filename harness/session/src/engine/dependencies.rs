@@ -17,9 +17,9 @@ use crate::{
 use muster_check::cases::test_case::LaunchFacts;
 use muster_core::{
     case::CaseName,
-    decisions::graph::{self, CaseId, Change, Completion, Graph},
+    decisions::graph::{self, CaseId, Change, Graph},
     job::outputs::{CaseInputs, Need},
-    result::{CaseResult, Outcome},
+    result::{CaseResult, Completion, Outcome},
 };
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::oneshot;
@@ -109,25 +109,25 @@ impl Dependencies {
     pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
         let stage = result.outputs.as_ref().map(|outputs| &*outputs.stage);
-        let spoilt = stage.is_some_and(|stage| !folders::is_available(stage));
-        let verdict = if spoilt { Completion::Failed } else { Completion::of(&result.outcome) };
+        let stage_is_gone = stage.is_some_and(|stage| !folders::is_available(stage));
+        let completion = if stage_is_gone { Completion::Failed } else { result.outcome.row().completion };
         // A teardown that did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
             self.entries[id.index()].provided = Provided::Released(Box::default());
         }
         self.entries[id.index()].result = Some(result);
-        self.graph.finish(id, verdict);
+        self.graph.finish(id, completion);
     }
 
     /// A case has its result.
     pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Action> {
         self.entries[id.index()].result = Some(Arc::clone(result));
-        let news = self.graph.finish(id, Completion::of(&result.outcome));
+        let news = self.graph.finish(id, result.outcome.row().completion);
         self.actions(news)
     }
 
-    /// Whether an earlier attempt at a case failed. One that never began for want of another case did not, nor did one that
-    /// passed and is gone.
+    /// Whether an earlier attempt at a case failed. One that was skipped because of another case did not, nor did one
+    /// that passed and is gone.
     pub(crate) fn had_failed(&self, case: CaseId) -> bool {
         let entry = |id: CaseId| &self.entries[id.index()];
         let before = std::iter::successors(entry(case).before, |id| entry(*id).before);
@@ -230,7 +230,7 @@ impl Dependencies {
         let what = match &root.result {
             None => "is not part of this session".to_owned(),
             // It passed, and yet it cannot be counted on.
-            Some(result) if Completion::of(&result.outcome) == Completion::Passed => "is torn down already".to_owned(),
+            Some(result) if result.outcome.row().completion == Completion::Passed => "is torn down already".to_owned(),
             Some(result) if result.outcome == Outcome::Skip => {
                 format!("was skipped: {}", result.cause.as_deref().unwrap_or("no cause was given"))
             }
@@ -314,7 +314,7 @@ mod tests {
             on_disruption: None,
         };
         let mut record = crate::case::record::Record::of(Arc::new(name.clone()), about, 1, muster_text::time::Timestamp(0));
-        record.outputs = Some(Box::new(outputs));
+        record.result.outputs = Some(Box::new(outputs));
         let end = crate::case::record::End { outcome: Outcome::Pass, phase: muster_core::result::Phase::Sanity, cause: None };
         record.close(end, muster_text::time::Timestamp(1))
     }

@@ -139,16 +139,6 @@ impl Folders {
         self.keeps_stages
     }
 
-    /// The root of the stage folders, absolute.
-    pub fn stage_root(&self) -> &Path {
-        &self.stage
-    }
-
-    /// The root of what is kept of passed cases, absolute.
-    pub fn output_root(&self) -> &Path {
-        &self.output
-    }
-
     /// The folder that an attempt will have.
     pub(crate) fn stage_of(&self, attempt: AttemptId<'_>) -> PathBuf {
         let mut leaf = leaf(attempt);

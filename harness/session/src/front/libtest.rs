@@ -3,7 +3,7 @@
 //! It has no influence on order, time or number of running cases: those are the engine's. Nothing here is
 //! asynchronous, and [`run`] must not be called within an asynchronous task: it blocks until the last case is over.
 
-use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, FormatSetting, Trial};
 use muster_core::{
     case::CaseName,
     job::scheduler_kind::SchedulerKind,
@@ -25,17 +25,6 @@ pub struct Submitted {
     pub result: oneshot::Receiver<Arc<CaseResult>>,
 }
 
-/// How libtest's harness counts the cases. The exit code is not its own: see `muster_core::decisions::pipeline::exit_code`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Passed, as expected or by a rule.
-    pub passed: u64,
-    /// Anything else.
-    pub failed: u64,
-    /// Skipped.
-    pub ignored: u64,
-}
-
 /// Arguments for a person's session: libtest's harness says nothing, the caller prints from the engine's events.
 pub fn silent() -> Arguments {
     Arguments { test_threads: Some(1), logfile: Some("/dev/null".to_owned()), ..Arguments::default() }
@@ -53,21 +42,22 @@ pub fn threads(cases: usize) -> usize {
 
 /// Whether these arguments ask for a case.
 pub fn is_selected(arguments: &Arguments, case: &CaseName, scheduler: SchedulerKind) -> bool {
-    !arguments.is_filtered_out(&Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str()))
+    !arguments.is_filtered_out(&listed(case, scheduler))
+}
+
+fn listed(case: &CaseName, scheduler: SchedulerKind) -> Trial {
+    Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str())
 }
 
 /// Prints these cases as a list, if one is asked for. Without cases: that there are none.
 pub fn list_or_none(arguments: &Arguments, cases: impl IntoIterator<Item = (CaseName, SchedulerKind)>) {
-    let trial =
-        |(case, scheduler): (CaseName, SchedulerKind)| Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str());
-    let _ = libtest_mimic::run(arguments, cases.into_iter().map(trial).collect());
+    let _ = libtest_mimic::run(arguments, cases.into_iter().map(|(case, scheduler)| listed(&case, scheduler)).collect());
 }
 
-/// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already.
-pub fn run(arguments: &Arguments, cases: Vec<Submitted>) -> Counts {
-    let trials = cases.into_iter().map(trial).collect();
-    let conclusion = libtest_mimic::run(arguments, trials);
-    Counts { passed: conclusion.num_passed, failed: conclusion.num_failed, ignored: conclusion.num_ignored }
+/// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already. The exit code
+/// is not that of libtest: see `muster_core::decisions::pipeline::exit_code`.
+pub fn run(arguments: &Arguments, cases: Vec<Submitted>) -> Conclusion {
+    libtest_mimic::run(arguments, cases.into_iter().map(trial).collect())
 }
 
 fn trial(case: Submitted) -> Trial {

@@ -9,8 +9,7 @@ use muster_core::{
     result::{About, CaseResult, Session, SessionState},
     rules::{Rules, perf::Measurement},
 };
-use muster_text::time::Timestamp;
-use serde::Deserialize;
+use muster_text::{time::Timestamp, words};
 use sqlx::{SqliteConnection, sqlite::SqliteRow};
 use std::{
     collections::HashMap,
@@ -27,17 +26,17 @@ pub struct SessionRow {
     pub state: SessionState,
 }
 
-/// How far a job has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// It was to be launched: it may or may not be there.
-    Intent,
-    Launched,
-    /// Its result is stored; something of it may have been kept.
-    Ended,
-    /// Nothing of it is left.
-    Cleaned,
+words! {
+    /// How far a job has come.
+    pub enum JobState {
+        /// It was to be launched: it may or may not exist.
+        Intent = "intent",
+        Launched = "launched",
+        /// Its result is stored; something of it may have been kept.
+        Ended = "ended",
+        /// Nothing of it is left.
+        Cleaned = "cleaned",
+    }
 }
 
 /// An attempt without a result.

@@ -4,7 +4,7 @@ use crate::{
     Statement,
     write::message::{AttemptEntry, CaseEntry, IntentEntry},
 };
-use muster_core::rules::perf::{Direction, Measurement, Verdict};
+use muster_core::rules::perf::{Direction, Measurement};
 use muster_text::time::Timestamp;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) const ATTEMPT: Columns<AttemptEntry> = &[
     (r#""case""#, |s, (_, case, _)| s.bind(case)),
     ("number", |s, (.., entry)| s.bind(entry.result.attempt)),
     ("identifier", |s, (.., entry)| s.bind(entry.job.as_ref().map(|job| Arc::clone(&job.identifier)))),
-    ("outcome", |s, (.., entry)| s.bind(entry.result.outcome.word())),
+    ("outcome", |s, (.., entry)| s.bind(entry.result.outcome.row().word)),
     ("reason", |s, (.., entry)| s.bind(entry.result.outcome.detail().map(str::to_owned))),
     ("phase", |s, (.., entry)| s.bind(entry.result.phase.as_str())),
     ("cause", |s, (.., entry)| s.bind(entry.result.cause.clone())),
@@ -78,29 +78,11 @@ pub(crate) const MEASUREMENT: Columns<Measurement> = &[
     ("reference", |s, (.., m)| s.bind(m.bounds.as_ref().map(|bounds| bounds.reference))),
     ("lower", |s, (.., m)| s.bind(m.bounds.as_ref().and_then(|bounds| bounds.lower))),
     ("upper", |s, (.., m)| s.bind(m.bounds.as_ref().and_then(|bounds| bounds.upper))),
-    ("verdict", |s, (.., m)| s.bind(verdict(&m.verdict).0)),
-    ("reason", |s, (.., m)| s.bind(verdict(&m.verdict).1)),
-    ("direction", |s, (.., m)| s.bind(m.direction.map(direction))),
+    ("verdict", |s, (.., m)| s.bind(m.verdict.word())),
+    ("reason", |s, (.., m)| s.bind(m.verdict.reason().map(str::to_owned))),
+    ("direction", |s, (.., m)| s.bind(m.direction.map(Direction::as_str))),
 ];
 
 fn time(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.0)
-}
-
-fn verdict(verdict: &Verdict) -> (&'static str, Option<String>) {
-    match verdict {
-        Verdict::None => ("none", None),
-        Verdict::Pass => ("pass", None),
-        Verdict::Warn => ("warn", None),
-        Verdict::Fail => ("fail", None),
-        Verdict::Xfail(why) => ("xfail", Some(why.clone())),
-        Verdict::Xpass(why) => ("xpass", Some(why.clone())),
-    }
-}
-
-fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Higher => "higher",
-        Direction::Lower => "lower",
-    }
 }

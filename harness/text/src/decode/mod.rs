@@ -115,6 +115,41 @@ pub trait Words: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
+/// Declares enums of plain variants, each with its word: the one in files, in JSON, in the database and in messages.
+/// The crate that uses it needs `serde`.
+#[macro_export]
+macro_rules! words {
+    ($(
+        $(#[$attribute:meta])*
+        $visibility:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)* }
+    )*) => {$(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ::serde::Serialize, ::serde::Deserialize)]
+        $visibility enum $name {
+            $($(#[$of_variant])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $crate::decode::Words for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+        }
+
+        impl $name {
+            #[allow(dead_code, reason = "not every enum is written")]
+            $visibility fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
 impl<T: Words> Decode for T {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         word(node, context, Self::WORDS)

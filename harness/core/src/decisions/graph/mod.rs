@@ -9,42 +9,11 @@
 //! A case only needs cases that were added before it, so the graph has no cycles. It knows neither time nor slots nor
 //! schedulers: the caller decides when a case that is `Ready` starts.
 
-use crate::result::Outcome;
+use crate::result::Completion;
 
 /// A case, by the order in which it was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseId(u32);
-
-/// How a case ended, as far as those that depend on it are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
-    /// What it was to leave is there.
-    Passed,
-    /// It did not pass, or its outcome is unknown.
-    Failed,
-    /// It did not run, or was expected to fail and did.
-    Skipped,
-    /// The session ends.
-    Aborted,
-}
-
-impl Completion {
-    /// The completion of an outcome.
-    pub fn of(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Pass | Outcome::Stopped(_) => Self::Passed,
-            // As in ReFrame: after an expected failure there is nothing to build on.
-            Outcome::Skip | Outcome::Xfail => Self::Skipped,
-            Outcome::Abort => Self::Aborted,
-            Outcome::Xpass
-            | Outcome::Fail(_)
-            | Outcome::Invalid(_)
-            | Outcome::Timeout(_)
-            | Outcome::Disrupted(_)
-            | Outcome::Error(_) => Self::Failed,
-        }
-    }
-}
 
 /// What has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

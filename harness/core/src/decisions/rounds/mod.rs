@@ -13,7 +13,7 @@ mod rerun;
 use crate::{
     case::{CaseName, cases_of},
     decisions::pipeline,
-    result::{CaseResult, Counting, Fault, OnDisruption, Outcome, Session},
+    result::{CaseResult, Counting, Grade, OnDisruption, Outcome, Session},
 };
 use muster_text::time::Timestamp;
 use std::{
@@ -153,16 +153,11 @@ fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult])
 
 /// How often a case with this result is run again. Cases that can never work or never started are not.
 fn most_retries(result: &CaseResult, max: u32) -> u32 {
-    match &result.outcome {
-        Outcome::Pass | Outcome::Skip | Outcome::Xfail | Outcome::Stopped(_) | Outcome::Abort | Outcome::Error(Fault::Config) => {
-            0
-        }
-        Outcome::Disrupted(_) => match result.about.on_disruption {
-            Some(OnDisruption::Fail) => 0,
-            Some(OnDisruption::Retry) => max.max(DISRUPTION_RETRIES),
-            None => max,
-        },
-        Outcome::Xpass | Outcome::Fail(_) | Outcome::Invalid(_) | Outcome::Timeout(_) | Outcome::Error(Fault::Infra) => max,
+    match (&result.outcome, result.about.on_disruption) {
+        (outcome, _) if !outcome.row().is_retried => 0,
+        (Outcome::Disrupted(_), Some(OnDisruption::Fail)) => 0,
+        (Outcome::Disrupted(_), Some(OnDisruption::Retry)) => max.max(DISRUPTION_RETRIES),
+        _ => max,
     }
 }
 
@@ -178,7 +173,7 @@ pub fn is_settled(policy: Policy, result: &CaseResult) -> bool {
 
 /// Whether a result is a failure of the session: `--maxfail` and `--retries-threshold` count these.
 pub fn is_failure(result: &CaseResult) -> bool {
-    !result.outcome.is_fine() && result.outcome != Outcome::Abort && result.quarantine.is_none()
+    result.outcome.row().grade == Grade::Bad && result.quarantine.is_none()
 }
 
 /// Whether a result is well only now: with `Counting::Last` a case has a second attempt because its first failed.
@@ -223,9 +218,9 @@ pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], f
 /// A session that was cut short is finished within this time; after it, what it measured is old.
 const RESUMED_WITHIN: Duration = Duration::from_hours(12);
 
-/// Whether a session that is about to begin is of the same cases of the same system as a past one, on the same night. The newest such
+/// Whether a session that is about to begin runs the same cases of the same system as a past one, soon after it. The newest such
 /// session has their folders; it is finished if it does the same work, with the same settings.
-pub fn is_same_night(past: &Session, now: &Session) -> bool {
+pub fn is_same_run(past: &Session, now: &Session) -> bool {
     let is_same = past.system == now.system && cases_of(&past.selection) == cases_of(&now.selection);
     is_same && now.counting == Counting::Last && may_be_resumed(past, now.started)
 }

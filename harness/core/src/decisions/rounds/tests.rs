@@ -1,4 +1,5 @@
 use super::*;
+use crate::result::Fault;
 use crate::{
     job::{scheduler::Disruption, scheduler_kind::SchedulerKind, workload::Clock},
     result::{About, Failure, Invalid, Phase, Quarantine, Times},
@@ -268,10 +269,10 @@ fn only_the_same_cases_of_the_same_system_of_the_last_twelve_hours_are_of_the_sa
         (Session { counting: Counting::Every, ..past.clone() }, false),
     ];
     for (past, same) in rows {
-        assert_eq!(is_same_night(&past, &now), same, "{past:?}");
+        assert_eq!(is_same_run(&past, &now), same, "{past:?}");
     }
     let unknown = Session { selection: String::new(), ..now };
-    assert!(!is_same_night(&unknown, &unknown), "an older muster did not say which cases those were");
+    assert!(!is_same_run(&unknown, &unknown), "an older muster did not say which cases those were");
 }
 
 #[test]

@@ -162,13 +162,13 @@ fn every_outcome_has_a_bracket_of_the_same_width_and_a_sentence() {
     [  TIMEOUT ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
     ==> ran longer than time_limit during 'run': why
     [DISRUPTED ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
-    ==> was taken away (preempted) during 'run': why
+    ==> was ended by the site (preempted) during 'run': why
     [DISRUPTED ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
-    ==> was taken away (evicted) during 'run': why
+    ==> was ended by the site (evicted) during 'run': why
     [DISRUPTED ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
-    ==> was taken away (node) during 'run': why
+    ==> was ended by the site (node) during 'run': why
     [DISRUPTED ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
-    ==> was taken away (deleted) during 'run': why
+    ==> was ended by the site (deleted) during 'run': why
     [    ERROR ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)
     ==> error (config) during 'plan': why
     [    ERROR ] (1/1) t /e3b98a4d @eidf:gpu-service+default (12.5s)

@@ -28,7 +28,7 @@ impl Attempt<'_> {
             }
             // The cleanup that follows tries again, and names what is left.
             Ok(_) => {}
-            Err(cause) => record.warnings.push(format!("not stopped at once: {cause}")),
+            Err(cause) => record.result.warnings.push(format!("not stopped at once: {cause}")),
         }
     }
 
@@ -40,19 +40,19 @@ impl Attempt<'_> {
                 Ok(leftovers) => *self.kept = leftovers,
                 Err(cause) => {
                     *self.kept = Leftovers::default();
-                    record.warnings.push(format!("cleanup failed: {cause}"));
-                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
+                    record.result.warnings.push(format!("cleanup failed: {cause}"));
+                    record.result.leftovers.push(self.context.whatever_is_marked(&self.job));
                 }
             }
         }
         let Leftovers { items, look, delete } = std::mem::take(&mut *self.kept);
-        record.leftovers.extend(items);
-        record.look.extend(look);
-        record.delete.extend(delete);
+        record.result.leftovers.extend(items);
+        record.result.look.extend(look);
+        record.result.delete.extend(delete);
         // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
         let nothing_left = !self.may_exist || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
         if nothing_left
-            && record.leftovers.is_empty()
+            && record.result.leftovers.is_empty()
             && let Some(store) = &self.context.store
         {
             store.cleaned(&self.job);

@@ -103,7 +103,7 @@ impl Attempt<'_> {
                 Ok(Launch::Launched(job)) => {
                     crash_points::reached(crash_points::Point::Launched);
                     let now = clock::now();
-                    record.times.launched = Some(now);
+                    record.result.times.launched = Some(now);
                     self.job = Arc::new(job);
                     plan.render = None;
                     self.mark_may_exist();
@@ -133,7 +133,7 @@ impl Attempt<'_> {
                 Err(LaunchFailure::Failed(error)) => error,
                 Err(LaunchFailure::NoAnswer(cause)) => {
                     // What it asked for may still come, after the cleanup.
-                    record.leftovers.push(self.context.whatever_is_marked(&self.job));
+                    record.result.leftovers.push(self.context.whatever_is_marked(&self.job));
                     return Err(End::infra(Phase::Launch, cause));
                 }
             };

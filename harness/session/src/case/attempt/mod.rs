@@ -225,7 +225,7 @@ impl<'a> Attempt<'a> {
 
     fn mark_may_exist(&mut self) {
         self.may_exist = true;
-        self.context.may_exist(&self.case, &self.job);
+        self.context.may_exist(&self.case, &self.job, false);
     }
 
     fn mark_ended(&mut self) {

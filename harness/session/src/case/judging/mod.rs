@@ -112,7 +112,7 @@ pub(crate) async fn judge(
         Ok(summary) => summary.add_to(record),
         Err(end) => return end,
     }
-    record.warnings.extend(warnings);
+    record.result.warnings.extend(warnings);
     record_judged(record, judged)
 }
 
@@ -170,9 +170,9 @@ fn record_judged(record: &mut Record, judged: Result<Judged, End>) -> End {
         Err(end) => return end,
     };
     let Judgement { outcome, phase, cause, measurements, warnings } = judgement;
-    record.measurements = measurements;
-    record.warnings.extend(warnings);
-    if let Some(of_case) = &mut record.outputs {
+    record.result.measurements = measurements;
+    record.result.warnings.extend(warnings);
+    if let Some(of_case) = &mut record.result.outputs {
         of_case.outputs = outputs;
     }
     End { outcome, phase, cause }
@@ -205,8 +205,8 @@ pub(crate) async fn assemble_unjudged(record: &mut Record, spool: Spool, exits: 
             record.has_log = true;
             summary.add_to(record);
         }
-        Ok(Err(error)) => record.warnings.extend(no_log(&error).cause),
-        Err(_) => record.warnings.push("putting the log together panicked".to_owned()),
+        Ok(Err(error)) => record.result.warnings.extend(no_log(&error).cause),
+        Err(_) => record.result.warnings.push("putting the log together panicked".to_owned()),
     }
 }
 
@@ -236,10 +236,10 @@ impl LogSummary {
 
     fn add_to(self, record: &mut Record) {
         record.ran_on(self.nodes);
-        record.log_tail = self.tail;
+        record.result.log_tail = self.tail;
         match self.kept {
-            Some(Ok(output)) => record.folder = Some(output),
-            Some(Err(error)) => record.warnings.push(chain(&error)),
+            Some(Ok(output)) => record.result.folder = Some(output),
+            Some(Err(error)) => record.result.warnings.push(chain(&error)),
             None => {}
         }
     }

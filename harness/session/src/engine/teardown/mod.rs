@@ -11,10 +11,9 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    decisions::graph::Completion,
     error::chain,
     job::scheduler::{Job, Leftovers, Scheduler},
-    result::CaseResult,
+    result::{CaseResult, Completion},
 };
 use muster_text::shell;
 use run::Teardown;
@@ -101,7 +100,7 @@ pub(crate) async fn release(
         }
     }
     // The files of a failed case are kept, and so are the inputs of a failed case.
-    if Completion::of(&result.outcome) == Completion::Passed
+    if result.outcome.row().completion == Completion::Passed
         && (is_torn_down || !wanted)
         && !context.folders.keeps_stages()
         && let Err(why) = removed(context, &outputs.stage, Folders::tear_down).await
@@ -128,7 +127,7 @@ fn folder_of_teardown(stage: &Path) -> PathBuf {
 /// and is still there. `None`: there is nothing to add. Blocks.
 pub(crate) fn with_leftovers(result: &CaseResult, report: &TeardownReport, keeps_stages: bool) -> Option<CaseResult> {
     let stage = &result.outputs.as_ref()?.stage;
-    let passed = Completion::of(&result.outcome) == Completion::Passed && !keeps_stages;
+    let passed = result.outcome.row().completion == Completion::Passed && !keeps_stages;
     let folders = passed.then(|| stage.clone()).into_iter().chain([folder_of_teardown(stage)]);
     let remove =
         folders.filter(|folder| folder.is_dir()).map(|folder| format!("rm -r {}", shell::quote(&folder.to_string_lossy())));

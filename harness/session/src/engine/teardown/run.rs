@@ -112,7 +112,7 @@ impl<'a> Teardown<'a> {
                 Intent { session, name, about, attempt: *attempt, job: &job, rules, limits, begun: clock::now(), replaces };
             store.intent(&intent).await.map_err(|error| format!("store the plan: {}", chain(&error)))?;
         }
-        context.tears_down(&self.name, &job);
+        context.may_exist(&self.name, &job, true);
         Ok(job)
     }
 

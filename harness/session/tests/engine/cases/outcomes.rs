@@ -67,7 +67,7 @@ it is preempted | disrupted{preempted} | run | 1 left | preempted by somebody
 it is evicted | disrupted{evicted} | run | 1 left | evicted by somebody
 its node dies | disrupted{node} | run | 1 left | node by somebody
 it is deleted | disrupted{deleted} | run | 1 left | deleted by somebody
-it ends evicted | disrupted{evicted} | run | 1 left | the job was taken away
+it ends evicted | disrupted{evicted} | run | 1 left | the job was ended by the site
 ");
 }
 
