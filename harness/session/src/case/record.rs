@@ -60,8 +60,8 @@ pub(crate) struct Record {
     pub(crate) name: Arc<CaseName>,
     /// Its stdout is, or will be, beside its script.
     pub(crate) has_log: bool,
-    /// How it ends is filled in when it does.
-    pub(crate) result: CaseResult,
+    /// Without its name and how it ends, until it does. Boxed: thousands of cases wait at once.
+    pub(crate) result: Box<CaseResult>,
 }
 
 impl Record {
@@ -73,7 +73,7 @@ impl Record {
     /// As `new`, for a case whose `QueuedCase` is consumed.
     pub(crate) fn of(name: Arc<CaseName>, about: About, attempt: u32, begun: Timestamp) -> Self {
         let times = Times { begun, ..Times::default() };
-        let result = CaseResult { name: CaseName::clone(&name), about, attempt, times, ..CaseResult::default() };
+        let result = Box::new(CaseResult { about, attempt, times, ..CaseResult::default() });
         Self { name, has_log: false, result }
     }
 
@@ -110,6 +110,6 @@ impl Record {
     pub(crate) fn close(self, end: End, finished: Timestamp) -> CaseResult {
         let End { outcome, phase, cause } = end;
         let times = Times { finished, ..self.result.times };
-        CaseResult { outcome, phase, cause, times, ..self.result }
+        CaseResult { name: Arc::unwrap_or_clone(self.name), outcome, phase, cause, times, ..*self.result }
     }
 }
