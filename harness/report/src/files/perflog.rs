@@ -38,8 +38,11 @@ impl<'a> PerflogRow<'a> {
     }
 }
 
+/// Writes the cell of one column.
+type Cell = fn(&PerflogRow<'_>) -> String;
+
 /// The columns, each with the text of its cell. New ones are only ever added at the end.
-pub const COLUMNS: [(&str, fn(&PerflogRow<'_>) -> String); 24] = [
+pub const COLUMNS: [(&str, Cell); 24] = [
     ("finished", |row| utc(row.case.times.finished)),
     ("session", |row| text_cell(&row.session.id.0)),
     ("name", |row| text_cell(&row.case.name.display)),

@@ -227,9 +227,12 @@ impl CsvRow<'_> {
     }
 }
 
+/// Writes the cell of one column.
+type Cell = fn(&CsvRow<'_>) -> String;
+
 /// The columns of the CSV table, each with the text of its cell: the eleven of the other formats, then what tells two
 /// equal rows apart. New ones are only ever added at the end.
-pub const CSV_COLUMNS: [(&str, fn(&CsvRow<'_>) -> String); 16] = [
+pub const CSV_COLUMNS: [(&str, Cell); 16] = [
     ("name", |row| text_cell(&row.case.name.display)),
     ("sysenv", |row| text_cell(&row.case.name.place())),
     ("nodes", |row| text_cell(&row.figure.node.clone().unwrap_or_else(|| row.case.nodes.join(",")))),

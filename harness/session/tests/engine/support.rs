@@ -120,7 +120,7 @@ impl Bench {
     }
 
     /// What is left on the fake's server.
-    pub(crate) async fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.fake.jobs().len()
     }
 

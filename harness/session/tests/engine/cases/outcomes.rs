@@ -13,7 +13,7 @@ async fn table(rows: impl IntoIterator<Item = (&str, Value)>) -> String {
         let bench = Bench::new().await;
         let queued = Case { rules: found("hello"), ..case(name, play) }.queued();
         let result = bench.engine.submit(queued).await.expect("a result");
-        let left = bench.left().await;
+        let left = bench.left();
         let cause = result.cause.as_deref().unwrap_or("-");
         let phase = result.phase.as_str();
         writeln!(table, "{name} | {} | {phase} | {left} left | {cause}", result.outcome).expect("a line");

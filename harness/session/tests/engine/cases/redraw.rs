@@ -66,7 +66,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
     let reader = Reader::open(&path).await.expect("a database");
     assert_eq!(reader.open_jobs().await.expect("jobs"), []);
     assert_eq!(reader.unfinished(&session().id).await.expect("jobs"), [], "the plans that came to nothing are forgotten");
-    assert_eq!(bench.left().await, 0);
+    assert_eq!(bench.left(), 0);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
     let cause = result.cause.as_deref().unwrap_or_default().replace(&lives[3].0, "IDENTIFIER");
     insta::assert_snapshot!(cause, @"4 identifiers in a row are taken, the last by somebody else's IDENTIFIER: find out who creates such names");
     assert_eq!(lives.len(), 4);
-    assert_eq!((bench.fake.created(), bench.left().await), (0, 0));
+    assert_eq!((bench.fake.created(), bench.left()), (0, 0));
     assert!(result.leftovers.is_empty(), "{:?}", result.leftovers);
 }
 

@@ -36,7 +36,7 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     // The stored job alone is enough to clean up.
     assert_eq!(bench.fake.jobs().len(), 1);
     bench.fake.cleanup(&stored[0], muster_core::job::scheduler::Disposition::Delete).await.expect("cleaned");
-    assert_eq!(bench.left().await, 0);
+    assert_eq!(bench.left(), 0);
 
     assert_eq!(bench.play(json!({})).await.outcome, Outcome::Pass);
     let ended = bench.engine.end().await.expect("stored");

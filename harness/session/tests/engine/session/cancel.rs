@@ -43,7 +43,7 @@ async fn whenever_a_session_is_cancelled_nothing_is_left_on_the_server() {
         }
         // What a client that went away had begun would be there by now.
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(bench.left().await, 0, "after {} µs", n * 311);
+        assert_eq!(bench.left(), 0, "after {} µs", n * 311);
         assert!(bench.engine.in_flight().is_empty());
         created += bench.fake.created();
     }
@@ -56,7 +56,7 @@ async fn three_hundred_cases_cancelled_together_leave_nothing() {
     cancel_after(&bench, 45_000);
     let results = all(&bench, (0..300).map(|n| Case { max_jobs: 100, ..case(&format!("c{n}"), life()) })).await;
     sleep(Duration::from_millis(100)).await;
-    assert_eq!(bench.left().await, 0, "{:?}", tally(&results));
+    assert_eq!(bench.left(), 0, "{:?}", tally(&results));
     assert!(results.iter().any(|result| result.outcome == Outcome::Abort));
 }
 

@@ -261,7 +261,7 @@ async fn a_teardown_runs_after_the_last_user_and_before_its_slot_is_free() {
     assert_eq!(lines.len(), 10, "{lines:?}");
     assert_eq!(lines[8..], ["Launch 4", "Delete 4"], "{lines:?}");
     assert!(!stage(&bench, "build").exists());
-    assert_eq!(bench.left().await, 0);
+    assert_eq!(bench.left(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,7 +289,7 @@ async fn after_an_interrupt_what_was_built_is_still_torn_down() {
     }
     bench.engine.finish().await;
     bench.engine.end().await.expect("an end");
-    assert_eq!((bench.fake.created(), bench.left().await), (3, 0));
+    assert_eq!((bench.fake.created(), bench.left()), (3, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -336,5 +336,5 @@ async fn a_teardown_that_hangs_or_fails_ends_no_session_and_is_told() {
             "warning the teardown of hangs @test:p+default failed: still running after 5m",
         ]
     );
-    assert_eq!(bench.left().await, 0);
+    assert_eq!(bench.left(), 0);
 }

@@ -84,7 +84,7 @@ async fn a_cleanup_of_a_teardown_is_tried_again_and_what_it_may_leave_is_named()
     let error = |times: u32| json!({ "error": { "class": "infra", "message": "no answer", "times": times } });
     let bench = Bench::new().await;
     let kept = reported(&bench, with(takes(10), "cleanup", error(2))).await;
-    assert_eq!((shown(&bench, &kept), bench.left().await), (String::new(), 0));
+    assert_eq!((shown(&bench, &kept), bench.left()), (String::new(), 0));
 
     let bench = Bench::new().await;
     let kept = reported(&bench, with(takes(10), "cleanup", error(99))).await;
@@ -121,7 +121,7 @@ async fn a_launch_of_a_teardown_that_is_under_way_is_awaited_before_the_cleanup(
     bench.engine.finish().await;
     bench.engine.end().await.expect("an end");
     sleep(Duration::from_mins(2)).await;
-    assert_eq!((bench.fake.created(), bench.left().await), (3, 0), "user, build and the teardown, and nothing of them is there");
+    assert_eq!((bench.fake.created(), bench.left()), (3, 0), "user, build and the teardown, and nothing of them is there");
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +137,7 @@ async fn a_teardown_that_is_never_answered_is_named() {
     delete: rm -r /stage/test/p/default/build_0123456789abcdef.teardown
     ");
     sleep(Duration::from_hours(2)).await;
-    assert_eq!((bench.fake.created(), bench.left().await), (1, 0), "nothing is created after the cleanup");
+    assert_eq!((bench.fake.created(), bench.left()), (1, 0), "nothing is created after the cleanup");
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,13 +148,13 @@ async fn a_teardown_is_launched_again_after_an_outage_and_under_another_identifi
     for launch in [outage, taken] {
         let bench = Bench::new().await;
         let kept = reported(&bench, with(takes(10), "launch", launch.clone())).await;
-        assert_eq!((shown(&bench, &kept), bench.fake.created(), bench.left().await), (String::new(), 2, 0), "{launch}");
+        assert_eq!((shown(&bench, &kept), bench.fake.created(), bench.left()), (String::new(), 2, 0), "{launch}");
     }
     let bench = Bench::new().await;
     let kept = reported(&bench, with(takes(10), "launch", json!({ "taken": 99 }))).await;
     let shown = shown(&bench, &kept);
     assert!(shown.contains("its teardown failed: 4 identifiers in a row are taken, the last by somebody else's"), "{shown}");
-    assert_eq!((bench.fake.created(), bench.left().await), (1, 0));
+    assert_eq!((bench.fake.created(), bench.left()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn a_teardown_that_runs_when_the_session_is_cancelled_has_a_minute_from_th
         assert!(took >= Duration::from_mins(1) && took < Duration::from_secs(65), "{took:?}");
         let shown = shown(&bench, &bench.engine.with_leftovers().await);
         assert!(shown.contains(&format!("its teardown failed: {why} 1m after the session was cancelled")), "{shown}");
-        assert_eq!(bench.left().await, 0);
+        assert_eq!(bench.left(), 0);
     }
 }
 
@@ -192,10 +192,10 @@ async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
     let engine = bench.engine.clone();
     let end = tokio::spawn(async move { engine.end().await });
     sleep(Duration::from_secs(5)).await;
-    assert!(bench.engine.in_flight().iter().all(|attempt| attempt.tears_down) && bench.left().await == 1);
+    assert!(bench.engine.in_flight().iter().all(|attempt| attempt.tears_down) && bench.left() == 1);
     let created = bench.fake.created();
     bench.engine.leave().await;
-    assert_eq!((bench.engine.in_flight().len(), bench.left().await), (0, 0));
+    assert_eq!((bench.engine.in_flight().len(), bench.left()), (0, 0));
     sleep(Duration::from_mins(10)).await;
     assert_eq!(bench.fake.created(), created, "what is not torn down is left to who goes on");
     assert!(!end.is_finished(), "the session has not ended");
