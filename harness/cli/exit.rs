@@ -1,15 +1,14 @@
-//! An exit code that a command returns as an error.
+//! Ends of the program before a command has returned its exit code.
 
-use muster_session::runtime::SessionRuntime;
+use std::process;
 
 /// Ends the program with this exit code. The place that returns it has printed the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("the program ends with exit code {0}")]
 pub struct EarlyExit(pub u8);
 
-/// Ends the runtime of a session. An early exit does not wait for its threads.
-pub fn end_runtime(runtime: SessionRuntime, outcome: &anyhow::Result<u8>) {
-    if outcome.as_ref().is_err_and(anyhow::Error::is::<EarlyExit>) {
-        runtime.shutdown_background();
-    }
+/// Ends the process at once, from any thread: the main thread may be blocked in a write to a pipe that nobody reads, or on a file
+/// system that does not answer.
+pub fn at_once(code: u8) -> ! {
+    process::exit(code.into())
 }

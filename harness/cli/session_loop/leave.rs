@@ -2,7 +2,7 @@
 
 use crate::{
     args::Cli,
-    exit::EarlyExit,
+    exit,
     settings,
     terminal::{NoEcho, Terminal, view},
 };
@@ -27,24 +27,23 @@ pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>)
     }
 }
 
-/// Returns when another process has taken the session over: two processes that run the same cases would disturb each other.
-pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> EarlyExit {
+/// Ends the process when another one has taken the session over: two processes that run the same cases would disturb each other.
+pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> ! {
     heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::timing()).await;
     taken(&session, terminal)
 }
 
-/// Reports that another process has taken the session over. Everything that runs belongs to that process.
-pub fn taken(session: &SessionId, terminal: Terminal) -> EarlyExit {
+/// Reports that another process has taken the session over, and ends this one. Everything that runs belongs to that process.
+pub fn taken(session: &SessionId, terminal: Terminal) -> ! {
     view::take_down();
     terminal.note(&format!("error: session {session} was taken over by another process, which continues it: this process ends"));
     NoEcho::end();
-    EarlyExit(EXIT_LOST)
+    exit::at_once(EXIT_LOST)
 }
 
 /// The commands with which a user continues after a session that ended early.
 #[derive(Clone)]
 pub struct Commands {
-    pub session: SessionId,
     /// Ends the jobs that still run.
     pub sweep: String,
     /// Continues the session.
@@ -54,13 +53,13 @@ pub struct Commands {
 impl Commands {
     pub fn of(cli: &Cli, session: &SessionId) -> Self {
         let command = |command: &str| settings::on_this_database(cli, command);
-        Self { session: session.clone(), sweep: command("sweep"), attach: command(&format!("attach {session}")) }
+        Self { sweep: command("sweep"), attach: command(&format!("attach {session}")) }
     }
 }
 
-/// The second signal: ends the teardowns that run, and reports what may be left. Cases keep running, and a process that continues
+/// The second signal: ends the teardowns that run, reports what may be left, and ends the process. Cases keep running, and a process that continues
 /// the session follows them. A teardown that keeps running would remove what the cases of that process need.
-pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -> EarlyExit {
+pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -> ! {
     view::take_down();
     terminal.note("second signal: ending at once");
     engine.leave().await;
@@ -84,5 +83,5 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -
         terminal.note(&format!("continue, and tear down at the end, with: {}", commands.attach));
     }
     NoEcho::end();
-    EarlyExit(EXIT_INTERRUPTED)
+    exit::at_once(EXIT_INTERRUPTED)
 }

@@ -19,7 +19,6 @@ pub mod takeover;
 
 use crate::{
     args::{self, Cli},
-    exit::EarlyExit,
     reports::{files::ReportFiles, session},
     settings::{self, Places},
     terminal::{self, Terminal, view::View},
@@ -119,8 +118,10 @@ fn conduct(
     if let Some(Ownership { store, is_new: true, .. }) = &ownership {
         runtime.block_on(restore::store_restored(store, &started, &plan.results))?;
     }
-    let mut watchers =
-        Watchers::spawn(runtime, signals, &engine, ownership.clone(), leave::Commands::of(cli, &started.id), terminal);
+    let heartbeat = ownership
+        .clone()
+        .map(|ownership| runtime.spawn(leave::when_taken(ownership, started.id.clone(), terminal)));
+    let supervisor = runtime.spawn(supervise(signals, engine.clone(), leave::Commands::of(cli, &started.id), terminal));
     let watching = watch();
 
     let (frontend, waiting) = LibtestFrontend::of(plan);
@@ -130,72 +131,28 @@ fn conduct(
             let _ = libtest::run(&arguments, waiting);
         });
     });
-    let rounds = watchers.unless_exit(rounds::run(&engine, &started, plan, &frontend, terminal));
-    let mut results = match runtime.block_on(rounds) {
-        Ok(results) => results,
-        Err(exit) => {
-            // Without a sender the trials would fail, and print that.
-            std::mem::forget(frontend);
-            return Err(exit.into());
-        }
-    };
+    let mut results = runtime.block_on(rounds::run(&engine, &started, plan, &frontend, terminal));
     frontend.close(&results);
     if let Err(panic) = trials.join() {
         panic::resume_unwind(panic);
     }
-    watchers.heartbeat.iter().for_each(JoinHandle::abort);
-    let end = watchers.unless_exit(end(&engine, ownership, &started.id, &mut results, terminal));
-    let ended = runtime.block_on(end)??;
+    heartbeat.iter().for_each(JoinHandle::abort);
+    let ended = runtime.block_on(end(&engine, ownership, &started.id, &mut results, terminal));
     let session = ended.unwrap_or_else(|error| {
         terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
         Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..started }
     });
-    watchers.supervisor.abort();
+    supervisor.abort();
     // The view ends when no sender of events is left.
     drop(engine);
     let _ = watching.join();
     Ok((session, results))
 }
 
-/// The tasks that can end the process before the session ends.
-struct Watchers {
-    /// Waits for another process to take the session over.
-    heartbeat: Option<JoinHandle<()>>,
-    /// Waits for signals.
-    supervisor: JoinHandle<()>,
-    exits: mpsc::Receiver<EarlyExit>,
-}
-
-impl Watchers {
-    fn spawn(
-        runtime: &Runtime,
-        signals: Signals,
-        engine: &Engine,
-        ownership: Option<Ownership>,
-        commands: leave::Commands,
-        terminal: Terminal,
-    ) -> Self {
-        let (sender, exits) = mpsc::channel(2);
-        let heartbeat = ownership.map(|ownership| {
-            let (sender, session) = (sender.clone(), commands.session.clone());
-            runtime.spawn(async move { _ = sender.send(leave::when_taken(ownership, session, terminal).await).await })
-        });
-        let engine = engine.clone();
-        let supervisor = runtime.spawn(async move {
-            signals.supervise(engine.clone()).await;
-            _ = sender.send(leave::at_once(&engine, &commands, terminal).await).await;
-        });
-        Self { heartbeat, supervisor, exits }
-    }
-
-    /// Runs `work` to its end, or drops it at an early exit.
-    async fn unless_exit<T>(&mut self, work: impl Future<Output = T>) -> Result<T, EarlyExit> {
-        tokio::select! {
-            biased;
-            Some(exit) = self.exits.recv() => Err(exit),
-            result = work => Ok(result),
-        }
-    }
+/// Cancels the session at the first signal, and ends the process at the second one.
+async fn supervise(signals: Signals, engine: Engine, commands: leave::Commands, terminal: Terminal) {
+    signals.supervise(engine.clone()).await;
+    leave::at_once(&engine, &commands, terminal).await;
 }
 
 /// Stores the end of the session, unless another process owns it by now.
@@ -205,19 +162,16 @@ async fn end(
     session: &SessionId,
     results: &mut [Arc<CaseResult>],
     terminal: Terminal,
-) -> Result<Result<Session, StoreError>, EarlyExit> {
+) -> Result<Session, StoreError> {
     if let Some(Ownership { store, owner, .. }) = &ownership
         && let Err(StoreError::Taken { .. }) = store.beat(session, owner).await
     {
-        return Err(leave::taken(session, terminal));
+        leave::taken(session, terminal);
     }
-    Ok(async {
-        let session = engine.end().await?;
-        leave::name_what_is_kept(results, engine.with_leftovers().await);
-        if let Some(Ownership { store, .. }) = ownership {
-            store.close().await?;
-        }
-        Ok(session)
+    let session = engine.end().await?;
+    leave::name_what_is_kept(results, engine.with_leftovers().await);
+    if let Some(Ownership { store, .. }) = ownership {
+        store.close().await?;
     }
-    .await)
+    Ok(session)
 }

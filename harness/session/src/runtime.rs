@@ -18,15 +18,6 @@ const LEAVING: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct SessionRuntime(Option<Runtime>);
 
-impl SessionRuntime {
-    /// Ends it without waiting for any thread.
-    pub fn shutdown_background(mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 impl Deref for SessionRuntime {
     type Target = Runtime;
 

@@ -91,6 +91,28 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
     assert!(pids(&sandbox).iter().all(|pid| !alive(pid)));
 }
 
+/// The main thread waits until the results are printed, and cannot answer a signal.
+#[test]
+fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
+    let sandbox = Sandbox::with_check(
+        "name: many\nvalid_systems: ['*']\nparameters: { n: '${{ range(800) }}' }\nexecutable: echo\nsanity: []\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let mut child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--format", "json"]).spawn().expect("runs");
+    eventually("all results are stored", Duration::from_secs(60), || {
+        sandbox.muster(&["results", "list", "--db", "r.db"]).stdout.contains("800/800")
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(child.try_wait().expect("a state"), None, "800 results fit into a pipe");
+    send(&child, "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    send(&child, "INT");
+    eventually("the end of the process", Duration::from_secs(5), || child.try_wait().expect("a state").is_some());
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stderr.contains("second signal"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_terminal_that_goes_away_hangs_up_more_than_once_and_is_reported_to_all_the_same() {
     let (sandbox, child) = started();

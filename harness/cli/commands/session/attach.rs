@@ -11,7 +11,6 @@
 use crate::{
     args::{Cli, Parsed},
     commands::session::{cases, unmasked::unmasked},
-    exit::end_runtime,
     inputs::{
         modes, quarantine,
         selection::{self, Depth},
@@ -60,9 +59,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let unfinished = Unfinished::of(cli, row)?;
     let dead = runtime.block_on(DeadOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
     let dead = dead.ok_or_else(|| owners::still_runs(&unfinished.row))?;
-    let outcome = unfinished.finish(dead, &runtime, terminal);
-    end_runtime(runtime, &outcome);
-    outcome
+    unfinished.finish(dead, &runtime, terminal)
 }
 
 /// A session that another process has left unfinished.
