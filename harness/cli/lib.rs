@@ -1,6 +1,6 @@
-//! The command line: arguments, files, wiring and commands. It imports everything and decides nothing.
+//! The command line: arguments, files, wiring and commands. It imports all other crates.
 //!
-//! stdout is the result, stderr is the story; this crate is the only one that prints.
+//! Results go to stdout, progress and errors to stderr; no other crate prints.
 
 #![allow(unreachable_pub, reason = "the crate exports two functions: `pub` in its modules means the crate")]
 
@@ -15,7 +15,6 @@ mod terminal;
 mod wiring;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
-use exit::EarlyExit;
 use inputs::modes;
 use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain};
 use muster_session::case::judging;
@@ -47,9 +46,6 @@ fn run(argv: &[OsString]) -> u8 {
         terminal.note(&format!("warning: {unknown}"));
     }
     dispatch(&parsed, &command_line, terminal).unwrap_or_else(|error| {
-        if let Some(EarlyExit(code)) = error.downcast_ref() {
-            return *code;
-        }
         terminal.error(&error);
         if error.is::<Unwritten>() { EXIT_UNWRITTEN } else { EXIT_USAGE }
     })
@@ -58,7 +54,7 @@ fn run(argv: &[OsString]) -> u8 {
 /// Runs checks as the tests of a test binary: libtest's arguments select among the cases of `MUSTER_*`.
 /// `program` is muster itself, which jobs find as `$MUSTER`.
 pub fn tests(default_checks: &str, program: &str) -> ExitCode {
-    commands::session::tests::tests(default_checks, program)
+    commands::session::libtest::tests(default_checks, program)
 }
 
 /// Prints help, or why the command line was not understood. Returns the exit code.

@@ -79,7 +79,7 @@ fn folders_keep_their_shape_and_files_without_checks_are_reported() {
         converted.stderr
     );
     let nothing = sandbox.muster(&["convert", "suite/tool.py"]);
-    assert!(nothing.stderr.contains("no test of ReFrame's"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("neither tests of ReFrame"), "{}", nothing.stderr);
     assert_eq!(sandbox.muster(&["convert", "missing.py"]).code, Some(2));
 }
 

@@ -83,3 +83,13 @@ fn comparable(text: &str, folder: &Path) -> String {
     let canonical = folder.canonicalize().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     text.replace(&canonical, "[FOLDER]").replace(&*folder_text, "[FOLDER]")
 }
+
+/// A terminal of its own: our end, and the program's.
+pub(crate) fn terminal() -> (fs::File, impl Fn() -> fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("a terminal");
+    let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+    let theirs = move || fs::OpenOptions::new().read(true).write(true).open(&path).expect("the other end");
+    (ours.into(), theirs)
+}

@@ -34,7 +34,6 @@ pub struct Cli {
     /// What to do; without a command, one of the actions below.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// The action.
     #[command(flatten)]
     pub action: Action,
     /// Where checks and sites are.
@@ -62,13 +61,11 @@ pub struct Cli {
 pub enum Command {
     /// Show the settings in force and where each comes from
     Config {
-        /// What of them.
         #[command(subcommand)]
         what: ConfigCommand,
     },
-    /// Look at stored sessions
+    /// Show stored sessions
     Results {
-        /// What of them.
         #[command(subcommand)]
         what: ResultsCommand,
     },
@@ -78,23 +75,21 @@ pub enum Command {
         #[arg(default_value = "latest")]
         session: String,
     },
-    /// End and remove what dead sessions have left
+    /// Stop and remove what abandoned sessions left
     Sweep(SweepArgs),
     /// Prepare a Kubernetes cluster for the selected checks
     K8s {
-        /// What of it.
         #[command(subcommand)]
         what: K8sCommand,
     },
-    /// Write, lay out and look at check files
+    /// Write, format and lint check files
     Check {
-        /// What with them.
         #[command(subcommand)]
         what: CheckCommand,
     },
     /// Print the completions of a shell: `source <(muster completions bash)`
     Completions {
-        /// Which.
+        /// The shell
         #[arg(required_unless_present = "names")]
         shell: Option<clap_complete::Shell>,
         /// The names of the checks that -c names, for these scripts.
@@ -107,7 +102,6 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Measure this machine with a built-in kernel, as the shipped checks do
     Kernel {
-        /// Which.
         #[command(subcommand)]
         kernel: muster_kernels::Kernel,
     },
@@ -130,10 +124,10 @@ pub enum K8sCommand {
 /// `muster sweep ...`
 #[derive(Debug, Clone, Args)]
 pub struct SweepArgs {
-    /// Only say what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Remove what was kept to be looked at before its time too
+    /// Also remove what is kept for inspection before its time is over
     #[arg(long)]
     pub kept: bool,
 }
@@ -147,8 +141,8 @@ pub struct RoleArgs {
     /// The namespace, in place of the one that the cases would run in
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// Leave out rights that cases run without: to say why a case waits, to ask beforehand whether its pods would be let in, and to
-    /// list for `muster sweep` what a killed session left
+    /// Leave out rights that cases run without: to explain why a case waits, to ask beforehand whether its pods would be admitted, and
+    /// to list for `muster sweep` what a killed session left
     #[arg(long)]
     pub required_only: bool,
 }
@@ -213,13 +207,13 @@ pub struct Action {
     pub ci_shards: Option<u32>,
 }
 
-/// Who looks at what would be launched.
+/// Who checks what would be launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DryRun {
-    /// Nobody but us.
+    /// Only Muster itself
     #[value(alias("1"), alias("true"), alias("yes"))]
     Client,
-    /// The API server, which creates nothing.
+    /// The API server, which creates nothing
     Server,
 }
 
@@ -240,7 +234,6 @@ pub enum Listing {
     C,
 }
 
-/// Files.
 #[derive(Debug, Clone, Args)]
 pub struct Files {
     /// A check file, or a folder that is searched for check.yaml and *.check.yaml [repeatable]
@@ -263,7 +256,6 @@ pub struct Files {
     pub parameterize: Vec<String>,
 }
 
-/// Filters.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_field_names, reason = "`filter_expr` is the name of the flag")]
 pub struct Filter {
@@ -287,7 +279,6 @@ pub struct Filter {
     pub prgenv: Vec<String>,
 }
 
-/// Running.
 #[derive(Debug, Clone, Args)]
 pub struct Run {
     /// Stop launching after this many failures
@@ -322,7 +313,6 @@ pub enum ExecPolicy {
     Async,
 }
 
-/// Output.
 #[derive(Debug, Clone, Args)]
 pub struct Output {
     /// Print a table of all figures at the end
@@ -331,16 +321,16 @@ pub struct Output {
     /// Write the JSON run report here; `{sessionid}` stands for the session [default: PREFIX/reports/out/run-{sessionid}.json]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report_file: Option<PathBuf>,
-    /// Say more: waiting and launching, then log lines [repeatable]
+    /// Print more: waiting and launching, then log lines [repeatable]
     #[arg(short, long, action = ArgAction::Count, help_heading = "Output", global = true)]
     pub verbose: u8,
-    /// Say less: no progress lines, then no summary [repeatable]
+    /// Print less: no progress lines, then no summary [repeatable]
     #[arg(short, long, action = ArgAction::Count, help_heading = "Output", global = true)]
     pub quiet: u8,
     /// No colours and no live lines
     #[arg(long, help_heading = "Output", global = true)]
     pub nocolor: bool,
-    /// What a tool said that takes us for a test binary of cargo. No flag: see `commands::tests`.
+    /// The arguments of a tool that treats this program as a test binary of cargo. Not a flag: see `commands::session::libtest`.
     #[arg(skip)]
     pub libtest: Option<libtest_mimic::Arguments>,
     /// Progress in libtest's format, for tools that read it

@@ -7,9 +7,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 /// Where a setting's value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Typed.
     Flag(String),
-    /// From the environment.
     Environment(String),
     /// From the mode that the site file has under this name.
     Mode(String),
@@ -17,7 +15,6 @@ pub enum Origin {
 
 /// The settings as parsed, and where each comes from, by long flag.
 pub struct Parsed {
-    /// The settings.
     pub cli: Cli,
     /// Sources by long flag.
     pub origins: BTreeMap<String, Origin>,
@@ -26,9 +23,7 @@ pub struct Parsed {
 /// Words that a mode puts before those that are typed.
 #[derive(Debug, Clone, Copy)]
 pub struct Mode<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its words.
     pub words: &'a [OsString],
 }
 
@@ -79,7 +74,7 @@ pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Op
             extra.extend(words);
         }
     }
-    // Beneath the flags: a value that is no good is the variable's, unless it is no good without it as well.
+    // Before the flags. A mistake is that of a variable, unless it remains without the variables.
     let with = |extra: &[OsString]| {
         let (program, rest) = argv.split_at(1.min(argv.len()));
         let program = program.first().cloned().unwrap_or_else(|| "muster".into());
@@ -105,7 +100,7 @@ fn is_set(matches: &ArgMatches, arg: &Arg) -> bool {
     matches!(matches.try_contains_id(id), Ok(true)) && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// What a mode may not say: which actions, and where it is itself.
+/// What a mode must not contain besides actions: these say where the mode is.
 const NOT_IN_A_MODE: [&str; 3] = ["mode", "system", "config-file"];
 
 /// The long flags that a mode's words set.
@@ -138,7 +133,7 @@ fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c st
     Ok(flags)
 }
 
-/// Names the variable, of which the mistake of clap knows nothing.
+/// Names the variable: clap only knows the flag.
 fn of_a_variable(
     command: &clap::Command,
     origins: &BTreeMap<String, Origin>,
@@ -146,11 +141,11 @@ fn of_a_variable(
     error: clap::Error,
 ) -> clap::Error {
     let text = error.to_string();
-    let culprit = origins.iter().find_map(|(long, origin)| match origin {
+    let wrong = origins.iter().find_map(|(long, origin)| match origin {
         Origin::Environment(name) if text.contains(&format!("--{long}")) => Some(name),
         _ => None,
     });
-    let Some(name) = culprit else { return error };
+    let Some(name) = wrong else { return error };
     let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
     let message = format!("{name}={}: {first} {}", env(name).unwrap_or_default(), values.trim());
@@ -159,7 +154,7 @@ fn of_a_variable(
 
 /// The definition, with the flags that mean nothing to a command left out of its help.
 pub fn definition() -> clap::Command {
-    // The last word stands: a mode is refined by what is typed after it.
+    // The last value wins: what is typed comes after the mode.
     let all = Cli::command().args_override_self(true);
     let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let keep = |kept: &'static [&'static str]| {
@@ -191,7 +186,7 @@ pub fn definition() -> clap::Command {
         .mut_subcommand("kernel", keep(&[]))
 }
 
-/// Variables that look like settings and are none: a slip of the hand that would go unnoticed.
+/// Reports variables that look like settings and are not: a typing mistake would go unnoticed.
 pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let command = Cli::command();
     let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(variable).collect();

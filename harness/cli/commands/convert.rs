@@ -28,7 +28,7 @@ pub fn convert(args: &ConvertArgs, terminal: Terminal) -> anyhow::Result<u8> {
         terminal.note(&refusal.to_string());
     }
     if !args.check && conversion.outputs.is_empty() {
-        terminal.note("note: there is no test of ReFrame's and no site configuration in these files");
+        terminal.note("note: these files contain neither tests of ReFrame nor a site configuration");
     }
     let is_missing = conversion.refusals.iter().any(|refusal| refusal.level.is_missing());
     terminal.note(&summary(&conversion));
@@ -68,7 +68,7 @@ fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
 
 fn source(path: &Path) -> anyhow::Result<Source> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{} is no text in UTF-8", path.display()))?;
+    let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{} is not valid UTF-8", path.display()))?;
     let has_src = path.parent().is_some_and(|folder| folder.join("src").is_dir());
     Ok(Source { path: path.display().to_string(), text, has_src })
 }

@@ -30,7 +30,7 @@ fn holds_no(option: &str, path: &Path, what: &str) -> anyhow::Error {
 /// Reads all check files below `paths`, and everything they mention.
 ///
 /// # Errors
-/// A path that is no file and no folder with checks. Mistakes within files are diagnostics.
+/// A path that is neither a file nor a folder with checks. Mistakes within files are diagnostics.
 pub fn checks(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     checks_of("-c", paths)
 }
@@ -90,7 +90,7 @@ fn files_below(
         match entry {
             Ok(entry) if entry.file_type().is_file() && is_one(entry.path()) => files.push(entry.into_path()),
             Ok(_) => {}
-            // A link back to a folder above leads nowhere new, and a broken link matters if it stands for a check.
+            // A link back to a folder above leads to known folders, and a broken link matters if it has the name of a check.
             Err(error) if error.loop_ancestor().is_some() => {}
             Err(error) if is_broken_link(&error) && !error.path().is_some_and(&is_one) => {}
             Err(error) => {
@@ -224,7 +224,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     }
     let line = |at: usize| bytes[..at].split(|byte| *byte == b'\n').count();
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(wrong(format!("it is no text: line {} holds a zero byte", line(at))));
+        return Err(wrong(format!("not a text file: line {} contains a zero byte", line(at))));
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(text.to_owned()),

@@ -172,8 +172,8 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
     let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
     let after = |(at, Planned { case, needs }): (usize, Planned)| {
-        let behind = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
-        (case.after(behind, facts.remove(&at)), needs)
+        let after = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
+        (case.after(after, facts.remove(&at)), needs)
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
     Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })

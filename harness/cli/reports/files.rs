@@ -1,4 +1,4 @@
-//! Every report that is a file: prepared before anything runs, so that a mistake costs no night, and written when a
+//! Every report that is a file: prepared before anything runs, so that a mistake is found at once, and written when a
 //! session is over, in whatever way.
 
 use crate::{
@@ -148,7 +148,7 @@ fn position(case: &CaseResult, workdir: &Path, root: Option<&Path>) -> Position 
     }
 }
 
-/// Where the check's name stands, if its file is still there.
+/// The place of the check's name, if its file is still there.
 fn line_of(case: &CaseResult) -> Option<u32> {
     let text = fs::read_to_string(&case.about.file).ok()?;
     let names_it =

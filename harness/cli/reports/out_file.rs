@@ -17,8 +17,8 @@ pub struct OutFile {
 }
 
 impl OutFile {
-    /// Makes sure that it can be written: after a night of running is too late to hear that it cannot. `flag` is what
-    /// chooses another place; `{sessionid}` in the path stands for the session.
+    /// Makes sure before anything runs that it can be written. `flag` is what
+    /// chooses another place; `{sessionid}` in the path is the session.
     pub fn prepare(what: &'static str, path: &Path, flag: &str, session: &SessionId) -> anyhow::Result<Self> {
         let path = PathBuf::from(path.to_string_lossy().replace("{sessionid}", &session.0));
         let suffix = format!(".{session}.part");

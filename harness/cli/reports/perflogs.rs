@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A first line that is longer is no header of ours.
+/// A longer first line is not a header that Muster wrote.
 const HEADER_LIMIT: u64 = 16 * 1024;
 
 /// Makes sure that there is a folder that can be written to.

@@ -1,18 +1,20 @@
 //! The results as libtest's harness prints them: one trial for each case, which only waits for its result.
 
 use crate::{
-    args::{self, Cli},
+    args::{Cli, TestFormat},
     session_loop::plan::SessionPlan,
 };
+use libtest_mimic::FormatSetting;
 use muster_core::{
     case::CaseName,
     decisions::rounds::{self, Policy},
     result::CaseResult,
 };
 use muster_session::front::libtest::{self, Submitted};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 use tokio::sync::oneshot;
 
@@ -25,7 +27,7 @@ pub struct LibtestFrontend {
 impl LibtestFrontend {
     /// One libtest trial for every case that runs.
     pub fn of(plan: &SessionPlan) -> (Self, Vec<Submitted>) {
-        let started = plan.started.iter().map(|turn| (&turn.name, turn.scheduler));
+        let started = plan.started.iter().map(|case| (&case.name, case.scheduler));
         let new = plan.cases.iter().map(|case| (&case.name, case.place.partition.scheduler));
         let known: BTreeSet<&CaseName> = plan.results.iter().map(|result| &result.name).collect();
         let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
@@ -58,21 +60,21 @@ impl LibtestFrontend {
 }
 
 fn send(waiting: &Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>, result: Arc<CaseResult>) {
-    let waiter = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
+    let waiter = waiting.lock().remove(&result.name);
     waiter.map(|waiter| waiter.send(result));
 }
 
-/// A person reads our lines; a tool that asked for a format reads libtest's.
+/// Without `--format` a person reads the lines of Muster, and libtest prints nothing.
 pub fn arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
-    use libtest_mimic::FormatSetting;
     if let Some(arguments) = &cli.output.libtest {
         let test_threads = arguments.test_threads.or_else(|| Some(libtest::threads(cases)));
         return libtest_mimic::Arguments { test_threads, ..arguments.clone() };
     }
-    match cli.output.format {
-        None => libtest::silent(),
-        Some(args::TestFormat::Pretty) => libtest::printing(FormatSetting::Pretty, cases),
-        Some(args::TestFormat::Terse) => libtest::printing(FormatSetting::Terse, cases),
-        Some(args::TestFormat::Json) => libtest::printing(FormatSetting::Json, cases),
-    }
+    let format = match cli.output.format {
+        None => return libtest::silent(),
+        Some(TestFormat::Pretty) => FormatSetting::Pretty,
+        Some(TestFormat::Terse) => FormatSetting::Terse,
+        Some(TestFormat::Json) => FormatSetting::Json,
+    };
+    libtest::printing(format, cases)
 }

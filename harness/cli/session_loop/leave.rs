@@ -1,9 +1,8 @@
-//! What a session leaves behind: named in its results when it ends in order, on stderr when the process ends early.
+//! What a session leaves: named in its results when it ends in order, on stderr when the process ends early.
 
 use crate::{
     args::Cli,
-    exit,
-    settings,
+    exit, settings,
     terminal::{NoEcho, Terminal, view},
 };
 use muster_core::{
@@ -15,7 +14,11 @@ use muster_session::{
     engine::{Engine, InFlight, Ownership},
     folders, heartbeat,
 };
-use std::sync::Arc;
+use std::{sync::Arc, thread, time::Duration};
+use tokio::{sync::oneshot, time::timeout};
+
+/// A write to stderr that takes longer may never end.
+const PRINT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Replaces results by those that name what is kept.
 pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>) {
@@ -30,15 +33,26 @@ pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>)
 /// Ends the process when another one has taken the session over: two processes that run the same cases would disturb each other.
 pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> ! {
     heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::timing()).await;
-    taken(&session, terminal)
+    taken(&session, terminal).await
 }
 
 /// Reports that another process has taken the session over, and ends this one. Everything that runs belongs to that process.
-pub fn taken(session: &SessionId, terminal: Terminal) -> ! {
-    view::take_down();
-    terminal.note(&format!("error: session {session} was taken over by another process, which continues it: this process ends"));
+pub async fn taken(session: &SessionId, terminal: Terminal) -> ! {
+    print(terminal, format!("error: session {session} was taken over by another process, which continues it: this process ends"))
+        .await;
     NoEcho::end();
     exit::at_once(EXIT_LOST)
+}
+
+/// Prints to stderr on a thread of its own, and waits for that as long as it may take: nobody may read what is printed.
+async fn print(terminal: Terminal, text: String) {
+    let (sender, printed) = oneshot::channel();
+    thread::spawn(move || {
+        view::take_down();
+        terminal.note(&text);
+        sender.send(())
+    });
+    let _ = timeout(PRINT_LIMIT, printed).await;
 }
 
 /// The commands with which a user continues after a session that ended early.
@@ -57,16 +71,16 @@ impl Commands {
     }
 }
 
-/// The second signal: ends the teardowns that run, reports what may be left, and ends the process. Cases keep running, and a process that continues
-/// the session follows them. A teardown that keeps running would remove what the cases of that process need.
+/// The second signal: ends the teardowns that run, reports what may be left, and ends the process. Cases keep running, and a process
+/// that continues the session follows them. A teardown that keeps running would remove what the cases of that process need.
 pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -> ! {
-    view::take_down();
-    terminal.note("second signal: ending at once");
+    print(terminal, "second signal: ending at once".to_owned()).await;
     engine.leave().await;
+    let mut lines = Vec::new();
     let (in_flight, standing) = (engine.in_flight(), engine.not_torn_down());
     for InFlight { case, job, tears_down } in &in_flight {
         let what = if *tears_down { "its teardown may still run" } else { "may be left" };
-        terminal.note(&format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
+        lines.push(format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
     for (case, outputs) in standing.iter().filter_map(|case| Some((case, case.outputs.as_ref()?))) {
         let what = match (&outputs.teardown, folders::is_available(&outputs.stage)) {
@@ -74,14 +88,15 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -
             (Some(_), true) => "not torn down",
             (Some(_), false) => "torn down in part",
         };
-        terminal.note(&format!("{what}: {}, in {}", case.name, outputs.stage.display()));
+        lines.push(format!("{what}: {}, in {}", case.name, outputs.stage.display()));
     }
     if !in_flight.is_empty() {
-        terminal.note(&format!("end what is left with: {}", commands.sweep));
+        lines.push(format!("end what is left with: {}", commands.sweep));
     }
     if !standing.is_empty() {
-        terminal.note(&format!("continue, and tear down at the end, with: {}", commands.attach));
+        lines.push(format!("continue, and tear down at the end, with: {}", commands.attach));
     }
+    print(terminal, lines.join("\n")).await;
     NoEcho::end();
     exit::at_once(EXIT_INTERRUPTED)
 }

@@ -6,7 +6,7 @@
 //!                        '-> frontend: libtest's harness, one trial a case
 //! store: end -> reports -> clusters are closed, daemons ended -> exit code
 //! ```
-//! The first signal cancels the session, the second one ends the process at once.
+//! The first signal cancels the session, the second one ends the process at once, until the reports are written.
 
 pub mod daemons;
 mod frontend;
@@ -19,6 +19,7 @@ pub mod takeover;
 
 use crate::{
     args::{self, Cli},
+    exit,
     reports::{files::ReportFiles, session},
     settings::{self, Places},
     terminal::{self, Terminal, view::View},
@@ -28,6 +29,7 @@ use anyhow::Context;
 use frontend::LibtestFrontend;
 use muster_core::{
     case::SessionId,
+    decisions::pipeline::EXIT_INTERRUPTED,
     result::{CaseResult, Session},
 };
 use muster_host::{clock, owner};
@@ -41,7 +43,11 @@ use muster_session::{
 use muster_store::StoreError;
 use plan::SessionPlan;
 use std::{panic, sync::Arc, thread};
-use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
+use tokio::{
+    runtime::Runtime,
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 /// Runs a session to its end and reports it. Returns the exit code.
 pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, terminal: Terminal) -> anyhow::Result<u8> {
@@ -118,10 +124,9 @@ fn conduct(
     if let Some(Ownership { store, is_new: true, .. }) = &ownership {
         runtime.block_on(restore::store_restored(store, &started, &plan.results))?;
     }
-    let heartbeat = ownership
-        .clone()
-        .map(|ownership| runtime.spawn(leave::when_taken(ownership, started.id.clone(), terminal)));
-    let supervisor = runtime.spawn(supervise(signals, engine.clone(), leave::Commands::of(cli, &started.id), terminal));
+    let heartbeat = ownership.clone().map(|ownership| runtime.spawn(leave::when_taken(ownership, started.id.clone(), terminal)));
+    let (is_running, end_of_session) = oneshot::channel::<()>();
+    runtime.spawn(supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal));
     let watching = watch();
 
     let (frontend, waiting) = LibtestFrontend::of(plan);
@@ -142,17 +147,37 @@ fn conduct(
         terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
         Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..started }
     });
-    supervisor.abort();
     // The view ends when no sender of events is left.
-    drop(engine);
+    drop((is_running, engine));
     let _ = watching.join();
     Ok((session, results))
 }
 
-/// Cancels the session at the first signal, and ends the process at the second one.
-async fn supervise(signals: Signals, engine: Engine, commands: leave::Commands, terminal: Terminal) {
-    signals.supervise(engine.clone()).await;
-    leave::at_once(&engine, &commands, terminal).await;
+/// Cancels the session at the first signal, and ends the process at the second one, also while the session is reported: nobody may
+/// read what is printed.
+async fn supervise(
+    mut signals: Signals,
+    engine: Engine,
+    end_of_session: oneshot::Receiver<()>,
+    commands: leave::Commands,
+    terminal: Terminal,
+) {
+    tokio::select! {
+        () = signals.supervise(&engine) => leave::at_once(&engine, &commands, terminal).await,
+        _ = end_of_session => {}
+    }
+    let is_first = !engine.is_cancelled();
+    drop(engine);
+    if is_first {
+        let name = signals.next().await;
+        let note = format!(
+            "interrupted by {name}: the session has ended, its reports are written; a second signal ends the process at once"
+        );
+        // Standard error may be a pipe that nobody reads.
+        thread::spawn(move || terminal.note(&note));
+    }
+    signals.second().await;
+    exit::at_once(EXIT_INTERRUPTED)
 }
 
 /// Stores the end of the session, unless another process owns it by now.
@@ -166,7 +191,7 @@ async fn end(
     if let Some(Ownership { store, owner, .. }) = &ownership
         && let Err(StoreError::Taken { .. }) = store.beat(session, owner).await
     {
-        leave::taken(session, terminal);
+        leave::taken(session, terminal).await;
     }
     let session = engine.end().await?;
     leave::name_what_is_kept(results, engine.with_leftovers().await);

@@ -67,6 +67,6 @@ impl SessionPlan {
     }
 
     fn names_to_run(&self) -> impl Iterator<Item = &CaseName> {
-        self.started.iter().map(|turn| &*turn.name).chain(self.cases.iter().map(|case| &*case.name))
+        self.started.iter().map(|case| &*case.name).chain(self.cases.iter().map(|case| &*case.name))
     }
 }

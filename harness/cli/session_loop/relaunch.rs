@@ -20,8 +20,8 @@ pub fn is_gone(result: &CaseResult) -> bool {
 }
 
 /// What a case needs that is not launched yet.
-pub fn needs(turn: &QueuedCase) -> (&CaseName, &[Need]) {
-    (&turn.name, if turn.is_launched() { &[] } else { &turn.needs })
+pub fn needs(case: &QueuedCase) -> (&CaseName, &[Need]) {
+    (&case.name, if case.is_launched() { &[] } else { &case.needs })
 }
 
 /// All cases, and their last results.
@@ -53,27 +53,27 @@ impl<'a> Known<'a> {
         rounds::needed_again(wanted, needs_of, is_gone)
     }
 
-    /// The turns, and the next attempts of the cases to relaunch.
+    /// The queued cases, and the next attempts of the cases to relaunch.
     pub fn with_relaunched(
         &self,
-        turns: Vec<QueuedCase>,
+        queued: Vec<QueuedCase>,
         to_relaunch: &BTreeSet<CaseName>,
         adjustments: &Arc<Adjustments>,
     ) -> Vec<QueuedCase> {
         let again = |name| Some(QueuedCase::of(self.cases.get(name)?, adjustments, self.last.get(name)?.attempt + 1));
-        let changed = |turn: QueuedCase| {
-            if turn.is_launched() {
+        let changed = |case: QueuedCase| {
+            if case.is_launched() {
                 // A launched case has what it needs, or fails by itself.
                 let is_there = |need: &&Need| !self.last.get(&*need.case).is_some_and(|result| is_gone(result));
-                let needs = turn.needs.iter().filter(is_there).cloned().collect();
-                return QueuedCase { needs, ..turn };
+                let needs = case.needs.iter().filter(is_there).cloned().collect();
+                return QueuedCase { needs, ..case };
             }
             // Another process has rendered it with a folder that is gone.
-            match self.cases.get(&*turn.name).filter(|_| turn.needs.iter().any(|need| to_relaunch.contains(&*need.case))) {
-                Some(case) => turn.relaunch(case, adjustments),
-                None => turn,
+            match self.cases.get(&*case.name).filter(|_| case.needs.iter().any(|need| to_relaunch.contains(&*need.case))) {
+                Some(test_case) => case.relaunch(test_case, adjustments),
+                None => case,
             }
         };
-        to_relaunch.iter().filter_map(again).chain(turns.into_iter().map(changed)).collect()
+        to_relaunch.iter().filter_map(again).chain(queued.into_iter().map(changed)).collect()
     }
 }

@@ -64,7 +64,7 @@ async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal)
         let left = reader.unfinished(id).await?;
         let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
         let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
-        owners.leases_of_dead_owner(&row).await?.ok_or_else(|| owners::still_runs(&row))?;
+        owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
         end_what_runs(cli, &reader, id, terminal).await?;
     }
     let results = reader.results(id).await?;

@@ -38,18 +38,18 @@ pub async fn run(
     let mut replaced: BTreeSet<(CaseName, u32)> = BTreeSet::new();
     let mut why = None;
     loop {
-        let turns = turns_of(number, &to_run, started, &results, adjustments);
-        let turns = {
+        let queued = rest_of_round(number, &to_run, started, &results, adjustments);
+        let queued = {
             let known = Known::new(cases, results.iter().map(AsRef::as_ref));
-            let to_relaunch = known.to_relaunch(&turns.iter().map(relaunch::needs).collect());
+            let to_relaunch = known.to_relaunch(&queued.iter().map(relaunch::needs).collect());
             let gone = results.iter().filter(|result| to_relaunch.contains(&result.name));
             replaced.extend(gone.map(|result| (result.name.clone(), result.attempt)));
-            known.with_relaunched(turns, &to_relaunch, adjustments)
+            known.with_relaunched(queued, &to_relaunch, adjustments)
         };
         if let Some(why) = why.take() {
-            engine.begin_round(u32::try_from(turns.len()).unwrap_or(u32::MAX), why);
+            engine.begin_round(u32::try_from(queued.len()).unwrap_or(u32::MAX), why);
         }
-        for result in engine.submit_all(turns) {
+        for result in engine.submit_all(queued) {
             frontend.follow(result);
         }
         results.clone_from(earlier);
@@ -78,16 +78,16 @@ pub async fn run(
 
 /// What is left of a round: its attempts that another process has started, and the cases of `to_run` that have neither
 /// started nor ended.
-fn turns_of(
+fn rest_of_round(
     number: u32,
     to_run: &[&TestCase],
     started: &mut Vec<QueuedCase>,
     results: &[Arc<CaseResult>],
     adjustments: &Arc<Adjustments>,
 ) -> Vec<QueuedCase> {
-    let started: Vec<QueuedCase> = started.extract_if(.., |turn| turn.attempt == number).collect();
+    let started: Vec<QueuedCase> = started.extract_if(.., |case| case.attempt == number).collect();
     let ended = results.iter().filter(|result| result.attempt == number).map(|result| &result.name);
-    let known: BTreeSet<&CaseName> = ended.chain(started.iter().map(|turn| &*turn.name)).collect();
+    let known: BTreeSet<&CaseName> = ended.chain(started.iter().map(|case| &*case.name)).collect();
     let new: Vec<QueuedCase> =
         to_run.iter().filter(|case| !known.contains(&*case.name)).map(|case| QueuedCase::of(case, adjustments, number)).collect();
     started.into_iter().chain(new).collect()

@@ -1,7 +1,7 @@
-//! Takes over a session whose owner is dead.
+//! Takes over a session whose owner is gone.
 //!
 //! ```text
-//! look, wait -> DeadOwner -> Leases by compare-and-swap -> row by compare-and-swap -> TakenOver: what is stored of the session
+//! look, wait -> PreviousOwner -> Leases by compare-and-swap -> row by compare-and-swap -> TakenOver: what is stored of the session
 //! ```
 //! If two processes take a session over at the same time, one of them fails. The Leases come first: an owner that has lost only the
 //! database, and renews a Lease meanwhile, keeps its session.
@@ -20,8 +20,8 @@ use std::{
     sync::Arc,
 };
 
-/// The owner of a session that is dead: the clusters of the session, and its Leases there as they were seen.
-pub struct DeadOwner {
+/// The owner of an abandoned session: the clusters of the session, and its Leases there as they were seen.
+pub struct PreviousOwner {
     kubernetes: Option<Arc<Kubernetes>>,
     leases: BTreeMap<ClusterPlace, LeaseSeen>,
 }
@@ -37,8 +37,8 @@ pub struct TakenOver {
     pub teardowns: Vec<JobRow>,
 }
 
-impl DeadOwner {
-    /// Waits until it is certain whether the owner is dead. `None`: it lives.
+impl PreviousOwner {
+    /// Waits until it is certain whether the owner is gone. `None`: it lives.
     pub async fn find(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<Option<Self>> {
         let started = reader.unfinished(&row.session.id).await?;
         let jobs: Vec<&Job> = started.iter().map(|row| &row.job).collect();
@@ -48,7 +48,7 @@ impl DeadOwner {
             return Ok(Some(Self { kubernetes, leases: BTreeMap::new() }));
         }
         let owners = Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal };
-        let leases = owners.leases_of_dead_owner(row).await?;
+        let leases = owners.leases_if_owner_is_gone(row).await;
         Ok(leases.map(|leases| Self { kubernetes, leases }))
     }
 

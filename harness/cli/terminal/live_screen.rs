@@ -3,16 +3,20 @@
 //! It never fails: a session must outlive the window it was started in, and what cannot be written is dropped. All of a
 //! picture goes out in one write, between the marks of a synchronised update, so that nothing flickers.
 
+use parking_lot::Mutex;
 use rustix::termios;
 use std::{
     io::{self, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use unicode_width::UnicodeWidthStr;
 
 /// What a terminal that knows it takes as one picture; the others ignore it.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
+
+/// A write that takes longer may never end: nobody reads the pipe.
+const WRITE_LIMIT: Duration = Duration::from_millis(250);
 
 /// The widths of the lines that are on the screen; `None` after they were taken down for good.
 static ON_SCREEN: Mutex<Option<Vec<usize>>> = Mutex::new(Some(Vec::new()));
@@ -25,7 +29,7 @@ pub fn size() -> (usize, usize) {
 
 /// Puts these lines at the bottom, in the place of those before. `above` is written to its own stream in between.
 pub fn draw(lines: &[String], above: impl FnOnce()) {
-    let mut on_screen = lock();
+    let mut on_screen = ON_SCREEN.lock();
     let Some(drawn) = on_screen.as_mut() else {
         above();
         return;
@@ -39,15 +43,12 @@ pub fn draw(lines: &[String], above: impl FnOnce()) {
     *drawn = lines.iter().map(|line| printed_width(line)).collect();
 }
 
-/// Takes the lines off the screen for good.
+/// Takes the lines off the screen for good, unless another thread is blocked in a write.
 pub fn take_down() {
-    if let Some(drawn) = lock().take().filter(|drawn| !drawn.is_empty()) {
+    let Some(mut on_screen) = ON_SCREEN.try_lock_for(WRITE_LIMIT) else { return };
+    if let Some(drawn) = on_screen.take().filter(|drawn| !drawn.is_empty()) {
         write(&format!("{BEGIN}{}{END}", taken_off(&drawn, size().0)));
     }
-}
-
-fn lock() -> MutexGuard<'static, Option<Vec<usize>>> {
-    ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write(text: &str) {

@@ -8,6 +8,7 @@ use crate::{args::Output, terminal::unwritten::EXIT_UNWRITTEN};
 use muster_core::error::chain;
 use muster_report::{Paint, Screen};
 use muster_text::diagnostic::{self, Diagnostic, Sources};
+use parking_lot::Mutex;
 use rustix::{
     fs::FileType,
     io::Errno,
@@ -18,7 +19,7 @@ use std::{
     io::{self, IsTerminal, Write},
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 
 /// Why standard output could not be written, the first time. From then on nothing more is printed.
@@ -38,7 +39,7 @@ pub fn settled(code: u8) -> ExitCode {
     ExitCode::from(if code == 0 { EXIT_UNWRITTEN } else { code })
 }
 
-/// A reader that went away is no error: `| head`, or a terminal that was closed.
+/// A reader that went away is not an error: `| head`, or a terminal that was closed.
 fn is_left(error: &io::Error) -> bool {
     let is_device = || {
         let about = rustix::fs::fstat(io::stdout());
@@ -187,14 +188,14 @@ impl NoEcho {
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHOCTL);
             let _ = termios::tcsetattr(&stdin, OptionalActions::Now, &quiet);
-            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+            *BEFORE.lock() = Some(before);
         }
         Self
     }
 
     /// Puts the terminal back, once.
     pub fn end() {
-        if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(before) = BEFORE.lock().take() {
             let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }
     }

@@ -6,7 +6,7 @@ use std::{fmt::Display, io, path::Path};
 /// The exit code of what went well and could not be written: who reads it must hear of it.
 pub const EXIT_UNWRITTEN: u8 = 3;
 
-/// What could not be written; the cause stands below it.
+/// What could not be written; its source is the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} could not be written")]
 pub struct Unwritten(String);

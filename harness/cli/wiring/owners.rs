@@ -1,6 +1,6 @@
 //! Whether the owners of sessions live: collects the signs on which `muster_core::decisions::liveness` decides, repeatedly if necessary.
 
-use crate::{args::Cli, exit::EarlyExit, inputs::selection, terminal::Terminal, wiring};
+use crate::{args::Cli, exit, inputs::selection, terminal::Terminal, wiring};
 use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
@@ -87,7 +87,7 @@ impl Wait {
     }
 }
 
-/// Where to look for signs of life.
+/// Where to look for heartbeats.
 pub struct Owners<'a> {
     pub reader: Option<&'a Reader>,
     pub kubernetes: Option<&'a Kubernetes>,
@@ -97,7 +97,7 @@ pub struct Owners<'a> {
 /// What is known of the owner of a session.
 pub struct Finding {
     pub life: OwnerState,
-    /// The Leases as they were seen first. If the owner is dead, they have not changed since.
+    /// The Leases as they were seen first. If the owner is gone, they have not changed since.
     pub leases: BTreeMap<ClusterPlace, LeaseSeen>,
     /// Who held the session in the database at that time.
     held: Option<Held>,
@@ -105,15 +105,12 @@ pub struct Finding {
 
 impl Owners<'_> {
     /// Looks at the owners of sessions, and waits as long as `wait` allows. Of sessions that the database does not know, only the
-    /// Leases count.
-    ///
-    /// # Errors
-    /// [`EarlyExit`] if a signal interrupts the wait.
+    /// Leases count. A signal during the wait ends the process.
     pub async fn find(
         &self,
         sessions: impl IntoIterator<Item = (SessionId, Option<Held>)>,
         wait: Wait,
-    ) -> Result<BTreeMap<SessionId, Finding>, EarlyExit> {
+    ) -> BTreeMap<SessionId, Finding> {
         let started = Instant::now();
         let mut findings = BTreeMap::new();
         for (session, held) in sessions {
@@ -125,7 +122,7 @@ impl Owners<'_> {
         loop {
             let waiting: Vec<(&SessionId, Duration)> =
                 findings.iter().filter_map(|(session, finding)| Some((session, wait.remaining(finding.life)?))).collect();
-            let Some(left) = waiting.iter().map(|(_, left)| *left).max() else { return Ok(findings) };
+            let Some(left) = waiting.iter().map(|(_, left)| *left).max() else { return findings };
             if signals.is_none() {
                 signals = Signals::listen().ok();
             }
@@ -135,7 +132,7 @@ impl Owners<'_> {
                 }
                 reported = Some(Instant::now());
             }
-            sleep_or_exit(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await?;
+            sleep_or_exit(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await;
             for (session, finding) in &mut findings {
                 if wait.remaining(finding.life).is_some() {
                     finding.life = owner_state(&self.signs(session, finding, started.elapsed()).await);
@@ -144,11 +141,11 @@ impl Owners<'_> {
         }
     }
 
-    /// The signs of life of a session that was first seen as `first`, `watched` ago.
+    /// The heartbeats of a session that was first seen as `first`, `watched` ago.
     async fn signs(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Evidence {
         let process = first.held.as_ref().and_then(|held| owner::is_alive(&held.owner));
         if process.is_some() {
-            // Needed to take the session over: the Lease of a dead owner may still be valid.
+            // Needed to take the session over: the Lease of an owner that is gone may still be valid.
             if watched.is_zero() {
                 self.leases(session, first, watched).await;
             }
@@ -183,28 +180,27 @@ impl Owners<'_> {
         signs
     }
 
-    /// Waits until it is certain, and returns the Leases of a dead owner. `None`: the owner lives.
-    pub async fn leases_of_dead_owner(&self, row: &SessionRow) -> Result<Option<BTreeMap<ClusterPlace, LeaseSeen>>, EarlyExit> {
+    /// Waits until it is certain, and returns the Leases of an owner that is gone. `None`: the owner lives.
+    pub async fn leases_if_owner_is_gone(&self, row: &SessionRow) -> Option<BTreeMap<ClusterPlace, LeaseSeen>> {
         let session = (row.session.id.clone(), Some(row.held.clone()));
-        let findings = self.find([session], Wait::UntilCertain).await?;
-        let dead = findings.into_values().next().filter(|finding| finding.life == OwnerState::Dead);
-        Ok(dead.map(|finding| finding.leases))
+        let findings = self.find([session], Wait::UntilCertain).await;
+        let gone = findings.into_values().next().filter(|finding| finding.life == OwnerState::Gone);
+        gone.map(|finding| finding.leases)
     }
 
     /// Replaces the unknown states of sessions, as far as possible without waiting.
-    pub async fn resolve_states(&self, rows: &mut [SessionRow]) -> Result<(), EarlyExit> {
+    pub async fn resolve_states(&self, rows: &mut [SessionRow]) {
         let unknown = rows.iter().filter(|row| row.state == SessionState::Unknown);
         let unknown: Vec<_> = unknown.map(|row| (row.session.id.clone(), Some(row.held.clone()))).collect();
-        let findings = self.find(unknown, Wait::No).await?;
+        let findings = self.find(unknown, Wait::No).await;
         for row in rows {
             row.state = match findings.get(&row.session.id).map(|finding| finding.life) {
                 Some(OwnerState::Alive | OwnerState::Silent { last: LastHeartbeat::Recent, .. }) => SessionState::Running,
                 // Enough to show it. Who takes it over waits until it is certain.
-                Some(OwnerState::Dead | OwnerState::Silent { last: LastHeartbeat::Expired, .. }) => SessionState::Interrupted,
+                Some(OwnerState::Gone | OwnerState::Silent { last: LastHeartbeat::Expired, .. }) => SessionState::Interrupted,
                 Some(OwnerState::Silent { .. } | OwnerState::Unknown) | None => row.state,
             };
         }
-        Ok(())
     }
 }
 
@@ -218,23 +214,24 @@ fn progress(session: &SessionId, held: Option<&Held>, left: Duration, again: boo
     // A fraction of a second says nothing.
     let left = format_duration(Duration::from_secs(left.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)));
     if again {
-        return format!("session {session}: still no sign of life; it counts as dead in {left}");
+        return format!("session {session}: still no heartbeat; it counts as abandoned in {left}");
     }
     let owner = held.map_or_else(String::new, |held| format!(" of process {} on {}", held.owner.pid, held.owner.host));
-    format!("session {session}: waiting for a sign of life{owner}; without one it counts as dead in {left} (Ctrl-C leaves)")
+    format!(
+        "session {session}: waiting for a heartbeat{owner}; without one it counts as abandoned in {left} (Ctrl-C stops the wait)"
+    )
 }
 
-/// Sleeps, unless a signal ends the program. The first process of a container ignores signals that it does not listen to.
-async fn sleep_or_exit(length: Duration, signals: &mut Option<Signals>, terminal: Terminal) -> Result<(), EarlyExit> {
+/// Sleeps, unless a signal ends the process. The first process of a container ignores signals that it does not listen to.
+async fn sleep_or_exit(length: Duration, signals: &mut Option<Signals>, terminal: Terminal) {
     let Some(signals) = signals else {
-        sleep(length).await;
-        return Ok(());
+        return sleep(length).await;
     };
     tokio::select! {
-        () = sleep(length) => Ok(()),
+        () = sleep(length) => {}
         name = signals.next() => {
             terminal.note(&format!("interrupted by {name}: nothing was changed"));
-            Err(EarlyExit(EXIT_INTERRUPTED))
+            exit::at_once(EXIT_INTERRUPTED)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The signs of life of a session: a counter in its database that its owner increases as long as it lives.
+//! The heartbeats of a session: a counter in its database that its owner increases as long as it lives.
 
 use muster_core::{case::SessionId, decisions::liveness::HeartbeatTiming};
 use muster_store::{Owner, Store, StoreError};
@@ -19,7 +19,7 @@ pub async fn until_taken(store: Store, session: SessionId, owner: Owner, timing:
         match store.beat(&session, &owner).await {
             Ok(()) => {}
             Err(StoreError::Taken { .. }) => return,
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the sign of life is not stored"),
+            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the heartbeat is not stored"),
         }
     }
 }

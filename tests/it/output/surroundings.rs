@@ -1,6 +1,9 @@
 //! A reader that goes away, places that cannot be written, other users, and what jobs leave.
 
-use crate::{common::eventually, sandbox::Sandbox};
+use crate::{
+    common::eventually,
+    sandbox::{Sandbox, terminal},
+};
 use insta::assert_snapshot;
 use muster_report::style::sanitize;
 use std::{
@@ -111,16 +114,6 @@ fn two_sessions_share_a_prefix_and_a_database() {
     }
     let listed = sandbox.muster(&["results", "list", "--db", "r.db"]);
     assert_eq!(listed.stdout.matches("3/3").count(), 2, "{}", listed.stdout);
-}
-
-/// A terminal of its own: our end, and the program's.
-fn terminal() -> (fs::File, impl Fn() -> fs::File) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("a terminal");
-    let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
-    let theirs = move || fs::OpenOptions::new().read(true).write(true).open(&path).expect("the other end");
-    (ours.into(), theirs)
 }
 
 #[test]

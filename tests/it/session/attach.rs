@@ -71,7 +71,7 @@ fn left_running() -> Sandbox {
 fn what_sweep_has_removed_is_not_the_jobs_fault() {
     let sandbox = left_running();
     let swept = sandbox.muster(&["sweep"]);
-    assert!(swept.stdout.contains("1 job(s) of dead sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
+    assert!(swept.stdout.contains("1 job(s) of abandoned sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
     let (ended, report) = attach(&sandbox);
     let case = &report["cases"][0];
     assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);

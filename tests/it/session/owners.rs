@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many seconds without a sign of life are death; the owner gives four.
+/// After so many seconds without a heartbeat a session counts as abandoned; the owner gives four.
 const LIMIT: &str = "4";
 
 /// Cases that last, until a file says that they may end.
@@ -131,7 +131,7 @@ fn a_session_that_was_killed_on_another_host_is_taken_over_when_it_has_been_sile
     assert!(started.elapsed() >= Duration::from_secs(4), "{:?}", started.elapsed());
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert!(
-        ended.stderr.contains("waiting for a sign of life of process ") && ended.stderr.contains(" on far-away"),
+        ended.stderr.contains("waiting for a heartbeat of process ") && ended.stderr.contains(" on far-away"),
         "{}",
         ended.stderr
     );
@@ -146,7 +146,7 @@ fn who_waits_for_a_sign_of_life_is_interrupted_by_ctrl_c() {
     let mut child = attach.env("RFM_LIVENESS_LIMIT", "600").spawn().expect("the binary runs");
     let mut output = BufReader::new(child.stderr.take().expect("stderr"));
     let mut line = String::new();
-    while !line.contains("waiting for a sign of life") {
+    while !line.contains("waiting for a heartbeat") {
         line.clear();
         assert_ne!(output.read_line(&mut line).expect("text"), 0, "it does not wait");
     }

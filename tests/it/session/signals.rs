@@ -1,8 +1,12 @@
 //! Ctrl-C and `kill -9` at the worst moment: nothing is lost, and what is left can be swept.
 
-use crate::{common::eventually, sandbox::Sandbox};
+use crate::{
+    common::eventually,
+    sandbox::{Sandbox, terminal},
+};
 use std::{
-    process::{Child, Command},
+    io::{PipeReader, PipeWriter, pipe},
+    process::{Child, Command, Stdio},
     sync::Once,
     time::Duration,
 };
@@ -91,26 +95,61 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
     assert!(pids(&sandbox).iter().all(|pid| !alive(pid)));
 }
 
-/// The main thread waits until the results are printed, and cannot answer a signal.
-#[test]
-fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
+/// Runs more cases than a pipe has room for, with stdout in a pipe that nobody reads, until all results are stored.
+fn unread(flags: &[&str], stderr: impl FnOnce(&PipeWriter) -> Stdio) -> (Sandbox, Child, PipeReader) {
     let sandbox = Sandbox::with_check(
         "name: many\nvalid_systems: ['*']\nparameters: { n: '${{ range(800) }}' }\nexecutable: echo\nsanity: []\n",
     );
     sandbox.write("site-config/here.yaml", SITE);
-    let mut child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--format", "json"]).spawn().expect("runs");
-    eventually("all results are stored", Duration::from_secs(60), || {
+    let (reader, writer) = pipe().expect("a pipe");
+    let mut command = sandbox.command(&[&["-c", "check.yaml", "-r", "--db", "r.db"], flags].concat());
+    let child = command.env("TERM", "xterm").env_remove("NO_COLOR").stderr(stderr(&writer)).stdout(writer).spawn().expect("runs");
+    eventually("all results are stored", Duration::from_mins(1), || {
         sandbox.muster(&["results", "list", "--db", "r.db"]).stdout.contains("800/800")
     });
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(child.try_wait().expect("a state"), None, "800 results fit into a pipe");
+    (sandbox, child, reader)
+}
+
+#[test]
+fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
+    type Stderr = fn(&PipeWriter) -> Stdio;
+    let rows: [(&[&str], Stderr); 4] = [
+        // The main thread waits for libtest's printer.
+        (&["--format", "json"], |_| Stdio::piped()),
+        // The session has ended, and is reported.
+        (&[], |_| Stdio::piped()),
+        // `2>&1`
+        (&[], |stdout| stdout.try_clone().expect("a pipe").into()),
+        // The live view holds the screen.
+        (&[], |_| {
+            let (ours, theirs) = terminal();
+            std::thread::spawn(move || std::io::copy(&mut { ours }, &mut std::io::sink()));
+            theirs().into()
+        }),
+    ];
+    for (number, (flags, stderr)) in rows.into_iter().enumerate() {
+        let (_sandbox, mut child, _reader) = unread(flags, stderr);
+        assert_eq!(child.try_wait().expect("a state"), None, "{number}: 800 results fit into a pipe");
+        send(&child, "INT");
+        std::thread::sleep(Duration::from_millis(300));
+        send(&child, "INT");
+        let ends = || child.try_wait().expect("a state").is_some();
+        eventually(&format!("{number}: the end of the process"), Duration::from_secs(6), ends);
+        assert_eq!(child.wait().expect("ended").code(), Some(130), "{number}");
+    }
+}
+
+#[test]
+fn a_signal_after_the_end_of_a_session_leaves_its_reports_whole() {
+    let (sandbox, child, mut reader) = unread(&["--report-file", "report.json"], |_| Stdio::piped());
     send(&child, "INT");
-    std::thread::sleep(Duration::from_millis(300));
-    send(&child, "INT");
-    eventually("the end of the process", Duration::from_secs(5), || child.try_wait().expect("a state").is_some());
+    let printed = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
-    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(ended.stderr.contains("second signal"), "{}", ended.stderr);
+    assert!(printed.join().expect("joins").is_ok_and(|bytes| bytes > 0));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("interrupted by SIGINT: the session has ended"), "{}", ended.stderr);
+    assert_eq!(sandbox.read("report.json").matches("\"word\": \"pass\"").count(), 800);
 }
 
 #[test]
@@ -143,7 +182,7 @@ fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
     let would = sandbox.muster(&["sweep", "--dry-run", "--db", "r.db"]);
     assert!(would.stdout.contains("3 job(s)") && running.iter().all(|pid| alive(pid)), "{}", would.stdout);
     let swept = sandbox.muster(&["sweep", "--db", "r.db"]);
-    assert!(swept.stdout.contains("3 job(s) of dead sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
+    assert!(swept.stdout.contains("3 job(s) of abandoned sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
     assert!(running.iter().all(|pid| !alive(pid)));
     assert!(sandbox.muster(&["sweep", "--db", "r.db"]).stdout.contains("0 job(s)"));
 }

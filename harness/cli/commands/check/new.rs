@@ -1,4 +1,4 @@
-//! `muster check new`: a check to begin with, which loads as it stands.
+//! `muster check new`: writes a first check, which loads without a change.
 
 use crate::{
     args::{NewArgs, Starter},

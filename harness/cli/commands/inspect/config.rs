@@ -122,7 +122,7 @@ impl Site {
         self.sites.documents.iter().find(|document| document.get("name").and_then(Node::text) == Some(&self.system.name))
     }
 
-    /// Where a partition's setting is written: there, or at the system, or nowhere.
+    /// Where a partition's setting is written: there, or at the system, or not at all.
     fn source(&self, partition: &Partition, key: &str) -> String {
         let Some(document) = self.document() else { return "built in".to_owned() };
         let own = document.get("partitions").map(Node::items).unwrap_or_default();

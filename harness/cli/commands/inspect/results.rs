@@ -78,6 +78,6 @@ async fn resolve_states(cli: &Cli, reader: &Reader, rows: &mut [SessionRow], ter
     let open = reader.open_jobs().await?;
     let jobs: Vec<&Job> = open.iter().collect();
     let kubernetes = owners::clusters_that_answer(cli, &jobs);
-    Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal }.resolve_states(rows).await?;
+    Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal }.resolve_states(rows).await;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `muster completions SHELL`: commands, flags and their values; after `-n` and `-x` the names of the checks that `-c` names.
 //!
-//! Clap's own way to ask the program while somebody types is marked unstable, and its scripts change with it. So the scripts are
+//! Clap's own way to ask the program while a user types is marked unstable, and its scripts change with it. So the scripts are
 //! the static ones, each with a few lines that ask `muster completions --names` with the `-c` of the line.
 
 use crate::{

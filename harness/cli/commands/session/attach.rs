@@ -1,9 +1,9 @@
 //! `muster attach`: continues a session whose process is gone, and finishes it.
 //!
 //! ```text
-//! owner dead -> Leases and row taken over, by compare-and-swap
+//! owner gone -> Leases and row taken over, by compare-and-swap
 //! store: session, results, started cases --+--> what runs is followed, what may have been launched is relaunched
-//! its command line, read again -> selection -+--> what never had its turn is run
+//! its command line, read again -> selection -+--> cases that never started are run
 //! all over -> one report of the whole session, each case once
 //! ```
 //! The judging rules of a case are stored with its plan: files that have changed since affect only cases that have not started.
@@ -19,7 +19,7 @@ use crate::{
         self,
         leave::Commands,
         plan::SessionPlan,
-        takeover::{DeadOwner, TakenOver},
+        takeover::{PreviousOwner, TakenOver},
     },
     settings::{self, Places},
     terminal::Terminal,
@@ -57,9 +57,9 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         SessionState::Running => return Err(owners::still_runs(&row)),
     }
     let unfinished = Unfinished::of(cli, row)?;
-    let dead = runtime.block_on(DeadOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
-    let dead = dead.ok_or_else(|| owners::still_runs(&unfinished.row))?;
-    unfinished.finish(dead, &runtime, terminal)
+    let previous = runtime.block_on(PreviousOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
+    let previous = previous.ok_or_else(|| owners::still_runs(&unfinished.row))?;
+    unfinished.finish(previous, &runtime, terminal)
 }
 
 /// A session that another process has left unfinished.
@@ -89,7 +89,7 @@ impl Unfinished {
     }
 
     /// Takes it over and finishes it.
-    pub fn finish(self, dead: DeadOwner, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
+    pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
         let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(cases::adjustments(cli)?));
@@ -107,7 +107,7 @@ impl Unfinished {
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
             let reader = Reader::open(&places.database).await?;
-            dead.take_over(&reader, store, &row).await
+            previous.take_over(&reader, store, &row).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
         let TakenOver { store, kubernetes, results, started, teardowns } = taken;

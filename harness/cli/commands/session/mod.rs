@@ -3,7 +3,7 @@
 pub mod attach;
 mod cases;
 mod distribute;
+pub mod libtest;
 mod resume;
 pub mod run;
-pub mod tests;
 mod unmasked;

@@ -3,8 +3,7 @@
 use crate::{
     args::{Cli, SweepArgs},
     commands::{session::attach::Unfinished, sweep},
-    exit::EarlyExit,
-    session_loop::takeover::DeadOwner,
+    session_loop::takeover::PreviousOwner,
     settings::Places,
     terminal::Terminal,
 };
@@ -46,7 +45,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
         return Ok(Resumed::Nothing);
     }
     let id = row.session.id.clone();
-    let Some(dead) = runtime.block_on(DeadOwner::find(cli, &reader, &row, terminal))? else {
+    let Some(previous) = runtime.block_on(PreviousOwner::find(cli, &reader, &row, terminal))? else {
         terminal.note(&format!("note: session {id} with the same cases is still running: a new one starts"));
         return Ok(Resumed::Nothing);
     };
@@ -59,7 +58,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
                 ignored.join(", ")
             ));
         }
-        left.finish(dead, runtime, terminal)
+        left.finish(previous, runtime, terminal)
     });
     if let Ok(here) = here {
         env::set_current_dir(here)?;
@@ -81,8 +80,8 @@ fn may_be_left(row: &SessionRow) -> bool {
     }
 }
 
-/// Removes what dead sessions have left. The session has its exit code already.
-pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<()> {
+/// Removes what abandoned sessions left. The session has its exit code already.
+pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     let args = SweepArgs { dry_run: false, kept: false };
     let swept = runtime.block_on(async {
         let spared = left_for_others(cli).await?;
@@ -90,10 +89,8 @@ pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) -> anyhow::
     });
     match swept {
         Ok(swept) => terminal.note(&format!("sweep: {}", swept.text.trim_end())),
-        Err(error) if error.is::<EarlyExit>() => return Err(error),
-        Err(error) => terminal.note(&format!("warning: what dead sessions have left is not swept: {error:#}")),
+        Err(error) => terminal.note(&format!("warning: the leftovers of earlier sessions were not removed: {error:#}")),
     }
-    Ok(())
 }
 
 /// Sessions of other cases that were cut short, and may be resumed as well.

@@ -44,12 +44,11 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
 /// Runs a selection. With `--resume` it sweeps afterwards, unless a signal has interrupted the session.
 pub fn selected(parsed: &Parsed, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
-    within(&runtime, &parsed.cli, selection, command_line, terminal).and_then(|code| {
-        if parsed.cli.rounds.resume && code != EXIT_INTERRUPTED && code != EXIT_USAGE {
-            resume::sweep_after(&parsed.cli, &runtime, terminal)?;
-        }
-        Ok(code)
-    })
+    let code = within(&runtime, &parsed.cli, selection, command_line, terminal)?;
+    if parsed.cli.rounds.resume && code != EXIT_INTERRUPTED && code != EXIT_USAGE {
+        resume::sweep_after(&parsed.cli, &runtime, terminal);
+    }
+    Ok(code)
 }
 
 fn within(

@@ -1,11 +1,12 @@
-//! What dead sessions have left on Kubernetes clusters.
+//! What abandoned sessions left on Kubernetes clusters.
 //!
 //! ```text
-//! places: of the jobs in the database, and of the system's partitions  -census-> Found -is_to_delete-> deleted
-//! kept for inspection:       deleted when its time is over, with --kept when its owner is dead
-//! left by a dead session:    deleted; if nothing is known of the owner, it stays
+//! places: of the jobs in the database, and of the system's partitions  -inventory-> Found -is_to_delete-> deleted
+//! kept for inspection:          deleted when its time is over, with --kept when its owner is gone
+//! left by an abandoned session: deleted; if nothing is known of the owner, it stays
 //! ```
 
+use super::OwnerStates;
 use crate::{args::Cli, wiring::owners};
 use muster_core::{
     case::SessionId,
@@ -16,7 +17,7 @@ use muster_core::{
 use muster_host::clock;
 use muster_k8s::{ClusterPlace, Found, Handle, Inventory, Kubernetes};
 use muster_text::time::Timestamp;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 /// How many deletions run at once.
@@ -25,7 +26,7 @@ const AT_ONCE: usize = 16;
 /// The clusters, and their objects that carry our label.
 pub struct Clusters {
     kubernetes: Arc<Kubernetes>,
-    pub census: Inventory,
+    pub inventory: Inventory,
 }
 
 /// Something that was deleted, or not.
@@ -38,8 +39,8 @@ pub struct Ended {
 /// Lists every place that the database or the system names. `None`: there is none.
 pub async fn look(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Clusters>> {
     let Some(kubernetes) = owners::clusters(cli, jobs)? else { return Ok(None) };
-    let census = kubernetes.inventory().await;
-    Ok(Some(Clusters { kubernetes, census }))
+    let inventory = kubernetes.inventory().await;
+    Ok(Some(Clusters { kubernetes, inventory }))
 }
 
 /// Whether it depends on the owner whether something is deleted.
@@ -47,10 +48,10 @@ fn depends_on_owner(found: &Found, with_kept: bool, now: Timestamp) -> bool {
     found.kept.is_none_or(|kept| with_kept && !kept.is_over(now))
 }
 
-/// Whether something is deleted. `is_dead`: its owner is certainly dead.
-fn is_to_delete(found: &Found, is_dead: bool, with_kept: bool, now: Timestamp) -> bool {
+/// Whether something is deleted. `is_owner_gone`: that is certain.
+fn is_to_delete(found: &Found, is_owner_gone: bool, with_kept: bool, now: Timestamp) -> bool {
     let is_overdue = found.kept.is_some_and(|kept| kept.is_over(now));
-    is_overdue || (is_dead && depends_on_owner(found, with_kept, now))
+    is_overdue || (is_owner_gone && depends_on_owner(found, with_kept, now))
 }
 
 impl Clusters {
@@ -60,52 +61,52 @@ impl Clusters {
 
     /// The current time, by the server where something was found if it sends one.
     fn now(&self, found: &Found) -> Timestamp {
-        self.census.now.get(&found.place).copied().unwrap_or_else(clock::now)
+        self.inventory.now.get(&found.place).copied().unwrap_or_else(clock::now)
     }
 
     /// The sessions whose owners decide what is deleted.
     pub fn in_question(&self, with_kept: bool) -> impl Iterator<Item = &SessionId> {
-        let found = self.census.found.iter().filter(move |found| depends_on_owner(found, with_kept, self.now(found)));
+        let found = self.inventory.found.iter().filter(move |found| depends_on_owner(found, with_kept, self.now(found)));
         found.map(|found| &found.job.session)
     }
 
-    pub fn to_delete(&self, lives: &BTreeMap<SessionId, OwnerState>, with_kept: bool) -> Vec<Found> {
-        let is_dead = |found: &Found| lives.get(&found.job.session) == Some(&OwnerState::Dead);
-        let found = self.census.found.iter();
-        found.filter(|found| is_to_delete(found, is_dead(found), with_kept, self.now(found))).cloned().collect()
+    pub fn to_delete(&self, states: &OwnerStates, with_kept: bool) -> Vec<Found> {
+        let is_owner_gone = |found: &Found| states.get(&found.job.session) == Some(&OwnerState::Gone);
+        let found = self.inventory.found.iter();
+        found.filter(|found| is_to_delete(found, is_owner_gone(found), with_kept, self.now(found))).cloned().collect()
     }
 
     /// Deletes what was found, and the Leases of sessions of which nothing is left.
-    pub async fn end(&self, to_delete: Vec<Found>, lives: &BTreeMap<SessionId, OwnerState>) -> Vec<Ended> {
-        let turns = Arc::new(Semaphore::new(AT_ONCE));
+    pub async fn end(&self, to_delete: Vec<Found>, states: &OwnerStates) -> Vec<Ended> {
+        let slots = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();
         for found in to_delete {
-            let (kubernetes, turns) = (Arc::clone(&self.kubernetes), Arc::clone(&turns));
+            let (kubernetes, slots) = (Arc::clone(&self.kubernetes), Arc::clone(&slots));
             tasks.spawn(async move {
-                let _turn = turns.acquire_owned().await.ok();
+                let _slot = slots.acquire_owned().await.ok();
                 let left = left(kubernetes.cleanup(&found.job, Disposition::Delete).await);
                 Ended { found, left }
             });
         }
         let mut ended = tasks.join_all().await;
         ended.sort_by(|one, other| one.found.job.identifier.cmp(&other.found.job.identifier));
-        self.delete_leases(&ended, lives).await;
+        self.delete_leases(&ended, states).await;
         ended
     }
 
-    async fn delete_leases(&self, ended: &[Ended], lives: &BTreeMap<SessionId, OwnerState>) {
+    async fn delete_leases(&self, ended: &[Ended], states: &OwnerStates) {
         let is_gone = |job: &Job| ended.iter().any(|ended| ended.left.is_empty() && ended.found.job.is_same(job));
-        for ((place, session), lease) in &self.census.sessions {
+        for ((place, session), lease) in &self.inventory.sessions {
             let by_lease =
                 || owner_state(&Evidence { leases: vec![lease.heartbeat(lease, Duration::ZERO)], ..Evidence::default() });
-            let is_dead = lives.get(session).copied().unwrap_or_else(by_lease) == OwnerState::Dead;
+            let is_owner_gone = states.get(session).copied().unwrap_or_else(by_lease) == OwnerState::Gone;
             let is_here = |found: &&Found| found.place == *place && found.job.session == *session;
-            let mut here = self.census.found.iter().filter(is_here);
-            if is_dead
+            let mut here = self.inventory.found.iter().filter(is_here);
+            if is_owner_gone
                 && here.all(|found| found.kept.is_some() || is_gone(&found.job))
                 && let Err(error) = self.kubernetes.delete_lease(place, session).await
             {
-                tracing::debug!(error = %chain(&error), "the Lease of a dead session stays");
+                tracing::debug!(error = %chain(&error), "the Lease of an abandoned session stays");
             }
         }
     }
@@ -115,9 +116,9 @@ impl Clusters {
         let Ok(Handle { place, .. }) = Handle::of(job) else { return false };
         let is_blind = |(blind, _): &(ClusterPlace, SchedulerError)| *blind == place;
         let is_there = |found: &Found| found.job.is_same(job);
-        !self.census.unknown.contains(&place)
-            && !self.census.blind.iter().any(is_blind)
-            && !self.census.found.iter().any(is_there)
+        !self.inventory.unknown.contains(&place)
+            && !self.inventory.blind.iter().any(is_blind)
+            && !self.inventory.found.iter().any(is_there)
     }
 }
 
@@ -148,9 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_overdue_or_whose_owner_is_dead_is_deleted() {
+    fn only_what_is_overdue_or_whose_owner_is_owner_gone_is_deleted() {
         let (now, past, future) = (Timestamp(10), Some(Kept::Until(Timestamp(9))), Some(Kept::Until(Timestamp(11))));
-        //  kept, dead, --kept -> goes
+        //  kept, owner gone, --kept -> goes
         let rows = [
             (None, false, false, false),
             (None, true, false, true),
@@ -161,8 +162,8 @@ mod tests {
             (Some(Kept::Unknown), true, false, false),
             (Some(Kept::Unknown), true, true, true),
         ];
-        for (kept, is_dead, with_kept, goes) in rows {
-            assert_eq!(is_to_delete(&found(kept), is_dead, with_kept, now), goes, "{kept:?} {is_dead} {with_kept}");
+        for (kept, is_owner_gone, with_kept, goes) in rows {
+            assert_eq!(is_to_delete(&found(kept), is_owner_gone, with_kept, now), goes, "{kept:?} {is_owner_gone} {with_kept}");
         }
     }
 }

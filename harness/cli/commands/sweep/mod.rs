@@ -1,4 +1,4 @@
-//! `muster sweep`: ends and removes what dead sessions have left, on this machine and on the clusters that it knows.
+//! `muster sweep`: stops and removes what abandoned sessions left, on this machine and on the clusters that it knows.
 
 mod clusters;
 
@@ -32,13 +32,16 @@ pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<
     Ok(u8::from(!swept.is_all))
 }
 
+/// What is known of the owners of sessions.
+type OwnerStates = BTreeMap<SessionId, OwnerState>;
+
 pub struct Summary {
     pub text: String,
     /// Every cluster was listed, and nothing is left that should be removed.
     is_all: bool,
 }
 
-/// Sweeps, except for the sessions in `spared`: another command is going to finish them.
+/// Sweeps, except for the sessions in `spared`: another command may still finish them.
 pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
     let reader = if database.exists() { Some(Reader::open(&database).await?) } else { None };
@@ -52,9 +55,9 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     let on_clusters = clusters.iter().flat_map(|clusters| clusters.in_question(args.kept));
     let sessions = found.iter().map(|found| &found.session).chain(on_clusters);
     let sessions = sessions.filter(|session| !spared.contains(session)).collect();
-    let lives = lives(&sessions, reader.as_ref(), clusters.as_ref(), Wait::UnlessDated, terminal).await?;
-    found.retain(|found| lives.get(&found.session) == Some(&OwnerState::Dead));
-    let to_delete = clusters.as_ref().map(|clusters| clusters.to_delete(&lives, args.kept)).unwrap_or_default();
+    let states = owner_states(&sessions, reader.as_ref(), clusters.as_ref(), Wait::UnlessDated, terminal).await?;
+    found.retain(|found| states.get(&found.session) == Some(&OwnerState::Gone));
+    let to_delete = clusters.as_ref().map(|clusters| clusters.to_delete(&states, args.kept)).unwrap_or_default();
     let mut text = String::new();
     let is_incomplete = report_clusters(clusters.as_ref(), &jobs, &mut text);
     if args.dry_run {
@@ -67,46 +70,46 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     }
     let swept = inventory::end(found).await;
     let ended = match &clusters {
-        Some(clusters) => clusters.end(to_delete, &lives).await,
+        Some(clusters) => clusters.end(to_delete, &states).await,
         None => Vec::new(),
     };
     let left = report_ends(&swept, &ended, &mut text);
     if let Some(store) = store {
         let jobs: Vec<&Job> = jobs.into_iter().filter(|job| !spared.contains(&job.session)).collect();
-        let lives = with_rest(&jobs, lives, reader.as_ref(), clusters.as_ref(), terminal).await?;
-        store_cleaned(&store, &jobs, &lives, &swept, clusters.as_ref(), &ended);
+        let states = with_rest(&jobs, states, reader.as_ref(), clusters.as_ref(), terminal).await?;
+        store_cleaned(&store, &jobs, &states, &swept, clusters.as_ref(), &ended);
         store.close().await?;
     }
     Ok(Summary { text, is_all: left == 0 && !is_incomplete })
 }
 
-/// Adds the sessions of the other jobs to `lives`, without waiting.
+/// Adds the sessions of the other jobs to `states`, without waiting.
 async fn with_rest(
     jobs: &[&Job],
-    mut lives: BTreeMap<SessionId, OwnerState>,
+    mut states: OwnerStates,
     reader: Option<&Reader>,
     clusters: Option<&Clusters>,
     terminal: Terminal,
-) -> anyhow::Result<BTreeMap<SessionId, OwnerState>> {
-    let rest = jobs.iter().map(|job| &job.session).filter(|session| !lives.contains_key(session)).collect();
-    lives.extend(self::lives(&rest, reader, clusters, Wait::No, terminal).await?);
-    Ok(lives)
+) -> anyhow::Result<OwnerStates> {
+    let rest = jobs.iter().map(|job| &job.session).filter(|session| !states.contains_key(session)).collect();
+    states.extend(owner_states(&rest, reader, clusters, Wait::No, terminal).await?);
+    Ok(states)
 }
 
-/// Whether the owners of sessions live.
-async fn lives(
+/// Looks at the owners of sessions.
+async fn owner_states(
     sessions: &BTreeSet<&SessionId>,
     reader: Option<&Reader>,
     clusters: Option<&Clusters>,
     wait: Wait,
     terminal: Terminal,
-) -> anyhow::Result<BTreeMap<SessionId, OwnerState>> {
-    let (mut lives, mut open) = (BTreeMap::new(), Vec::new());
+) -> anyhow::Result<OwnerStates> {
+    let (mut states, mut open) = (BTreeMap::new(), Vec::new());
     for &session in sessions {
         let held = match reader {
             Some(reader) => match reader.session(&session.0, &owner::is_alive).await {
                 Ok(row) if row.state == SessionState::Ended => {
-                    lives.insert(session.clone(), OwnerState::Dead);
+                    states.insert(session.clone(), OwnerState::Gone);
                     continue;
                 }
                 Ok(row) => Some(row.held),
@@ -119,9 +122,9 @@ async fn lives(
         open.push((session.clone(), held));
     }
     let kubernetes = clusters.map(Clusters::kubernetes);
-    let findings = Owners { reader, kubernetes, terminal }.find(open, wait).await?;
-    lives.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
-    Ok(lives)
+    let findings = Owners { reader, kubernetes, terminal }.find(open, wait).await;
+    states.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
+    Ok(states)
 }
 
 /// Stores which jobs are removed before they have ended: the way in which they end then is not a result.
@@ -137,11 +140,11 @@ async fn store_swept(store: &Store, open: &[Job], found: &[inventory::Found], to
 
 /// Reports the clusters that could not be listed. True if one of them did not answer.
 fn report_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String) -> bool {
-    let Some(Clusters { census, .. }) = clusters else { return false };
-    for note in &census.notes {
+    let Some(Clusters { inventory, .. }) = clusters else { return false };
+    for note in &inventory.notes {
         let _ = writeln!(text, "note: {note}");
     }
-    for place in &census.unknown {
+    for place in &inventory.unknown {
         let is_there = |job: &&&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
         let sessions: BTreeSet<&str> = jobs.iter().filter(is_there).map(|job| &*job.session.0).collect();
         let sessions = sessions.into_iter().collect::<Vec<_>>().join(", ");
@@ -150,10 +153,10 @@ fn report_clusters(clusters: Option<&Clusters>, jobs: &[&Job], text: &mut String
             "note: not looked at: {place}, for this kubeconfig has no such context; jobs of {sessions} may be left there"
         );
     }
-    for (_, error) in &census.blind {
+    for (_, error) in &inventory.blind {
         let _ = writeln!(text, "could not look: {}", chain(error));
     }
-    !census.blind.is_empty()
+    !inventory.blind.is_empty()
 }
 
 fn report_dry_run(found: &[inventory::Found], to_delete: &[Found], text: &mut String) {
@@ -163,7 +166,7 @@ fn report_dry_run(found: &[inventory::Found], to_delete: &[Found], text: &mut St
     for found in to_delete {
         let _ = writeln!(text, "would delete {}", found.line());
     }
-    let _ = writeln!(text, "{} job(s) of dead sessions would be ended", found.len() + to_delete.len());
+    let _ = writeln!(text, "{} job(s) of abandoned sessions would be ended", found.len() + to_delete.len());
 }
 
 fn report_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
@@ -181,7 +184,7 @@ fn report_ends(swept: &[Swept], ended: &[Ended], text: &mut String) -> usize {
             let _ = writeln!(text, "  {line}");
         }
     }
-    let _ = writeln!(text, "{} job(s) of dead sessions ended, {left} left", swept.len() + ended.len() - left);
+    let _ = writeln!(text, "{} job(s) of abandoned sessions ended, {left} left", swept.len() + ended.len() - left);
     left
 }
 
@@ -205,18 +208,18 @@ fn is_of(found: &inventory::Found, job: &Job) -> bool {
 fn store_cleaned(
     store: &Store,
     jobs: &[&Job],
-    lives: &BTreeMap<SessionId, OwnerState>,
+    states: &OwnerStates,
     swept: &[Swept],
     clusters: Option<&Clusters>,
     ended: &[Ended],
 ) {
     let is_left = |job: &Job| swept.iter().any(|swept| is_of(&swept.found, job) && !swept.left.is_empty());
-    let is_dead = |job: &Job| lives.get(&job.session) == Some(&OwnerState::Dead);
+    let is_owner_gone = |job: &Job| states.get(&job.session) == Some(&OwnerState::Gone);
     let was_deleted = |job: &Job| ended.iter().any(|ended| ended.found.job.is_same(job) && ended.left.is_empty());
-    let is_absent = |job: &Job| is_dead(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
+    let is_absent = |job: &Job| is_owner_gone(job) && clusters.is_some_and(|clusters| clusters.has_nothing_of(job));
     let is_gone = |job: &Job| match job.scheduler {
-        SchedulerKind::Local => is_dead(job) && !is_left(job) && inventory::is_seen(job),
-        SchedulerKind::Fake => is_dead(job),
+        SchedulerKind::Local => is_owner_gone(job) && !is_left(job) && inventory::is_seen(job),
+        SchedulerKind::Fake => is_owner_gone(job),
         kind if kind.is_kubernetes() => was_deleted(job) || is_absent(job),
         _ => false,
     };

@@ -11,11 +11,11 @@
 
 use std::time::Duration;
 
-/// How often an owner renews its heartbeat, and after which silence it counts as dead.
+/// How often an owner renews its heartbeat, and after which silence it counts as abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatTiming {
     pub interval: Duration,
-    /// An owner that is silent for longer is dead. Three heartbeats in a row may be lost.
+    /// An owner that is silent for longer is gone. Three heartbeats in a row may be lost.
     pub limit: Duration,
 }
 
@@ -35,7 +35,7 @@ impl HeartbeatTiming {
 /// Something that an owner changes regularly: a Lease, or the counter in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// An owner that does not change it for longer is dead.
+    /// An owner that does not change it for longer is gone.
     pub limit: Duration,
     /// Time since the last change by the clock of its server; `None`: the server sends no dates.
     pub age: Option<Duration>,
@@ -78,10 +78,10 @@ pub struct Evidence {
 pub enum OwnerState {
     Alive,
     /// Its process is gone, or it has been silent for too long.
-    Dead,
+    Gone,
     /// No heartbeat yet, and no proof.
     Silent {
-        /// It is dead if it stays silent for this time.
+        /// It is gone if it stays silent for this time.
         left: Duration,
         last: LastHeartbeat,
     },
@@ -104,7 +104,7 @@ pub enum LastHeartbeat {
 /// session may be cut off from one cluster and run on another.
 pub fn owner_state(evidence: &Evidence) -> OwnerState {
     if let Some(runs) = evidence.process {
-        return if runs { OwnerState::Alive } else { OwnerState::Dead };
+        return if runs { OwnerState::Alive } else { OwnerState::Gone };
     }
     if evidence.leases.iter().chain(&evidence.heartbeat).any(|heartbeat| heartbeat.changed) {
         return OwnerState::Alive;
@@ -120,7 +120,7 @@ pub fn owner_state(evidence: &Evidence) -> OwnerState {
     let beat = || evidence.heartbeat.as_ref()?.next_beat().map(|left| (left, LastHeartbeat::Expired));
     longest
         .or_else(|| if evidence.leases.is_empty() { None } else { beat() })
-        .map_or(OwnerState::Dead, |(left, last)| OwnerState::Silent { left, last })
+        .map_or(OwnerState::Gone, |(left, last)| OwnerState::Silent { left, last })
 }
 
 #[cfg(test)]
@@ -146,23 +146,23 @@ mod tests {
         let rows = [
             (Some(true), vec![dated(9000)], Some(watched(9000)), OwnerState::Alive),
             // Killed a moment ago: its Lease has not expired yet.
-            (Some(false), vec![dated(1)], Some(changed(watched(1))), OwnerState::Dead),
+            (Some(false), vec![dated(1)], Some(changed(watched(1))), OwnerState::Gone),
             (None, vec![dated(0)], None, silent(480, recent)),
             (None, vec![dated(480)], None, silent(0, recent)),
-            (None, vec![dated(481)], None, OwnerState::Dead),
+            (None, vec![dated(481)], None, OwnerState::Gone),
             // It may only have lost the right to renew its Lease: two minutes and a half show whether its heart beats.
             (None, vec![dated(481)], Some(watched(0)), silent(150, expired)),
             (None, vec![dated(481)], Some(watched(149)), silent(1, expired)),
-            (None, vec![dated(481)], Some(watched(150)), OwnerState::Dead),
+            (None, vec![dated(481)], Some(watched(150)), OwnerState::Gone),
             (None, vec![dated(481)], Some(changed(watched(60))), OwnerState::Alive),
             (None, vec![dated(100), dated(481)], None, silent(380, recent)),
             (None, vec![changed(dated(3))], None, OwnerState::Alive),
             (None, vec![watched(0)], None, silent(480, undated)),
-            (None, vec![watched(480)], None, OwnerState::Dead),
+            (None, vec![watched(480)], None, OwnerState::Gone),
             (None, vec![watched(479), dated(481)], Some(watched(481)), silent(1, undated)),
             (None, vec![], Some(watched(0)), silent(480, undated)),
             (None, vec![], Some(watched(479)), silent(1, undated)),
-            (None, vec![], Some(watched(480)), OwnerState::Dead),
+            (None, vec![], Some(watched(480)), OwnerState::Gone),
             (None, vec![], Some(changed(watched(480))), OwnerState::Alive),
             (None, vec![], None, OwnerState::Unknown),
         ];

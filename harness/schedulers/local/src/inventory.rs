@@ -24,11 +24,11 @@ use muster_core::{
 use muster_host::process::{self, Machine, Process, Reach};
 use std::{collections::BTreeMap, fs};
 
-/// A job of a dead session that still has processes here.
+/// A job of an abandoned session that still has processes here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub identifier: Identifier,
-    /// The session that is dead.
+    /// The abandoned session.
     pub session: SessionId,
     /// The case's name, if the store knows the job.
     pub case: Option<String>,

@@ -31,12 +31,16 @@ use std::{
     fs::{self, File},
     io,
     path::{Component, Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// In the stage root. It is never removed: if a lock that a session waits for were removed, two sessions could hold it.
 const LOCK: &str = ".lock";
 /// In a stage folder: its teardown has started, and no case may use what it holds.
 const TORN_DOWN: &str = ".torn-down";
+/// How long the removal of a folder is repeated in which files are created.
+const REMOVE_LIMIT: Duration = Duration::from_secs(1);
 
 /// A failed operation on a session's folders.
 #[derive(Debug, thiserror::Error)]
@@ -57,14 +61,18 @@ fn remove_failed(path: &Path) -> impl Fn(io::Error) -> FoldersError + Copy {
     move |source| FoldersError::Io { operation: format!("remove {}", path.display()), source }
 }
 
-/// Renames a folder and removes it. The name is free at once, and a process that is killed here leaves nothing that looks complete.
-/// A link in the place of the folder is removed, not followed.
-fn move_away(path: &Path) -> io::Result<()> {
-    let gone = path.with_added_extension("gone");
-    // Left by a process that was killed.
-    let _ = fs::remove_dir_all(&gone);
-    fs::rename(path, &gone)?;
-    fs::remove_dir_all(&gone)
+/// Removes a folder with all that is in it. A link in the place of the folder is removed, not followed. While a job of an earlier
+/// session creates files there, a removal may find the folder not empty: it is repeated for [`REMOVE_LIMIT`].
+fn remove_folder(path: &Path) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && started.elapsed() < REMOVE_LIMIT => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            removed => return removed,
+        }
+    }
 }
 
 fn keep_failed(from: &Path, to: &Path, source: io::Error) -> FoldersError {
@@ -259,19 +267,20 @@ impl Folders {
         files::write(&mark, "").map_err(create_failed(&mark))
     }
 
-    /// Removes a stage folder that other cases have used.
+    /// Removes a stage folder that other cases have used. A process that is killed here leaves nothing that looks complete.
     pub(crate) fn tear_down(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
-        move_away(path).map_err(remove_failed(path))
+        let gone = path.with_added_extension("gone");
+        // Left by a process that was killed.
+        let _ = fs::remove_dir_all(&gone);
+        let moved = fs::rename(path, &gone).and_then(|()| fs::remove_dir_all(&gone));
+        moved.map_err(remove_failed(path))
     }
 
-    /// Removes a stage folder with all that is in it. What a job of an earlier session still writes there does not matter.
+    /// Removes a stage folder with all that is in it.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), FoldersError> {
         self.check_within(path)?;
-        match move_away(path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && !path.exists() => Ok(()),
-            removed => removed.map_err(remove_failed(path)),
-        }
+        remove_folder(path).map_err(remove_failed(path))
     }
 
     /// Nothing outside the stage root is ever touched. The root may be a link, the user's to set; a link below it may lead

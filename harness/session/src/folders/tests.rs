@@ -58,9 +58,9 @@ fn a_folder_is_replaced_while_a_job_of_an_earlier_session_writes_in_it() {
     let folders = Folders::open(&stage, &output).unwrap();
     let (case, identifier) = (name(), identifier());
     let path = folders.stage_of(AttemptId { case: &case, folder: "case_1", number: 1, identifier: &identifier });
-    for _ in 0..20 {
+    for _ in 0..100 {
         folders.create(&path).unwrap();
-        // As the working directory of a process: it stays the same folder under another name.
+        // As the working directory of a process.
         let inside = open(&path, OFlags::DIRECTORY, Mode::empty()).unwrap();
         let (over, written) = (AtomicBool::new(false), Barrier::new(2));
         thread::scope(|scope| {
@@ -69,10 +69,11 @@ fn a_folder_is_replaced_while_a_job_of_an_earlier_session_writes_in_it() {
                 for number in 0.. {
                     let flags = OFlags::CREATE | OFlags::WRONLY;
                     let _ = openat(&inside, format!("{number}"), flags, Mode::RWXU);
-                    if number == 100 {
+                    thread::sleep(Duration::from_micros(100));
+                    if number == 10 {
                         written.wait();
                     }
-                    if over.load(Ordering::Relaxed) && number > 100 {
+                    if over.load(Ordering::Relaxed) && number > 10 {
                         break;
                     }
                 }

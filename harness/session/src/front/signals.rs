@@ -44,12 +44,17 @@ impl Signals {
         }
     }
 
-    /// The first signal cancels `engine`; at the second this returns. The caller then prints what may be left behind and
-    /// leaves at once. Dropped when the session ends before that. A HUP is never the second: a
-    /// terminal that goes away sends several, and no user waits there any more.
-    pub async fn supervise(mut self, engine: Engine) {
+    /// The first signal cancels `engine`; at the second this returns, and the caller ends the process at once. Dropped when the
+    /// session ends before that.
+    pub async fn supervise(&mut self, engine: &Engine) {
         let name = self.next().await;
         engine.cancel(format!("interrupted by {name}"));
+        self.second().await;
+    }
+
+    /// Waits for the second signal. A HUP is never the second: a terminal that goes away sends several, and no user waits there any
+    /// more.
+    pub async fn second(&mut self) {
         while self.next().await == HANGUP {}
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn a_night_whose_pod_is_killed_is_finished_by_the_next_pod() {
     fs::create_dir_all(sandbox.path("checks/four")).expect("a folder");
     let four = check(&pod("echo hello; sleep 5"), "parameters: { n: [1, 2, 3, 4] }");
     sandbox.write("checks/four/check.yaml", &four);
-    // No night waits for minutes until its previous owner counts as dead.
+    // No night waits for minutes until its previous owner counts as gone.
     let quick = "{ name: TMPDIR, value: /tmp }\n                - { name: RFM_LIVENESS_LIMIT, value: '6' }";
     sandbox.create(&cronjob(&sandbox)("four").replace("{ name: TMPDIR, value: /tmp }", quick));
     for number in 0..nights {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many seconds without a sign of life are death.
+/// After so many seconds without a heartbeat a session counts as abandoned.
 const LIMIT: u64 = 8;
 
 /// The binary in another container, on another host. Not its first process: that one cannot be killed from within.
@@ -105,7 +105,7 @@ pub(crate) fn a_session_that_was_killed_in_another_container_is_attached_and_its
     assert!(killed.elapsed() >= Duration::from_secs(LIMIT - 3), "{:?}", killed.elapsed());
     sweep_with_another_database(&sandbox).expect(0);
     let ended = sandbox.ended(&attached.wait_with_output().expect("its end")).expect(0);
-    assert!(ended.stderr.contains("waiting for a sign of life of process "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("waiting for a heartbeat of process "), "{}", ended.stderr);
     assert_eq!(ended.report["totals"]["passed"], 2, "{}\n{}", ended.stdout, ended.stderr);
     assert_eq!((sandbox.left(), lease(&sandbox)), (vec![], String::new()));
 }

@@ -156,7 +156,7 @@ impl Kubernetes {
         lease::look(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
     }
 
-    /// Takes over the Lease of a session in the version in which its holder was found dead, and holds it until `close`; `None`: there was
+    /// Takes over the Lease of a session in the version in which its holder was found to be gone, and holds it until `close`; `None`: there was
     /// none. `false`: another process was faster, or the holder lives.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Kubernetes {
         self.shared(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
     }
 
-    /// Removes the Lease of a session that is dead and of which nothing is left.
+    /// Removes the Lease of an abandoned session and of which nothing is left.
     pub async fn delete_lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
         lease::delete(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
     }

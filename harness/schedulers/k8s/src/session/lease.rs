@@ -4,7 +4,7 @@
 //! hold (first launch) -> create -> renew again and again ... -> release: deleted
 //!                          |- no right to it: a note, once; tried again
 //!                          '- another holder's: only if it has expired, by compare-and-swap on its version
-//! take_over (attach): the same compare-and-swap, at once, on the version in which the owner was found dead
+//! take_over (attach): the same compare-and-swap, at once, on the version in which the owner was found to be gone
 //! ```
 //! A killed session leaves its Lease, which expires. How old it is only the server says that keeps it: when it was last changed
 //! (`managedFields[].time`) against the date of the same answer. The times in its spec are by the clock of its holder, and are
@@ -47,7 +47,7 @@ pub(crate) struct Lease {
 /// A Lease as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseSeen {
-    /// The version of the object: another one is a sign of life.
+    /// The version of the object: another one is a heartbeat.
     version: String,
     holder: String,
     /// How long it lasts without being renewed.
@@ -89,7 +89,7 @@ impl Lease {
         self.start(None);
     }
 
-    /// Takes it from a dead holder, in the version that was seen, or creates it; from now on it is held. `false`: another process was
+    /// Takes it from a holder that is gone, in the version that was seen, or creates it; from now on it is held. `false`: another process was
     /// faster, or the holder lives.
     pub(crate) async fn take_over(&self, seen: Option<&LeaseSeen>) -> Result<bool, ApiError> {
         match self.keeper.write(seen.map(|seen| seen.version.as_str())).await {
@@ -228,7 +228,7 @@ pub(crate) async fn sessions(cluster: &Cluster) -> Result<(BTreeMap<SessionId, L
     Ok((leases.iter().filter_map(session).collect(), now))
 }
 
-/// Deletes the Lease of a session that is dead or over.
+/// Deletes the Lease of an abandoned session or over.
 pub(crate) async fn delete(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
     cluster.delete(&resource(), &name(session), None, PropagationPolicy::Background).await.map(|_| ())
 }
@@ -278,7 +278,7 @@ mod tests {
         let (slow, fast) = ("2025-12-31T23:52:00.000000Z", "2026-01-01T00:12:00.000000Z");
         let rows = [
             (changed, slow, early, silent(0, LastHeartbeat::Recent)),
-            (changed, fast, late, OwnerState::Dead),
+            (changed, fast, late, OwnerState::Gone),
             (Some("2026-01-01T00:04:40Z"), slow, early, silent(150, LastHeartbeat::Recent)),
             // Without dates it is watched.
             (None, slow, late, silent(150, LastHeartbeat::Undated)),

@@ -136,8 +136,9 @@ async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     let mut bench = Bench::new().await;
     let stubborn = json!({ "statuses": [{ "state": "running" }], "cleanup": { "delay_ms": 3_600_000 } });
     let running = bench.engine.submit(case("a", stubborn).queued());
-    let signals = Signals::listen().expect("handlers");
-    let supervised = tokio::spawn(signals.supervise(bench.engine.clone()));
+    let mut signals = Signals::listen().expect("handlers");
+    let engine = bench.engine.clone();
+    let supervised = tokio::spawn(async move { signals.supervise(&engine).await });
     while bench.fake.created() == 0 {
         sleep(Duration::from_millis(1)).await;
     }

@@ -6,7 +6,6 @@
 use crate::{
     args::{self, ExecPolicy, Parsed, TestFormat},
     commands::session::run,
-    exit::EarlyExit,
     inputs::selection::{self, Depth},
     terminal::{self, Terminal},
     wiring,
@@ -36,7 +35,7 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
         }
     };
     let cli = &mut parsed.cli;
-    // libtest's printer owns stdout; ours keeps silent when a format is asked for.
+    // libtest's printer owns stdout: with a format, the view prints nothing.
     cli.output.format = Some(match arguments.format {
         Some(FormatSetting::Json) => TestFormat::Json,
         Some(FormatSetting::Terse) => TestFormat::Terse,
@@ -52,9 +51,6 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
         Ok(code @ (0 | EXIT_USAGE | EXIT_INTERRUPTED)) => terminal::settled(code),
         Ok(_) => terminal::settled(FAILED),
         Err(error) => {
-            if let Some(EarlyExit(code)) = error.downcast_ref() {
-                return ExitCode::from(*code);
-            }
             terminal.error(&error);
             ExitCode::from(EXIT_USAGE)
         }
@@ -65,7 +61,7 @@ fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal:
     let depth = if arguments.list { Depth::Sample } else { Depth::Every };
     let selection = selection::select(&parsed.cli, depth, terminal.live)?;
     let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler));
-    // No test is no failure to libtest. Files with mistakes are one: a tool would take the rest for all.
+    // For libtest, no tests are not a failure. Files with mistakes are: a tool would take the remaining tests for all of them.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
         terminal::guarded(|| libtest::list_or_none(arguments, cases()));
         terminal.diagnostics(&selection.diagnostics, &selection.sources);
