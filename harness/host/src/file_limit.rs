@@ -9,7 +9,7 @@ const ENOUGH: u64 = 65_536;
 /// The limit before it was raised.
 static STARTED_WITH: OnceLock<u64> = OnceLock::new();
 
-/// Raises the soft limit as far as the hard one lets it, and tells what it is now.
+/// Raises the soft limit as far as the hard one lets it, and returns what it is now.
 pub fn raise() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let now = current.unwrap_or(u64::MAX);

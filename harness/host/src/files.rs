@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_created_has_its_mode_and_what_is_written_anew_gets_it() {
+    fn what_is_created_has_its_mode_and_what_is_written_again_gets_it() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         create_dir_all(&at("a/b/c")).unwrap();

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_of_a_session_is_known_within_its_boot_and_namespace_and_nowhere_else() {
+    fn the_owner_of_a_session_is_known_only_within_its_boot_and_namespace() {
         let owner = this_owner();
         let rows = [
             (owner.clone(), Some(true)),

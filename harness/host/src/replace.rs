@@ -3,7 +3,7 @@
 //! ```text
 //! nothing is there, or a regular file    written aside and renamed: a reader never sees half of it. An old file's mode stays
 //! a device, a pipe, a socket             opened and written, never replaced
-//! what this process prints to            written through that stream, behind what it has printed
+//! what this process prints to            written through that stream, after what it has printed
 //! a symbolic link                        stays: its target is what is written
 //! ```
 
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// As many links behind one another are followed as Linux follows.
+/// As many links in a row are followed as Linux follows.
 const MOST_LINKS: usize = 40;
 
 /// How a path is written.
@@ -111,7 +111,7 @@ fn own_stream(found: &Metadata) -> Option<OwnedFd> {
     streams.into_iter().flatten().find_map(is_it)
 }
 
-/// A pipe that nobody reads is an error: waiting for a reader could last for ever.
+/// A pipe without a reader is an error: waiting for a reader could last for ever.
 fn special(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -164,11 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_written_and_stays_and_one_that_nobody_reads_is_an_error() {
+    fn a_pipe_is_written_and_stays_and_one_without_a_reader_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        assert!(both(&path, "text").is_err(), "nobody reads");
+        assert!(both(&path, "text").is_err(), "no reader");
         let mut reader = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path).unwrap();
         let (end, text) = (path.clone(), "text");
         thread::spawn(move || both(&end, text)).join().unwrap().unwrap();

@@ -92,7 +92,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
                     case: (*case).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
-                    program: Program::Play(play),
+                    program: Program::Scenario(play),
                     num_tasks: 1,
                     sched_options: Value::Null,
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },

@@ -212,7 +212,7 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             case: (*case.name).clone(),
             stage: facts.stage.clone(),
             staging: None,
-            program: muster_core::job::workload::Program::Play(Value::Null),
+            program: muster_core::job::workload::Program::Scenario(Value::Null),
             num_tasks: 1,
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },

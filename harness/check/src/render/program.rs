@@ -63,7 +63,7 @@ pub fn teardown(
             let commands: Vec<String> = std::iter::once(there).chain(commands.iter().cloned()).collect();
             Some(Program::Script { text: script(&commands)?, pass_env: pass_env(&case.place.partition) })
         }
-        SchedulerKind::Fake => Some(Program::Play(Value::Object(serde_json::Map::new()))),
+        SchedulerKind::Fake => Some(Program::Scenario(Value::Object(serde_json::Map::new()))),
         SchedulerKind::K8s | SchedulerKind::Ipu if file.image.is_some() && file.k8s_config.is_none() => {
             let (image, env_vars) = (file.image.clone()?, building.env_vars());
             Some(Program::Container { image, command: None, script: script(commands)?, env_vars, patch: None })
@@ -91,8 +91,8 @@ impl Building<'_> {
     }
 
     fn fake(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
-        Some(Program::Play(match self.tree.get("fake") {
-            Some(play) => value(play, diagnostics)?,
+        Some(Program::Scenario(match self.tree.get("fake") {
+            Some(scenario) => value(scenario, diagnostics)?,
             None => Value::Object(serde_json::Map::new()),
         }))
     }

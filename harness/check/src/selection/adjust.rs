@@ -102,7 +102,7 @@ impl Adjustments {
             option.lay_over(&mut rendered.workload.sched_options);
         }
         if let Some(play) = &self.play {
-            rendered.workload.program = Program::Play(play.clone());
+            rendered.workload.program = Program::Scenario(play.clone());
             rendered.about.scheduler = SchedulerKind::Fake;
         }
     }

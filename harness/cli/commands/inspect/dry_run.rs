@@ -117,7 +117,7 @@ fn program(program: &Program) -> String {
         Program::Objects { manifest, .. } => manifest.iter().map(document).collect(),
         Program::Container { image, script, .. } => format!("# in a Pod of {image}\n{script}"),
         Program::Instances { config, script } => format!("{}# on every instance:\n{script}", document(config)),
-        Program::Play(play) => document(play),
+        Program::Scenario(scenario) => document(scenario),
     }
 }
 

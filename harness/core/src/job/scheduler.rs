@@ -20,7 +20,7 @@ use crate::{
 use futures_core::Stream;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
-use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
 
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
 
@@ -224,6 +224,55 @@ impl Exit {
             Self::Signal(signal) => Some(128 + signal),
             Self::Unknown => None,
         }
+    }
+}
+
+/// `exit status 7`, `killed by signal 9 (SIGKILL)`.
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => write!(f, "killed by {}", Signal(signal)),
+            Self::Unknown => f.write_str("ended with unknown exit status"),
+        }
+    }
+}
+
+/// A signal for people: `signal 9 (SIGKILL)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal(pub i32);
+
+impl Signal {
+    /// Its name, if it has one: those that have the same number on every POSIX system, and on Linux those of Linux.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            3 => "SIGQUIT",
+            4 => "SIGILL",
+            5 => "SIGTRAP",
+            6 => "SIGABRT",
+            8 => "SIGFPE",
+            9 => "SIGKILL",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            14 => "SIGALRM",
+            15 => "SIGTERM",
+            24 => "SIGXCPU",
+            25 => "SIGXFSZ",
+            7 if cfg!(target_os = "linux") => "SIGBUS",
+            10 if cfg!(target_os = "linux") => "SIGUSR1",
+            12 if cfg!(target_os = "linux") => "SIGUSR2",
+            31 if cfg!(target_os = "linux") => "SIGSYS",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "signal {}", self.0)?;
+        self.name().map_or(Ok(()), |name| write!(f, " ({name})"))
     }
 }
 

@@ -58,7 +58,8 @@ pub enum Program {
     /// EC2: the opaque `ec2_config` and the script.
     Instances { config: Value, script: String },
     /// A scenario for the scheduler `fake`.
-    Play(Value),
+    #[serde(rename = "play")]
+    Scenario(Value),
 }
 
 /// Files to copy before the script runs.

@@ -46,11 +46,7 @@ fn allows(rule: &ExitRule, exit: Exit) -> bool {
 }
 
 fn describe(section: &SectionExit, name_it: bool) -> String {
-    let mut text = match section.exit {
-        Exit::Code(code) => format!("exit status {code}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}{}", signal_name(signal)),
-        Exit::Unknown => "ended without an exit status".to_owned(),
-    };
+    let mut text = section.exit.to_string();
     if name_it {
         let _ = write!(text, " in {}", section.section);
     }
@@ -58,24 +54,6 @@ fn describe(section: &SectionExit, name_it: bool) -> String {
         let _ = write!(text, " on {node}");
     }
     text
-}
-
-/// The names that are the same on every POSIX system.
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        1 => " (SIGHUP)",
-        2 => " (SIGINT)",
-        3 => " (SIGQUIT)",
-        4 => " (SIGILL)",
-        6 => " (SIGABRT)",
-        8 => " (SIGFPE)",
-        9 => " (SIGKILL)",
-        11 => " (SIGSEGV)",
-        13 => " (SIGPIPE)",
-        14 => " (SIGALRM)",
-        15 => " (SIGTERM)",
-        _ => "",
-    }
 }
 
 #[cfg(test)]
@@ -124,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_exit_is_told_with_section_and_node() {
+    fn a_bad_exit_is_reported_with_section_and_node() {
         let say = |rules: &[Assertion], exits: &[SectionExit], cause| failure(rules, &ending(exits, cause)).unwrap();
         let ok = || section("pod-a", Some("node01"), Exit::Code(0));
         let bad = || section("pod-b", Some("node02"), Exit::Code(7));
         insta::assert_snapshot!(say(&[], &[section("stdout", None, Exit::Code(7))], None), @"exit status 7");
         insta::assert_snapshot!(say(&[], &[section("stdout", Some("node01"), Exit::Signal(9))], None), @"killed by signal 9 (SIGKILL) on node01");
         insta::assert_snapshot!(say(&[], &[section("stdout", None, Exit::Signal(34))], None), @"killed by signal 34");
-        insta::assert_snapshot!(say(&[], &[section("stdout", None, Exit::Unknown)], None), @"ended without an exit status");
+        insta::assert_snapshot!(say(&[], &[section("stdout", None, Exit::Unknown)], None), @"ended with unknown exit status");
         insta::assert_snapshot!(say(&[], &[ok(), bad()], None), @"exit status 7 in pod-b on node02");
         insta::assert_snapshot!(say(&[], &[bad(), ok(), bad(), bad()], Some("OOMKilled: used more than 4Gi")), @"exit status 7 in pod-b on node02 (and 2 more of 4 sections): OOMKilled: used more than 4Gi");
         let with_msg = Assertion { msg: Some("the solver must end with 3".into()), ..one_of(&[3]) };

@@ -25,8 +25,8 @@ pub fn stat(pid: i32) -> Option<Stat> {
 
 /// The second field is the command in parentheses and may itself hold blanks and parentheses: count from its end.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
-    let behind = line.iter().rposition(|&b| b == b')')? + 2;
-    let fields: Vec<&str> = std::str::from_utf8(line.get(behind..)?).ok()?.split(' ').collect();
+    let after = line.iter().rposition(|&b| b == b')')? + 2;
+    let fields: Vec<&str> = std::str::from_utf8(line.get(after..)?).ok()?.split(' ').collect();
     Some(Stat {
         state: *fields.first()?.as_bytes().first()?,
         group: fields.get(2)?.parse().ok()?,

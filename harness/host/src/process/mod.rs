@@ -75,7 +75,7 @@ impl Process {
     /// Signals it, and never a later process with its number. What is gone is fine.
     pub fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.pid > 1) else { return };
-        // The descriptor is opened first: if the start time is still right then, it stands for the right process.
+        // The descriptor is opened first: if the start time is still right then, it is the right process.
         #[cfg(target_os = "linux")]
         if let Ok(fd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
             if self.lives() {

@@ -6,10 +6,7 @@ use crate::text::{
 };
 use muster_core::{
     case::CaseName,
-    job::{
-        scheduler::{Exit, SectionExit},
-        workload::Clock,
-    },
+    job::{scheduler::SectionExit, workload::Clock},
     result::{CaseResult, Failure, Outcome},
     rules::perf::{Measurement, Verdict},
 };
@@ -106,12 +103,7 @@ pub(crate) fn shortened(mut lines: Vec<String>) -> Vec<String> {
 pub(crate) fn failed_exits(case: &CaseResult) -> Vec<String> {
     let line = |exit: &SectionExit| {
         let node = exit.node.as_ref().filter(|node| **node != exit.section);
-        let how = match exit.exit {
-            Exit::Code(code) => format!("exit status {code}"),
-            Exit::Signal(signal) => format!("ended by signal {signal}"),
-            Exit::Unknown => "ended, exit status unknown".to_owned(),
-        };
-        format!("{}{}: {how}", exit.section, node.map_or_else(String::new, |node| format!(" on {node}")))
+        format!("{}{}: {}", exit.section, node.map_or_else(String::new, |node| format!(" on {node}")), exit.exit)
     };
     shortened(case.exits.iter().filter(|exit| exit.exit.status() != Some(0)).map(line).collect())
 }

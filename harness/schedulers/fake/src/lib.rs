@@ -1,14 +1,14 @@
 //! The scheduler `fake`: follows a scenario of statuses, logs, delays and errors. For rehearsals, and for every test of
 //! the form "what if".
 //!
-//! Behind it is a server that does what real ones do: it finishes a request whose client is gone, and keeps
+//! Its server does what real ones do: it finishes a request whose client is gone, and keeps
 //! everything that is not deleted. Time is tokio's, so a test with a paused clock runs hours at once. Every call is
 //! recorded, in order.
 
 mod scenario;
 mod server;
 
-use self::server::{FakeJob, Server};
+use self::server::Server;
 use futures_util::{StreamExt, stream};
 use muster_core::{
     case::Identifier,
@@ -58,16 +58,12 @@ impl FakeScheduler {
 
     /// What was launched and not deleted.
     pub fn jobs(&self) -> Vec<Job> {
-        self.server.all()
+        self.server.jobs()
     }
 
     /// How many launches have made something, deleted or not.
     pub fn created(&self) -> usize {
         self.server.created()
-    }
-
-    fn found(&self, job: &Job) -> Option<Arc<FakeJob>> {
-        self.server.find(&job.identifier)
     }
 }
 
@@ -84,8 +80,8 @@ fn write_files(stage: &Path, texts: &BTreeMap<String, String>) -> io::Result<()>
 impl Scheduler for FakeScheduler {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         self.server.record(Call::Plan, &workload.identifier);
-        let Program::Play(scenario) = &workload.program else {
-            let mistake = Diagnostic::general(format!("`{}` has nothing for the scheduler `fake` to play", workload.case));
+        let Program::Scenario(scenario) = &workload.program else {
+            let mistake = Diagnostic::general(format!("`{}` has no scenario for the scheduler `fake`", workload.case));
             return Err(vec![mistake]);
         };
         scenario::read(scenario)?;
@@ -105,7 +101,7 @@ impl Scheduler for FakeScheduler {
             self.server.record(Call::Launch, &job.identifier);
             let scenario = stored(&job.handle).ok_or_else(|| unreadable(&job.handle))?;
             write_files(&job.stage, &scenario.files)
-                .map_err(|error| SchedulerError::new(Class::Infra, "leave the files of the play", error))?;
+                .map_err(|error| SchedulerError::new(Class::Infra, "write the files of the scenario", error))?;
             let delay = Duration::from_millis(scenario.launch.delay_ms);
             let (server, job) = (Arc::clone(&self.server), job.clone());
             let (reply, answer) = oneshot::channel();
@@ -121,7 +117,7 @@ impl Scheduler for FakeScheduler {
         Box::pin(async move {
             self.server.record(Call::Wait, &job.identifier);
             loop {
-                let Some(found) = self.found(job) else { return missing(seen).await };
+                let Some(found) = self.server.find(job) else { return missing(seen).await };
                 let changed = found.changed();
                 let now = Instant::now();
                 let status = found.status(now)?;
@@ -138,7 +134,7 @@ impl Scheduler for FakeScheduler {
 
     fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
         self.server.record(Call::Collect, &job.identifier);
-        let Some(found) = self.found(job) else { return stream::empty().boxed() };
+        let Some(found) = self.server.find(job) else { return stream::empty().boxed() };
         let sent = found.log(&from).into_iter();
         stream::unfold((found, Some(sent)), |(found, sent)| async move {
             let mut sent = sent?;
@@ -159,7 +155,7 @@ impl Scheduler for FakeScheduler {
         Box::pin(async move {
             let call = if how == Disposition::Stop { Call::Stop } else { Call::Delete };
             self.server.record(call, &job.identifier);
-            let Some(found) = self.found(job) else { return Ok(Leftovers::default()) };
+            let Some(found) = self.server.find(job) else { return Ok(Leftovers::default()) };
             sleep(found.cleanup_delay()).await;
             let items = found.clean()?;
             match how {
@@ -195,7 +191,9 @@ async fn missing(seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> 
     match seen {
         None => Ok(JobStatus::NotSeen),
         Some(JobStatus::NotSeen | JobStatus::Gone { .. }) => std::future::pending().await,
-        Some(_) => Ok(JobStatus::Gone { why: Disruption::Deleted, cause: "somebody deleted it".to_owned() }),
+        Some(_) => {
+            Ok(JobStatus::Gone { why: Disruption::Deleted, cause: "it was deleted by another user or program".to_owned() })
+        }
     }
 }
 

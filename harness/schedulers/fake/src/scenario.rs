@@ -72,22 +72,19 @@ pub(super) struct ErrorSpec {
     pub(super) retry_after_ms: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct StatusSpec {
-    #[serde(default)]
     pub(super) after_ms: u64,
     pub(super) state: Option<State>,
     pub(super) error: Option<ErrorSpec>,
     /// Of a pending or gone job.
-    #[serde(default)]
     pub(super) why: String,
-    #[serde(default)]
     pub(super) nodes: Vec<String>,
     exit: Option<i32>,
     signal: Option<i32>,
     pub(super) cause: Option<String>,
-    /// Who took it away, if it did not end by itself.
+    /// How the site ended it, if it did not end by itself.
     pub(super) disruption: Option<Disruption>,
 }
 
@@ -101,19 +98,16 @@ pub(super) enum State {
     Gone,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct LogSpec {
-    #[serde(default)]
     pub(super) after_ms: u64,
     #[serde(default = "default_section")]
     pub(super) section: String,
     pub(super) node: Option<String>,
-    #[serde(default)]
     pub(super) text: String,
     pub(super) gap: Option<String>,
     pub(super) error: Option<ErrorSpec>,
-    #[serde(default)]
     pub(super) endless: bool,
 }
 
@@ -220,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn a_play_may_be_empty() {
+    fn a_scenario_may_be_empty() {
         assert!(read(&Value::Null).is_ok());
         assert!(read(&json!({})).is_ok());
     }
 
     #[test]
-    fn every_mistake_of_a_play_is_named() {
+    fn every_mistake_of_a_scenario_is_named() {
         let scenario = json!({
             "statuses": [
                 { "after_ms": 5, "state": "ended", "exit": 1, "signal": 9 },

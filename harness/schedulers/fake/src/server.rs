@@ -1,4 +1,4 @@
-//! The server behind the fake scheduler: what exists, and what it says of itself at a given time.
+//! The server of the fake scheduler: what exists, and what it says of itself at a given time.
 
 use super::{
     Call,
@@ -14,10 +14,11 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_text::{Value, time::Timestamp};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -41,17 +42,13 @@ pub(super) struct Server {
     created: AtomicUsize,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Server {
     pub(super) fn record(&self, call: Call, identifier: &Identifier) {
-        lock(&self.calls).push((call, identifier.clone()));
+        self.calls.lock().push((call, identifier.clone()));
     }
 
     pub(super) fn calls(&self) -> Vec<(Call, Identifier)> {
-        lock(&self.calls).clone()
+        self.calls.lock().clone()
     }
 
     pub(super) fn created(&self) -> usize {
@@ -61,10 +58,10 @@ impl Server {
     /// Answers a launch.
     pub(super) fn create(&self, job: Job, scenario: Scenario) -> Result<Launch, SchedulerError> {
         if self.is_taken(&job, &scenario) {
-            return Ok(Launch::Taken { by: format!("somebody else's {}", job.identifier) });
+            return Ok(Launch::Taken { by: format!("another user's {}", job.identifier) });
         }
         let nth = {
-            let mut launches = lock(&self.launches);
+            let mut launches = self.launches.lock();
             let count = launches.entry(job.identifier.clone()).or_default();
             *count += 1;
             *count - 1
@@ -77,45 +74,37 @@ impl Server {
         let failed = scenario.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
         if failed.as_ref().is_none_or(|(_, created)| *created) {
             // A job that is found again has its labels, and no more.
-            let labels = Job {
-                identifier: job.identifier.clone(),
-                session: job.session.clone(),
-                case: job.case.clone(),
-                scheduler: job.scheduler,
-                stage: job.stage.clone(),
-                handle: Value::Null,
-            };
-            self.insert(labels, scenario);
+            self.insert(Job { handle: Value::Null, ..job.clone() }, scenario);
         }
         failed.map_or(Ok(Launch::Launched(job)), |(error, _)| Err(error))
     }
 
     fn is_taken(&self, job: &Job, scenario: &Scenario) -> bool {
-        let mut taken = lock(&self.taken);
+        let mut taken = self.taken.lock();
         let taken = taken.entry(job.case.clone()).or_default();
         *taken += 1;
         *taken <= scenario.launch.taken
     }
 
     fn insert(&self, job: Job, scenario: Scenario) {
-        lock(&self.jobs).entry(job.identifier.clone()).or_insert_with(|| {
+        self.jobs.lock().entry(job.identifier.clone()).or_insert_with(|| {
             self.created.fetch_add(1, Ordering::Relaxed);
             Arc::new(FakeJob::new(job, scenario))
         });
     }
 
-    pub(super) fn find(&self, identifier: &Identifier) -> Option<Arc<FakeJob>> {
-        lock(&self.jobs).get(identifier).cloned()
+    pub(super) fn find(&self, job: &Job) -> Option<Arc<FakeJob>> {
+        self.jobs.lock().get(&job.identifier).cloned()
     }
 
     pub(super) fn delete(&self, identifier: &Identifier) {
-        if let Some(found) = lock(&self.jobs).remove(identifier) {
+        if let Some(found) = self.jobs.lock().remove(identifier) {
             found.stop();
         }
     }
 
-    pub(super) fn all(&self) -> Vec<Job> {
-        lock(&self.jobs).values().map(|found| found.job.clone()).collect()
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        self.jobs.lock().values().map(|found| found.job.clone()).collect()
     }
 }
 
@@ -159,13 +148,13 @@ impl FakeJob {
     }
 
     pub(super) fn stop(&self) {
-        lock(&self.stopped).get_or_insert_with(Instant::now);
+        self.stopped.lock().get_or_insert_with(Instant::now);
         self.changed.notify_waiters();
     }
 
     /// What it says of itself at a time.
     pub(super) fn status(&self, now: Instant) -> Result<JobStatus, SchedulerError> {
-        let stopped = *lock(&self.stopped);
+        let stopped = *self.stopped.lock();
         let now = stopped.unwrap_or(now);
         let Some(first) = self.scenario.statuses.first() else { return Ok(self.ended(None, Exit::Code(0))) };
         if self.time_of(first) > now && stopped.is_none() {
@@ -202,7 +191,7 @@ impl FakeJob {
 
     fn ended(&self, status: Option<&StatusSpec>, exit: Exit) -> JobStatus {
         let running = self.scenario.statuses.iter().find(|status| status.state == Some(State::Running));
-        let stopped = *lock(&self.stopped);
+        let stopped = *self.stopped.lock();
         let ended = status.map(|status| self.time_of(status)).or(stopped).unwrap_or(self.launched);
         let node = running.and_then(|status| status.nodes.first().cloned());
         let exits = self.sections().into_values().map(|origin| SectionExit {
@@ -281,7 +270,7 @@ impl FakeJob {
         if Instant::now() >= time {
             return true;
         }
-        if lock(&self.stopped).is_some() {
+        if self.stopped.lock().is_some() {
             return false;
         }
         tokio::select! {
@@ -304,7 +293,7 @@ impl FakeJob {
             None if self.scenario.statuses.is_empty() => {}
             None => {
                 let changed = self.changed();
-                if lock(&self.stopped).is_none() {
+                if self.stopped.lock().is_none() {
                     changed.await;
                 }
             }
@@ -327,7 +316,7 @@ impl FakeJob {
     /// The error of this occurrence, as long as it happens.
     fn error(&self, occurrence: Occurrence, error: Option<&ErrorSpec>) -> Option<SchedulerError> {
         let error = error?;
-        let mut occurred = lock(&self.occurred);
+        let mut occurred = self.occurred.lock();
         let nth = occurred.entry(occurrence).or_default();
         *nth += 1;
         error.at(*nth - 1)

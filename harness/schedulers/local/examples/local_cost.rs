@@ -67,10 +67,10 @@ struct Cost {
 }
 
 fn cost(count: u32, work: impl FnOnce() -> Result<()>) -> Result<Cost> {
-    let (begun, own) = (Instant::now(), cpu_time()?);
+    let (started, own) = (Instant::now(), cpu_time()?);
     work()?;
     let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(count);
-    Ok(Cost { wall: each(begun.elapsed()), own: each(cpu_time()?.saturating_sub(own)) })
+    Ok(Cost { wall: each(started.elapsed()), own: each(cpu_time()?.saturating_sub(own)) })
 }
 
 /// The time that the living threads of this process spent on a CPU. None ends between two measurements: the runtime

@@ -5,11 +5,11 @@
 
 use crate::{
     LocalScheduler,
-    handle::LocalHandle,
     launch::launch_answer,
+    plan::LocalHandle,
     processes::{
         blocking, exit, mark,
-        own_job::{GRACE, KILL_WAIT, POLL, lock},
+        own_job::{GRACE, KILL_WAIT, POLL},
     },
 };
 use muster_core::{
@@ -33,12 +33,12 @@ impl LocalScheduler {
             return Ok(Leftovers { items: vec![item], ..Leftovers::default() });
         }
         if how == Disposition::Delete {
-            lock(&self.jobs).remove(&job.identifier);
+            self.jobs.lock().remove(&job.identifier);
         }
         Ok(Leftovers::default())
     }
 
-    /// A job of an earlier harness, perhaps one that was killed before it could tell the store of the launch.
+    /// A job of an earlier harness, perhaps one that was killed before it could store the launch.
     async fn clean_after_another(&self, job: &Job) -> Result<Leftovers, SchedulerError> {
         let handle = LocalHandle::of(job)?;
         let host = &handle.machine.host;

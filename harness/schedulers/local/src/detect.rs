@@ -31,7 +31,7 @@ struct Processor {
 
 impl Processor {
     fn into_map(self) -> BTreeMap<String, Value> {
-        // The kernel of macOS has a name of its own for what everybody else calls aarch64.
+        // The kernel of macOS has a name of its own for what others call aarch64.
         let arch = if self.platform == "arm64" { "aarch64".to_owned() } else { self.platform.clone() };
         let counts = [
             ("num_cpus", self.num_cpus),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_site_file_states_stands() {
+    fn what_the_site_file_states_is_kept() {
         let stated = BTreeMap::from([("arch".to_owned(), Value::from("zen3"))]);
         let facts = complete(&stated);
         assert_eq!(facts["arch"], "zen3");

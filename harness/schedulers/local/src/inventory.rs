@@ -10,7 +10,7 @@
 
 use crate::{
     cleanup::{self, Target},
-    handle::LocalHandle,
+    plan::LocalHandle,
     processes::mark,
 };
 use muster_core::{
@@ -52,8 +52,9 @@ pub struct Swept {
 pub fn find<'a>(stored: impl IntoIterator<Item = &'a Job>, alive: impl Fn(&SessionId) -> bool) -> Vec<Found> {
     let here = Machine::here();
     let living = mark::scan();
+    let marks = living.iter().filter_map(|one| one.mark.clone());
     let mut known: BTreeMap<Identifier, (SessionId, Option<String>, Option<Process>)> =
-        mark::jobs(&living).into_keys().map(|mark| (mark.identifier, (mark.session, None, None))).collect();
+        marks.map(|mark| (mark.identifier, (mark.session, None, None))).collect();
     for job in stored.into_iter().filter(|job| job.scheduler == SchedulerKind::Local) {
         let Ok(handle) = LocalHandle::of(job) else { continue };
         if handle.machine.seen_from(&here) == Reach::Here {

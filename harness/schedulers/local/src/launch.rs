@@ -6,11 +6,11 @@
 
 use crate::{
     LocalScheduler,
-    handle::{self, LocalHandle},
+    plan::{self, LocalHandle},
     processes::{
         blocking,
         mark::{RFM_ID, RFM_SESSION},
-        own_job::{OwnJob, Spawned, State, lock},
+        own_job::{OwnJob, Spawned, State},
     },
 };
 use muster_core::{
@@ -48,7 +48,7 @@ const ALWAYS_PASSED: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", HARN
 /// The environment of the harness, read once.
 pub(super) type Environment = HashMap<OsString, OsString>;
 
-/// Why none runs. Nothing was left behind that a second attempt would trip over.
+/// Why none runs. Nothing is left that would disturb a second attempt.
 pub(super) enum Refusal {
     /// No process or file descriptor is free now.
     NoRoom(String),
@@ -59,7 +59,7 @@ pub(super) enum Refusal {
 impl LocalScheduler {
     /// The entry of this identifier, and whether this call made it.
     fn enter(&self, job: &Job, host: &str) -> (Arc<OwnJob>, bool) {
-        let mut jobs = lock(&self.jobs);
+        let mut jobs = self.jobs.lock();
         let mut is_new = false;
         let own = jobs.entry(job.identifier.clone()).or_insert_with(|| {
             is_new = true;
@@ -83,7 +83,7 @@ impl LocalScheduler {
                     None
                 }
                 Err(refusal) => {
-                    lock(&jobs).remove(&job.identifier);
+                    jobs.lock().remove(&job.identifier);
                     own.fail();
                     Some(refusal)
                 }
@@ -95,7 +95,7 @@ impl LocalScheduler {
             }
         }
         match launch_answer(&own).await {
-            Some((leader, since)) => Ok(Launch::Launched(handle::launched(job, leader, since))),
+            Some((leader, since)) => Ok(Launch::Launched(plan::launched(job, leader, since))),
             None => Err(SchedulerError::plain(Class::Infra, format!("launch {} at the second call", job.identifier))),
         }
     }

@@ -5,7 +5,7 @@
 //! whole and its exit status is written beside it. The handle in the store, or the marks in `/proc`, find it again.
 //!
 //! ```text
-//! plan       a workload as a handle              handle     what the store keeps of a job
+//! plan       a workload as a handle, which the store keeps
 //! launch     stage folder and shell              staging    copying `sourcesdir`
 //! status     of a job of an earlier harness      processes  jobs of this harness, marks in /proc, exit statuses
 //! logs       where the log of a job is           detect     the processor of this machine
@@ -17,7 +17,6 @@
 
 mod cleanup;
 pub mod detect;
-mod handle;
 pub mod inventory;
 mod launch;
 mod logs;
@@ -32,7 +31,7 @@ mod tests;
 
 use crate::{
     launch::{Environment, HARNESS},
-    processes::own_job::{OwnJob, lock},
+    processes::own_job::OwnJob,
     staging::Stager,
 };
 use muster_core::{
@@ -44,16 +43,11 @@ use muster_core::{
 };
 use muster_host::process::Machine;
 use muster_text::diagnostic::Diagnostic;
-use std::{
-    collections::HashMap,
-    future::Future,
-    path::PathBuf,
-    pin::Pin,
-    sync::{Arc, Mutex},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 pub use crate::{
-    handle::LocalHandle,
+    plan::LocalHandle,
     processes::mark::{RFM_ID, RFM_SESSION},
 };
 
@@ -89,7 +83,7 @@ impl LocalScheduler {
     }
 
     fn own_job(&self, job: &Job) -> Option<Arc<OwnJob>> {
-        lock(&self.jobs).get(&job.identifier).cloned()
+        self.jobs.lock().get(&job.identifier).cloned()
     }
 }
 

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_section_begins_behind_the_framing_unless_that_is_gone() {
+    fn a_section_begins_after_the_framing_unless_that_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let rows = [("FRAME\na\nb", (6, 3)), ("FRAME\n", (6, 0)), ("b\nc\n", (0, 4)), ("FRAME", (0, 5)), ("", (0, 0))];

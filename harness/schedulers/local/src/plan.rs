@@ -1,12 +1,61 @@
-//! Planning: a workload as a handle from which any process of this machine can launch it.
+//! Planning: a workload as a handle from which any process of this machine can launch it. The store keeps the handle.
 
-use crate::{LocalScheduler, handle::LocalHandle};
-use muster_core::job::{
-    scheduler::Job,
-    scheduler_kind::SchedulerKind,
-    workload::{Program, Staging, Workload},
+use crate::LocalScheduler;
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        scheduler::Job,
+        scheduler_kind::SchedulerKind,
+        workload::{Program, Staging, Workload},
+    },
 };
-use muster_text::diagnostic::Diagnostic;
+use muster_host::process::{Machine, Process};
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// [`Job::handle`] of a local job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalHandle {
+    /// The text of `rfm_job.sh`.
+    pub script: String,
+    /// What is put beside it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
+    /// Variables taken over from the harness' own environment.
+    pub pass_env: Vec<String>,
+    /// Where the pids below mean something.
+    pub machine: Machine,
+    /// The shell that runs the script, leader of its process group; `None` before the launch.
+    pub leader: Option<Process>,
+    /// When it started; `None` before the launch.
+    pub started: Option<Timestamp>,
+}
+
+impl LocalHandle {
+    /// Reads the handle of a job.
+    ///
+    /// # Errors
+    /// It is not the handle of a local job.
+    pub fn of(job: &Job) -> Result<Self, SchedulerError> {
+        Self::deserialize(&job.handle)
+            .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
+    }
+
+    /// The handle as the trait carries it.
+    pub(super) fn into_value(self) -> Value {
+        // A struct of texts, numbers and lists of them has a JSON form.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// `job` with what its launch found out.
+pub(super) fn launched(job: &Job, leader: Process, started: Timestamp) -> Job {
+    let mut job = job.clone();
+    for (key, value) in [("leader", serde_json::to_value(leader)), ("started", serde_json::to_value(started))] {
+        job.handle[key] = value.unwrap_or_default();
+    }
+    job
+}
 
 impl LocalScheduler {
     pub(crate) fn planned(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
@@ -14,7 +63,7 @@ impl LocalScheduler {
             let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `local`", workload.case));
             return Err(vec![mistake.hint("set `executable` or `command`")]);
         };
-        if let Some(node) = workload.sched_options.get("node").and_then(muster_text::Value::as_str)
+        if let Some(node) = workload.sched_options.get("node").and_then(Value::as_str)
             && node != self.here.host
         {
             let mistake =

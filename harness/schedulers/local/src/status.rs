@@ -5,7 +5,7 @@
 
 use crate::{
     LocalScheduler,
-    handle::LocalHandle,
+    plan::LocalHandle,
     processes::{
         blocking, exit, mark,
         own_job::{self, POLL, State},
@@ -124,7 +124,7 @@ fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Observed, Sch
     Ok(Observed { status, leader: None })
 }
 
-/// The leader that the store knows, or the marked one if the harness died before it could tell the store.
+/// The leader that the store knows, or the marked one if the harness died before it could store it.
 fn living_leader(job: &Job, handle: &LocalHandle) -> Option<Process> {
     if let Some(leader) = handle.leader {
         return leader.lives().then_some(leader);

@@ -168,7 +168,7 @@ pub(crate) fn case(name: &str, play: Value) -> Case {
         name: name.to_owned(),
         partition: "p",
         max_jobs: 1,
-        program: Program::Play(play),
+        program: Program::Scenario(play),
         rules: Rules::default(),
         limits: Limits {
             pending: Some(Duration::from_hours(1)),
@@ -259,7 +259,7 @@ impl Case {
                     keep_failed: None,
                 };
                 let planned_outputs = (inputs.is_needed || self.teardown.is_some()).then(|| {
-                    let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Play(play))));
+                    let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Scenario(play))));
                     Box::new(PlannedOutputs { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
                 });
                 let rules = Rules { planned_outputs, ..self.rules.clone() };

@@ -68,7 +68,7 @@ fn a_failure_is_told_in_one_block() {
       * Reason:          failed during 'sanity': pattern 'Max Write: .* MiB/sec' was
                          not found in any of 2 sections
       * Exits:
-          ior-1 on cpu-1: ended by signal 9
+          ior-1 on cpu-1: killed by signal 9 (SIGKILL)
       * Warning:         the log has no last line end
       * Last lines of the log:
           | write  10%
@@ -133,7 +133,7 @@ fn a_wide_screen_breaks_less_prose() {
       * Outcome:         fail{sanity}
       * Reason:          failed during 'sanity': pattern 'Max Write: .* MiB/sec' was not found in any of 2 sections
       * Exits:
-          ior-1 on cpu-1: ended by signal 9
+          ior-1 on cpu-1: killed by signal 9 (SIGKILL)
       * Warning:         the log has no last line end
       * Last lines of the log:
           | write  10%

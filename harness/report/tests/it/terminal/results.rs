@@ -123,7 +123,7 @@ fn a_session_is_shown_whole() {
       * Reason:          failed during 'sanity': pattern 'Max Write: .* MiB/sec' was
                          not found in any of 2 sections
       * Exits:
-          ior-1 on cpu-1: ended by signal 9
+          ior-1 on cpu-1: killed by signal 9 (SIGKILL)
       * Warning:         the log has no last line end
       * Last lines of the log:
           | write  10%

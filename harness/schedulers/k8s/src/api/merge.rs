@@ -2,7 +2,7 @@
 
 use muster_text::Value;
 
-/// Lays `patch` over `base`: maps merge, lists of named maps merge by `name`, other lists replace, null deletes.
+/// Merges `patch` into `base`: maps merge, lists of named maps merge by `name`, other lists replace, null deletes.
 pub(crate) fn merge(base: &mut Value, patch: &Value) {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
@@ -29,7 +29,7 @@ pub(crate) fn merge(base: &mut Value, patch: &Value) {
 /// The name of every container, in a patch of pods.
 const EVERY: &str = "*";
 
-/// Lays a patch over one pod or pod template; a container `*` in it stands for each that the pod has.
+/// Merges a patch into one pod or pod template; a container `*` in it means each that the pod has.
 pub(crate) fn merge_pod(pod: &mut Value, patch: &Value) {
     let mut patch = patch.clone();
     for list in ["containers", "initContainers"] {
@@ -62,7 +62,7 @@ pub(crate) fn merge_pod(pod: &mut Value, patch: &Value) {
     merge(pod, &patch);
 }
 
-/// A null that deletes nothing leaves nothing behind either.
+/// A null that deletes nothing leaves nothing either.
 fn without_nulls(patch: &Value) -> Value {
     let Value::Object(patch) = patch else { return patch.clone() };
     patch.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), without_nulls(value))).collect()

@@ -47,10 +47,7 @@ fn delete_command(place: &ClusterPlace, resource: &Resource, name: &str) -> Stri
 
 /// `n1, n2`: the nodes of these pods, if none of them answers.
 pub(super) fn silent_nodes<'a>(pods: impl Iterator<Item = &'a SeenPod>) -> Option<String> {
-    let node = |seen: &'a SeenPod| {
-        let node = seen.pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-        node.filter(|_| node_is_silent(&seen.pod))
-    };
+    let node = |seen: &'a SeenPod| seen.node().filter(|_| node_is_silent(&seen.pod));
     let nodes: BTreeSet<&str> = pods.map(node).collect::<Option<_>>()?;
     (!nodes.is_empty()).then(|| nodes.into_iter().collect::<Vec<_>>().join(", "))
 }

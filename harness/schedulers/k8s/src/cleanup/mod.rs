@@ -7,7 +7,7 @@
 //! Delete:  workload (foreground, by uid), then its helpers --> verified absent: by the watch, else by a request
 //!          no uid, because the launch had no answer: all objects of the planned kinds with rfm=ID and rfm-session=S
 //! ```
-//! Objects that are gone already are no error. An object that is held is reported with its finalizers, which are never removed here.
+//! Objects that are gone already are not an error. An object that is held is reported with its finalizers, which are never removed here.
 //! Pods on a node that does not answer are reported at once.
 
 mod diagnosis;
@@ -201,7 +201,7 @@ impl Cleanup<'_> {
         }
     }
 
-    /// Asks, for the watch may be blind.
+    /// Asks, because the watch may be down.
     async fn look_after(&mut self, going: &mut Vec<Target>) {
         let mut there = Vec::new();
         for target in going.drain(..) {

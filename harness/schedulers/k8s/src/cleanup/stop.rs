@@ -67,14 +67,14 @@ impl Cleanup<'_> {
     }
 
     /// Nothing but its deletion ends it: its kind knows no other way, or it is a pod that no kubelet has taken, whose deadline
-    /// nobody would enforce while it holds its quota.
+    /// is not enforced while it holds its quota.
     fn must_go(&self) -> bool {
         if self.handle.rules.stop == Stop::Delete {
             return true;
         }
         let is_pod = self.handle.workload().is_some_and(|workload| workload.resource.is_pod());
-        let has_begun = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
-        is_pod && !self.observed.borrow().pods.iter().any(|seen| has_begun(&seen.pod))
+        let has_started = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
+        is_pod && !self.observed.borrow().pods.iter().any(|seen| has_started(&seen.pod))
     }
 
     /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
@@ -137,8 +137,7 @@ fn silent_nodes(observed: &Observed) -> Option<String> {
 }
 
 fn running(observed: &Observed) -> impl Iterator<Item = &SeenPod> {
-    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-    observed.pods.iter().filter(move |seen| !seen.gone && !matches!(phase(&seen.pod).as_str(), "Succeeded" | "Failed"))
+    observed.pods.iter().filter(|seen| !seen.is_over())
 }
 
 fn write(folder: &Path, diagnosis: &[(String, String)]) -> std::io::Result<()> {

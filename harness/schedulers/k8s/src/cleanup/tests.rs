@@ -149,7 +149,7 @@ async fn what_only_a_silent_node_could_end_is_named_at_once() {
     // Far from due yet: a status would still call it running.
     lost["metadata"]["deletionTimestamp"] = json!("2999-01-01T00:00:00Z");
     for how in [Disposition::Delete, Disposition::Stop] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let there = lost.clone();
         let answer = move |line: &str| if line.contains("pods") { Reply::json(&there) } else { gone() };
         let (leftovers, ..) = ended(handle(Some("u")), how, Some(lost.clone()), answer).await;
@@ -162,7 +162,7 @@ async fn what_only_a_silent_node_could_end_is_named_at_once() {
                 insta::assert_snapshot!(items, @"pods rfm-x in namespace n may still run, for its node n1 does not answer; `kubectl -n n delete pods rfm-x`");
             }
         }
-        assert!(begun.elapsed() < FIRST_LOOK, "{how:?} took {:?}", begun.elapsed());
+        assert!(started.elapsed() < FIRST_LOOK, "{how:?} took {:?}", started.elapsed());
     }
 }
 
@@ -176,7 +176,7 @@ async fn what_ended_by_itself_is_kept_and_not_stopped_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_beside_a_workload_that_is_gone_is_deleted() {
+async fn the_other_objects_of_a_workload_that_is_gone_are_deleted() {
     let answer = |line: &str| match line {
         line if line.starts_with("DELETE") => gone(),
         _ => Reply::refusal(404, "NotFound", "pods \"rfm-x\" not found"),

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_connections_together_leave_half_of_the_files_of_others() {
+    fn all_connections_together_leave_half_of_the_files_to_others() {
         let rows = [(0, (2, 2, 2)), (100, (8, 6, 20)), (256, (21, 16, 51)), (1_024, (85, 64, 204)), (1 << 20, (256, 64, 2_000))];
         for (limit, (requests, reads, follows)) in rows {
             let shares = Shares::of_open_files(limit);

@@ -18,7 +18,7 @@ pub(super) type Served = Arc<Vec<APIResource>>;
 
 impl Cluster {
     /// The resource with its plural: of every server's own kinds from the table, else from the server, which is asked once. A
-    /// plural that is there already is no proof that the server has such a kind.
+    /// plural that is there already does not prove that the server has such a kind.
     ///
     /// # Errors
     /// `ApiError::UnknownKind` with what is near, `ApiError::ClusterScoped`, or why the server could not be asked.

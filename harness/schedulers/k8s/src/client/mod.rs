@@ -44,7 +44,7 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// As many creations are sent at once. Deletions do not wait behind them: what frees room goes first.
+/// As many creations are sent at once. Deletions do not wait for them: what frees room goes first.
 const CREATES_AT_ONCE: usize = 16;
 
 /// A connection to one namespace of one cluster.
@@ -61,7 +61,7 @@ pub struct Cluster {
     clock: ServerClock,
 }
 
-/// When a connection is dead that says nothing. Both are tried again.
+/// When a silent connection counts as broken. Both are tried again.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// A request has no answer.

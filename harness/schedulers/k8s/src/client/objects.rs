@@ -203,7 +203,7 @@ impl Cluster {
     ) -> Result<Deleted, ApiError> {
         let (mut call, _) = self.call("delete", Method::DELETE, resource, Some(name)).await?;
         let preconditions = uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
-        // Always given: by default the API leaves a Job's pods behind.
+        // Always given: by default the API leaves a Job's pods.
         let options = DeleteParams { propagation_policy: Some(propagation), preconditions, ..DeleteParams::default() };
         call.body = Some((JSON, json!(options).to_string().into_bytes()));
         match self.send(&call).await {
@@ -263,10 +263,10 @@ mod tests {
                 _ => Reply::json(&json!({"metadata": {"name": "x"}})),
             }
         });
-        let began = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         cluster.get(&pod(), "x").await.unwrap();
         assert_eq!((requests.paths().len(), cluster.requests().of("get")), (3, 3));
-        assert!(began.elapsed() >= std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(started.elapsed() >= std::time::Duration::from_secs(5), "{:?}", started.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
@@ -276,18 +276,18 @@ mod tests {
             times += 1;
             if times == 1 { Reply::silence() } else { Reply::json(&json!({"metadata": {"name": "x"}})) }
         });
-        let began = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         cluster.get(&pod(), "x").await.unwrap();
-        assert_eq!((requests.paths().len(), began.elapsed().as_secs()), (2, 30));
+        assert_eq!((requests.paths().len(), started.elapsed().as_secs()), (2, 30));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_stays_away_is_given_up_within_the_time_of_a_launch() {
         let (cluster, _) = testing::cluster(|_, _| Reply::refusal(503, "ServiceUnavailable", "down"));
-        let began = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let error = cluster.create(&pod(), &json!({}), false).await.unwrap_err();
         assert_eq!(error.why(), Why::Transient);
-        assert!(began.elapsed() <= std::time::Duration::from_secs(40), "{:?}", began.elapsed());
+        assert!(started.elapsed() <= std::time::Duration::from_secs(40), "{:?}", started.elapsed());
     }
 
     #[tokio::test]

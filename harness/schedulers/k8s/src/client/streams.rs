@@ -114,7 +114,7 @@ enum Line<T> {
 }
 
 impl Cluster {
-    /// The log of one container, byte for byte, each line behind its time.
+    /// The log of one container, byte for byte, each line after its time.
     ///
     /// # Errors
     /// Why there is none; an answer that breaks off ends in an `io::Error`.
@@ -226,7 +226,7 @@ fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError>
     }
 }
 
-/// An object that is not what it should be is not ours to understand, and is no reason to end the watch.
+/// An object that is not what it should be is skipped, and does not end the watch.
 fn passed_over<T: Watched>(line: &[u8], error: serde_json::Error) -> serde_json::Result<Line<T>> {
     match serde_json::from_slice(line) {
         Ok(Line::Added(object) | Line::Deleted(object)) => {
@@ -282,13 +282,13 @@ mod tests {
             }
         });
         let pieces = Box::pin(every_minute.chain(stream::pending()));
-        let began = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let mut events = events::<Value, _>(pieces, call(), Timeouts::default().silence);
         for _ in 0..10 {
             assert!(events.next().await.unwrap().is_ok());
         }
         let error = events.next().await.unwrap().unwrap_err();
-        assert_eq!((error.why(), began.elapsed().as_secs()), (Why::Transient, 13 * 60));
+        assert_eq!((error.why(), started.elapsed().as_secs()), (Why::Transient, 13 * 60));
         insta::assert_snapshot!(error, @"watch pod in namespace n: neither an event nor a bookmark for 3m");
     }
 

@@ -268,7 +268,7 @@ mod tests {
         ");
         insta::assert_snapshot!(inventory.notes.join("\n"), @"in namespace n: the right to list them is missing, so only those with a known name were looked at: secrets");
         let asked = requests.paths().into_iter().filter(|path| path.contains("/secrets/")).count();
-        assert_eq!((asked, inventory.blind.len()), (2, 0), "a ConfigMap is listed: nobody asks for it by name");
+        assert_eq!((asked, inventory.blind.len()), (2, 0), "a ConfigMap is listed: it is not requested by name");
     }
 
     #[test]

@@ -69,8 +69,8 @@ mod tests {
         let items = [object("b", "True", false), object("c", "True", true), object("a", "Unknown", false), bare];
         let (cluster, requests) = cluster(move |_, _| Reply::list("1", &items));
         let nodes = listed(&cluster).await.unwrap();
-        let told: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.name, node.is_available)).collect();
-        assert_eq!(told, ["bare false", "host-a false", "host-b true", "host-c false"]);
+        let shown: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.name, node.is_available)).collect();
+        assert_eq!(shown, ["bare false", "host-a false", "host-b true", "host-c false"]);
         assert_eq!(requests.paths(), ["GET /api/v1/nodes"]);
     }
 

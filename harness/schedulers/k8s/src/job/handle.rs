@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// `Job::handle` of a job on Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handle {
-    /// Which cluster, in whose name.
+    /// Which cluster, and as which user.
     pub place: ClusterPlace,
     /// Everything the manifest asks for, in the order of creation: what the workload refers to comes before it.
     pub objects: Vec<Object>,

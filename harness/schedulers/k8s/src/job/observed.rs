@@ -36,7 +36,7 @@ pub(crate) struct Observed {
 /// The workload object.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Seen {
-    /// Not yet: the watch may be behind the creation.
+    /// Not yet: the watch may be later than the creation.
     #[default]
     NotYet,
     /// As it is now.
@@ -97,7 +97,27 @@ pub(crate) struct SeenPod {
     pub deleted_by_us: bool,
 }
 
-/// What is asked for only while a job does not move, at most every ten seconds.
+impl SeenPod {
+    pub(crate) fn name(&self) -> &str {
+        self.pod.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn node(&self) -> Option<&str> {
+        self.pod.spec.as_ref()?.node_name.as_deref()
+    }
+
+    /// `Running`; empty if it has none yet.
+    pub(crate) fn phase(&self) -> &str {
+        self.pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+    }
+
+    /// Whether it is gone, or in its last phase.
+    pub(crate) fn is_over(&self) -> bool {
+        self.gone || matches!(self.phase(), "Succeeded" | "Failed")
+    }
+}
+
+/// What is requested only while a job does not change, at most every ten seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trouble {
     /// Events of the workload, the objects between it and its pods, and the pods, oldest first.
@@ -121,7 +141,7 @@ pub(crate) struct Assessment {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JobState {
     Status(JobStatus),
-    /// It can never run as it stands (`error{config}`): one sentence with what, where and what to do.
+    /// It can never run without a change (`error{config}`): one sentence with what, where and what to do.
     Hopeless(String),
     /// The cluster cannot run it for reasons that are not the check's (`error{infra}`): one sentence.
     Broken(String),

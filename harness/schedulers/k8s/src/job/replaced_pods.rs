@@ -16,7 +16,7 @@ pub(crate) fn later(pods: &[SeenPod], handle: &Handle) -> Vec<u32> {
     let mut started: HashMap<&str, u32> = HashMap::with_capacity(pods.len());
     let mut later: Vec<u32> = Vec::with_capacity(pods.len());
     for seen in pods.iter().rev() {
-        let count = started.entry(name(seen)).or_default();
+        let count = started.entry(seen.name()).or_default();
         later.push(*count);
         *count += u32::from(has_started(seen, handle));
     }
@@ -57,16 +57,12 @@ fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
 }
 
 fn job_pod(seen: &SeenPod, later: u32, judged: bool) -> Option<JobPod> {
-    Some(JobPod { uid: seen.pod.metadata.uid.clone()?, name: name(seen).to_owned(), later, judged })
+    Some(JobPod { uid: seen.pod.metadata.uid.clone()?, name: seen.name().to_owned(), later, judged })
 }
 
 /// How many names there are: what was replaced is not another pod.
 pub(crate) fn names(pods: &[SeenPod]) -> usize {
-    pods.iter().map(name).collect::<BTreeSet<_>>().len()
-}
-
-fn name(seen: &SeenPod) -> &str {
-    seen.pod.metadata.name.as_deref().unwrap_or_default()
+    pods.iter().map(SeenPod::name).collect::<BTreeSet<_>>().len()
 }
 
 #[cfg(test)]
@@ -106,16 +102,16 @@ mod tests {
             Arc::make_mut(&mut life.pod).metadata.uid = Some(uid.to_owned());
             life
         };
-        let told =
+        let shown =
             |pods: Vec<JobPod>| pods.iter().map(|pod| format!("{}#{} {}", pod.uid, pod.later, pod.judged)).collect::<Vec<_>>();
         let last = Handle::default();
         let mut all = Handle::default();
         all.rules.judged_pods = JudgedPods::All;
         let pods = [life("1", "terminated"), life("2", "running"), life("3", "waiting")];
-        assert_eq!(told(at_the_end(&pods, &last)), ["1#1 false", "2#0 true"]);
-        assert_eq!(told(at_the_end(&pods, &all)), ["1#1 true", "2#0 true"]);
-        assert_eq!(told(of_one_pod(&pods, &pods[1], &last)), ["1#1 false", "2#0 true"]);
-        assert_eq!(told(of_one_pod(&pods, &pods[2], &last)), ["1#1 false", "2#0 false"], "it ended without a log");
+        assert_eq!(shown(at_the_end(&pods, &last)), ["1#1 false", "2#0 true"]);
+        assert_eq!(shown(at_the_end(&pods, &all)), ["1#1 true", "2#0 true"]);
+        assert_eq!(shown(of_one_pod(&pods, &pods[1], &last)), ["1#1 false", "2#0 true"]);
+        assert_eq!(shown(of_one_pod(&pods, &pods[2], &last)), ["1#1 false", "2#0 false"], "it ended without a log");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) fn containers(pod: &Pod, handle: &Handle) -> Vec<ContainerLog> {
     init.chain(main).collect()
 }
 
-/// Where a container's section comes from and stands. Its `title` is the section's name: the pod's, and the
+/// Where a container's section comes from, and its order. Its `title` is the section's name: the pod's, and the
 /// container's too where several of the pod are logged.
 pub(crate) fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrigin {
     let empty = BTreeMap::new();
@@ -83,7 +83,7 @@ fn role(labels: &BTreeMap<String, String>, rules: &WorkloadRules) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// What the controllers number their pods with. A group's index stands before the index within the group.
+/// What the controllers number their pods with. A group's index comes before the index within the group.
 fn index(pod: &Pod, labels: &BTreeMap<String, String>) -> u32 {
     const GROUP: [&str; 2] = ["jobset.sigs.k8s.io/job-global-index", "leaderworkerset.sigs.k8s.io/group-index"];
     const MEMBER: [&str; 5] = [
@@ -119,7 +119,7 @@ spec:
   containers: [{name: main}, {name: side}]";
 
     #[test]
-    fn all_main_containers_decide_unless_somebody_names_one() {
+    fn all_main_containers_decide_unless_one_is_named() {
         let with_default = THREE.replace("{}", "{kubectl.kubernetes.io/default-container: side}");
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let named = |names: &[&str]| {

@@ -22,37 +22,31 @@ pub(crate) struct Kinds {
 }
 
 /// What is known of one kind before anything of it exists.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Kind {
     #[serde(rename = "match")]
     matches: Match,
     /// `ipujobs`
-    #[serde(default)]
     pub plural: Option<String>,
     /// `po`
-    #[serde(default)]
     pub short_names: Vec<String>,
     /// Comes before the workload and is none itself.
-    #[serde(default)]
     pub helper: bool,
     /// Belongs to the cluster, not to a namespace.
-    #[serde(default)]
     pub cluster_scoped: bool,
-    /// Where its own time limit stands, in seconds from its start; without one its pod templates get it; `none`: they do not.
-    #[serde(default)]
+    /// The path of its own time limit, in seconds from its start; without one its pod templates get it; `none`: they do not.
     pub deadline: Option<String>,
     /// Where it says how long it stays when it is over.
-    #[serde(default)]
     pub ttl: Option<String>,
     /// Where it is held back.
-    #[serde(default)]
     pub suspend: Option<String>,
     /// Everything else: its rules.
     #[serde(flatten)]
     rules: serde_json::Map<String, Value>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Match {
     #[serde(default)]
@@ -66,7 +60,7 @@ impl Kinds {
         &KNOWN
     }
 
-    /// The table with more laid over it, later over earlier. Their expressions are compiled, so that a mistake shows before
+    /// The table with more entries merged into it, later over earlier. Their expressions are compiled, so that a mistake shows before
     /// anything is launched.
     ///
     /// # Errors
@@ -78,14 +72,14 @@ impl Kinds {
         let mut kinds = self.clone();
         let mut mistakes = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            if let Err(mistake) = kinds.lay_over(entry) {
+            if let Err(mistake) = kinds.merge_entry(entry) {
                 mistakes.push(Diagnostic { message: format!("k8s_workloads[{index}]: {}", mistake.message), ..mistake });
             }
         }
         if mistakes.is_empty() { Ok(Cow::Owned(kinds)) } else { Err(mistakes) }
     }
 
-    fn lay_over(&mut self, entry: &Value) -> Result<(), Diagnostic> {
+    fn merge_entry(&mut self, entry: &Value) -> Result<(), Diagnostic> {
         let matches = entry.get("match").ok_or_else(|| Diagnostic::general("it has no `match`"))?;
         let matches: Match = serde_json::from_value(matches.clone()).map_err(|error| {
             Diagnostic::general(format!("`match`: {error}")).hint("write `match: { group: graphcore.ai, kind: IPUJob }`")
@@ -130,7 +124,7 @@ impl Kinds {
 
     /// The rules of a resource; the generic ones if nothing is known of it.
     pub(crate) fn rules(&self, resource: &Resource) -> WorkloadRules {
-        // What was laid over the table was read once already, when it was.
+        // Entries of users were read once already, when they were merged.
         self.find(resource).and_then(|kind| kind.rules().ok()).unwrap_or_default()
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContainerView {
     pub instance: Instance,
-    /// When this instance began.
+    /// When this instance started.
     pub started: Option<Timestamp>,
     /// The container was seen to end; not only its pod to vanish or fail.
     pub terminated: bool,
@@ -61,7 +61,7 @@ pub(super) struct Identity {
     pub container: String,
 }
 
-/// The container as it is now. `place`: where its pod stood; pods stay where they are, and there may be thousands.
+/// The container as it is now. `place`: the index of its pod; pods keep theirs, and there may be thousands.
 pub(super) fn view(observed: &Observed, place: usize, identity: &Identity) -> ContainerView {
     let is_it = |seen: &&SeenPod| seen.pod.metadata.uid.as_ref() == Some(&identity.uid);
     let seen = observed.pods.get(place).filter(is_it).or_else(|| observed.pods.iter().find(is_it));
@@ -69,7 +69,7 @@ pub(super) fn view(observed: &Observed, place: usize, identity: &Identity) -> Co
 }
 
 pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
-    let pod_over = over(seen);
+    let pod_over = seen.is_over();
     let (instance, started) = status(&seen.pod, container).map_or((Instance::NotYet, None), instance);
     let terminated = matches!(instance, Instance::Ended(_));
     // The container statuses of a pod that was evicted, or whose node is lost, are no longer updated.
@@ -85,12 +85,6 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
     ContainerView { instance, started, terminated, pod_over, node }
 }
 
-/// Gone, or in its last phase.
-pub(super) fn over(seen: &SeenPod) -> bool {
-    let phase = seen.pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    seen.gone || matches!(phase, Some("Succeeded" | "Failed"))
-}
-
 fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
     let status = pod.status.as_ref()?;
     let all = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
@@ -99,18 +93,19 @@ fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
 
 fn instance(status: &ContainerStatus) -> (Instance, Option<Timestamp>) {
     let number = status.restart_count;
-    let began = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
+    let started =
+        |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
     let state = status.state.as_ref();
     let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     if let Some(running) = state.and_then(|state| state.running.as_ref()) {
-        return (Instance::Running(number), began(&running.started_at));
+        return (Instance::Running(number), started(&running.started_at));
     }
     if let Some(terminated) = state.and_then(|state| state.terminated.as_ref()) {
-        return (Instance::Ended(number), began(&terminated.started_at));
+        return (Instance::Ended(number), started(&terminated.started_at));
     }
     // It waits to be started again: until then its last instance's log is the current one.
     match last {
-        Some(last) => (Instance::Ended(number), began(&last.started_at)),
+        Some(last) => (Instance::Ended(number), started(&last.started_at)),
         None => (Instance::NotYet, None),
     }
 }

@@ -105,7 +105,7 @@ impl Follower {
             let (over, recheck_in) = self.is_over(&seen, is_watched);
             // A watch that has just started shows the owner before its pods.
             let complete = replaced_pods::names(&seen.pods) >= self.handle.expected_pods.map_or(1, |pods| pods as usize);
-            if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(container::over)) {
+            if over && sections.is_empty() && (*self.is_over.borrow() || complete && seen.pods.iter().all(SeenPod::is_over)) {
                 return;
             }
             // A pod's end may be seen after its owner's, and what never ends is not waited for.
@@ -146,7 +146,7 @@ impl Follower {
             let origins = seen.pods.iter().map(|pod| origin(&pod.pod, "", &self.handle));
             let first = origins.min_by(|one, other| one.key().cmp(&other.key())).map(|first| first.name);
             for section in &mut new {
-                section.first &= first.as_ref() == Some(&section.pod);
+                section.first &= first.as_ref() == Some(&section.origin.name);
             }
             new.sort_by(|one, other| (!one.first, one.origin.key()).cmp(&(!other.first, other.origin.key())));
         }
@@ -160,7 +160,6 @@ impl Follower {
             shared: Arc::clone(&self.shared),
             mark: self.from.iter().find(|mark| mark.section == id).cloned(),
             first: primary,
-            pod: origin.name.clone(),
             origin,
             id,
             title,
@@ -189,9 +188,7 @@ impl Follower {
                 true
             }
             // The job is about to be stopped; what still runs still writes.
-            JobState::Hopeless(_) | JobState::Broken(_) => {
-                !seen.pods.iter().any(|seen| !container::over(seen) && self.runs(seen))
-            }
+            JobState::Hopeless(_) | JobState::Broken(_) => !seen.pods.iter().any(|seen| !seen.is_over() && self.runs(seen)),
             JobState::Status(_) => false,
         };
         (over || seen.unreachable || !is_watched, recheck_in)

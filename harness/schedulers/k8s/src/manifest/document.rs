@@ -9,7 +9,7 @@ use crate::{
 use muster_text::{Value, diagnostic::Diagnostic};
 use std::fmt;
 
-/// More are no manifest but an installation.
+/// More objects are an installation, not a case.
 const MAX_DOCUMENTS: usize = 50;
 /// What the API server takes in one request.
 const MAX_BYTES: usize = 3 << 20;
@@ -80,7 +80,7 @@ fn document(value: &Value, number: usize, kinds: &Kinds) -> Result<Document, Dia
         return Err(Diagnostic::general(message).hint("have it installed by the cluster's administrators, and leave it out"));
     }
     if !value.get("metadata").is_none_or(|metadata| metadata.is_object() || metadata.is_null()) {
-        return Err(Diagnostic::general(format!("`metadata` of {document} is no map")));
+        return Err(Diagnostic::general(format!("`metadata` of {document} is not a mapping")));
     }
     Ok(document)
 }
@@ -96,8 +96,8 @@ impl Document {
         self.value.get("metadata")?.get("labels")?.get(key)?.as_str()
     }
 
-    /// Lays a patch over it; what it is stays what it was.
-    pub(crate) fn lay_over(&mut self, patch: &Value) {
+    /// Applies a patch; its kind stays.
+    pub(crate) fn patch(&mut self, patch: &Value) {
         merge(&mut self.value, patch);
     }
 

@@ -23,7 +23,7 @@ const OPAQUE: [&str; 6] = ["annotations", "labels", "matchLabels", "matchExpress
 /// The same in a ConfigMap and a Secret, at the top.
 const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
 
-/// What stands directly within a map, each value with its key, or within a list, each item with an empty key. Not data of users,
+/// What is directly within a map, each value with its key, or within a list, each item with an empty key. Not data of users,
 /// which is never read or changed here.
 pub(crate) fn children(value: &Value) -> Box<dyn Iterator<Item = (&str, &Value)> + '_> {
     let is_store = is_store(value);
@@ -58,12 +58,12 @@ fn is_opaque(is_store: bool, key: &str) -> bool {
     OPAQUE.contains(&key) || (is_store && DATA.contains(&key))
 }
 
-/// What stands at `spec.a.b`.
+/// The value at `spec.a.b`.
 pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(value, |value, key| value.get(key)).filter(|value| !value.is_null())
 }
 
-/// Writes at `spec.a.b`, making the maps on the way. What is no map on the way stays what it is.
+/// Writes at `spec.a.b`, making the maps on the way. What is not a map on the way stays.
 pub(crate) fn set(value: &mut Value, path: &str, new: Value) {
     if let Some(place) = place(value, path) {
         *place = new;

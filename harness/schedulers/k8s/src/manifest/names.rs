@@ -44,7 +44,7 @@ impl AttemptLabels<'_> {
         self.descend(object, None, max);
     }
 
-    /// `key`: under which this stands; `None` for the object itself, which is named elsewhere.
+    /// `key`: of this value; `None` for the object itself, which is named elsewhere.
     fn descend(&self, value: &mut Value, key: Option<&str>, max: usize) {
         if let Some(key) = key {
             let is_template = is_template(key, value);

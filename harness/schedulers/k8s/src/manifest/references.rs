@@ -71,7 +71,7 @@ impl Renames {
         }
     }
 
-    /// `{ kind: Role, name: reader }`, whatever it stands under: `roleRef`, `subjects`, `dataSource`, `scaleTargetRef`.
+    /// `{ kind: Role, name: reader }`, whatever key it is under: `roleRef`, `subjects`, `dataSource`, `scaleTargetRef`.
     fn rename_typed(&self, value: &mut Value) {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
         if let (Some(kind), Some(name)) = (kind, value.get_mut("name")) {

@@ -54,9 +54,9 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     let main = choose_workload(&documents, options.k8s_resource.as_deref(), &kinds)?;
     if let Some(patch) = patch {
         let target = choose_patched(&documents, main, patch)?;
-        documents[target].lay_over(patch);
+        documents[target].patch(patch);
     }
-    lay_over_pods(&mut documents, &options);
+    patch_pods(&mut documents, &options);
     let place = place(&documents, &options, contexts)?;
     let keep = workload.keep_failed.unwrap_or(KEEP);
     let mut rules = rules(&documents[main], &options, &kinds);
@@ -71,7 +71,7 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     let expected_pods = manifest::pod_count(&documents[main].value, &rules).map_err(|mistake| vec![mistake])?;
 
     let (mut objects, main) = in_order_of_creation(documents, main, &kinds);
-    name_what_stands_beside(&mut objects, main);
+    name_other_objects(&mut objects, main);
     let pods = all_pods(&objects, main, expected_pods);
     let violations = options.policy.violations(Subject { place: &place, objects: &objects, pods });
     if !violations.is_empty() {
@@ -94,8 +94,8 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     Ok(Plan { handle, notes })
 }
 
-/// What the site lays over every pod.
-fn lay_over_pods(documents: &mut [Document], options: &Options) {
+/// Applies the site's patch to every pod.
+fn patch_pods(documents: &mut [Document], options: &Options) {
     let Some(patch) = &options.pod_patch else { return };
     for document in documents {
         manifest::each_pod(&mut document.value, &mut |pod| merge_pod(pod, patch));
@@ -111,7 +111,7 @@ fn rules(workload: &Document, options: &Options, kinds: &Kinds) -> WorkloadRules
     rules
 }
 
-/// The documents of a program, and what is laid over them.
+/// The documents of a program, and the patch for them.
 fn documents<'w>(
     workload: &'w Workload,
     options: &Options,
@@ -125,7 +125,7 @@ fn documents<'w>(
             let pod = container::pod(&workload.case.check, &parts);
             Ok((manifest::read(&[pod], kinds)?, patch.as_ref()))
         }
-        Program::Script { .. } | Program::Instances { .. } | Program::Play(_) => {
+        Program::Script { .. } | Program::Instances { .. } | Program::Scenario(_) => {
             let message = format!("`{}` has nothing that runs on Kubernetes", workload.case.check);
             Err(vec![Diagnostic::general(message).hint("give it a `k8s_config`, or an `image`")])
         }
@@ -224,7 +224,7 @@ fn own_containers(workload: &Value) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// The pods of the workload and of what stands beside it.
+/// The pods of the workload and of the other objects.
 fn all_pods(objects: &[Object], main: usize, of_workload: Option<u32>) -> u32 {
     let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
     let counts = beside.flat_map(|(_, object)| manifest::pod_templates(&object.manifest)).map(|(_, count)| count);
@@ -247,7 +247,7 @@ fn in_order_of_creation(documents: Vec<Document>, main: usize, kinds: &Kinds) ->
 }
 
 /// The workload says what was created beside it: who may not list Secrets finds them by name.
-fn name_what_stands_beside(objects: &mut [Object], main: usize) {
+fn name_other_objects(objects: &mut [Object], main: usize) {
     let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
     let names = beside.map(|(_, object)| object.named()).collect::<Vec<_>>().join(",");
     if let (false, Some(workload)) = (names.is_empty(), objects.get_mut(main)) {
@@ -255,7 +255,7 @@ fn name_what_stands_beside(objects: &mut [Object], main: usize) {
     }
 }
 
-/// The document that `k8s_resource` names, else the only one that is no helper.
+/// The document that `k8s_resource` names, else the only one that is not a helper.
 fn choose_workload(documents: &[Document], resource: Option<&str>, kinds: &Kinds) -> Result<usize, Vec<Diagnostic>> {
     let is_helper = |document: &Document| kinds.find(&document.resource).is_some_and(|kind| kind.helper);
     let name = resource.map(ResourceName::parse);

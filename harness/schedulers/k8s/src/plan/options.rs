@@ -24,7 +24,7 @@ pub(super) struct Options {
     /// Rules of kinds, the site's before the check's.
     pub(super) k8s_workloads: Vec<Value>,
     pub(super) policy: Policy,
-    /// What the site lays over every pod.
+    /// The site's patch for every pod.
     pub(super) pod_patch: Option<Value>,
     pub(super) log_rotation: LogRotation,
     /// Of the container that is made from `image`.
@@ -116,7 +116,7 @@ impl Reader<'_> {
             Value::String(text) => Some((name, text)),
             Value::Number(_) | Value::Bool(_) => Some((name, value.to_string())),
             Value::Array(_) | Value::Object(_) => {
-                self.mistakes.push(Diagnostic::general(format!("`sched_options.{key}.{name}` is no text")));
+                self.mistakes.push(Diagnostic::general(format!("`sched_options.{key}.{name}` must be text")));
                 None
             }
         };

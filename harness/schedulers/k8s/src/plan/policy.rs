@@ -1,6 +1,6 @@
 //! What a site lets its checks create. It prevents mistakes; the limits that hold are the cluster's (Pod Security, quotas, RBAC).
 //!
-//! It stands in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
+//! It is in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
 
 use crate::{api::ClusterPlace, job::Object, manifest::children};
 use muster_text::{Value, diagnostic::Diagnostic};

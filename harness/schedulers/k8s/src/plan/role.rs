@@ -3,7 +3,7 @@
 //! ```text
 //! workload        create, get (its name is taken: is it ours?), list, watch, patch (stop, mark as kept), delete
 //! what it needs   create, get, delete: found by name, so that no right over all Secrets is asked for
-//! pods of others  list, watch; delete where an operator may leave them behind
+//! pods of others  list, watch; delete where an operator may leave them
 //! owners          get, where pods are found by whom they belong to
 //! leases          say that a session lives
 //! ```
@@ -44,7 +44,7 @@ const OWNERS: [(&str, &str); 5] =
 /// Which rights a Role contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// The rights without which a case does not run, or objects are left behind.
+    /// The rights without which a case does not run, or objects are left.
     Required,
     /// Also the rights that only explain.
     Full,
@@ -115,7 +115,7 @@ impl RoleRules {
             self.allow_kind(&object.resource, &[Create, Get, Delete]);
         }
         if is_composed(&workload.resource) {
-            // An operator that does not own its pods leaves them behind.
+            // An operator that does not own its pods leaves them.
             self.allow("", "pods", &[Delete]);
         }
         if asks_owners(handle, workload) {

@@ -304,7 +304,7 @@ fn a_container_becomes_a_pod_that_ends() {
 }
 
 #[test]
-fn section_0_row_9_the_cluster_itself_ends_what_nobody_comes_back_for() {
+fn section_0_row_9_the_cluster_itself_ends_what_no_harness_cleans_up() {
     let limits =
         Limits { pending: Some(Duration::from_hours(2)), run: Some(Duration::from_mins(10)), judge: Duration::from_mins(5) };
     let deadline = |manifest: Value, path: &str| {
@@ -463,7 +463,7 @@ fn every_mistake_says_what_is_wrong_where_and_what_to_do() {
         with(vec![pod("p")], json!({ "max_lifetime": "soon", "hopeless_after": [] })),
         workload((0..51).map(|n| pod(&n.to_string())).collect()),
         workload(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "x": "y".repeat(4 << 20) })]),
-        Workload { program: Program::Play(Value::Null), ..workload(vec![]) },
+        Workload { program: Program::Scenario(Value::Null), ..workload(vec![]) },
     ];
     let mistakes_of: Vec<String> = rows.iter().map(mistakes_of).collect();
     insta::assert_snapshot!(mistakes_of.join("\n"));

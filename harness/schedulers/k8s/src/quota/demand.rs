@@ -103,7 +103,7 @@ fn of_container(container: &Value) -> impl Iterator<Item = (String, Quantity)> {
     named("requests", requests).chain(named("limits", limits))
 }
 
-/// A map of resources; what is no quantity is the API server's to refuse.
+/// A map of resources; the API server refuses what is not a quantity.
 fn amounts(map: Option<&Value>) -> Demand {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let all = map.and_then(Value::as_object).into_iter().flatten();

@@ -40,7 +40,7 @@ fn exceeded(rest: &str) -> Option<Refusal> {
     (!shortages.is_empty()).then(|| Refusal::Exceeded { quota: quota.trim().to_owned(), shortages })
 }
 
-/// Whatever follows the list ends at the first word that is no amount.
+/// Whatever follows the list ends at the first word that is not an amount.
 fn amounts(list: &str) -> BTreeMap<&str, Quantity> {
     let pair = |item: &'_ str| -> Option<(usize, Quantity)> {
         let (key, value) = item.split_once('=')?;

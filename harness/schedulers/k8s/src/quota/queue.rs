@@ -147,7 +147,7 @@ mod tests {
         queue.refused(&big, &short_of(GPU), at(0));
         assert_eq!(queue.blocker(&small, &wants(&[GPU, "pods"]), at(1)), Some((big.clone(), GPU.into())));
         assert_eq!(queue.blocker(&other, &wants(&["limits.cpu", "pods"]), at(1)), None, "wants nothing that is waited for");
-        assert_eq!(queue.blocker(&big, &wants(&[GPU]), at(2)), None, "nobody is before it");
+        assert_eq!(queue.blocker(&big, &wants(&[GPU]), at(2)), None, "no case is before it");
         queue.leave(&big);
         assert_eq!(queue.blocker(&small, &wants(&[GPU]), at(3)), None);
         assert!(queue.waiting.is_empty());
@@ -170,7 +170,7 @@ mod tests {
         queue.refused(&id('b'), &short_of(GPU), at(10));
         assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(30)), Some((id('a'), GPU.into())));
         assert_eq!(queue.blocker(&id('b'), &wants(&[GPU]), at(31)), None);
-        assert_eq!(queue.blocker(&id('a'), &wants(&[GPU]), at(32)), Some((id('b'), GPU.into())), "it comes back behind");
+        assert_eq!(queue.blocker(&id('a'), &wants(&[GPU]), at(32)), Some((id('b'), GPU.into())), "it comes back as the last");
     }
 
     #[test]

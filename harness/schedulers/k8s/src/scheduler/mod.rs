@@ -11,7 +11,7 @@ use crate::{
     plan,
     session::{LeaseSeen, SharedState, lease},
     status::assess,
-    watch::blindness,
+    watch::watch_error,
 };
 use futures_util::TryFutureExt;
 use muster_core::{
@@ -231,7 +231,7 @@ impl Kubernetes {
                 shared.watch.find_unlabelled(&job.identifier, &handle);
             }
             let workload = handle.workload().map(|object| &object.resource);
-            blindness(&health.borrow_and_update(), &job.identifier, |source| {
+            watch_error(&health.borrow_and_update(), &job.identifier, |source| {
                 source.resource.is_pod() || Some(&source.resource) == workload
             })?;
             tokio::select! {

@@ -56,7 +56,7 @@ impl Gates {
     ) -> Option<String> {
         kinds.into_iter().find_map(|kind| {
             let gate = self.0.get_mut(kind)?;
-            (!gate.lets_try(case, now)).then(|| gate.why.clone())
+            (!gate.may_try(case, now)).then(|| gate.why.clone())
         })
     }
 
@@ -93,7 +93,7 @@ impl Gates {
 }
 
 impl Closed {
-    fn lets_try(&mut self, case: &Identifier, now: Instant) -> bool {
+    fn may_try(&mut self, case: &Identifier, now: Instant) -> bool {
         let is_due = now >= self.next;
         let is_absent = now.duration_since(self.next) >= ABSENT;
         match &self.trial {

@@ -274,7 +274,7 @@ mod tests {
         let (early, late) = (Some("Thu, 01 Jan 2026 00:04:30 GMT"), Some("Thu, 01 Jan 2026 00:04:31 GMT"));
         let changed = Some("2026-01-01T00:02:00Z");
         let silent = |left, last| OwnerState::Silent { left: Duration::from_secs(left), last };
-        // Whoever renewed it has a clock that is ten minutes slow, or fast.
+        // The holder has a clock that is ten minutes slow, or fast.
         let (slow, fast) = ("2025-12-31T23:52:00.000000Z", "2026-01-01T00:12:00.000000Z");
         let rows = [
             (changed, slow, early, silent(0, LastHeartbeat::Recent)),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_that_somebody_else_has_taken_is_left_alone() {
+    async fn a_lease_that_another_process_has_taken_is_left_alone() {
         let (cluster, requests) = cluster(|line, _| match line {
             line if line.starts_with("POST") => Reply::json(&json!({"metadata": {"resourceVersion": "6"}})),
             line if line.starts_with("PUT") => Reply::refusal(409, "Conflict", "the object has been modified"),

@@ -13,7 +13,7 @@ const REASON: &str = "DeadlineExceeded";
 /// Conditions with which the controllers that know a deadline say that the workload failed.
 const FAILED: [&str; 2] = ["Failed", "JobFailed"];
 
-/// If the cluster enforced the plan's deadline on a workload that failed: the limit that it stands for, and the cause.
+/// If the cluster enforced the plan's deadline on a workload that failed: the limit that it enforces, and the cause.
 pub(super) fn enforced(view: View<'_>, has_started: bool) -> Option<(Clock, String)> {
     let deadline = view.handle.deadline.as_ref()?;
     let by_owner = view.object().is_some_and(owner_says);

@@ -6,7 +6,7 @@
 //!                   others: custom  -> owner            rules > conditions > phases > pods that have settled
 //! ```
 //! Pure: grace periods are measured against `now`, and `recheck_in` is the time after which the answer may change by itself. The
-//! machines' clocks differ: a wait never counts from before `Observed::since`, so that one behind ours costs nothing and
+//! machines' clocks differ: a wait never counts from before `Observed::since`, so that one that is slower than ours costs nothing and
 //! one ahead of ours only delays.
 
 mod cause;
@@ -231,12 +231,12 @@ impl<'a> View<'a> {
         trouble::Events::of(&self.observed.trouble)
     }
 
-    /// What is left of a period that began then; `None`: nothing.
+    /// What is left of a period that started then; `None`: nothing.
     fn left(self, from: Timestamp, period: Duration) -> Option<Duration> {
         period.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
     }
 
-    /// Whether a period that began then goes on. If so, the next assessment is due at its end.
+    /// Whether a period that started then still lasts. If so, the next assessment is due at its end.
     fn is_within(self, from: Timestamp, period: Duration, recheck_in: &mut Option<Duration>) -> bool {
         let left = self.left(from, period);
         if let Some(left) = left {

@@ -150,11 +150,11 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
     async fn watch_on(&mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let began = Instant::now();
+            let started = Instant::now();
             match self.watch_once().await {
                 Ok(()) => {}
                 Err(error) if error.why() == Why::Expired => {
-                    self.expired = if began.elapsed() > LONGEST_PAUSE { 0 } else { self.expired + 1 };
+                    self.expired = if started.elapsed() > LONGEST_PAUSE { 0 } else { self.expired + 1 };
                     if self.expired == 1 {
                         sleep(jittered(FIRST_PAUSE)).await;
                     }
@@ -165,7 +165,7 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
                     self.report.down(&error);
                 }
             }
-            if began.elapsed() > LONGEST_PAUSE {
+            if started.elapsed() > LONGEST_PAUSE {
                 self.expired = 0;
                 pause = FIRST_PAUSE;
                 continue;
@@ -218,9 +218,9 @@ mod tests {
     use tokio::time::timeout;
 
     #[derive(Clone, Default)]
-    struct Told(Arc<Mutex<Vec<String>>>);
+    struct Recorded(Arc<Mutex<Vec<String>>>);
 
-    impl Sink<Value> for Told {
+    impl Sink<Value> for Recorded {
         async fn take(&self, change: Change<Value>) {
             let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             self.0.lock().push(match &change {
@@ -250,7 +250,7 @@ mod tests {
             if is_watch && *count == 4 { Reply::events(&[], true) } else { answer(is_watch, *count) }
         });
         let source = Source { resource: Resource::of("v1", "Pod"), selector: Some("rfm-session=s".into()), job: None };
-        let recorded = Told::default();
+        let recorded = Recorded::default();
         let report = Health::new().of(source.clone());
         let following = follow(cluster, source, Arc::default(), report, Pace::default(), recorded.clone());
         let _ = timeout(Duration::from_mins(1), following).await;
@@ -293,18 +293,18 @@ mod tests {
     /// Two watches: of the pods and of a Job.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_always_says_expired_is_asked_less_and_less() {
-        let began = Instant::now();
+        let started = Instant::now();
         let asked: Arc<Mutex<Vec<Duration>>> = Arc::default();
         let seen = Arc::clone(&asked);
         let (cluster, _) = testing::cluster(move |line, _| {
-            seen.lock().push(began.elapsed());
+            seen.lock().push(started.elapsed());
             if line.contains("watch=true") { Reply::refusal(410, "Expired", "too old") } else { Reply::list("1", &[]) }
         });
         let pace = Pace::default();
         let one = |kind: &str| {
             let source = Source { resource: Resource::of("v1", kind), selector: None, job: None };
             let report = Health::new().of(source.clone());
-            follow(Arc::clone(&cluster), source, Arc::default(), report, pace.clone(), Told::default())
+            follow(Arc::clone(&cluster), source, Arc::default(), report, pace.clone(), Recorded::default())
         };
         let _ = timeout(Duration::from_mins(2), futures_util::future::join(one("Pod"), one("ConfigMap"))).await;
         let asked = asked.lock().clone();

@@ -1,4 +1,4 @@
-//! Whether the watches see anything: which of them does not, and why.
+//! Which watches fail, and why.
 
 use super::follow::Source;
 use crate::client::{ApiError, Why};
@@ -11,10 +11,10 @@ use tokio::sync::watch;
 
 /// One for all watches of a session in a place.
 #[derive(Clone)]
-pub(super) struct Health(watch::Sender<Downs>);
+pub(super) struct Health(watch::Sender<Outages>);
 
-/// The watches that see nothing, each with its last refusal.
-pub(crate) type Downs = BTreeMap<Source, ApiError>;
+/// The watches that fail, each with its last error.
+pub(crate) type Outages = BTreeMap<Source, ApiError>;
 
 /// Reports the state of one watch. When it is dropped, the watch counts as healthy.
 pub(super) struct Report {
@@ -27,7 +27,7 @@ impl Health {
         Self(watch::Sender::default())
     }
 
-    pub(super) fn receiver(&self) -> watch::Receiver<Downs> {
+    pub(super) fn receiver(&self) -> watch::Receiver<Outages> {
         self.0.subscribe()
     }
 
@@ -38,12 +38,12 @@ impl Health {
 
 impl Report {
     pub(super) fn up(&self) {
-        self.health.0.send_if_modified(|downs| downs.remove(&self.source).is_some());
+        self.health.0.send_if_modified(|outages| outages.remove(&self.source).is_some());
     }
 
     pub(super) fn down(&self, error: &ApiError) {
-        self.health.0.send_if_modified(|downs| {
-            let old = downs.insert(self.source.clone(), error.clone());
+        self.health.0.send_if_modified(|outages| {
+            let old = outages.insert(self.source.clone(), error.clone());
             old.is_none_or(|old| old.why() != error.why())
         });
     }
@@ -57,9 +57,9 @@ impl Drop for Report {
 
 /// The error of a watch that a job depends on. Not while the error is transient: what runs
 /// goes on, and the job's own limits apply.
-pub(crate) fn blindness(downs: &Downs, job: &Identifier, concerns: impl Fn(&Source) -> bool) -> Result<(), SchedulerError> {
+pub(crate) fn watch_error(outages: &Outages, job: &Identifier, concerns: impl Fn(&Source) -> bool) -> Result<(), SchedulerError> {
     let of_job = |source: &Source| source.job.as_ref().map_or_else(|| concerns(source), |owner| owner == job);
-    let down = downs.iter().find(|(source, error)| of_job(source) && !passes(error.why()));
+    let down = outages.iter().find(|(source, error)| of_job(source) && !passes(error.why()));
     match down {
         None => Ok(()),
         Some((Source { job: Some(_), selector: Some(selector), .. }, error)) if error.why() == Why::Invalid => {
@@ -100,10 +100,10 @@ mod tests {
             (source("Pod", mine), Why::Invalid, true),
         ];
         for (source, why, ends) in rows {
-            let downs = Downs::from([(source.clone(), testing::refused(why))]);
+            let outages = Outages::from([(source.clone(), testing::refused(why))]);
             let job = Identifier::parse("aaaaaaaa").unwrap();
-            let blind = blindness(&downs, &job, |source| ["Pod", "Job"].contains(&source.resource.kind.as_str()));
-            assert_eq!(blind.is_err(), ends, "{source:?} {why:?}");
+            let error = watch_error(&outages, &job, |source| ["Pod", "Job"].contains(&source.resource.kind.as_str()));
+            assert_eq!(error.is_err(), ends, "{source:?} {why:?}");
         }
     }
 

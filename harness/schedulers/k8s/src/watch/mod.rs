@@ -6,7 +6,7 @@
 //! follow(pods, rfm-session)  --+-- by label rfm
 //! follow(kind, rfm-session)  --+
 //! follow(pods, rule's selector | pods owned by the workload): only where our label does not reach the pods
-//! trouble(job): events and Kueue's word, asked for while nothing moves
+//! trouble(job): events and what Kueue says, requested while nothing changes
 //! ```
 //! Not done here: judging. `status` says what an `Observed` means.
 
@@ -16,7 +16,7 @@ mod job;
 mod owners;
 mod trouble;
 
-pub(crate) use health::blindness;
+pub(crate) use health::watch_error;
 
 use crate::{
     api::{LABEL, Resource, SESSION_LABEL},
@@ -24,7 +24,7 @@ use crate::{
     job::{Handle, Observed},
 };
 use follow::{Change, Pace, Sink, Source, follow};
-use health::{Downs, Health};
+use health::{Health, Outages};
 use job::Tracked;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::case::{Identifier, SessionId};
@@ -194,8 +194,8 @@ impl Watch {
         }
     }
 
-    /// Which watches see nothing.
-    pub(crate) fn health(&self) -> watch::Receiver<Downs> {
+    /// Which watches fail.
+    pub(crate) fn health(&self) -> watch::Receiver<Outages> {
         self.health.receiver()
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     api::{LABEL, Resource},
     client::{ApiError, Cluster, Selection, Why},
-    job::{Observed, SeenPod, Trouble},
+    job::{Observed, Trouble},
 };
 use k8s_openapi::api::core::v1::Event;
 use muster_core::case::Identifier;
@@ -99,9 +99,7 @@ impl Asking<'_> {
 
 /// Pods that do not run yet, newest first.
 fn waiting_pods(observed: &Observed) -> Vec<String> {
-    let phase = |pod: &SeenPod| pod.pod.status.as_ref().and_then(|status| status.phase.clone());
-    let waiting =
-        observed.pods.iter().rev().filter(|pod| !pod.gone && !matches!(phase(pod).as_deref(), Some("Running" | "Succeeded")));
+    let waiting = observed.pods.iter().rev().filter(|pod| !pod.gone && !matches!(pod.phase(), "Running" | "Succeeded"));
     waiting.filter_map(|pod| pod.pod.metadata.uid.clone()).take(PODS).collect()
 }
 

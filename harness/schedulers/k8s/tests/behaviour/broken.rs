@@ -35,7 +35,7 @@ pub(crate) async fn a11_a_log_that_is_cut_five_times_is_byte_identical(cluster: 
     cluster.delete(&lived.job).await;
 }
 
-pub(crate) async fn a_pod_that_vanished_while_nobody_watched_is_gone(cluster: TestCluster) {
+pub(crate) async fn a_pod_that_vanished_between_two_watches_is_gone(cluster: TestCluster) {
     let job = cluster.launch(&cluster.plan(pod("", "run; hang"))).await;
     cluster.wait_for(&job, is_running).await;
     let api = cluster.fake();

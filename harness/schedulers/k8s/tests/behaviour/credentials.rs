@@ -11,7 +11,7 @@ const PODS: usize = 20;
 pub(crate) async fn a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_once_for_all(cluster: TestCluster) {
     cluster.log_in_by_plugin(None);
     let jobs: Vec<Job> = (0..PODS).map(|_| cluster.plan(pod("", "run; exit 0"))).collect();
-    let began = Instant::now();
+    let started = Instant::now();
     let working = async {
         sleep(Duration::from_secs(3)).await;
         let failed = cluster.plugin_runs();
@@ -20,7 +20,7 @@ pub(crate) async fn a_plugin_that_fails_for_a_while_ends_no_launch_and_is_run_on
         failed
     };
     let (launched, failed) = tokio::join!(join_all(jobs.iter().map(|job| cluster.launch(job))), working);
-    assert!(began.elapsed() >= Duration::from_secs(3));
+    assert!(started.elapsed() >= Duration::from_secs(3));
     for job in &launched {
         cluster.wait_for(job, is_over).await;
     }

@@ -44,8 +44,8 @@ const ON_THE_FAKE_ONE: [(&str, Test); 18] = [
     ("a11_a_log_that_is_cut_five_times_is_byte_identical", |cluster| {
         Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(cluster))
     }),
-    ("a_pod_that_vanished_while_nobody_watched_is_gone", |cluster| {
-        Box::pin(broken::a_pod_that_vanished_while_nobody_watched_is_gone(cluster))
+    ("a_pod_that_vanished_between_two_watches_is_gone", |cluster| {
+        Box::pin(broken::a_pod_that_vanished_between_two_watches_is_gone(cluster))
     }),
     ("an_expired_watch_lists_again", |cluster| Box::pin(broken::an_expired_watch_lists_again(cluster))),
     ("too_many_requests_are_sent_again_later", |cluster| Box::pin(broken::too_many_requests_are_sent_again_later(cluster))),

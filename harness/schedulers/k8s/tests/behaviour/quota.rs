@@ -21,10 +21,10 @@ pub(crate) async fn cases_that_wait_for_quota_get_it_in_turn(cluster: TestCluste
         let refused = cluster.scheduler.launch(job).await.expect("an answer");
         assert!(matches!(refused, Launch::NotNow { .. }), "{refused:?}");
     }
-    let began = Mutex::new(Vec::new());
+    let started = Mutex::new(Vec::new());
     let one = async |number: usize| {
         let job = cluster.launch(&jobs[number]).await;
-        began.lock().expect("no panic").push(number);
+        started.lock().expect("no panic").push(number);
         cluster.wait_for(&job, is_over).await;
         cluster.delete(&job).await;
     };
@@ -34,5 +34,5 @@ pub(crate) async fn cases_that_wait_for_quota_get_it_in_turn(cluster: TestCluste
     };
     // The later one asks first, and still waits.
     tokio::join!(one(1), one(0), free);
-    assert_eq!(*began.lock().expect("no panic"), [0, 1]);
+    assert_eq!(*started.lock().expect("no panic"), [0, 1]);
 }

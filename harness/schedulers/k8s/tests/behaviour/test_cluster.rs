@@ -134,7 +134,7 @@ impl TestCluster {
         fs::read_to_string(self.stage.path().join("plugin.sh.runs")).unwrap_or_default().lines().count()
     }
 
-    /// From now on the server is reached through this proxy, and a connection that says nothing for so long is dead.
+    /// From now on the server is reached through this proxy, and a connection that says nothing for so long is broken.
     pub(crate) fn through(&mut self, proxy: &Proxy, silence: Duration) {
         let mut parts = self.fake().kubeconfig_parts("first");
         parts["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
@@ -354,6 +354,6 @@ fn publish(context: &str, parts: Value) {
         "clusters": of("clusters"), "users": of("users"), "contexts": of("contexts")});
     let path = PathBuf::from(env::var_os("KUBECONFIG").expect("set by our first life"));
     let unfinished = path.with_extension("part");
-    // Somebody may be reading it.
+    // A reader may have it.
     fs::write(&unfinished, whole.to_string()).and_then(|()| fs::rename(&unfinished, &path)).expect("a file");
 }

@@ -1,9 +1,8 @@
 //! How a process ended, in the trait's terms and in a sentence.
 
-use muster_core::job::scheduler::{Ending, Exit, SectionExit};
+use muster_core::job::scheduler::{Ending, Exit, SectionExit, Signal};
 use muster_host::process::Process;
 use muster_text::time::Timestamp;
-use rustix::process::Signal;
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 /// The end of a job that is one section on one host.
@@ -22,42 +21,17 @@ pub(crate) fn of_status(status: ExitStatus) -> Exit {
 }
 
 /// What a status usually means, where a number alone says too little. A shell reports a command that a signal ended as
-/// 128 + the signal, and nobody can tell that from a command that exited with this number: hence "usually".
+/// 128 + the signal, which looks like a command that exited with this number: hence "usually".
 fn explain(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(126) => Some("usually a command that may not be executed".to_owned()),
         Exit::Code(127) => Some("usually a command that was not found".to_owned()),
-        Exit::Code(code) => signal_name(code - 128).map(|name| format!("usually signal {} ({name})", code - 128)),
-        Exit::Signal(signal) => Some(match signal_name(signal) {
-            Some(name) => format!("signal {signal} ({name}) ended the shell of the job"),
-            None => format!("signal {signal} ended the shell of the job"),
-        }),
+        Exit::Code(code) => {
+            Some(Signal(code - 128)).filter(|signal| signal.name().is_some()).map(|signal| format!("usually {signal}"))
+        }
+        Exit::Signal(signal) => Some(format!("{} ended the shell of the job", Signal(signal))),
         Exit::Unknown => None,
     }
-}
-
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match Signal::from_named_raw(number)? {
-        Signal::HUP => "HUP",
-        Signal::INT => "INT",
-        Signal::QUIT => "QUIT",
-        Signal::ILL => "ILL",
-        Signal::TRAP => "TRAP",
-        Signal::ABORT => "ABRT",
-        Signal::BUS => "BUS",
-        Signal::FPE => "FPE",
-        Signal::KILL => "KILL",
-        Signal::SEGV => "SEGV",
-        Signal::USR1 => "USR1",
-        Signal::USR2 => "USR2",
-        Signal::PIPE => "PIPE",
-        Signal::ALARM => "ALRM",
-        Signal::TERM => "TERM",
-        Signal::XCPU => "XCPU",
-        Signal::XFSZ => "XFSZ",
-        Signal::SYS => "SYS",
-        _ => return None,
-    })
 }
 
 /// The line that names processes which could not be ended, and the command that tries again.
@@ -76,10 +50,10 @@ mod tests {
             (Exit::Code(0), None),
             (Exit::Code(1), None),
             (Exit::Code(127), Some("usually a command that was not found")),
-            (Exit::Code(137), Some("usually signal 9 (KILL)")),
-            (Exit::Code(139), Some("usually signal 11 (SEGV)")),
+            (Exit::Code(137), Some("usually signal 9 (SIGKILL)")),
+            (Exit::Code(139), Some("usually signal 11 (SIGSEGV)")),
             (Exit::Code(255), None),
-            (Exit::Signal(9), Some("signal 9 (KILL) ended the shell of the job")),
+            (Exit::Signal(9), Some("signal 9 (SIGKILL) ended the shell of the job")),
             (Exit::Signal(64), Some("signal 64 ended the shell of the job")),
             (Exit::Unknown, None),
         ];

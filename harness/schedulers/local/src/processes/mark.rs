@@ -8,7 +8,7 @@
 
 use muster_core::case::{Identifier, SessionId};
 use muster_host::process::{self, Process};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 
 /// The variable that holds the job's identifier.
 pub const RFM_ID: &str = "RFM_ID";
@@ -16,7 +16,7 @@ pub const RFM_ID: &str = "RFM_ID";
 pub const RFM_SESSION: &str = "RFM_SESSION";
 
 /// Whose a process is, by its environment.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) identifier: Identifier,
     pub(crate) session: SessionId,
@@ -56,12 +56,6 @@ fn mark_of(environ: &[u8]) -> Option<Mark> {
         String::from_utf8(entry.to_vec()).ok()
     };
     Some(Mark { identifier: Identifier::parse(&value(RFM_ID)?)?, session: SessionId(value(RFM_SESSION)?) })
-}
-
-/// Every marked job that lives, with its processes.
-pub(crate) fn jobs(living: &[Living]) -> BTreeMap<Mark, Vec<Process>> {
-    let marks: BTreeSet<&Mark> = living.iter().filter_map(|one| one.mark.as_ref()).collect();
-    marks.into_iter().map(|mark| (mark.clone(), of_job(living, &mark.identifier, None))).collect()
 }
 
 /// The processes of one job: by mark, and by process group if the group is proven ours. A group is ours while its
@@ -120,12 +114,12 @@ mod tests {
             living(13, 13, Some(0)), // a daemon in a group of its own
             living(14, 13, None),    // and what that started
             living(20, 20, Some(1)), // another job
-            living(30, 30, None),    // somebody else
+            living(30, 30, None),    // another program
         ];
         let found = of_job(&everything, &identifier(0), Some(Process { pid: 10, start_time: START }));
         assert_eq!(pids(&found), [10, 11, 12, 13, 14]);
         assert_eq!(pids(&of_job(&everything, &identifier(0), None)), [10, 11, 12, 13, 14]);
-        assert_eq!(jobs(&everything).values().map(|found| pids(found)).collect::<Vec<_>>(), [vec![10, 11, 12, 13, 14], vec![20]]);
+        assert_eq!(pids(&of_job(&everything, &identifier(1), None)), [20]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
         Ok(done) => done,
         Err(lost) => match lost.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being shut down: nobody waits for the answer.
+            // The runtime is being shut down: no caller waits for the answer.
             Err(_) => std::future::pending().await,
         },
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!             spawned            the leader exits          group killed, leader reaped
 //! Launching ----------> Running ------------------> (a zombie holds the group's number) ----------> Ended
-//!     \ no room, or an error                             ^ waits out the grace of a stop, if one began
+//!     \ no room, or an error                             ^ waits out the grace of a stop, if there is one
 //!      `-----------------------> Failed
 //! ```
 //! Between the leader's exit and its reaping the number of the group cannot be given away: that is when the rest of the
@@ -17,12 +17,9 @@ use muster_host::{
     process::{self, Process, Stat},
 };
 use muster_text::time::Timestamp;
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
-use std::{
-    process::Child,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{process::Child, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
@@ -33,7 +30,7 @@ use tokio::{
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// After KILL, for the kernel to take away what hangs in an I/O.
 pub(crate) const KILL_WAIT: Duration = Duration::from_secs(10);
-/// How often `/proc` is asked where nothing tells us of a change.
+/// How often `/proc` is asked where no event shows a change.
 pub(crate) const POLL: Duration = Duration::from_millis(25);
 
 /// How far a job is.
@@ -81,7 +78,7 @@ impl OwnJob {
     /// The launch succeeded: watches the child until it has ended. Needs a runtime around it.
     pub(crate) fn begin(self: Arc<Self>, spawned: Spawned) {
         let Spawned { child, leader, started } = spawned;
-        *lock(&self.child) = Some(child);
+        *self.child.lock() = Some(child);
         self.state.send_replace(State::Running { leader, since: started });
         tokio::spawn(self.watch(leader, started));
     }
@@ -90,11 +87,11 @@ impl OwnJob {
         let Some(group) = Pid::from_raw(leader.pid) else { return self.fail() };
         exited(group).await;
         let ended = clock::now();
-        while lock(&self.grace_until).is_some_and(|until| Instant::now() < until) && has_others(leader).await {
+        while self.grace_until.lock().is_some_and(|until| Instant::now() < until) && has_others(leader).await {
             sleep(POLL).await;
         }
         let exit = {
-            let mut child = lock(&self.child);
+            let mut child = self.child.lock();
             let _ = kill_process_group(group, Signal::KILL);
             let status = child.take().and_then(|mut child| child.wait().ok());
             status.map_or(Exit::Unknown, exit::of_status)
@@ -106,7 +103,7 @@ impl OwnJob {
 
     /// TERM, the grace, KILL. Says whether everything is gone.
     pub(crate) async fn stop(&self) -> bool {
-        lock(&self.grace_until).get_or_insert_with(|| Instant::now() + GRACE);
+        self.grace_until.lock().get_or_insert_with(|| Instant::now() + GRACE);
         self.signal(Signal::TERM);
         // A stopped process (it touched the terminal, say) sees TERM only when it goes on.
         self.signal(Signal::CONT);
@@ -125,7 +122,7 @@ impl OwnJob {
     }
 
     fn signal(&self, signal: Signal) {
-        let child = lock(&self.child);
+        let child = self.child.lock();
         let pid = child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()));
         if let Some(group) = pid {
             let _ = kill_process_group(group, signal);
@@ -154,7 +151,7 @@ async fn wait_sigchld(pid: Pid) {
     }
 }
 
-/// Until the process has exited; `false` if there is no such thing as a pidfd here.
+/// Until the process has exited; `false` if there are no pidfds here.
 #[cfg(target_os = "linux")]
 pub(crate) async fn wait_pidfd(pid: Pid) -> bool {
     use rustix::process::{PidfdFlags, pidfd_open};
@@ -183,11 +180,6 @@ async fn emptied(group: Pid) {
         while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(group)), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {}
         sleep(pause).await;
     }
-}
-
-/// No code here panics while it holds a lock; if it did, the data would still be whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

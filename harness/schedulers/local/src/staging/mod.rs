@@ -68,7 +68,7 @@ pub fn look(folder: &Path) -> Result<bool, String> {
     match fs::metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error.to_string()),
-        Ok(there) if !there.is_dir() => return Err("it is no folder".to_owned()),
+        Ok(there) if !there.is_dir() => return Err("it is not a folder".to_owned()),
         Ok(_) => {}
     }
     let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
@@ -144,7 +144,7 @@ impl Copying<'_> {
             } else {
                 self.copy(entry.path(), &to)
             };
-            // What is stopped half-way is no mistake of the disk.
+            // What is stopped half-way is not an error of the disk.
             self.go_on()?;
             done.map_err(|source| StagingError::Copy { from: entry.path().to_owned(), to, source })?;
         }

@@ -123,7 +123,7 @@ fn what_cannot_be_staged_says_why() {
     `readonly_files`: nothing in /src fits `*.bin`
     the folder /src cannot be staged: it holds rfm_job.out, which Muster itself writes into a stage folder
     the folder /src of `sourcesdir` does not exist
-    the folder /src cannot be staged: it is no folder
+    the folder /src cannot be staged: it is not a folder
     ");
 }
 

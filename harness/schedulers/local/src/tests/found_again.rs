@@ -77,7 +77,7 @@ async fn jobs_outlive_a_killed_harness() {
     assert_eq!(log.lines().skip(3).count(), 16, "{log}");
     assert_eq!(chunks(&scheduler, &launched[0]).await.len(), 3);
 
-    // The store has the plan alone: the harness was killed before it could tell of the launch.
+    // The store has the plan alone: the harness was killed before it could store the launch.
     let running = scheduler.wait(&planned[1], None).await.unwrap();
     assert!(matches!(running, JobStatus::Running { .. }), "{running:?}");
     let jobs = [&planned[1], &launched[2], &launched[3], &launched[4]];
@@ -122,7 +122,7 @@ async fn a_job_that_left_no_trace_says_why() {
     let leftovers = field.scheduler.cleanup(&elsewhere, Disposition::Delete).await.unwrap();
     assert_eq!(leftovers.items, [format!("processes of job {} on far: run `muster sweep` there", job.identifier)]);
 
-    // On a shared file system the exit file tells even of another host.
+    // On a shared file system the exit file shows even an end on another host.
     fs::write(job.stage.join(EXIT_FILE), "4\n").unwrap();
     assert_eq!(ending(&field.scheduler, &elsewhere).await.exits[0].exit, Exit::Code(4));
 }
@@ -147,7 +147,7 @@ async fn a_recycled_pid_is_never_signalled() {
         assert!(process.lives(), "{leader:?}");
     }
     assert!(stranger.0.try_wait().unwrap().is_none());
-    // The same with the right facts ends it: the rows above did not pass for want of trying.
+    // The same with the right facts ends it: the rows above do not pass because nothing was tried.
     let handle = LocalHandle { leader: Some(process), ..LocalHandle::of(&job).unwrap() };
     let job = Job { handle: handle.into_value(), ..job };
     assert!(field.scheduler.cleanup(&job, Disposition::Delete).await.unwrap().items.is_empty());

@@ -1,4 +1,4 @@
-//! The scheduler with real processes. Nothing is left behind, whatever a test does: see [`Field`].
+//! The scheduler with real processes. Nothing is left, whatever a test does: see [`Field`].
 
 mod found_again;
 mod modules;

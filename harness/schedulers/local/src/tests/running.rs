@@ -22,8 +22,8 @@ async fn every_way_to_end_is_reported() {
         ("set -e; false; true", Exit::Code(1), None),
         ("trap 'exit 9' EXIT; true", Exit::Code(9), None),
         ("/no/such/program", Exit::Code(127), Some("usually a command that was not found")),
-        ("sh -c 'kill -SEGV $$'", Exit::Code(139), Some("usually signal 11 (SEGV)")),
-        ("kill -KILL $$; sleep 60", Exit::Signal(9), Some("signal 9 (KILL) ended the shell of the job")),
+        ("sh -c 'kill -SEGV $$'", Exit::Code(139), Some("usually signal 11 (SIGSEGV)")),
+        ("kill -KILL $$; sleep 60", Exit::Signal(9), Some("signal 9 (SIGKILL) ended the shell of the job")),
         ("sleep 60 & true", Exit::Code(0), None),
         ("(", Exit::Code(2), None),
     ];
@@ -85,7 +85,7 @@ async fn a_job_has_exactly_the_promised_environment() {
 
 #[tokio::test]
 async fn no_descriptor_input_or_ignored_signal_of_the_harness_reaches_a_job() {
-    // What whoever started this test ignores (`nohup`, a shell's `&`), a job would too; what is handled, no program inherits.
+    // What the parent of this test ignores (`nohup`, a shell's `&`), a job would too; what is handled, no program inherits.
     for kind in [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()] {
         if is_ignored(kind.as_raw_value()) {
             drop(signal(kind).unwrap());

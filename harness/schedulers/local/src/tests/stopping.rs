@@ -19,9 +19,9 @@ async fn stop(field: &Field, body: &str) -> (Exit, Duration, String) {
     let job = field.launch(body).await;
     let log = || fs::read_to_string(job.stage.join(LOG_FILE)).unwrap_or_default();
     until("ready", || log().contains("ready\n")).await;
-    let begun = Instant::now();
+    let started = Instant::now();
     let leftovers = field.scheduler.cleanup(&job, Disposition::Stop).await.unwrap();
-    let took = begun.elapsed();
+    let took = started.elapsed();
     assert!(leftovers.items.is_empty(), "{leftovers:?}");
     let exit = ending(&field.scheduler, &job).await.exits[0].exit;
     assert_eq!(chunks(&field.scheduler, &job).await.len(), 3, "logs after a stop");

@@ -194,9 +194,5 @@ async fn followed(scheduler: &Arc<dyn Scheduler>, job: &Job) -> Result<(), Strin
 /// Whether it did what it was to do.
 fn done(ending: &Ending) -> Result<(), String> {
     let bad = ending.exits.iter().find(|exit| exit.exit != Exit::Code(0));
-    bad.map_or(Ok(()), |exit| match exit.exit {
-        Exit::Code(code) => Err(format!("exit status {code}")),
-        Exit::Signal(signal) => Err(format!("ended by signal {signal}")),
-        Exit::Unknown => Err("ended, nobody can say how".to_owned()),
-    })
+    bad.map_or(Ok(()), |exit| Err(exit.exit.to_string()))
 }

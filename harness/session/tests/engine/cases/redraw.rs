@@ -58,7 +58,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
     let told: Vec<&String> = told.iter().filter(|line| line.contains("taken")).collect();
     assert_eq!(told.len(), 2);
     assert!(
-        told[1].ends_with(&format!("identifier {0} is taken by somebody else's {0}: {identifier} instead", lives[1].0)),
+        told[1].ends_with(&format!("identifier {0} is taken by another user's {0}: {identifier} instead", lives[1].0)),
         "{told:?}"
     );
 
@@ -76,7 +76,7 @@ async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
     assert_eq!(result.outcome.to_string(), "error{infra}");
     let lives = lives(&bench.fake);
     let cause = result.cause.as_deref().unwrap_or_default().replace(&lives[3].0, "IDENTIFIER");
-    insta::assert_snapshot!(cause, @"4 identifiers in a row are taken, the last by somebody else's IDENTIFIER: find out who creates such names");
+    insta::assert_snapshot!(cause, @"4 identifiers in a row are taken, the last by another user's IDENTIFIER: find out who creates such names");
     assert_eq!(lives.len(), 4);
     assert_eq!((bench.fake.created(), bench.left()), (0, 0));
     assert!(result.leftovers.is_empty(), "{:?}", result.leftovers);

@@ -153,7 +153,7 @@ async fn a_teardown_is_launched_again_after_an_outage_and_under_another_identifi
     let bench = Bench::new().await;
     let kept = reported(&bench, with(takes(10), "launch", json!({ "taken": 99 }))).await;
     let shown = shown(&bench, &kept);
-    assert!(shown.contains("its teardown failed: 4 identifiers in a row are taken, the last by somebody else's"), "{shown}");
+    assert!(shown.contains("its teardown failed: 4 identifiers in a row are taken, the last by another user's"), "{shown}");
     assert_eq!((bench.fake.created(), bench.left()), (1, 0));
 }
 

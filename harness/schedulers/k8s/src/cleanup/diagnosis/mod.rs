@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Event;
 use muster_text::{Value, shell};
 use std::{fmt::Write, sync::Arc};
 
-/// What stands where something was left out.
+/// What replaces a value that is left out.
 const MASK: &str = "***";
 
 /// The files of the diagnosis, with their names: `owner.yaml`, `pods.yaml`, `nodes.txt`, `events.txt`; those that would
@@ -48,13 +48,12 @@ pub(super) fn look(handle: &Handle, observed: &Observed) -> Vec<String> {
     }
     let mut there: Vec<_> = observed.pods.iter().filter(|seen| !seen.gone).collect();
     // Those that failed first, each group as it is.
-    there.sort_by_key(|seen| phase(seen) != "Failed");
+    there.sort_by_key(|seen| seen.phase() != "Failed");
     for seen in there.into_iter().take(MANY) {
-        let name = seen.pod.metadata.name.as_deref().unwrap_or_default();
         if !is_pod {
-            commands.push(kubectl(&handle.place, &["describe", "pods", name]));
+            commands.push(kubectl(&handle.place, &["describe", "pods", seen.name()]));
         }
-        commands.push(kubectl(&handle.place, &["logs", name, "--all-containers", "--prefix"]));
+        commands.push(kubectl(&handle.place, &["logs", seen.name(), "--all-containers", "--prefix"]));
     }
     commands
 }
@@ -132,7 +131,6 @@ fn pods(pods: &[SeenPod]) -> String {
 fn nodes(pods: &[SeenPod]) -> String {
     let mut rows = vec![["NODE", "POD", "PHASE", "NOT TRUE"].map(str::to_owned)];
     for seen in pods {
-        let node = seen.pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("-");
         let status = seen.pod.status.as_ref();
         let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
         let missing = conditions.filter(|condition| condition.status != "True").map(|condition| {
@@ -140,9 +138,9 @@ fn nodes(pods: &[SeenPod]) -> String {
             format!("{}{reason}", condition.type_)
         });
         let missing = missing.collect::<Vec<_>>().join(",");
-        let missing = if missing.is_empty() { "-".to_owned() } else { missing };
-        let phase = format!("{}{}", phase(seen), if seen.gone { " (gone)" } else { "" });
-        rows.push([node.to_owned(), seen.pod.metadata.name.clone().unwrap_or_default(), phase, missing]);
+        let or_dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
+        let phase = or_dash(seen.phase()) + if seen.gone { " (gone)" } else { "" };
+        rows.push([or_dash(seen.node().unwrap_or_default()), seen.name().to_owned(), phase, or_dash(&missing)]);
     }
     rows[1..].sort();
     table(&rows)
@@ -154,7 +152,7 @@ fn events(observed: &Observed) -> String {
     rows.extend(observed.trouble.events.iter().map(row));
     let mut text = if rows.len() > 1 { table(&rows) } else { String::new() };
     for right in &observed.trouble.denied {
-        let _ = writeln!(text, "# not seen for want of the right to {right}");
+        let _ = writeln!(text, "# not seen: the right is missing to {right}");
     }
     text
 }
@@ -186,10 +184,6 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
     text
-}
-
-fn phase(seen: &SeenPod) -> &str {
-    seen.pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("-")
 }
 
 fn yaml(value: &Value) -> String {

@@ -164,7 +164,7 @@ fn the_diagnosis_is_owner_pods_nodes_and_events() {
         LAST SEEN             TYPE     REASON        OBJECT   COUNT  MESSAGE
         2026-01-01T10:00:04Z  Warning  FailedCreate  job/x    1      Error creating:  [31mred lines
         2026-01-01T10:00:04Z  Normal   Pulling       pod/x-a  1      Pulling image "i"
-        # not seen for want of the right to get workloads.kueue.x-k8s.io
+        # not seen: the right is missing to get workloads.kueue.x-k8s.io
         "#);
 }
 

@@ -38,14 +38,14 @@ pub(in crate::client) fn proxy(
 /// Without a scheme it is an HTTP proxy. Passwords are not repeated.
 fn parse(name: &str, url: &str) -> Result<Uri, String> {
     let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let uri: Uri = full.parse().map_err(|error| format!("{name} is no address: {error}"))?;
+    let uri: Uri = full.parse().map_err(|error| format!("invalid address in {name}: {error}"))?;
     match uri.scheme_str() {
         Some(scheme) if SCHEMES.contains(&scheme) && uri.host().is_some() => Ok(uri),
         scheme => Err(format!("{name} is an address of `{}`: use http, https or socks5", scheme.unwrap_or_default())),
     }
 }
 
-/// An IPv6 address stands in brackets.
+/// An IPv6 address is in brackets.
 fn host(server: &Uri) -> &str {
     server.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }

@@ -1,4 +1,4 @@
-//! The transport to an API server: TCP that notices a dead peer, a proxy if there is one, TLS, credentials.
+//! The transport to an API server: TCP that notices a lost peer, a proxy if there is one, TLS, credentials.
 //!
 //! ```text
 //! TCP (no acknowledgement for a minute: broken) -[CONNECT | SOCKS5]-> TLS -> credentials -> requests
@@ -29,7 +29,7 @@ use kube::{
 use std::{error::Error, io, time::Duration};
 use tower::{BoxError, Service, ServiceBuilder};
 
-/// Nothing that was sent, a probe included, was acknowledged for so long: the connection is dead.
+/// Nothing that was sent, a probe included, was acknowledged for so long: the connection is broken.
 const UNACKNOWLEDGED: Duration = Duration::from_mins(1);
 /// What has been idle for so long is probed, and then in these intervals.
 const PROBE: Duration = Duration::from_secs(15);

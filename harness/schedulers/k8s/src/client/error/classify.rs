@@ -62,7 +62,7 @@ impl Refused {
             }
             Why::NotFound => (Class::Gone, format!("{what}: there is no {thing} in {place}")),
             Why::Exists => (Class::Infra, format!("{what}: there is another {thing} in {place}, and it is not this case's")),
-            Why::Conflict => (Class::Infra, format!("{what}: somebody else changed {thing} in {place} at the same moment")),
+            Why::Conflict => (Class::Infra, format!("{what}: {thing} in {place} was changed at the same time")),
             Why::Invalid => (Class::Config, format!("{what}: the API server finds the object invalid; change the manifest")),
             Why::Expired => (Class::Infra, format!("{what}: the API server of {place} has forgotten this version")),
             // `Withdrawn` is a mark that this reason never is.

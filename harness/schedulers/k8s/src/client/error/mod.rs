@@ -66,7 +66,7 @@ impl fmt::Display for Asked {
 /// An operation on the API server that failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApiError {
-    /// It answered, and the answer is no.
+    /// It refused the request.
     #[error("{0}")]
     Refused(Box<Refused>),
     /// It did not answer, or the answer broke off.
@@ -99,7 +99,7 @@ pub enum ApiError {
         /// `v1`
         api_version: String,
     },
-    /// There is no connection to be had with what the kubeconfig says.
+    /// The kubeconfig leads to no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
@@ -113,7 +113,7 @@ pub enum ConnectError {
     /// Neither a context, nor a pod to run in.
     #[error("no context is named, and Muster does not run in a pod: {0}")]
     NotInCluster(String),
-    /// The credentials are not to be had now.
+    /// There are no credentials now.
     #[error("context {context}: {why}")]
     Credentials {
         /// The context, or `in-cluster`.
@@ -158,7 +158,7 @@ pub enum ContextError {
     },
 }
 
-/// An answer that is no.
+/// A refusal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
     /// What was asked.

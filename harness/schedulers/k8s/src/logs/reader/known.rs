@@ -52,7 +52,7 @@ pub(super) struct Cut {
 enum Replay {
     /// Whatever comes is new.
     Live,
-    /// The next line is this one of the window, or one behind it.
+    /// The next line is this one of the window, or one after it.
     Sequence(usize),
     /// Lines are missing; these may still be repeated.
     Scattered(HashMap<Seen, u32>),

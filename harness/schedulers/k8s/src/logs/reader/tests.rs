@@ -139,7 +139,7 @@ fn a_log_too_long_to_be_read_again_is_taken_over_by_time() {
 fn a_rotation_that_loses_lines_is_a_gap() {
     let mut whole = node(40, 10);
     for (n, (at, _)) in whole.lines.iter_mut().enumerate() {
-        // With equal times, nobody could tell which of two equal lines was rotated away.
+        // With equal times, it is unknown which of two equal lines was rotated away.
         *at += i64::try_from(n).unwrap();
     }
     for read in 0..=40 {
@@ -332,16 +332,16 @@ proptest! {
         let (mut reader, mut output) = (Reader::default(), Output::default());
         let (mut written, mut rotated) = (0, 0);
         // What went before the first read cannot be known to be missing: rotation needs 10 MiB, and reading begins with the container.
-        let mut begun = false;
+        let mut has_output = false;
         for (cut, more, gone) in cuts {
             written = (written + more).min(lines);
             rotated = (rotated + gone).min(written);
             let node = Node { lines: whole.lines[..written].to_vec(), rotated };
             read_until(&mut reader, &mut output, &node, cut, 50);
-            begun |= rotated == 0 && reader.bytes() > 0;
+            has_output |= rotated == 0 && reader.bytes() > 0;
         }
         read_to_the_end(&mut reader, &mut output, &Node { rotated, ..whole.clone() });
-        if begun && output.bytes != whole.log() {
+        if has_output && output.bytes != whole.log() {
             prop_assert!(!output.gaps.is_empty(), "{:?}", output);
         }
     }

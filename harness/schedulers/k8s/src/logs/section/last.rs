@@ -60,7 +60,7 @@ impl Section {
     /// One read to the end of a log that does not grow any more. `at_eof`: where a follow of it ended.
     pub(super) async fn last(&mut self, now: Now, at_eof: Option<Reader>) -> Result<(), Closed> {
         let shared = Arc::clone(&self.shared);
-        shared.goes_on(self.read_the_last(now, at_eof)).await
+        shared.until_done(self.read_the_last(now, at_eof)).await
     }
 
     async fn read_the_last(&mut self, now: Now, at_eof: Option<Reader>) -> Result<(), Closed> {
@@ -83,7 +83,7 @@ impl Section {
             let shared = Arc::clone(&self.shared);
             let read_permit = shared.cluster.budget().read().await;
             let query = self.query(false, now == Now::Previous);
-            let (why, was_answered) = match self.shared.cluster.log(&self.pod, &query).await {
+            let (why, was_answered) = match self.shared.cluster.log(&self.origin.name, &query).await {
                 Ok(stream) => {
                     let whole = self.read_to_the_end(stream).await?;
                     let complete = whole && self.reader.caught_up();
@@ -150,7 +150,7 @@ impl Section {
     async fn beginning(&self, previous: bool) -> Result<Option<Vec<u8>>, ApiError> {
         let limit_bytes = Some(BEGINNING as u64);
         let query = LogQuery { container: self.identity.container.clone(), previous, limit_bytes, ..LogQuery::default() };
-        let mut stream = self.shared.cluster.log(&self.pod, &query).await?;
+        let mut stream = self.shared.cluster.log(&self.origin.name, &query).await?;
         let mut beginning = Vec::new();
         while beginning.len() < BEGINNING {
             match timeout(self.shared.pace.silence, stream.next()).await {

@@ -60,9 +60,8 @@ pub(super) struct Section {
     /// What chunks call it.
     pub id: String,
     pub title: String,
-    pub pod: String,
     pub identity: Identity,
-    /// Where its pod stands in the observation.
+    /// The index of its pod in the observation.
     pub place: usize,
     /// It is the first of its job, which is shown while it runs.
     pub first: bool,
@@ -172,7 +171,7 @@ impl Section {
         self.gap(why).await
     }
 
-    /// The instance before this one, from where the reader stands.
+    /// The instance before this one, from the position of the reader.
     async fn previous(&mut self, instance: i32) -> Result<(), Closed> {
         if self.view().instance.number() == Some(instance) {
             self.last(Now::Previous, None).await
@@ -219,7 +218,7 @@ impl Section {
     /// Until the stream ends, or says nothing for so long.
     async fn follow(&mut self, instance: i32, silence: Duration) -> Result<StreamEnd, Closed> {
         let query = self.query(true, false);
-        let mut stream = match self.shared.goes_on(self.shared.cluster.log(&self.pod, &query)).await {
+        let mut stream = match self.shared.until_done(self.shared.cluster.log(&self.origin.name, &query)).await {
             Ok(stream) => stream,
             Err(error) => return self.refused(error).await,
         };
@@ -270,7 +269,7 @@ impl Section {
             turn = shared.cluster.budget().read() => turn,
         };
         let query = self.query(false, false);
-        let whole = match self.shared.cluster.log(&self.pod, &query).await {
+        let whole = match self.shared.cluster.log(&self.origin.name, &query).await {
             Ok(stream) => self.read_to_the_end(stream).await?,
             Err(error) => return self.refused(error).await,
         };

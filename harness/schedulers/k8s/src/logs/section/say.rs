@@ -8,7 +8,7 @@ use tokio::time::{Instant as Clock, timeout};
 
 impl Shared {
     /// Runs work that has limits of its own, and reports in between that the log is still being read.
-    pub(super) async fn goes_on<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(super) async fn until_done<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             match timeout(self.pace.alive, &mut work).await {

@@ -50,7 +50,7 @@ struct Scene {
     follows: usize,
     reads: usize,
     marks: LogMarks,
-    /// Somebody has tried to stop it.
+    /// A stop was tried.
     unreachable: bool,
     /// Bytes that were collected.
     taken: AtomicUsize,

@@ -71,7 +71,7 @@ async fn follow(kubernetes: &Kubernetes, job: &Job) {
     tokio::join!(wait, read);
 }
 
-/// The requests of an hour, those that open a watch left out, after ten minutes in which everybody has looked around.
+/// The requests of an hour, those that open a watch left out, after ten minutes of first requests.
 async fn asked_in_an_idle_hour(phase: &'static str) -> Vec<String> {
     let (kubernetes, requests) = server(phase);
     let shared = kubernetes.shared(&testing::place(), &SessionId("s".into())).await.expect("a connection");
@@ -97,6 +97,6 @@ async fn an_idle_hour_of_running_cases_takes_less_than_a_request_a_minute() {
 async fn an_idle_hour_of_waiting_cases_takes_less_than_a_request_a_minute() {
     let asked = asked_in_an_idle_hour("Pending").await;
     let events = asked.iter().filter(|line| line.contains("/events")).count();
-    assert!(events > 0, "nobody asks why they wait");
+    assert!(events > 0, "no job asks why it waits");
     assert!(asked.len() <= 60, "{}", asked.join("\n"));
 }

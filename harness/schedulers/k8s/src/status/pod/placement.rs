@@ -73,7 +73,7 @@ fn counted(list: &str) -> impl Iterator<Item = (u32, &str)> {
     let pairs = list.trim().trim_end_matches('.').split(", ");
     pairs.filter(|pair| !pair.is_empty()).map(|pair| {
         let (count, reason) = pair.split_once(' ').unwrap_or(("", pair));
-        // What does not begin with a count is no reason that is known.
+        // What does not begin with a count is not a known reason.
         count.parse().map_or((0, pair), |count| (count, reason))
     })
 }

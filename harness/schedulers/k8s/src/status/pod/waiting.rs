@@ -247,7 +247,7 @@ fn unscheduled(this: &PodView<'_>, recheck_in: &mut Option<Duration>) -> String 
     format!("no scheduler has looked at pod {name} for {}: does {scheduler} run?", cause::seconds(grace::SCHEDULER_SILENT))
 }
 
-/// When the kubelet took the pod over, but not before we began to watch: the clocks may differ.
+/// When the kubelet took the pod over, but not before the watch started: the clocks may differ.
 fn scheduled(this: &PodView<'_>) -> Timestamp {
     let started = this.status.start_time.as_ref().map(|time| clock::of(time.0));
     started.unwrap_or_default().max(this.view.observed.since)

@@ -220,7 +220,7 @@ fn workers_that_are_taken_away_after_success_do_not_matter() {
 // Pods.
 
 #[test]
-fn pods_that_have_all_ended_and_settled_are_the_end_if_nobody_says_so() {
+fn pods_that_have_all_ended_and_settled_are_the_end_without_a_rule() {
     let scene = |second: &str| Scene::of("IPUJob").object("{}").expecting(2).pod("x-0", FINE).pod("x-1", second);
     says!(scene(FINE).at(20), @r#"
     running since @3 on ["n1"]
@@ -271,7 +271,7 @@ fn a_pod_that_crashes_for_ever_ends_a_workload_that_says_nothing() {
 fn a_gang_that_does_not_fit_says_how_much_of_it_exists() {
     let message = "pods \"x-2\" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8";
     let scene = || Scene::of("MPIJob").object("{}").expecting(3).pod("x-0", RUNNING).pod("x-1", RUNNING).at(60);
-    // Until it is time to ask for events, somebody has to look again.
+    // Until it is time to ask for events, another assessment is due.
     says!(scene().at(8), @r#"
     running since @3 on ["n1"]
     again in 2s
@@ -295,7 +295,7 @@ fn a_deleted_workload_is_gone() {
 }
 
 #[test]
-fn pods_that_were_all_deleted_before_they_began_are_no_success() {
+fn pods_that_were_all_deleted_before_they_started_are_not_a_success() {
     let deleted = "{metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}, status: {phase: Failed}}";
     let scene = Scene::of("IPUJob").object("{status: {phase: Running}}").expecting(2).pod("x-0", deleted).pod("x-1", deleted);
     says!(scene.at(600), @"

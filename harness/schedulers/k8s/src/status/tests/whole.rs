@@ -90,9 +90,9 @@ const LATE: i64 = 700;
 /// What was said from when on, and whether it was stuck.
 type Answers = Vec<(i64, JobState, bool)>;
 
-/// The answers from second to second until the end, and those of somebody who looks again only when told to.
+/// The answers from second to second until the end, and those of a caller who assesses again only when it is due.
 fn by_time_alone(mut scene: Scene) -> (Answers, Answers) {
-    let (mut every, mut told) = (Vec::new(), Vec::new());
+    let (mut every, mut when_due) = (Vec::new(), Vec::new());
     let mut view = |second: i64, into: &mut Answers| {
         scene.now = at(second);
         let Assessment { state, recheck_in, stuck } = scene.assess();
@@ -109,9 +109,9 @@ fn by_time_alone(mut scene: Scene) -> (Answers, Answers) {
     }
     let mut next = Some(NOW);
     while let Some(second) = next.filter(|second| *second < LATE) {
-        next = view(second, &mut told).1.map(|after| second + i64::try_from(after.as_secs()).unwrap());
+        next = view(second, &mut when_due).1.map(|after| second + i64::try_from(after.as_secs()).unwrap());
     }
-    (every, told)
+    (every, when_due)
 }
 
 fn is_over(state: &JobState) -> bool {
@@ -123,8 +123,8 @@ proptest! {
 
     #[test]
     fn an_assessment_at_each_recheck_misses_nothing(scene in any_scene()) {
-        let (every, told) = by_time_alone(scene);
-        prop_assert_eq!(every, told);
+        let (every, when_due) = by_time_alone(scene);
+        prop_assert_eq!(every, when_due);
     }
 
     #[test]
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn good_exits_alone_need_somebody_who_says_success(scene in any_scene()) {
+    fn good_exits_alone_are_not_a_success(scene in any_scene()) {
         let scene = scene.at(600);
         let JobState::Status(JobStatus::Ended(ending)) = scene.assess().state else { return Ok(()) };
         let fine = ending.exits.iter().all(|exit| exit.exit == Exit::Code(0)) && ending.disruption.is_none();

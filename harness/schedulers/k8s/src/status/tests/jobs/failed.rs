@@ -67,7 +67,7 @@ fn a_deadline_fails_a_job_whose_exits_look_fine() {
 }
 
 #[test]
-fn a_job_whose_pods_were_all_taken_away_is_disrupted() {
+fn a_job_whose_pods_were_all_disrupted_is_disrupted() {
     let preempted = "status: {phase: Failed, conditions: [{type: DisruptionTarget, status: 'True', lastTransitionTime: '@8', reason: PreemptionByScheduler}], containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 143, startedAt: '@3', finishedAt: '@9'}}}]}";
     let failed = || job("Failed", "BackoffLimitExceeded", "spec: {backoffLimit: 0}").pod("x-a", preempted);
     says!(failed(), @"
@@ -82,7 +82,7 @@ fn a_job_whose_pods_were_all_taken_away_is_disrupted() {
 }
 
 #[test]
-fn a_job_whose_pod_somebody_deletes_is_disrupted_and_what_the_job_deletes_itself_is_not() {
+fn a_job_whose_pod_another_user_deletes_is_disrupted_and_what_the_job_deletes_itself_is_not() {
     let terminating = |phase: &str, state: &str, restarts: u32| {
         format!(
             "{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, spec: {{restartPolicy: OnFailure}}, status: {{phase: {phase}, {}}}}}",

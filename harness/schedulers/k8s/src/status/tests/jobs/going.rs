@@ -176,7 +176,7 @@ fn what_may_not_be_seen_is_reported() {
 // Suspended.
 
 #[test]
-fn a_suspended_job_that_nobody_will_resume_is_hopeless() {
+fn a_suspended_job_that_no_queue_resumes_is_hopeless() {
     let mut scene = Scene::job("spec: {suspend: true}");
     scene.handle.objects[0].manifest = serde_json::json!({"spec": {"suspend": true}});
     says!(scene, @"hopeless: Job x has `suspend: true` and no label kueue.x-k8s.io/queue-name, so nothing will ever start it: remove the one or add the other");
@@ -192,7 +192,7 @@ fn a_job_that_the_cluster_suspends_wants_a_queue() {
 }
 
 #[test]
-fn a_job_that_somebody_suspends_is_evicted() {
+fn a_job_that_another_user_suspends_is_evicted() {
     says!(Scene::job("spec: {suspend: true}").pod("x-a", &running()).gone(), @"
     ended @3-@3: x@? Unknown
     disrupted: Evicted

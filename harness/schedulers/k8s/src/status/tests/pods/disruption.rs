@@ -1,4 +1,4 @@
-//! Pods that somebody takes away.
+//! Pods that are preempted, evicted or deleted.
 
 use super::{RUNNING, container, failed};
 use crate::status::testing::Scene;
@@ -111,7 +111,7 @@ fn a_lost_container_is_a_lost_node() {
 }
 
 #[test]
-fn a_pod_that_somebody_deletes_is_deleted() {
+fn a_pod_that_another_user_deletes_is_deleted() {
     says!(container(RUNNING).gone(), @"gone (Deleted): pod x on n1 was deleted by another user or program");
     let terminating = "{metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}, status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {running: {startedAt: '@3'}}}]}}";
     says!(Scene::own_pod(terminating).at(20), @r#"
