@@ -34,24 +34,22 @@ pub use text::{
 /// A text that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// The data has no JSON form.
-    #[error("write the JSON")]
-    Json(#[from] serde_json::Error),
-    /// The figures have no CSV form.
-    #[error("write the CSV table")]
-    Csv(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A template is not to be understood, or asks for what is not there.
-    #[error("render a template")]
-    Template(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The data has no such form, or a template cannot be read or asks for what does not exist.
+    #[error("{operation}")]
+    Failed {
+        operation: &'static str,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A command of a pipeline would show a secret.
     #[error(
         "the command of the job '{job}' holds what looks like a secret: set it as a variable of the CI system instead (MUSTER_SETVAR)"
     )]
     Secret { job: String },
-    /// The pipeline has no YAML form.
-    #[error("write the YAML")]
-    Yaml(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The session has no XML form.
-    #[error("write the XML")]
-    Xml(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl RenderError {
+    fn of<E: Into<Box<dyn std::error::Error + Send + Sync>>>(operation: &'static str) -> impl Fn(E) -> Self {
+        move |cause| Self::Failed { operation, cause: cause.into() }
+    }
 }

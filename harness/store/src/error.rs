@@ -23,7 +23,7 @@ pub enum StoreError {
         #[source]
         cause: SqlError,
     },
-    /// The file is somebody else's database.
+    /// Another program wrote the database.
     #[error("{} is a database, but not one of muster", path.display())]
     Foreign { path: PathBuf },
     /// The file was written by a later muster.

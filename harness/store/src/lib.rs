@@ -10,15 +10,13 @@
 
 mod error;
 mod file;
-mod owner;
 mod read;
 mod write;
 
 pub use error::{SqlError, StoreError};
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
-pub use owner::Held;
-pub use read::{Alive, JobRow, JobState, Reader, SessionRow};
+pub use read::{Alive, Held, JobRow, JobState, Reader, SessionRow};
 pub use write::{Intent, Store};
 
 /// A statement whose values are bound next.

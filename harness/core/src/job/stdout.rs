@@ -126,7 +126,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// The text between two headers, with what is known of it. Written to `pods.json`, one a section.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(flatten)]
     pub origin: SectionOrigin,
@@ -151,8 +151,7 @@ pub struct Section {
 impl Section {
     /// A section of which only the place is known: complete, without times and exit.
     pub fn new(origin: SectionOrigin, offset: u64, bytes: u64) -> Self {
-        let (gaps, warnings) = (Vec::new(), Vec::new());
-        Self { origin, offset, bytes, lines: None, first: None, last: None, exit: None, gaps, warnings, is_file: false }
+        Self { origin, offset, bytes, ..Self::default() }
     }
 }
 

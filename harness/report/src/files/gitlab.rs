@@ -74,7 +74,7 @@ fn pipeline(jobs: Vec<Job>) -> Result<String, RenderError> {
         // An empty list begins a job at once, whatever is before its stage.
         file.insert(name, json!({ "extends": ".muster", "script": [script], "needs": needs }));
     }
-    let yaml = serde_yaml::to_string(&Value::Object(file)).map_err(|error| RenderError::Yaml(Box::new(error)))?;
+    let yaml = serde_yaml::to_string(&Value::Object(file)).map_err(RenderError::of("write the YAML"))?;
     Ok(format!(
         "# Written by muster --ci-generate, version {}: generate it again instead of changing it.\n{yaml}",
         env!("CARGO_PKG_VERSION")

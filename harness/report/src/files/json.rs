@@ -42,7 +42,7 @@ pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<Stri
 
 /// JSON in which every control character and direction mark is escaped: the same data, and `cat` shows it safely.
 pub(crate) fn written(value: &impl Serialize) -> Result<String, RenderError> {
-    let text = serde_json::to_string_pretty(value)? + "\n";
+    let text = serde_json::to_string_pretty(value).map_err(RenderError::of("write the JSON"))? + "\n";
     if !text.chars().any(is_unwanted) {
         return Ok(text);
     }

@@ -57,7 +57,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String,
         report.add_test_suite(suite);
     }
     let skipped = report.skipped;
-    let text = report.to_string().map_err(|error| RenderError::Xml(Box::new(error)))?;
+    let text = report.to_string().map_err(RenderError::of("write the XML"))?;
     // The schema knows the number of skipped cases of a suite, not of the whole. In the first tag nothing else can read
     // so: a quotation mark within a name is escaped.
     Ok(text.replacen(&format!(" skipped=\"{skipped}\""), "", 1))

@@ -55,7 +55,7 @@ impl Templates {
         let embedded = EMBEDDED.iter().flat_map(|(name, text)| [(format!("builtin/{name}"), *text), ((*name).to_owned(), *text)]);
         let site = overrides.into_iter().map(|(name, text)| (name.to_owned(), text));
         // One batch: templates may extend each other in any order, and the later of two names wins.
-        tera.add_raw_templates(parts.chain(embedded).chain(site)).map_err(template)?;
+        tera.add_raw_templates(parts.chain(embedded).chain(site)).map_err(RenderError::of("render a template"))?;
         let templates = Self { tera };
         let session = Session { ended: Some(Timestamp(0)), ..Session::default() };
         let reader = Reader { rerun_options: Vec::new(), zone: TimeZone::UTC };
@@ -80,10 +80,6 @@ impl Templates {
 
     fn render(&self, name: &str, results: &Results<'_>, reader: &Reader) -> Result<String, RenderError> {
         let context = facts::context(results, &reader.rerun_options, |at| local(at, &reader.zone));
-        self.tera.render(name, &context).map_err(template)
+        self.tera.render(name, &context).map_err(RenderError::of("render a template"))
     }
-}
-
-fn template(error: tera::Error) -> RenderError {
-    RenderError::Template(Box::new(error))
 }

@@ -79,7 +79,7 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     if let Some(lost) = context.in_flight_of(&name) {
         record.result.identifier = Some(lost.job.identifier.clone());
         record.result.folder = Some(lost.job.stage.clone());
-        point_to(&lost.job.stage, &mut record);
+        add_look_commands(&lost.job.stage, &mut record);
         let attempt = Attempt::of_lost_case(context, scheduler, lost);
         Box::pin(attempt.cleanup(cleanup_after(&end.outcome), &mut record)).await;
     }
@@ -193,7 +193,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
             record.result.folder = None;
         }
     }
-    point_to(stage, record);
+    add_look_commands(stage, record);
     end
 }
 
@@ -229,7 +229,7 @@ fn removed_by_sweep(over: AttemptEnd) -> AttemptEnd {
 }
 
 /// Says how to look at what is in the stage folder, and how to be rid of it.
-fn point_to(stage: &Path, record: &mut Record) {
+fn add_look_commands(stage: &Path, record: &mut Record) {
     if record.result.folder.as_deref() != Some(stage) {
         return;
     }

@@ -100,7 +100,7 @@ impl Plan {
         record: &mut Record,
     ) -> Result<(), End> {
         let Some(render) = self.render.clone() else {
-            let cause = "its identifier is somebody else's, and its check is not there any more to plan it anew: run it again";
+            let cause = "its identifier is in use, and its check no longer exists, so it cannot be planned again: run it again";
             return Err(End::infra(Phase::Launch, cause));
         };
         let identifier = context.identifiers.draw();

@@ -74,11 +74,11 @@ struct Entry {
     before: Option<CaseId>,
     held: Option<Box<Waiting>>,
     result: Option<Arc<CaseResult>>,
-    provided: Provided,
+    outputs: OutputState,
 }
 
 /// What became of the outputs that a case left.
-enum Provided {
+enum OutputState {
     /// It is there, as far as there is anything.
     Available,
     /// It is being torn down, or about to be.
@@ -113,7 +113,7 @@ impl Dependencies {
         let completion = if stage_is_gone { Completion::Failed } else { result.outcome.row().completion };
         // A teardown that did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
-            self.entries[id.index()].provided = Provided::Released(Box::default());
+            self.entries[id.index()].outputs = OutputState::Released(Box::default());
         }
         self.entries[id.index()].result = Some(result);
         self.graph.finish(id, completion);
@@ -149,20 +149,20 @@ impl Dependencies {
 
     /// What was to become of what a case left, has.
     pub(crate) fn released(&mut self, case: CaseId, report: TeardownReport) {
-        self.entries[case.index()].provided = Provided::Released(Box::new(report));
+        self.entries[case.index()].outputs = OutputState::Released(Box::new(report));
     }
 
     /// The cases that have left something for others and whose teardown has not ended.
     pub(crate) fn not_torn_down(&self) -> Vec<Arc<CaseResult>> {
-        let entries = self.entries.iter().filter(|entry| !matches!(entry.provided, Provided::Released(_)));
+        let entries = self.entries.iter().filter(|entry| !matches!(entry.outputs, OutputState::Released(_)));
         entries.filter_map(Entry::provider).collect()
     }
 
     /// The cases that have left something for others, and what could not be torn down.
     pub(crate) fn released_providers(&self) -> Vec<(Arc<CaseResult>, TeardownReport)> {
-        let report = |entry: &Entry| match &entry.provided {
-            Provided::Released(report) => (**report).clone(),
-            Provided::Available | Provided::TearingDown => TeardownReport::default(),
+        let report = |entry: &Entry| match &entry.outputs {
+            OutputState::Released(report) => (**report).clone(),
+            OutputState::Available | OutputState::TearingDown => TeardownReport::default(),
         };
         self.entries.iter().filter_map(|entry| Some((entry.provider()?, report(entry)))).collect()
     }
@@ -189,7 +189,7 @@ impl Dependencies {
         let ids: Vec<CaseId> = needs.iter().map(|(_, id)| *id).collect();
         let id = self.graph.add(&ids);
         let before = self.by_name.insert(Arc::clone(&name), id);
-        self.entries.push(Entry { id, name, needs, before, held: None, result: None, provided: Provided::Available });
+        self.entries.push(Entry { id, name, needs, before, held: None, result: None, outputs: OutputState::Available });
         id
     }
 
@@ -254,8 +254,8 @@ impl Entry {
     /// What it left, once.
     fn release(&mut self, wanted: bool) -> Option<Release> {
         let result =
-            self.result.clone().filter(|result| result.outputs.is_some() && matches!(self.provided, Provided::Available))?;
-        self.provided = Provided::TearingDown;
+            self.result.clone().filter(|result| result.outputs.is_some() && matches!(self.outputs, OutputState::Available))?;
+        self.outputs = OutputState::TearingDown;
         Some(Release { id: self.id, result, wanted })
     }
 }

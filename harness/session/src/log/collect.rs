@@ -28,7 +28,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may go on when the session is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long the collector may take to stop.
-const LET_GO_LIMIT: Duration = Duration::from_secs(10);
+const RELEASE_LIMIT: Duration = Duration::from_secs(10);
 /// Chunks that have arrived together are written together.
 const BATCH: usize = 64;
 
@@ -63,7 +63,7 @@ impl Collector {
             () = cancelled, if is_judged => true,
         };
         self.stop.cancel();
-        match timeout(LET_GO_LIMIT, &mut self.task).await {
+        match timeout(RELEASE_LIMIT, &mut self.task).await {
             Err(_) => Drained::NoLog("the log could not be written to the stage folder in time"),
             Ok(Err(_)) => PANICKED,
             Ok(Ok(mut spool)) if is_cancelled => {
@@ -84,11 +84,11 @@ impl Collector {
 }
 
 /// Until nothing has come for the limit; or until the limit, if it does not matter what comes.
-async fn stalls(arrived: &AtomicU64, goes_on: bool) {
+async fn stalls(arrived: &AtomicU64, until_silent: bool) {
     loop {
         let before = arrived.load(Ordering::Relaxed);
         sleep(DRAIN_LIMIT).await;
-        if !goes_on || arrived.load(Ordering::Relaxed) == before {
+        if !until_silent || arrived.load(Ordering::Relaxed) == before {
             return;
         }
     }

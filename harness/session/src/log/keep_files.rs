@@ -9,10 +9,7 @@
 //!
 //! All functions here block.
 
-use crate::log::{
-    lines::{count_lines, count_newlines},
-    map::text_of,
-};
+use crate::log::text::{count_lines, count_newlines, text_of};
 use ignore::WalkBuilder;
 use muster_core::job::{
     stage_folder::{self, LOG_FILE, SECTIONS, UNFINISHED_SECTIONS},
@@ -82,7 +79,7 @@ impl KeptFiles {
             };
             // A link is kept as the file that it leads to.
             match fs::metadata(entry.path()) {
-                Ok(file) if !file.is_file() => leave("it is no file, nor a link to one".to_owned()),
+                Ok(file) if !file.is_file() => leave("it is neither a file nor a link to one".to_owned()),
                 Err(error) => leave(error.to_string()),
                 Ok(file) if kept.files.len() == max_files || bytes + file.len() > max_bytes => {
                     beyond += 1;
@@ -293,14 +290,14 @@ mod tests {
         let kept = KeptFiles::within(folder.path(), &globs(&["*"]), (3, 10));
         assert_eq!(kept.paths(), ["a", "c", "d"].map(PathBuf::from));
         insta::assert_snapshot!(kept.warnings.join("\n"), @"
-        f is not kept: it is no file, nor a link to one
+        f is not kept: it is neither a file nor a link to one
         g is not kept: No such file or directory (os error 2)
         3 file(s) are not kept: a check may keep 3 files of 0 MiB together
         ");
         insta::assert_snapshot!(kept.left_out.join("\n"), @"
         b (beyond the limit)
         e (beyond the limit)
-        f (it is no file, nor a link to one)
+        f (it is neither a file nor a link to one)
         g (No such file or directory (os error 2))
         h (beyond the limit)
         ");

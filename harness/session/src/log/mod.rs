@@ -2,7 +2,6 @@
 
 pub(crate) mod collect;
 pub(crate) mod keep_files;
-mod lines;
-pub(crate) mod map;
 pub(crate) mod spool;
 pub(crate) mod tail;
+pub(crate) mod text;

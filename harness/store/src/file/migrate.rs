@@ -1,4 +1,4 @@
-//! Bringing a file's tables up to date: forward only, all steps or none, whoever comes first.
+//! Bringing a file's tables up to date: forward only, all steps or none, safe when two processes open the file.
 
 use crate::StoreError;
 use sqlx::SqliteConnection;

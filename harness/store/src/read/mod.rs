@@ -2,7 +2,7 @@
 
 pub(crate) mod decode;
 
-use crate::{Held, Owner, Statement, StoreError, file::connect};
+use crate::{Owner, Statement, StoreError, file::connect};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{scheduler::Job, workload::Limits},
@@ -17,7 +17,15 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// A session as it stands now.
+/// The owner and the heartbeat of a session, as last read: a takeover compares with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub owner: Owner,
+    /// How often the owner has reported that it lives.
+    pub heartbeat: i64,
+}
+
+/// A session as it is now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     /// What was written when it began and ended.
@@ -120,7 +128,7 @@ impl Reader {
             WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#,
         );
         let attempts = self.all("results", attempts.bind(session.0.clone()), decode::attempt).await?;
-        // Asked for later, so that no result that comes in between stands there without its measurements.
+        // Asked for later, so that no result that comes in between lacks its measurements.
         let measurements = sqlx::query(
             r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
             WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY m.attempt, m.position"#,

@@ -9,10 +9,9 @@ use crate::{
     file::connect,
     read::decode,
     write::{
-        columns::Row,
         message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
         session,
-        statements::{REOPEN, Statements},
+        statements::{REOPEN, Row, Statements},
     },
 };
 use muster_core::{case::SessionId, rules::perf::Measurement};
@@ -96,7 +95,7 @@ impl Writer {
     fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
         let outcome = outcome.map_err(|cause| StoreError::Write { path: self.path.clone(), cause });
         match (envelope.ack, outcome) {
-            // If the waiter was dropped, nobody receives the answer. The row is stored.
+            // If the waiter was dropped, the answer is lost. The row is stored.
             (Some(ack), outcome) => drop(ack.send(outcome)),
             (None, Ok(())) => {}
             (None, Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "not stored"),
@@ -198,8 +197,8 @@ async fn take_over_sessions(
 ) -> Result<Vec<(Text, SessionCases)>, sqlx::Error> {
     let mut taken = Vec::new();
     for message in messages {
-        let Message::TakeOver(entry) = message else { continue };
-        let row = session::take_over(entry).build().fetch_one(&mut *connection).await?;
+        let Message::TakeOver(session, owners) = message else { continue };
+        let row = session::take_over(session, &owners.0, &owners.1).build().fetch_one(&mut *connection).await?;
         let number: i64 = row.try_get("number")?;
         for statement in REOPEN {
             sqlx::query(statement).bind(number).execute(&mut *connection).await?;
@@ -207,7 +206,7 @@ async fn take_over_sessions(
         let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
         let case = |row| Ok((Text::from(decode::name(row)?.to_string()), row.try_get("id")?));
         let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
-        taken.push((Arc::clone(&entry.session), SessionCases { number, cases }));
+        taken.push((Arc::clone(session), SessionCases { number, cases }));
     }
     Ok(taken)
 }
@@ -215,13 +214,13 @@ async fn take_over_sessions(
 /// Counts up the heartbeats of sessions.
 async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
-        let Message::Beat(entry) = message else { continue };
-        session::beat(entry).build().fetch_one(&mut *connection).await?;
+        let Message::Beat(session, owner) = message else { continue };
+        session::beat(session, owner).build().fetch_one(&mut *connection).await?;
     }
     Ok(())
 }
 
-/// The highest ids given out. Nobody else gives out any while this transaction holds the write lock.
+/// The highest ids given out. No other process gives out any while this transaction holds the write lock.
 #[derive(Clone, Copy, Default)]
 struct Ids {
     case: i64,
@@ -277,7 +276,7 @@ impl<'m> Rows<'m> {
                 Message::Cleaned(key) => rows.cleaned.push(key),
                 Message::Swept(key) => rows.swept.push(key),
                 Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
-                Message::Begin(_) | Message::TakeOver(_) | Message::Beat(_) | Message::Close => {}
+                Message::Begin(_) | Message::TakeOver(..) | Message::Beat(..) | Message::Close => {}
             }
         }
         rows.drop_outdated();

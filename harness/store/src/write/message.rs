@@ -28,9 +28,15 @@ pub(crate) enum Message {
     Finished(Box<AttemptEntry>),
     Cleaned(JobKey),
     Swept(JobKey),
-    TakeOver(Box<TakeOver>),
-    Beat(Box<Beat>),
-    End { session: Text, ended: Timestamp, interrupted: bool },
+    /// Another process, the last, continues a session.
+    TakeOver(Text, Box<(Held, Owner)>),
+    /// The owner of a session lives.
+    Beat(Text, Box<Owner>),
+    End {
+        session: Text,
+        ended: Timestamp,
+        interrupted: bool,
+    },
     Close,
 }
 
@@ -74,19 +80,6 @@ impl SessionEntry {
         let extras = encode("session extras", &session.id, &session.extras)?;
         Ok(Self { session: session.clone(), command, extras, owner: owner.clone() })
     }
-}
-
-/// Another process goes on with a session.
-pub(crate) struct TakeOver {
-    pub(crate) session: Text,
-    pub(crate) from: Held,
-    pub(crate) to: Owner,
-}
-
-/// The owner of a session lives.
-pub(crate) struct Beat {
-    pub(crate) session: Text,
-    pub(crate) owner: Owner,
 }
 
 pub(crate) struct CaseEntry {

@@ -2,7 +2,6 @@
 //! transaction, and only then answers.
 
 mod batch;
-mod columns;
 mod message;
 mod session;
 mod statements;
@@ -12,7 +11,7 @@ use crate::{
     file::connect,
     write::{
         batch::Writer,
-        message::{AttemptEntry, Beat, Envelope, IntentEntry, JobKey, Message, SessionEntry, TakeOver, encode_job},
+        message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, encode_job},
     },
 };
 use muster_core::{
@@ -114,14 +113,14 @@ impl Store {
         self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
     }
 
-    /// Makes `to` the owner of a session that has not ended, or that a signal has ended, unless somebody else was faster or its
-    /// owner has shown since that it lives. Results of cases that were aborted are forgotten: these cases run again.
+    /// Makes `to` the owner of a session that has not ended, or that a signal has ended, unless another process was faster or its
+    /// owner has shown since that it lives. Results of cases that were aborted are deleted: these cases run again.
     ///
     /// # Errors
     /// [`StoreError::Taken`] if the session is not held any more as `from` says.
     pub async fn take_over(&self, session: &SessionId, from: &Held, to: &Owner) -> Result<(), StoreError> {
-        let take_over = TakeOver { session: session.0.as_str().into(), from: from.clone(), to: to.clone() };
-        self.commit(|| Ok(Message::TakeOver(Box::new(take_over)))).await.map_err(|error| taken(session, error))
+        let owners = Box::new((from.clone(), to.clone()));
+        self.commit(|| Ok(Message::TakeOver(session.0.as_str().into(), owners))).await.map_err(|error| taken(session, error))
     }
 
     /// Says that the owner of a session lives.
@@ -129,8 +128,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Taken`] if `owner` does not hold it any more.
     pub async fn beat(&self, session: &SessionId, owner: &Owner) -> Result<(), StoreError> {
-        let beat = Beat { session: session.0.as_str().into(), owner: owner.clone() };
-        self.commit(|| Ok(Message::Beat(Box::new(beat)))).await.map_err(|error| taken(session, error))
+        let owner = Box::new(owner.clone());
+        self.commit(|| Ok(Message::Beat(session.0.as_str().into(), owner))).await.map_err(|error| taken(session, error))
     }
 
     /// Writes down what is about to be launched.

@@ -1,6 +1,9 @@
-//! The statements that write the row of one session. Each column stands beside its value, and is named nowhere else.
+//! The statements that write the row of one session. Each column is named once, beside its value.
 
-use crate::write::message::{Beat, SessionEntry, TakeOver};
+use crate::{
+    Held,
+    write::message::{SessionEntry, Text},
+};
 use muster_host::owner::Owner;
 use sqlx::{QueryBuilder, Sqlite};
 use std::fmt::Display;
@@ -25,23 +28,23 @@ pub(crate) fn insert(entry: &SessionEntry) -> QueryBuilder<Sqlite> {
 
 /// Changes the owner of a session and returns its number. No row: the session has another owner by now, has shown since that it
 /// lives, or has ended. A session that a signal ended is open again.
-pub(crate) fn take_over(entry: &TakeOver) -> QueryBuilder<Sqlite> {
+pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> QueryBuilder<Sqlite> {
     let mut update = QueryBuilder::new("UPDATE session SET ");
-    list(&mut update, ", ", owner(&entry.to), equals);
+    list(&mut update, ", ", owner(to), equals);
     update.push(", heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 WHERE ");
-    let mut held = owner(&entry.from.owner);
-    held.push(("id", text(&entry.session)));
-    held.push(("heartbeat", Value::Integer(Some(entry.from.heartbeat))));
+    let mut held = owner(&from.owner);
+    held.push(("id", text(session)));
+    held.push(("heartbeat", Value::Integer(Some(from.heartbeat))));
     list(&mut update, " AND ", held, equals);
     update.push(" AND (ended IS NULL OR interrupted = 1) RETURNING number");
     update
 }
 
 /// Counts the heartbeat up. No row: the session has another owner, or has ended.
-pub(crate) fn beat(entry: &Beat) -> QueryBuilder<Sqlite> {
+pub(crate) fn beat(session: &Text, held_by: &Owner) -> QueryBuilder<Sqlite> {
     let mut update = QueryBuilder::new("UPDATE session SET heartbeat = heartbeat + 1 WHERE ");
-    let mut held = owner(&entry.owner);
-    held.push(("id", text(&entry.session)));
+    let mut held = owner(held_by);
+    held.push(("id", text(session)));
     list(&mut update, " AND ", held, equals);
     update.push(" AND ended IS NULL RETURNING number");
     update

@@ -3,14 +3,91 @@
 
 use crate::{
     Statement,
-    write::{
-        columns::{self, Columns, Row},
-        message::{AttemptEntry, CaseEntry, IntentEntry},
-    },
+    write::message::{AttemptEntry, CaseEntry, IntentEntry},
 };
-use muster_core::rules::perf::Measurement;
+use muster_core::rules::perf::{Direction, Measurement};
+use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 use std::{fmt::Write, sync::Arc};
+
+/// What one row is made of: two numbers that the writer gives out, and the rest.
+pub(crate) type Row<'m, T> = (i64, i64, &'m T);
+
+/// The columns of a table that gets many rows, each beside what is written into it. The inverse is `decode`.
+type Columns<T> = &'static [(&'static str, fn(Statement, Row<T>) -> Statement)];
+
+/// Of a case, the numbers are its own and its session's.
+const CASE: Columns<CaseEntry> = &[
+    ("id", |s, (id, ..)| s.bind(id)),
+    ("session", |s, (_, session, _)| s.bind(session)),
+    ("display", |s, (.., case)| s.bind(case.name.display.clone())),
+    ("check_name", |s, (.., case)| s.bind(case.name.check.clone())),
+    ("hash", |s, (.., case)| s.bind(case.name.hash.clone())),
+    ("system", |s, (.., case)| s.bind(case.name.system.clone())),
+    ("partition", |s, (.., case)| s.bind(case.name.partition.clone())),
+    ("environ", |s, (.., case)| s.bind(case.name.environ.clone())),
+    ("about", |s, (.., case)| s.bind(Arc::clone(&case.about))),
+    ("hidden", |s, (.., case)| s.bind(case.name.hidden.clone())),
+];
+
+/// Of a job, the numbers are those of its session and of its case.
+const JOB: Columns<IntentEntry> = &[
+    ("session", |s, (session, ..)| s.bind(session)),
+    ("identifier", |s, (.., intent)| s.bind(Arc::clone(&intent.key.identifier))),
+    (r#""case""#, |s, (_, case, _)| s.bind(case)),
+    ("attempt", |s, (.., intent)| s.bind(intent.attempt)),
+    ("state", |s, _| s.bind("intent")),
+    ("stage", |s, (.., intent)| s.bind(Arc::clone(&intent.stage))),
+    ("plan", |s, (.., intent)| s.bind(Arc::clone(&intent.plan))),
+    ("rules", |s, (.., intent)| s.bind(Arc::clone(&intent.rules))),
+    ("limits", |s, (.., intent)| s.bind(Arc::clone(&intent.limits))),
+    ("begun", |s, (.., intent)| s.bind(intent.begun.0)),
+];
+
+/// Of an attempt, the numbers are its own and its case's.
+const ATTEMPT: Columns<AttemptEntry> = &[
+    ("id", |s, (id, ..)| s.bind(id)),
+    (r#""case""#, |s, (_, case, _)| s.bind(case)),
+    ("number", |s, (.., entry)| s.bind(entry.result.attempt)),
+    ("identifier", |s, (.., entry)| s.bind(entry.job.as_ref().map(|job| Arc::clone(&job.identifier)))),
+    ("outcome", |s, (.., entry)| s.bind(entry.result.outcome.row().word)),
+    ("reason", |s, (.., entry)| s.bind(entry.result.outcome.detail().map(str::to_owned))),
+    ("phase", |s, (.., entry)| s.bind(entry.result.phase.as_str())),
+    ("cause", |s, (.., entry)| s.bind(entry.result.cause.clone())),
+    ("begun", |s, (.., entry)| s.bind(entry.result.times.begun.0)),
+    ("launched", |s, (.., entry)| s.bind(time(entry.result.times.launched))),
+    ("started", |s, (.., entry)| s.bind(time(entry.result.times.started))),
+    ("ended", |s, (.., entry)| s.bind(time(entry.result.times.ended))),
+    ("finished", |s, (.., entry)| s.bind(entry.result.times.finished.0)),
+    ("folder", |s, (.., entry)| s.bind(entry.result.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned()))),
+    ("detail", |s, (.., entry)| s.bind(Arc::clone(&entry.detail))),
+    ("flaky", |s, (.., entry)| s.bind(i64::from(entry.result.flaky))),
+    ("quarantine", |s, (.., entry)| s.bind(entry.quarantine.clone())),
+    ("restored_from", |s, (.., entry)| s.bind(entry.result.restored_from.as_ref().map(|session| session.0.clone()))),
+];
+
+/// Of a measurement, the numbers are that of its attempt and its position in it.
+const MEASUREMENT: Columns<Measurement> = &[
+    ("attempt", |s, (attempt, ..)| s.bind(attempt)),
+    ("position", |s, (_, position, _)| s.bind(position)),
+    ("variable", |s, (.., m)| s.bind(m.variable.clone())),
+    ("key", |s, (.., m)| s.bind(m.key.clone())),
+    ("section", |s, (.., m)| s.bind(m.section.clone())),
+    ("node", |s, (.., m)| s.bind(m.node.clone())),
+    // SQLite would do the same without being asked; PostgreSQL would store NaN.
+    ("value", |s, (.., m)| s.bind((!m.value.is_nan()).then_some(m.value))),
+    ("unit", |s, (.., m)| s.bind(m.unit.clone())),
+    ("reference", |s, (.., m)| s.bind(m.bounds.as_ref().map(|bounds| bounds.reference))),
+    ("lower", |s, (.., m)| s.bind(m.bounds.as_ref().and_then(|bounds| bounds.lower))),
+    ("upper", |s, (.., m)| s.bind(m.bounds.as_ref().and_then(|bounds| bounds.upper))),
+    ("verdict", |s, (.., m)| s.bind(m.verdict.word())),
+    ("reason", |s, (.., m)| s.bind(m.verdict.reason().map(str::to_owned))),
+    ("direction", |s, (.., m)| s.bind(m.direction.map(Direction::as_str))),
+];
+
+fn time(at: Option<Timestamp>) -> Option<i64> {
+    at.map(|at| at.0)
+}
 
 /// Deletes the attempts that a signal aborted, so that they run again. If something of an attempt may be left, its plan stays, in
 /// state `intent`: it may or may not have been launched.
@@ -113,8 +190,8 @@ pub(crate) struct Statements {
 impl Statements {
     pub(crate) fn new() -> Self {
         Self {
-            case: Insert::into(r#""case""#, columns::CASE),
-            intent: Insert::into("job", columns::JOB),
+            case: Insert::into(r#""case""#, CASE),
+            intent: Insert::into("job", JOB),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
                 "launched = row.column3, launched_at = row.column4, \
@@ -122,8 +199,8 @@ impl Statements {
                 4,
                 "",
             ),
-            attempt: Insert::into("attempt", columns::ATTEMPT),
-            measurement: Insert::into("measurement", columns::MEASUREMENT),
+            attempt: Insert::into("attempt", ATTEMPT),
+            measurement: Insert::into("measurement", MEASUREMENT),
             ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
             cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
             swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),

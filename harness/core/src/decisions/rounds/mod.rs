@@ -8,11 +8,10 @@
 //! `--duration` run everything again, whatever came of it. Only what another run can change is retried. No clock runs here,
 //! and a process that takes a session over asks the same questions of the same results.
 
-mod rerun;
-
 use crate::{
     case::{CaseName, cases_of},
     decisions::pipeline,
+    job::outputs::Need,
     result::{CaseResult, Counting, Grade, OnDisruption, Outcome, Session},
 };
 use muster_text::time::Timestamp;
@@ -21,8 +20,6 @@ use std::{
     fmt,
     time::Duration,
 };
-
-pub use rerun::needed_again;
 
 /// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
 const DISRUPTION_RETRIES: u32 = 2;
@@ -213,6 +210,25 @@ pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], f
     };
     let results = kept.map(taken_over).collect();
     Restored { again, results }
+}
+
+/// The cases that passed, whose outputs are gone and that have to run again for those that need them, together with what they
+/// need themselves: `wanted` is what is needed by cases that are about to run,
+/// `needs_of` says what a case needs, `is_gone` whether it passed and its outputs are gone.
+pub fn needed_again<'a>(
+    wanted: impl IntoIterator<Item = &'a Need>,
+    needs_of: impl Fn(&CaseName) -> &'a [Need],
+    is_gone: impl Fn(&CaseName) -> bool,
+) -> BTreeSet<CaseName> {
+    let mut again = BTreeSet::new();
+    let mut wanted: Vec<&Need> = wanted.into_iter().collect();
+    while let Some(need) = wanted.pop() {
+        if !again.contains(&*need.case) && is_gone(&need.case) {
+            again.insert((*need.case).clone());
+            wanted.extend(needs_of(&need.case));
+        }
+    }
+    again
 }
 
 /// A session that was cut short is finished within this time; after it, what it measured is old.

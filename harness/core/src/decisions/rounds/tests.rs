@@ -1,10 +1,10 @@
 use super::*;
-use crate::result::Fault;
 use crate::{
-    job::{scheduler::Disruption, scheduler_kind::SchedulerKind, workload::Clock},
-    result::{About, Failure, Invalid, Phase, Quarantine, Times},
+    job::{outputs::Binding, scheduler::Disruption, scheduler_kind::SchedulerKind, workload::Clock},
+    result::{About, Failure, Fault, Invalid, Phase, Quarantine, Times},
 };
 use muster_text::time::Date;
+use std::{collections::HashMap, sync::Arc};
 
 const FAIL: Outcome = Outcome::Fail(Failure::Sanity);
 const EVICTED: Outcome = Outcome::Disrupted(Disruption::Evicted);
@@ -293,5 +293,37 @@ fn the_exit_code_is_that_of_what_counts() {
     ];
     for (counting, results, code) in rows {
         assert_eq!(exit_code(&session(counting), &results), code, "{counting:?} {results:?}");
+    }
+}
+
+fn need(check: &str) -> Need {
+    let case = CaseName {
+        display: check.into(),
+        check: check.into(),
+        hash: "0".into(),
+        system: "s".into(),
+        partition: "p".into(),
+        environ: "e".into(),
+        hidden: String::new(),
+    };
+    Need { case: Arc::new(case), binding: Binding::Check(check.into()), is_one_of_many: false }
+}
+
+#[test]
+fn what_is_gone_runs_again_with_what_it_needs_and_what_is_there_does_not() {
+    let wanted = [need("a"), need("a")];
+    // a needs b and c, b needs d, c needs e.
+    let needs = HashMap::from([("a", vec![need("b"), need("c")]), ("b", vec![need("d")]), ("c", vec![need("e")])]);
+    let needs_of = |name: &CaseName| needs.get(&*name.check).map(Vec::as_slice).unwrap_or_default();
+    let rows: [(&[&str], &[&str]); 4] = [
+        (&[], &[]),
+        (&["a", "b", "d"], &["a", "b", "d"]),
+        // No case that runs needs `d` or `e`.
+        (&["a", "d", "e"], &["a"]),
+        (&["b", "c", "d", "e"], &[]),
+    ];
+    for (gone, expected) in rows {
+        let again = needed_again(&wanted, needs_of, |name| gone.contains(&&*name.check));
+        assert_eq!(again.iter().map(|name| &*name.check).collect::<Vec<_>>(), expected, "{gone:?}");
     }
 }

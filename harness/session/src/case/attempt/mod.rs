@@ -49,7 +49,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// What was stopped says how it ended within this time, or not at all.
-const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
+const FINAL_STATUS_LIMIT: Duration = Duration::from_secs(1);
 
 /// How an attempt ended.
 pub(crate) enum AttemptEnd {
@@ -117,7 +117,7 @@ impl<'a> Attempt<'a> {
         if let Err(end) = &followed {
             Box::pin(self.stop(record)).await;
             if self.stopped && matches!(end.outcome, Outcome::Timeout(_) | Outcome::Abort) {
-                Box::pin(self.last_words(record)).await;
+                Box::pin(self.final_status(record)).await;
             }
         }
         let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
@@ -181,8 +181,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// How it ended after it was stopped: exits and times for the result, if they are to be had at once.
-    async fn last_words(&self, record: &mut Record) {
-        let by = Instant::now() + LAST_WORDS_LIMIT;
+    async fn final_status(&self, record: &mut Record) {
+        let by = Instant::now() + FINAL_STATUS_LIMIT;
         let mut seen = None;
         while let Ok(Ok(status)) = timeout_at(by, self.scheduler.wait(&self.job, seen.as_ref())).await {
             record.saw(&status);

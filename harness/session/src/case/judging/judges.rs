@@ -30,8 +30,8 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a judge may take to say what it is doing.
-const LAST_WORD: Duration = Duration::from_millis(500);
+/// How long a judge may take to report what it is doing.
+const FINAL_MESSAGE_LIMIT: Duration = Duration::from_millis(500);
 
 /// How a judge is started.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Judges {
         if let Ok(Err(_)) = reply
             && !judge.wants_memory().await
         {
-            // It was killed from outside: a signal to all processes of a service, or the system for want of memory.
+            // It was killed from outside: by a signal to all processes of a service, or by the system when memory ran out.
             judge = Judge::start(program).map_err(|error| no_process(&error))?;
             reply = timeout(limit.saturating_sub(begun.elapsed()), judge.ask(&request)).await;
         }
@@ -140,7 +140,7 @@ impl Judge {
 
     /// Ends it, and says what it was doing.
     async fn stop(mut self) -> End {
-        let last_word = async {
+        let final_message = async {
             let request = frame(&Request::Where)?;
             // What it was about to say comes first.
             loop {
@@ -150,9 +150,9 @@ impl Judge {
                 }
             }
         };
-        let last_word = timeout(LAST_WORD, last_word).await;
+        let final_message = timeout(FINAL_MESSAGE_LIMIT, final_message).await;
         let _ = self.child.kill().await;
-        match last_word {
+        match final_message {
             Ok(Ok(judgement)) => {
                 let Judgement { outcome, phase, cause, .. } = *judgement;
                 End { outcome, phase, cause }

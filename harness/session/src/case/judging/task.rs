@@ -6,7 +6,7 @@
 //! session -Request::Where------->              judge -Reply::At(what it was doing)-> session, and it ends
 //! ```
 
-use crate::log::map::text_of;
+use crate::log::text::text_of;
 use muster_core::{
     job::{
         outputs as fixture,

@@ -1,6 +1,5 @@
 //! The teardown of the outputs of a case: its `teardown_cmds` run, and its stage folder is removed.
 
-mod deadline;
 mod run;
 
 use crate::{
@@ -80,7 +79,7 @@ pub(crate) async fn release(
 ) -> TeardownReport {
     let (Release { result, wanted, .. }, mut report) = (release, TeardownReport::default());
     let Some(outputs) = &result.outputs else { return report };
-    unless_the_process_ends(context).await;
+    wait_unless_exiting(context).await;
     let mut is_torn_down = false;
     // What was never launched has nothing to tear down, and a folder that is gone was torn down by another process.
     if let Some(workload) = &outputs.teardown
@@ -90,7 +89,7 @@ pub(crate) async fn release(
     {
         let ended = Teardown::new(context, scheduler, result, workload).contained(&mut report).await;
         // The process that takes the session over decides what comes next.
-        unless_the_process_ends(context).await;
+        wait_unless_exiting(context).await;
         match ended {
             Ok(()) => is_torn_down = true,
             Err(why) => {
@@ -112,7 +111,7 @@ pub(crate) async fn release(
 }
 
 /// Never returns when the process is about to end.
-async fn unless_the_process_ends(context: &Context) {
+async fn wait_unless_exiting(context: &Context) {
     if context.leave.is_cancelled() {
         std::future::pending::<()>().await;
     }

@@ -7,7 +7,7 @@
 //! A teardown is a job like any other, but for its limit and for what becomes of it: it takes no slot, so that it cannot wait
 //! for its own session, and a failure of it is reported and changes no outcome. It also runs after Ctrl-C, within a shorter limit.
 
-use super::{TeardownReport, deadline::Deadline, folder_of_teardown, removed};
+use super::{TeardownReport, folder_of_teardown, removed};
 use crate::{
     case::{
         attempt::{LaunchFailure, Redraws, cleaned, launch_once, vacate},
@@ -31,9 +31,17 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_store::Intent;
-use muster_text::{diagnostic::Diagnostic, shell};
-use std::{panic::AssertUnwindSafe, sync::Arc};
-use tokio::{task::spawn_blocking, time::sleep};
+use muster_text::{diagnostic::Diagnostic, shell, time::format_duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// A teardown takes no longer, whatever `time_limit` says.
+const LIMIT: Duration = Duration::from_mins(5);
+/// The limit when the session is cancelled: from the start of the teardown, or from the cancellation, whichever is later.
+const HURRIED_LIMIT: Duration = Duration::from_mins(1);
 
 /// The teardown of what one case has left.
 pub(super) struct Teardown<'a> {
@@ -70,7 +78,7 @@ impl<'a> Teardown<'a> {
 
     async fn run(&self, report: &mut TeardownReport) -> Result<(), String> {
         let mut job = self.prepared(None).await?;
-        super::unless_the_process_ends(self.context).await;
+        super::wait_unless_exiting(self.context).await;
         let deadline = Deadline::of(self.context, self.workload.limits.run);
         let ended = match self.launched(&mut job, &deadline, report).await {
             Ok(()) => tokio::select! {
@@ -195,4 +203,69 @@ async fn followed(scheduler: &Arc<dyn Scheduler>, job: &Job) -> Result<(), Strin
 fn done(ending: &Ending) -> Result<(), String> {
     let bad = ending.exits.iter().find(|exit| exit.exit != Exit::Code(0));
     bad.map_or(Ok(()), |exit| Err(exit.exit.to_string()))
+}
+
+/// The end of one teardown, which comes nearer when the session is cancelled.
+struct Deadline<'a> {
+    context: &'a Context,
+    begun: Instant,
+    limit: Duration,
+}
+
+impl<'a> Deadline<'a> {
+    /// Of a teardown that begins now, with the limit of its check.
+    fn of(context: &'a Context, own: Option<Duration>) -> Self {
+        Self { context, begun: Instant::now(), limit: own.map_or(LIMIT, |limit| limit.min(LIMIT)) }
+    }
+
+    /// Waits for it, and says when that was: `after 5m`.
+    async fn over(&self) -> String {
+        if self.context.cancelled_at().is_none() {
+            let (by, when) = end(self.begun, self.limit, None);
+            tokio::select! {
+                () = sleep_until(by) => return when,
+                () = self.context.cancel.cancelled() => {}
+            }
+        }
+        let (by, when) = end(self.begun, self.limit, self.context.cancelled_at());
+        tokio::select! {
+            () = sleep_until(by) => when,
+            () = self.context.leave.cancelled() => "when the session was left at once".to_owned(),
+        }
+    }
+}
+
+/// When a teardown ends that began then, and in words.
+fn end(begun: Instant, limit: Duration, cancelled: Option<Instant>) -> (Instant, String) {
+    let own = begun + limit;
+    match cancelled.map(|at| at.max(begun) + HURRIED_LIMIT).filter(|by| *by < own) {
+        None => (own, format!("after {}", format_duration(limit))),
+        Some(by) if by == begun + HURRIED_LIMIT => (by, format!("after {}", format_duration(HURRIED_LIMIT))),
+        Some(by) => (by, format!("{} after the session was cancelled", format_duration(HURRIED_LIMIT))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_session_brings_the_end_nearer_and_never_puts_it_off() {
+        let start = Instant::now();
+        let at = |secs: u64| start + Duration::from_secs(secs);
+        // Begun, its limit, cancelled, its end; all in seconds.
+        let rows = [
+            (100, 300, None, 400, "after 5m"),
+            (100, 300, Some(50), 160, "after 1m"),
+            (100, 300, Some(100), 160, "after 1m"),
+            (100, 300, Some(110), 170, "1m after the session was cancelled"),
+            (100, 300, Some(340), 400, "after 5m"),
+            (100, 300, Some(399), 400, "after 5m"),
+            (100, 30, Some(50), 130, "after 30.0s"),
+        ];
+        for (begun, limit, cancelled, by, when) in rows {
+            let end = end(at(begun), Duration::from_secs(limit), cancelled.map(at));
+            assert_eq!(end, (at(by), when.to_owned()), "{begun} {limit} {cancelled:?}");
+        }
+    }
 }

@@ -4,9 +4,8 @@ use super::{Source, Spool, Spooled};
 use crate::{
     crash_points,
     log::{
-        lines::{count_lines, count_newlines, ends_in_newline},
-        map::text_of,
         spool::moves::{Move, Steps},
+        text::{count_lines, count_newlines, ends_in_newline, text_of},
     },
 };
 use muster_core::{

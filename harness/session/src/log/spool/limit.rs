@@ -1,7 +1,7 @@
 //! What is kept of a log that is longer than its limit: whole lines, for a part of a number is another number.
 
 use super::{Extent, Source, Spool, Spooled};
-use crate::log::lines::end_of_last_line;
+use crate::log::text::end_of_last_line;
 use muster_core::rules::{LogAction, LogLimit};
 use std::{
     fs::{self, File, OpenOptions},
@@ -30,7 +30,7 @@ impl Spool {
             }
             section.over(limit);
             if let Err(error) = self.cut_to_lines(index) {
-                self.sections[index].gap(format!("it could not be cut off behind a line: {error}"));
+                self.sections[index].gap(format!("it could not be cut off after a line: {error}"));
             }
         }
     }
@@ -53,7 +53,7 @@ impl Spool {
                     *len = end - *start;
                 } else {
                     fs::remove_file(&own)?;
-                    section.source = Source::Spool { start: 0, len: 0 };
+                    section.source = Source::default();
                 }
                 section.ends_with_newline = true;
             }

@@ -12,7 +12,7 @@ mod assemble;
 mod limit;
 mod moves;
 
-use crate::log::lines::count_newlines;
+use crate::log::text::count_newlines;
 use muster_core::{
     case::Identifier,
     job::{
@@ -49,7 +49,7 @@ pub(crate) struct Spool {
     is_over: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Spooled {
     /// What chunks call it.
     id: String,
@@ -69,9 +69,10 @@ struct Spooled {
 }
 
 /// How much of its log a section has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Extent {
     /// More may come.
+    #[default]
     Open,
     /// Nothing more comes.
     Whole,
@@ -85,6 +86,12 @@ enum Source {
     Spool { start: u64, len: u64 },
     /// A part of a file that is not ours.
     Part { path: PathBuf, start: u64, len: u64 },
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Spool { start: 0, len: 0 }
+    }
 }
 
 impl Spool {
@@ -224,20 +231,7 @@ impl Spool {
             self.by_id.reserve_exact(1);
         }
         self.by_id.insert(place, self.sections.len());
-        self.sections.push(Spooled {
-            id,
-            origin,
-            source: Source::Spool { start: 0, len: 0 },
-            mark: 0,
-            newlines: 0,
-            ends_with_newline: false,
-            first: None,
-            last: None,
-            gaps: Vec::new(),
-            warnings: Vec::new(),
-            extent: Extent::Open,
-            left_out: false,
-        });
+        self.sections.push(Spooled { id, origin, ..Spooled::default() });
         self.sections.len() - 1
     }
 
