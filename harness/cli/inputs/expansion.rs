@@ -32,9 +32,9 @@ pub fn expand(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<TestCase> {
     let before = errors(diagnostics);
-    needs::check(checks.iter().map(|check| (&*check.name, check.needs())), diagnostics);
+    needs::check(checks.iter().map(|check| (&*check.name, &check.needs)), diagnostics);
     let can_fork = errors(diagnostics) == before;
-    let fixtures = needs::used_as_fixtures(checks.iter().map(|check| check.needs()));
+    let fixtures = needs::used_as_fixtures(checks.iter().map(|check| &check.needs));
     let mut library = Library::new(checks.iter(), facts);
     let mut all = Vec::new();
     for check in checks {
@@ -45,7 +45,7 @@ pub fn expand(
         for case in check.cases(facts, diagnostics) {
             if can_fork {
                 all.extend(library.fork(case, diagnostics));
-            } else if !check.needs().any() {
+            } else if !check.needs.any() {
                 all.push(case);
             }
         }

@@ -59,7 +59,7 @@ impl SessionPlan {
 
     /// Nothing of a rehearsal is stored among the results of real runs.
     pub fn is_rehearsal(&self) -> bool {
-        self.adjustments.play.is_some()
+        self.adjustments.scenario.is_some()
     }
 
     fn ended(&self) -> BTreeSet<&CaseName> {

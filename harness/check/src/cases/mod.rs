@@ -2,7 +2,6 @@
 
 pub mod check;
 pub mod dependencies;
-pub mod exclude;
 pub mod parameter;
 pub mod scope;
 pub mod test_case;

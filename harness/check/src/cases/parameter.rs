@@ -1,5 +1,10 @@
-//! Parameters and their product: the variants of a check.
+//! Parameters and their product, the variants of a check, without the combinations that `exclude` names.
 //!
+//! ```yaml
+//! parameters: { tile: [1, 2, 4], ranks: [1, 8, 64] }
+//! exclude:
+//!   - { tile: 4, ranks: [1, 64] }
+//! ```
 //! A parameter's values are a list, or a placeholder that becomes one; it sees the system and the parameters declared
 //! before it. A value may be a mapping with a scalar `name`, which is then how the value is displayed.
 
@@ -9,7 +14,7 @@ use muster_text::{
     diagnostic::{Diagnostic, Span},
     expr::Scope,
     template::{self, Cache},
-    yaml::{self, Node},
+    yaml::{self, Kind, Node},
 };
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -24,8 +29,8 @@ const MOST_VARIANTS: usize = 100_000;
 pub struct Parameter {
     pub name: Arc<str>,
     pub span: Span,
-    /// Its values, unexpanded.
-    values: Node,
+    /// Its values as written.
+    pub values: Node,
 }
 
 /// One parameter's value in a variant.
@@ -77,11 +82,6 @@ impl Variant {
 }
 
 impl Parameter {
-    /// Its values as written.
-    pub fn values(&self) -> &Node {
-        &self.values
-    }
-
     /// Warns of `with` values that it never takes: such a selector silently holds for nothing. Only where all values are
     /// written out.
     pub fn check_wanted<'n>(&self, wanted: impl Iterator<Item = &'n Node>, diagnostics: &mut Vec<Diagnostic>) {
@@ -98,6 +98,63 @@ impl Parameter {
             diagnostics.push(warning.did_you_mean(node.text().unwrap_or_default(), known, Some("no case matches")));
         }
     }
+}
+
+/// Values of a parameter, one of which a selector wants, as written.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub name: String,
+    pub values: Vec<Node>,
+}
+
+impl Wanted {
+    pub fn admits(&self, variant: &Variant) -> bool {
+        let setting = variant.get(&self.name);
+        setting.is_some_and(|setting| self.values.iter().any(|value| value.text() == Some(&*setting.text)))
+    }
+}
+
+/// The mistake of a selector whose key is not a parameter.
+pub(crate) fn unknown(key: &Node, parameters: &[Parameter], otherwise: &str) -> Diagnostic {
+    let name = key.text().unwrap_or_default();
+    let known = parameters.iter().map(|parameter| &*parameter.name);
+    Diagnostic::error(key.span, format!("there is no parameter `{name}`")).did_you_mean(name, known, Some(otherwise))
+}
+
+/// Reads the entries of `exclude`: a variant that has all values of one entry is not a case. With values from the command
+/// line, values in the file may be unused.
+pub(crate) fn excluded(
+    check: &Node,
+    parameters: &[Parameter],
+    is_overridden: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Vec<Wanted>> {
+    let entries = check.get("exclude").map(Node::items).unwrap_or_default();
+    let entries = entries.iter().filter(|entry| matches!(&*entry.kind, Kind::Map(_)));
+    entries.map(|entry| excluded_by(entry, parameters, is_overridden, diagnostics)).collect()
+}
+
+fn excluded_by(entry: &Node, parameters: &[Parameter], is_overridden: bool, diagnostics: &mut Vec<Diagnostic>) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    if entry.entries().is_empty() {
+        let message = "an empty entry of `exclude` leaves no case";
+        diagnostics.push(Diagnostic::error(entry.place(), message).hint("name values of parameters: `{ tile: 4 }`"));
+    }
+    for (key, value) in entry.entries() {
+        let Some(name) = key.text() else { continue };
+        let values = value.one_or_many();
+        for node in values.iter().filter(|node| node.has_placeholder()) {
+            let hint = "give the parameter a computed list of values instead";
+            diagnostics.push(Diagnostic::error(node.place(), "`exclude` cannot hold a placeholder").hint(hint));
+        }
+        match parameters.iter().find(|parameter| &*parameter.name == name) {
+            Some(parameter) if !is_overridden => parameter.check_wanted(values.iter(), diagnostics),
+            Some(_) => {}
+            None => diagnostics.push(unknown(key, parameters, "`exclude` compares parameters")),
+        }
+        wanted.push(Wanted { name: name.to_owned(), values: values.to_vec() });
+    }
+    wanted
 }
 
 /// Reads the `parameters` mapping.
@@ -159,7 +216,7 @@ impl Expansion<'_> {
     fn read(&mut self, parameter: &Parameter, variant: &Variant) -> Vec<Arc<Setting>> {
         let scope = variant.scope(self.system);
         let Some(list) = template::render(&parameter.values, &scope, self.cache, self.diagnostics) else { return vec![] };
-        let yaml::Kind::Seq(items) = &*list.kind else {
+        let Kind::Seq(items) = &*list.kind else {
             let message = format!("parameter `{}` needs a list of values, found {}", parameter.name, list.what());
             self.diagnostics.push(Diagnostic::error(list.span, message).hint("write [value, value]"));
             return vec![];
@@ -215,5 +272,5 @@ pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
     let span = Span::default();
     let key = |text: &str| Node::scalar(span, text, yaml::Style::Quoted);
     let entries = set.iter().map(|setting| (key(&setting.name), Node::from_value(&setting.value, span))).collect();
-    Node::new(span, yaml::Kind::Map(vec![(key("variables"), Node::new(span, yaml::Kind::Map(entries)))]))
+    Node::new(span, Kind::Map(vec![(key("variables"), Node::new(span, Kind::Map(entries)))]))
 }

@@ -45,7 +45,7 @@ pub(crate) fn overlaid(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Arc<Layer>, Option<String>)> {
     let mut applied = Vec::new();
-    for (index, rule) in case.check.rules().iter().enumerate() {
+    for (index, rule) in case.check.rules.iter().enumerate() {
         if !holds(rule, case, &applied, base, diagnostics)? {
             continue;
         }
@@ -70,9 +70,10 @@ fn holds(rule: &Rule, case: &TestCase, applied: &[usize], base: &Arc<Scope>, dia
     if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
         return Some(false);
     }
-    let Some((expression, node)) = &condition.expression else { return Some(true) };
-    let scope = variables(case, applied, base, diagnostics)?;
-    expression.eval_bool(&scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
+    if condition.expression.is_none() {
+        return Some(true);
+    }
+    condition.admits_scope(&variables(case, applied, base, diagnostics)?, diagnostics)
 }
 
 /// What an entry of `when` sees: the variables as the entries before it left them.

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::{
-    cases::parameter::{self, Variant},
+    cases::parameter::{self, Variant, Wanted},
     site::{
         Environment, Partition, System,
         selector::{Entry, Selector},
@@ -15,7 +15,7 @@ use crate::{
 };
 use muster_text::{
     diagnostic::Diagnostic,
-    expr::{Arithmetic, Expr},
+    expr::{Arithmetic, Expr, Scope},
     template,
     yaml::Node,
 };
@@ -31,8 +31,8 @@ pub struct Condition {
     pub system: Option<Selector>,
     /// `environ`, in the grammar of `valid_prog_environs`.
     pub environ: Option<Selector>,
-    /// `with`: the wanted values of parameters, any of a list.
-    pub with: Vec<(String, Vec<Node>)>,
+    /// `with`
+    pub with: Vec<Wanted>,
     /// `if`: an expression, with its place.
     pub expression: Option<(Arc<Expr>, Node)>,
 }
@@ -69,13 +69,11 @@ pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics:
     for (key, wanted) in entry.get("with").map(Node::entries).unwrap_or_default() {
         let Some(name) = key.text() else { continue };
         if !parameters.iter().any(|parameter| &*parameter.name == name) {
-            let diagnostic = Diagnostic::error(key.span, format!("there is no parameter `{name}`"));
-            let known = parameters.iter().map(|parameter| &*parameter.name);
             let otherwise = "`with` compares parameters; use `if` for anything else";
-            diagnostics.push(diagnostic.did_you_mean(name, known, Some(otherwise)));
+            diagnostics.push(parameter::unknown(key, parameters, otherwise));
         }
         refuse_placeholders(wanted, diagnostics);
-        condition.with.push((name.to_owned(), wanted.one_or_many().to_vec()));
+        condition.with.push(Wanted { name: name.to_owned(), values: wanted.one_or_many().to_vec() });
     }
     if let Some(node) = entry.get("if")
         && let Some(text) = node.text()
@@ -143,10 +141,13 @@ impl Condition {
 
     /// Whether `with` holds.
     pub fn admits_variant(&self, variant: &Variant) -> bool {
-        self.with.iter().all(|(name, wanted)| {
-            let setting = variant.get(name);
-            setting.is_some_and(|setting| wanted.iter().any(|node| node.text() == Some(&*setting.text)))
-        })
+        self.with.iter().all(|wanted| wanted.admits(variant))
+    }
+
+    /// Whether `if` holds; `None` after a mistake in it.
+    pub fn admits_scope(&self, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<bool> {
+        let Some((expression, node)) = &self.expression else { return Some(true) };
+        expression.eval_bool(scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
     }
 
     /// Whether the system, as such, is admitted. Only for early conditions.

@@ -81,7 +81,7 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
             }
             None
         }
-        // It plays a script: nothing runs that could read a file.
+        // It follows a scenario: nothing runs that could read a file.
         (SchedulerKind::Fake, _) => None,
         (kind, _) => {
             if let Some(folder) = &file.sourcesdir {

@@ -186,7 +186,7 @@ fn num_tasks(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut Vec<
     let value = scope.get("num_tasks");
     let count = value.and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
     if count.is_none() && tree.get("num_tasks").is_none_or(Node::is_null) {
-        let parameter = case.check.parameters().iter().find(|parameter| &*parameter.name == "num_tasks");
+        let parameter = case.check.parameters.iter().find(|parameter| &*parameter.name == "num_tasks");
         let span = parameter.map_or(tree.span, |parameter| parameter.span);
         diagnostics.push(Diagnostic::error(span, "`num_tasks` must be a whole number above 0"));
     }

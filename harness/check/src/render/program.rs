@@ -1,7 +1,7 @@
 //! What a case runs, in the words of the scheduler that will run it.
 //!
 //! k8s and ipu read `k8s_config`, or make a Pod from `image` and `executable`; ec2 reads `ec2_config` and `executable`;
-//! local reads `executable` or `command`; fake plays `fake`.
+//! local reads `executable` or `command`; fake follows the scenario `fake`.
 
 use crate::{
     cases::test_case::TestCase,

@@ -16,7 +16,6 @@ use muster_text::{
     decode::Ordered,
     diagnostic::{Diagnostic, Span},
     expr::Scope,
-    template,
 };
 use std::collections::BTreeMap;
 
@@ -100,15 +99,8 @@ fn rank_of_rule(case: &TestCase, condition: &Condition, scope: &Scope, diagnosti
     if !condition.admits_place(&place.system, &place.partition, &place.environ) || !condition.admits_variant(&case.variant) {
         return None;
     }
-    if let Some((expression, node)) = &condition.expression {
-        match expression.eval_bool(scope) {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(error) => {
-                diagnostics.push(template::mistake(&error, node));
-                return None;
-            }
-        }
+    if !condition.admits_scope(scope, diagnostics)? {
+        return None;
     }
     let width =
         condition.system.as_ref().map_or(Some(Width::Any), |selector| selector.width_for(&place.system, &place.partition))?;

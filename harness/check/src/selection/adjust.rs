@@ -16,7 +16,7 @@ pub struct Adjustments {
     /// `-J`
     pub sched_options: Vec<SchedOption>,
     /// `--rehearse`: the scenario that replaces the workload.
-    pub play: Option<Value>,
+    pub scenario: Option<Value>,
 }
 
 /// `-J labels.team=hpc`: an option of the scheduler, which overrides that of the check.
@@ -101,8 +101,8 @@ impl Adjustments {
         for option in &self.sched_options {
             option.lay_over(&mut rendered.workload.sched_options);
         }
-        if let Some(play) = &self.play {
-            rendered.workload.program = Program::Scenario(play.clone());
+        if let Some(scenario) = &self.scenario {
+            rendered.workload.program = Program::Scenario(scenario.clone());
             rendered.about.scheduler = SchedulerKind::Fake;
         }
     }

@@ -24,10 +24,10 @@ fn planned(text: &str, selected: &[&str]) -> (Vec<String>, Vec<String>) {
 fn plan(text: &str, selected: &[&str]) -> (Vec<Planned>, Vec<String>) {
     let facts = facts();
     let (checks, mut diagnostics) = loaded(text, &facts);
-    needs::check(checks.iter().map(|check| (&*check.name, check.needs())), &mut diagnostics);
+    needs::check(checks.iter().map(|check| (&*check.name, &check.needs)), &mut diagnostics);
     let mut all = Vec::new();
     if diagnostics.is_empty() {
-        let fixtures = needs::used_as_fixtures(checks.iter().map(|check| check.needs()));
+        let fixtures = needs::used_as_fixtures(checks.iter().map(|check| &check.needs));
         let mut library = Library::new(checks.iter(), &facts);
         for check in checks.iter().filter(|check| !fixtures.contains(&*check.name) || check.runs_by_itself()) {
             for case in Arc::clone(check).cases(&facts, &mut diagnostics) {

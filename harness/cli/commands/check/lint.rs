@@ -65,8 +65,8 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
     let mut mistakes = loaded.diagnostics.clone();
     let read = |document| Some((document, Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes)?));
     let read: Vec<_> = loaded.checks.iter().filter_map(read).collect();
-    needs::check(read.iter().map(|(_, check)| (&*check.name, check.needs())), &mut mistakes);
-    let fixtures = needs::used_as_fixtures(read.iter().map(|(_, check)| check.needs()));
+    needs::check(read.iter().map(|(_, check)| (&*check.name, &check.needs)), &mut mistakes);
+    let fixtures = needs::used_as_fixtures(read.iter().map(|(_, check)| &check.needs));
     let fixtures: BTreeSet<String> = fixtures.into_iter().map(str::to_owned).collect();
     let mut checks = Vec::new();
     for (document, check) in read {

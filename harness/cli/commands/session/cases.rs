@@ -18,13 +18,13 @@ pub fn adjustments(cli: &Cli) -> anyhow::Result<Adjustments> {
         skip_sanity: cli.rounds.skip_sanity_check,
         skip_performance: cli.rounds.skip_performance_check,
         sched_options: cli.rounds.job_option.clone(),
-        play: cli.rounds.rehearse.as_deref().map(rehearse::play).transpose()?,
+        scenario: cli.rounds.rehearse.as_deref().map(rehearse::play).transpose()?,
     })
 }
 
 /// The partitions of cases, each with its scheduler. A rehearsal runs on `fake` only.
 pub fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(String, SchedulerKind)> {
-    let kind = |kind| if adjustments.play.is_some() { SchedulerKind::Fake } else { kind };
+    let kind = |kind| if adjustments.scenario.is_some() { SchedulerKind::Fake } else { kind };
     wiring::partitions(cases).map(|(name, scheduler)| (name, kind(scheduler))).collect()
 }
 

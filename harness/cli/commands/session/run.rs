@@ -68,7 +68,7 @@ fn within(
     if selection.cases.is_empty() {
         return Ok(selection.report_if_empty(terminal));
     }
-    let mistakes = if adjustments.play.is_none() { k8s_plans::mistakes(&selection.cases)? } else { Vec::new() };
+    let mistakes = if adjustments.scenario.is_none() { k8s_plans::mistakes(&selection.cases)? } else { Vec::new() };
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
         terminal.note("nothing was launched");

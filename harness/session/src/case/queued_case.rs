@@ -80,7 +80,7 @@ impl QueuedCase {
         Self {
             name: case.name.clone(),
             folder: case.folder(),
-            scheduler: if adjustments.play.is_some() { SchedulerKind::Fake } else { partition.scheduler },
+            scheduler: if adjustments.scenario.is_some() { SchedulerKind::Fake } else { partition.scheduler },
             max_jobs: partition.max_jobs,
             attempt,
             needs: case.needs().into(),

@@ -34,7 +34,7 @@ impl Check {
     /// Its variants on a system, without those that are excluded.
     pub(crate) fn variants(&self, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Vec<Variant> {
         let mut variants = parameter::expand(&self.parameters, &site.scope, &self.cache, diagnostics);
-        variants.retain(|variant| !self.exclude.iter().any(|exclusion| exclusion.admits(variant)));
+        variants.retain(|variant| !self.exclude.iter().any(|entry| entry.iter().all(|wanted| wanted.admits(variant))));
         variants
     }
 
@@ -83,22 +83,16 @@ impl Check {
             if !condition.admits_variant(variant) || !condition.admits_system(&site.system.name) {
                 continue;
             }
-            if let Some((expression, node)) = &condition.expression {
-                match expression.eval_bool(&variant.scope(&site.scope)) {
-                    Ok(true) => {}
-                    Ok(false) => continue,
-                    Err(error) => {
-                        diagnostics.push(template::mistake(&error, node));
-                        continue;
-                    }
-                }
+            let scope = || variant.scope(&site.scope);
+            if condition.expression.is_some() && condition.admits_scope(&scope(), diagnostics) != Some(true) {
+                continue;
             }
             if let Some(reason) = &rule.skip {
                 // A reason that becomes null does not skip the case.
                 if !reason.has_placeholder() {
                     return None;
                 }
-                template::render(reason, &variant.scope(&site.scope), &self.cache, diagnostics).map_or(Some(()), |_| None)?;
+                template::render(reason, &scope(), &self.cache, diagnostics).map_or(Some(()), |_| None)?;
             }
             applied.push(index);
         }

@@ -15,8 +15,7 @@ pub use cases::Early;
 
 use crate::{
     cases::{
-        exclude::{self, Exclusion},
-        parameter::{self, Parameter, Setting},
+        parameter::{self, Parameter, Setting, Wanted},
         variables::{self, Variables},
         when::{self, Condition, Rule},
     },
@@ -59,17 +58,17 @@ pub struct Check {
     /// Compiled placeholders, shared by all its cases.
     pub(crate) cache: Arc<Cache>,
     /// What must have passed before it.
-    pub(crate) needs: Needs,
+    pub needs: Needs,
     /// From a file that was not named: it runs as a fixture of others only.
     is_imported: bool,
     /// Variables that a check sets which uses this one as a fixture.
     pub(crate) set: Vec<Arc<Setting>>,
-    parameters: Vec<Parameter>,
-    /// Combinations of parameter values that are no cases.
-    exclude: Vec<Exclusion>,
+    pub parameters: Vec<Parameter>,
+    /// `exclude`: combinations of parameter values that are not cases.
+    exclude: Vec<Vec<Wanted>>,
     /// Without `parameters` and `when`.
     tree: Node,
-    rules: Vec<Rule>,
+    pub(crate) rules: Vec<Rule>,
     /// Those that can be decided before a partition is chosen.
     early_rules: Vec<usize>,
     /// Every performance variable that the check or an entry of `when` declares.
@@ -112,7 +111,7 @@ impl Check {
         let file = CheckFile::decode(&tree, &mut context);
         diagnostics.append(&mut context.diagnostics);
         let file = file?;
-        let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.decoded)).collect();
+        let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.0)).collect();
         for settings in &all {
             settings::check(settings, diagnostics);
         }
@@ -134,7 +133,7 @@ impl Check {
         for text in texts {
             needs.note_stagedirs(text);
         }
-        let exclude = exclude::read(&tree, &parameters, overrides.is_some(), diagnostics);
+        let exclude = parameter::excluded(&tree, &parameters, overrides.is_some(), diagnostics);
         let check = Self {
             early_rules,
             needs,
@@ -166,7 +165,7 @@ impl Check {
             refuse_fact_name(&parameter.name, parameter.span, diagnostics);
         }
         for (key, name, _) in self.layers().flat_map(variables::declared) {
-            if self.parameters.iter().any(|parameter| &*parameter.name == name) {
+            if self.is_parameter(name) {
                 diagnostics.push(
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
                 );
@@ -178,7 +177,7 @@ impl Check {
         template::check(&tree.without(&["parameters"]), Some(&known), diagnostics);
         let mut before: BTreeSet<&str> = BTreeSet::from(["system"]);
         for parameter in &self.parameters {
-            template::check(parameter.values(), Some(&before), diagnostics);
+            template::check(&parameter.values, Some(&before), diagnostics);
             before.insert(&parameter.name);
         }
     }
@@ -199,28 +198,15 @@ impl Check {
         if self.overrides.is_none() {
             for parameter in &self.parameters {
                 let wanted =
-                    self.rules.iter().flat_map(|rule| &rule.condition.with).filter(|(name, _)| **name == *parameter.name);
-                parameter.check_wanted(wanted.flat_map(|(_, nodes)| nodes), diagnostics);
+                    self.rules.iter().flat_map(|rule| &rule.condition.with).filter(|wanted| *wanted.name == *parameter.name);
+                parameter.check_wanted(wanted.flat_map(|wanted| &wanted.values), diagnostics);
             }
         }
-    }
-
-    pub fn parameters(&self) -> &[Parameter] {
-        &self.parameters
     }
 
     /// Whether `name` is one of its parameters.
     pub fn is_parameter(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| &*parameter.name == name)
-    }
-
-    /// What must have passed before it.
-    pub fn needs(&self) -> &Needs {
-        &self.needs
-    }
-
-    pub(crate) fn rules(&self) -> &[Rule] {
-        &self.rules
     }
 
     /// The check with these entries of `when` merged over it.

@@ -12,7 +12,7 @@ pub use rehearsal::Rehearsal;
 use crate::{
     cases::{
         check::Check,
-        parameter::{self, Setting, Variant},
+        parameter::{self, Setting, Variant, Wanted},
         scope,
         test_case::TestCase,
     },
@@ -26,7 +26,11 @@ use muster_core::{
     case::CaseName,
     job::outputs::{Binding, Need},
 };
-use muster_text::{diagnostic::Diagnostic, template, yaml};
+use muster_text::{
+    diagnostic::Diagnostic,
+    template,
+    yaml::{self, Node},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -124,7 +128,8 @@ impl<'c> Library<'c> {
             }
         }
         if cases.is_empty() {
-            let wanted: Vec<String> = wanted.iter().map(|want| format!("{}={}", want.name, want.texts.join("|"))).collect();
+            let texts = |want: &Wanted| want.values.iter().filter_map(Node::text).collect::<Vec<_>>().join("|");
+            let wanted: Vec<String> = wanted.iter().map(|want| format!("{}={}", want.name, texts(want))).collect();
             let message = if wanted.is_empty() {
                 format!("fixture `{}` of `{}` has no case", fixture.name, user.check.name)
             } else {
@@ -156,18 +161,6 @@ fn key(name: &str, set: &[Arc<Setting>]) -> String {
     set.iter().fold(name.to_owned(), |key, setting| format!("{key} {}={}", setting.name, setting.text))
 }
 
-/// The wanted values of a parameter.
-struct Wanted {
-    name: String,
-    texts: Vec<String>,
-}
-
-impl Wanted {
-    fn admits(&self, variant: &Variant) -> bool {
-        variant.get(&self.name).is_some_and(|setting| self.texts.iter().any(|text| **text == *setting.text))
-    }
-}
-
 /// The meaning of `with`: wanted values of parameters, and variables to set.
 fn with(
     fixture: &Fixture,
@@ -185,8 +178,7 @@ fn with(
         };
         let Some(rendered) = rendered.filter(|value| !value.is_null()) else { continue };
         if target.is_parameter(name) {
-            let texts = rendered.one_or_many().iter().filter_map(|item| Some(item.text()?.to_owned())).collect();
-            wanted.push(Wanted { name: name.value.clone(), texts });
+            wanted.push(Wanted { name: name.value.clone(), values: rendered.one_or_many().to_vec() });
         } else if target.is_variable(name) {
             match yaml::to_parameter_value(&rendered) {
                 Ok(value) => {
@@ -325,7 +317,7 @@ impl Index {
         let mut cases: HashMap<Vec<Arc<str>>, Vec<usize>> = HashMap::new();
         for (at, target) in targets {
             let shared = shared.get_or_insert_with(|| {
-                let own = case.check.parameters().iter().map(|parameter| parameter.name.clone());
+                let own = case.check.parameters.iter().map(|parameter| parameter.name.clone());
                 own.filter(|name| target.check.is_parameter(name)).collect()
             });
             let text = |name: &Arc<str>| target.variant.get(name).map(|setting| setting.text.clone());

@@ -13,7 +13,7 @@ mod when;
 pub use container::{ContainerEntry, MountPoint};
 pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
 pub use judging::{PerFigure, PerfEntry, SanityItem};
-pub use reference::{Band, LongReference, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
+pub use reference::{Band, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
 pub use when::{When, WhenRule};
 
 use crate::site::modules::Module;

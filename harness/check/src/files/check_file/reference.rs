@@ -3,7 +3,6 @@
 use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, OneOrMany, Ordered, Spanned, object, or_placeholder},
-    diagnostic::Span,
     keys,
     yaml::{Kind, Node},
 };
@@ -77,31 +76,9 @@ keys! {
     }
 }
 
-/// One reference. A bound that is `None` is open, or waits for rendering.
-#[derive(Debug, Clone)]
-pub struct ReferenceEntry {
-    pub value: Option<Spanned<f64>>,
-    /// How far below it a figure may lie: a fraction, at most 0; absolute for a value of 0.
-    pub lower: Option<Spanned<f64>>,
-    /// How far above it a figure may lie: a fraction, at least 0; absolute for a value of 0.
-    pub upper: Option<Spanned<f64>>,
-    /// The unit of the variable, again.
-    pub unit: Option<Spanned<String>>,
-    /// A narrower band; outside it but within the bounds is a warning.
-    pub warn: Option<Spanned<Band>>,
-    /// Why a miss is expected.
-    pub xfail: Option<String>,
-    /// Where it stands.
-    pub span: Span,
-}
-
-/// `[lower, upper]`; an open end is null.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Band(pub Option<f64>, pub Option<f64>);
-
 keys! {
-    /// The mapping form of a reference.
-    pub struct LongReference ("a reference") {
+    /// One reference, a mapping or a list. A bound that is `None` is open, or waits for rendering.
+    pub struct ReferenceEntry ("a reference") {
         /// The expected value.
         @required value: Spanned<f64>,
         /// How far below the value a figure may lie: a fraction, at most 0 (-0.05 is 5 %); absolute if the value is 0; null: any.
@@ -119,50 +96,46 @@ keys! {
         "min" => "write `lower`, a fraction of the value: -0.1 is 10 % below",
         "max" => "write `upper`, a fraction of the value: 0.1 is 10 % above",
     }
+    decode reference_entry;
+    schema reference_schema;
 }
 
-impl Decode for ReferenceEntry {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        match context.kind(node)? {
-            Kind::Map(_) => {
-                let LongReference { value, lower, upper, unit, warn, xfail, span } = object(node, context)?;
-                Some(Self { value, lower, upper, unit, warn, xfail, span })
-            }
-            Kind::Seq(items) => {
-                let (value, lower, upper, unit) = match &items[..] {
-                    [value, lower, upper] => (value, lower, upper, None),
-                    [value, lower, upper, unit] => (value, lower, upper, Some(unit)),
-                    _ => return wrong_length(node, items.len(), context),
-                };
-                Some(Self {
-                    value: Decode::decode(value, context),
-                    lower: bound(lower, context),
-                    upper: bound(upper, context),
-                    unit: unit.filter(|unit| !unit.is_null()).and_then(|unit| Decode::decode(unit, context)),
-                    warn: None,
-                    xfail: None,
-                    span: node.place(),
-                })
-            }
-            _ => context.expected(
-                node,
-                "a reference",
-                Some("write `[value, lower, upper, unit]`, the bounds as fractions: [100, -0.1, 0.1, GB/s]"),
-            ),
+fn reference_entry(node: &Node, context: &mut Context) -> Option<ReferenceEntry> {
+    match context.kind(node)? {
+        Kind::Map(_) => object(node, context),
+        Kind::Seq(items) => {
+            let (value, lower, upper, unit) = match &items[..] {
+                [value, lower, upper] => (value, lower, upper, None),
+                [value, lower, upper, unit] => (value, lower, upper, Some(unit)),
+                _ => return wrong_length(node, items.len(), context),
+            };
+            Some(ReferenceEntry {
+                value: Decode::decode(value, context),
+                lower: bound(lower, context),
+                upper: bound(upper, context),
+                unit: unit.filter(|unit| !unit.is_null()).and_then(|unit| Decode::decode(unit, context)),
+                span: node.place(),
+                ..ReferenceEntry::default()
+            })
         }
+        _ => context.expected(
+            node,
+            "a reference",
+            Some("write `[value, lower, upper, unit]`, the bounds as fractions: [100, -0.1, 0.1, GB/s]"),
+        ),
     }
+}
 
-    fn schema() -> Value {
-        let number = f64::schema();
-        let open = json!({ "anyOf": [number, { "type": "null" }] });
-        let list = json!({
-            "type": "array",
-            "prefixItems": [number, open, open, { "type": ["string", "null"] }],
-            "minItems": 3,
-            "maxItems": 4,
-        });
-        or_placeholder(&json!({ "anyOf": [list, LongReference::TABLE.schema()] }))
-    }
+fn reference_schema() -> Value {
+    let number = f64::schema();
+    let open = json!({ "anyOf": [number, { "type": "null" }] });
+    let list = json!({
+        "type": "array",
+        "prefixItems": [number, open, open, { "type": ["string", "null"] }],
+        "minItems": 3,
+        "maxItems": 4,
+    });
+    or_placeholder(&json!({ "anyOf": [list, ReferenceEntry::TABLE.schema()] }))
 }
 
 fn wrong_length<T>(node: &Node, length: usize, context: &mut Context) -> Option<T> {
@@ -173,6 +146,10 @@ fn wrong_length<T>(node: &Node, length: usize, context: &mut Context) -> Option<
 fn bound(node: &Node, context: &mut Context) -> Option<Spanned<f64>> {
     if node.is_null() { None } else { Decode::decode(node, context) }
 }
+
+/// `[lower, upper]`; an open end is null.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band(pub Option<f64>, pub Option<f64>);
 
 impl Decode for Band {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {

@@ -8,16 +8,9 @@ use muster_text::{
     yaml::{Kind, Node},
 };
 
-/// One entry of `when`.
+/// What an entry of `when` sets, as far as that can be decoded without a case. `cases::when` reads its selectors.
 #[derive(Debug, Clone)]
-pub struct When {
-    /// Where it applies, and whether it skips the case.
-    pub rule: WhenRule,
-    /// Its other keys as a tree, to be merged over the check's. They were decoded once, for their mistakes.
-    pub settings: Node,
-    /// The same, decoded as far as that is possible without a case.
-    pub decoded: CheckFile,
-}
+pub struct When(pub CheckFile);
 
 keys! {
     /// The keys of an entry of `when` that are not the check's. It applies where all of its selectors hold.
@@ -44,18 +37,11 @@ const FIXED: Overlay<'_> = Overlay {
 
 impl Decode for When {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        let Kind::Map(entries) = context.kind(node)? else {
+        let Kind::Map(_) = context.kind(node)? else {
             return context.expected(node, "a mapping", Some("write `- { system: +gpu, num_tasks: 4 }`"));
         };
-        let is_own = |(key, _): &&(Node, Node)| key.text().is_some_and(|key| FIXED.own.contains(&key));
-        let (own, settings): (Vec<_>, Vec<_>) = entries.iter().partition(is_own);
-        let part = |entries: Vec<&(Node, Node)>| {
-            let kind = Kind::Map(entries.into_iter().cloned().collect());
-            Node { kind: kind.into(), ..node.clone() }
-        };
-        let rule = object(&part(own), context)?;
-        let decoded = overlay(node, context, &FIXED)?;
-        Some(Self { rule, settings: part(settings), decoded })
+        object::<WhenRule>(&node.only(FIXED.own), context)?;
+        overlay(node, context, &FIXED).map(Self)
     }
 
     fn schema() -> Value {

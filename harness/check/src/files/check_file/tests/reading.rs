@@ -15,9 +15,9 @@ fn the_example_of_the_design_is_read() {
     assert_eq!(env, [("OMP_NUM_THREADS", "8"), ("VERBOSE", "true")]);
 
     let when = nbody.when.as_ref().unwrap();
-    let settings: Vec<_> = when[0].settings.entries().iter().filter_map(|(key, _)| key.text()).collect();
-    assert_eq!(settings, ["num_tasks", "tags+"]);
-    assert_eq!(when[1].rule.skip.as_deref(), Some("one process only"));
+    assert_eq!(when[0].0.num_tasks.map(NonZeroU32::get), Some(4));
+    assert_eq!(when[0].0.tags.as_deref(), Some(&["big".to_owned()][..]));
+    assert!(when[2].0.perf_variables.as_ref().unwrap().get("flops").unwrap().unit.is_some());
 
     let perf = nbody.perf_variables.as_ref().unwrap();
     assert_eq!(perf.get("flops").unwrap().reduce.unwrap().value, Reduce::Mean);
