@@ -7,7 +7,7 @@ use crate::{
         dependencies::Use,
         parameter::{Setting, Variant},
     },
-    site::place::Place,
+    site::facts::Place,
 };
 use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::{
-    cases::parameter::{self, Variant, Wanted},
+    cases::parameter::{self, Parameter, Variant, Wanted},
     site::{
         Environment, Partition, System,
         selector::{Entry, Selector},
@@ -49,7 +49,7 @@ pub struct Rule {
 }
 
 /// Reads the entries of a check's `when`. The key table reports wrong types; this reads the meaning of selectors.
-pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Vec<Rule> {
+pub fn rules(check: &Node, parameters: &[Parameter], diagnostics: &mut Vec<Diagnostic>) -> Vec<Rule> {
     let entries = check.get("when").map(Node::items).unwrap_or_default();
     let read = |entry: &Node| Rule {
         condition: condition(entry, parameters, diagnostics),
@@ -60,7 +60,7 @@ pub fn rules(check: &Node, parameters: &[parameter::Parameter], diagnostics: &mu
 }
 
 /// Reads the selectors of an entry.
-pub fn condition(entry: &Node, parameters: &[parameter::Parameter], diagnostics: &mut Vec<Diagnostic>) -> Condition {
+pub fn condition(entry: &Node, parameters: &[Parameter], diagnostics: &mut Vec<Diagnostic>) -> Condition {
     let mut condition = Condition {
         system: written(entry, "system", diagnostics).map(|node| selector(node, diagnostics)),
         environ: written(entry, "environ", diagnostics).map(|node| selector(node, diagnostics)),
@@ -122,21 +122,18 @@ pub fn selector(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Selector {
 
 impl Rule {
     /// Whether it can be decided, its reason to skip included, before a partition is chosen.
-    pub fn is_early(&self, is_parameter: &dyn Fn(&str) -> bool) -> bool {
-        let known = |name: &String| name == "system" || is_parameter(name);
-        self.condition.is_early(is_parameter) && self.skip.as_ref().is_none_or(|skip| template::names(skip).iter().all(known))
+    pub fn is_early(&self, parameters: &[Parameter]) -> bool {
+        let known = |name: &String| name == "system" || parameters.iter().any(|parameter| *parameter.name == **name);
+        self.condition.is_early(&known) && self.skip.as_ref().is_none_or(|skip| template::names(skip).iter().all(known))
     }
 }
 
 impl Condition {
-    /// Whether it can be decided before a partition is chosen: it reads parameters and the system's name only.
-    pub fn is_early(&self, is_parameter: &dyn Fn(&str) -> bool) -> bool {
+    /// Whether it can be decided before a partition is chosen: it reads known names only.
+    fn is_early(&self, is_known: &dyn Fn(&String) -> bool) -> bool {
         self.environ.is_none()
             && self.system.as_ref().is_none_or(Selector::reads_only_the_system)
-            && self
-                .expression
-                .as_ref()
-                .is_none_or(|(expression, _)| expression.names().iter().all(|name| name == "system" || is_parameter(name)))
+            && self.expression.as_ref().is_none_or(|(expression, _)| expression.names().iter().all(is_known))
     }
 
     /// Whether `with` holds.

@@ -2,7 +2,6 @@
 
 pub mod check_file;
 pub mod extends;
-pub mod kept;
 pub mod load;
 pub mod needs;
 pub mod overrides;

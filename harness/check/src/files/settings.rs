@@ -2,7 +2,7 @@
 
 use crate::files::{
     check_file::{CheckFile, PerfEntry, SanityItem},
-    kept, staging,
+    staging,
 };
 use muster_core::rules::{
     Rules,
@@ -31,7 +31,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     let perf_variables: Vec<PerfVariable> = entries.filter_map(|(name, entry)| variable(name, entry, diagnostics)).collect();
     let mut rules = Rules {
         sanity,
-        keep_files: kept::rules(file, diagnostics),
+        keep_files: staging::kept_files(file, diagnostics),
         perf_variables,
         references,
         strict: file.strict_check.unwrap_or(true),
@@ -49,7 +49,6 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
 /// Reports the mistakes also of settings that no case uses, such as an entry of `when` that never applies.
 pub fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
     staging::check(file, diagnostics);
-    kept::check(file, diagnostics);
     for item in file.sanity.iter().flatten() {
         assertion(item, diagnostics);
         diagnostics.extend(item.found.iter().chain(&item.not_found).filter_map(lint));

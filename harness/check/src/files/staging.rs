@@ -1,6 +1,7 @@
-//! `sourcesdir`: the folder that is copied into the stage folder before the script runs.
+//! The files of a job: `sourcesdir`, the folder that is copied into the stage folder before the script runs, `keep_files`, and
+//! the `file` that an item searches.
 //!
-//! ReFrame's rules: relative to the file that mentions it, `src` beside the check if the key is missing and the folder exists, null
+//! ReFrame's rules for `sourcesdir`: relative to the file that mentions it, `src` beside the check if the key is missing and the folder exists, null
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
 use crate::files::{
@@ -11,7 +12,7 @@ use muster_core::job::{scheduler_kind::SchedulerKind, workload::Staging};
 use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
-    glob::Globs,
+    glob::{self, Globs},
     yaml::Node,
 };
 use std::time::Duration;
@@ -37,12 +38,8 @@ pub(crate) fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
         let hint = "clone it in `prerun_cmds`, or in a fixture that its users share";
         diagnostics.push(Diagnostic::error(folder.span, "`sourcesdir` is a folder, not a repository").hint(hint));
     }
-    check_globs(file.readonly_files.iter().flat_map(|globs| globs.iter()), diagnostics);
-}
-
-/// Reports invalid globs.
-pub(crate) fn check_globs<'g>(globs: impl Iterator<Item = &'g Spanned<String>>, diagnostics: &mut Vec<Diagnostic>) {
-    for glob in globs {
+    let readonly = file.readonly_files.iter().flat_map(|globs| globs.iter());
+    for glob in readonly.chain(kept(file)).chain(searched(file)) {
         if let Err(error) = Globs::compile(&[&glob.value]) {
             diagnostics.push(Diagnostic::error(glob.span, error.to_string()).hint(error.hint()));
         }
@@ -96,5 +93,48 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
             }
             None
         }
+    }
+}
+
+/// The globs of items and variables that search files.
+fn searched(file: &CheckFile) -> impl Iterator<Item = &Spanned<String>> {
+    let items = file.sanity.iter().flatten().filter_map(|item| item.file.as_ref());
+    let entries = file.perf_variables.iter().flat_map(|entries| entries.iter());
+    items.chain(entries.filter_map(|(_, entry)| entry.file.as_ref()))
+}
+
+fn kept(file: &CheckFile) -> impl Iterator<Item = &Spanned<String>> {
+    file.keep_files.iter().flat_map(|globs| globs.iter())
+}
+
+/// What a case keeps. What its items search must be among it, as far as a glob shows that.
+pub(crate) fn kept_files(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) -> Vec<String> {
+    let keep_files: Vec<String> = kept(file).map(|glob| glob.value.clone()).collect();
+    // An invalid glob is reported already.
+    let Ok(globs) = Globs::compile(&keep_files) else { return keep_files };
+    for glob in searched(file) {
+        let (message, hint) = if keep_files.is_empty() {
+            let message = "`file` searches kept files, and this check keeps none".to_owned();
+            (message, format!("write `keep_files: [\"{}\"]`", glob.value))
+        } else if glob::is_literal(glob) && !globs.cover(glob::plain(glob)) {
+            let message = format!("`{}` is not among the kept files: {}", glob.value, keep_files.join(", "));
+            (message, format!("add `{}` to `keep_files`", glob.value))
+        } else {
+            continue;
+        };
+        diagnostics.push(Diagnostic::error(glob.span, message).hint(hint));
+    }
+    keep_files
+}
+
+/// Reports `keep_files` where the files of a job cannot be reached.
+pub(crate) fn check_kept(kind: SchedulerKind, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
+    if kind.shares_files() {
+        return;
+    }
+    if let Some(first) = kept(file).next() {
+        let message = format!("`keep_files` cannot be fetched from `{kind}`, which shares no file system with the harness");
+        let hint = "print the files in `postrun_cmds` and search the output; `keep_files: null` under `when` leaves it out there";
+        diagnostics.push(Diagnostic::error(first.span, message).hint(hint));
     }
 }

@@ -3,14 +3,11 @@
 //! Mistakes are reported when a file is read, with exit code 2. A finding may be intended, so that each has a
 //! name to silence it by ([`Silence`]). A lint that is wrong more often than right has no place in the table.
 
-mod names;
-mod patterns;
-mod places;
-mod references;
 mod silence;
-mod words;
+mod table;
 
 pub use silence::Silence;
+pub use table::LINTS;
 
 use crate::{
     cases::{check::Check, test_case::TestCase},
@@ -39,49 +36,6 @@ pub struct Lint {
     /// Looks at one check.
     look: fn(&Subject<'_>, &mut Report),
 }
-
-pub const LINTS: &[Lint] = &[
-    Lint {
-        name: "empty-match",
-        summary: "A regex that matches any text, or a figure that may be empty.",
-        look: patterns::empty_match,
-    },
-    Lint {
-        name: "unescaped-dot",
-        summary: "A `.` between digits that matches any character, where the decimal point is meant.",
-        look: patterns::unescaped_dot,
-    },
-    Lint {
-        name: "unbounded-capture",
-        summary: "A part of a regex that may match the whole log, which is slow.",
-        look: patterns::unbounded_capture,
-    },
-    Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: words::no_sanity },
-    Lint { name: "shell-word", summary: "A `|`, `>` or `&&` in `command`, which runs without a shell.", look: words::shell_word },
-    Lint {
-        name: "moving-image",
-        summary: "An image without a tag, or `latest`: what runs today is not what runs tomorrow.",
-        look: words::moving_image,
-    },
-    Lint {
-        name: "no-time-limit",
-        summary: "A job on a cluster without a time limit: neither check nor partition has a `time_limit`.",
-        look: places::no_time_limit,
-    },
-    Lint { name: "runs-nowhere", summary: "A check that no partition of the known sites takes.", look: places::runs_nowhere },
-    Lint {
-        name: "unused-reference",
-        summary: "A reference that no case on the known sites can use.",
-        look: references::unused_reference,
-    },
-    Lint { name: "open-reference", summary: "A reference with two open ends: no figure can miss it.", look: references::open },
-    Lint {
-        name: "unused-parameter",
-        summary: "A parameter that is never read: all its values give the same run.",
-        look: names::parameter,
-    },
-    Lint { name: "unused-variable", summary: "A variable that is never read.", look: names::variable },
-];
 
 /// A check that was read, and its cases on all known systems.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::{
         scope::{base_scope, missing_fact_reason, overlaid, reason_to_skip},
         test_case::{LaunchFacts, Rendered, TestCase},
     },
-    files::{check_file::CheckFile, kept, settings, staging},
+    files::{check_file::CheckFile, settings, staging},
 };
 use muster_core::{
     fact::Fact,
@@ -93,7 +93,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         limit: Limit::over(file.stage_limit, partition.stage_limit),
     };
     let staging = staging::of(&origin, &tree, &file, diagnostics);
-    kept::check_place(partition.scheduler, &file, diagnostics);
+    staging::check_kept(partition.scheduler, &file, diagnostics);
     let workload = Workload {
         identifier: facts.identifier.clone(),
         session: facts.session.clone(),

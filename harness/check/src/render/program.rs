@@ -272,7 +272,7 @@ impl Building<'_> {
         ];
         let in_container = partition.scheduler.is_kubernetes();
         let script = Script { modules_system: partition.modules_system, preparations: &preparations, in_container, ..script };
-        script.render().map_err(|error| diagnostics.push(Diagnostic::error(self.case.check.span, error.to_string()))).ok()
+        script.render().map_err(|why| diagnostics.push(Diagnostic::error(self.case.check.span, why))).ok()
     }
 }
 

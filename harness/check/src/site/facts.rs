@@ -1,13 +1,14 @@
 //! A system as cases see it: its partitions with their environments, what expressions read of them, and the names that
 //! files may mention.
 
-use crate::site::{Partition, System, place::Place, selector::Entry};
+use crate::site::{Environment, Partition, System, selector::Entry};
 use muster_text::{
     Value,
     diagnostic::{Diagnostic, Span, did_you_mean, nearest},
     expr::{Effort, Scope},
     yaml::Node,
 };
+use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// A system with what expressions see of it, converted once.
@@ -41,8 +42,46 @@ impl SystemFacts {
     }
 }
 
+/// A partition with one of its environments, and what expressions see of them.
+#[derive(Debug)]
+pub struct Place {
+    pub system: Arc<System>,
+    pub partition: Arc<Partition>,
+    pub environ: Arc<Environment>,
+    /// `system`, `partition`, `environ` and `scheduler` in expressions.
+    pub scope: Arc<Scope>,
+}
+
+impl Place {
+    pub(crate) fn new(system: &Arc<System>, partition: &Arc<Partition>, environ: &Arc<Environment>, parent: &Arc<Scope>) -> Self {
+        let mut scope = Scope::under(parent.clone());
+        scope.set("partition", partition_value(partition));
+        scope.set("environ", environ_value(environ));
+        scope.set("scheduler", partition.scheduler.as_str());
+        Self { system: system.clone(), partition: partition.clone(), environ: environ.clone(), scope: Arc::new(scope) }
+    }
+}
+
+fn partition_value(partition: &Partition) -> Value {
+    let devices: serde_json::Map<_, _> = partition.devices.iter().map(|device| (device.kind.clone(), json!(device))).collect();
+    json!({
+        "name": partition.name,
+        "descr": partition.descr,
+        "scheduler": partition.scheduler.as_str(),
+        "max_jobs": partition.max_jobs,
+        "features": partition.features,
+        "extras": partition.extras,
+        "processor": partition.processor,
+        "devices": devices,
+    })
+}
+
+fn environ_value(environ: &Environment) -> Value {
+    json!({ "name": environ.name, "features": environ.features, "extras": environ.extras })
+}
+
 fn system_value(system: &System) -> Value {
-    serde_json::json!({ "name": system.name, "descr": system.descr, "extras": system.extras })
+    json!({ "name": system.name, "descr": system.descr, "extras": system.extras })
 }
 
 /// The names of systems and partitions, to distinguish typing mistakes from names of other sites.

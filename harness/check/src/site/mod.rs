@@ -3,7 +3,6 @@
 pub mod facts;
 pub mod file;
 pub mod modules;
-pub mod place;
 pub mod platform;
 pub mod quarantine;
 pub mod selector;
@@ -14,6 +13,7 @@ use crate::site::{
 };
 use muster_core::{job::scheduler_kind::SchedulerKind, result::OnDisruption, rules::LogAction};
 use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
+use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A machine, a cluster or a cloud account that checks run on.
@@ -116,16 +116,20 @@ impl Partition {
     }
 }
 
-/// One kind of device in every node of a partition.
-#[derive(Debug, Clone)]
+/// One kind of device in every node of a partition. Serialized: what expressions see of it.
+#[derive(Debug, Clone, Serialize)]
 pub struct Device {
     /// `gpu`
+    #[serde(skip)]
     pub kind: String,
     /// `sm_80`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// `A100-SXM4-40GB`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How many in a node.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub num_devices: Option<u64>,
 }
 

@@ -141,6 +141,15 @@ impl<T> Table<T> {
         written.any(|text| !known().any(|name| name == text) && nearest(text, known()) == Some(key))
     }
 
+    /// The JSON schema of a file that is such a mapping.
+    pub fn file_schema(&self, id: &str, title: &str) -> Value {
+        let mut schema = json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": id, "title": title });
+        for (key, value) in self.schema().as_object().into_iter().flatten() {
+            schema[key] = value.clone();
+        }
+        schema
+    }
+
     /// The JSON schema of the mapping.
     pub fn schema(&self) -> Value {
         let required: Vec<_> = self.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
@@ -219,7 +228,7 @@ macro_rules! keys {
             $($(#[doc = $doc:literal])* $(@$required:ident)? $field:ident : $type:ty $(as $key:literal)?,)*
         }
         $(later [$($later:literal),* $(,)?])?
-        $(instead { $($old:literal => $new:literal,)* })?
+        $(instead { $($($old:literal)|+ => $new:literal,)* })?
         $(decode $decode:path;)?
         $(schema $schema:path;)?
     ) => {
@@ -242,7 +251,7 @@ macro_rules! keys {
                     set: |decoded, node, context| decoded.$field = $crate::decode::Decode::decode(node, context),
                 }),*],
                 later: &[$($($later),*)?],
-                instead: &[$($(($old, $new)),*)?],
+                instead: &[$($($(($old, $new),)+)*)?],
             };
 
             fn set_span(&mut self, span: $crate::diagnostic::Span) {

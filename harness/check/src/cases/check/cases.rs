@@ -8,7 +8,11 @@ use crate::{
         when,
     },
     files::check_file::CheckFile,
-    site::{System, facts::SystemFacts, place::Place, selector::Selector},
+    site::{
+        System,
+        facts::{Place, SystemFacts},
+        selector::Selector,
+    },
 };
 use muster_text::{
     decode::{Context, Decode, Placeholders},

@@ -21,7 +21,7 @@ use crate::{
     },
     files::{
         check_file::{self, CheckFile},
-        load::{self, Document, Manifests},
+        load::{Document, Manifests},
         needs::Needs,
         references, settings,
     },
@@ -125,14 +125,9 @@ impl Check {
         }
         let parameters = tree.get("parameters").map(parameter::declared).unwrap_or_default();
         let rules = when::rules(&tree, &parameters, diagnostics);
-        let is_parameter = |name: &str| parameters.iter().any(|parameter| &*parameter.name == name);
-        let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&is_parameter)).collect();
-        let manifest_nodes = load::manifest_paths(&tree).into_iter().filter_map(|(path, span)| manifests.get(span.file, &path));
-        let texts: Vec<&Node> = std::iter::once(&tree).chain(manifest_nodes.flatten()).collect();
+        let early_rules = (0..rules.len()).filter(|index| rules[*index].is_early(&parameters)).collect();
         let mut needs = Needs::of(&file, &tree, diagnostics);
-        for text in texts {
-            needs.note_stagedirs(text);
-        }
+        std::iter::once(&tree).chain(manifests.of(&tree)).for_each(|text| needs.note_stagedirs(text));
         let exclude = parameter::excluded(&tree, &parameters, overrides.is_some(), diagnostics);
         let check = Self {
             early_rules,

@@ -35,8 +35,7 @@ keys! {
     }
     instead {
         "name" => "write `type`",
-        "commands" => "write `command`",
-        "executable" => "write `command`",
+        "commands" | "executable" => "write `command`",
     }
 }
 

@@ -25,7 +25,7 @@ use muster_text::{
     size::Size,
     yaml::{Kind, Node},
 };
-use serde_json::{Map, json};
+use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 
 keys! {
@@ -159,8 +159,7 @@ keys! {
     }
     later ["build"]
     instead {
-        "description" => "write `descr`",
-        "title" => "write `descr`",
+        "description" | "title" => "write `descr`",
         "timeout" => "write `time_limit`",
         "systems" => "write `valid_systems`",
         "environment" => "write `env_vars` for variables of the job, `valid_prog_environs` for environments of the site file",
@@ -171,20 +170,15 @@ keys! {
         "sanity_patterns" => "write `sanity`: a list of `found`, `not_found`, `assert` and `exit`",
         "perf_patterns" => "write `perf_variables` with a `pattern` each",
         "trap_job_errors" => "the exit status is always judged; `sanity: [{ exit: any }]` accepts every one",
-        "sourcepath" => "build before the session or in the image; Muster runs programs",
-        "build_system" => "build before the session or in the image; Muster runs programs",
-        "build_locally" => "build before the session or in the image; Muster runs programs",
-        "build_time_limit" => "build before the session or in the image; Muster runs programs",
-        "prebuild_cmds" => "build before the session or in the image; Muster runs programs",
-        "postbuild_cmds" => "build before the session or in the image; Muster runs programs",
+        "sourcepath" | "build_system" | "build_locally" | "build_time_limit" | "prebuild_cmds" | "postbuild_cmds"
+            => "build before the session or in the image; Muster runs programs",
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
         "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
-        "num_tasks_per_node" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
-        "num_tasks_per_core" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
-        "num_tasks_per_socket" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
-        "num_cpus_per_task" => "set it in the manifest (`resources` of the container) or with the instance type",
-        "num_gpus_per_node" => "set it in the manifest (`resources` of the container) or with the instance type",
+        "num_tasks_per_node" | "num_tasks_per_core" | "num_tasks_per_socket"
+            => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
+        "num_cpus_per_task" | "num_gpus_per_node"
+            => "set it in the manifest (`resources` of the container) or with the instance type",
         "use_multithreading" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
         "exclusive_access" => "set it in the manifest, with a node selector or the size of its requests",
         "extra_resources" => "write `k8s_patch` or `sched_options`",
@@ -236,22 +230,12 @@ impl Decode for Manifest {
 
 /// The JSON schema of one document of a check file, for editors and other tools.
 pub fn schema() -> Value {
-    let mut schema = Map::new();
-    schema.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
-    schema.insert("$id".to_owned(), "check.schema.json".into());
-    schema.insert("title".to_owned(), "Muster check".into());
-    if let Value::Object(table) = CheckFile::TABLE.schema() {
-        schema.extend(table);
-    }
-    append_keys(&mut schema);
-    schema.insert("$defs".to_owned(), json!({ "placeholder": placeholder() }));
-    Value::Object(schema)
-}
-
-/// Every key also as `key+`, for checks with `extends`.
-fn append_keys(schema: &mut Map<String, Value>) {
+    let mut schema = CheckFile::TABLE.file_schema("check.schema.json", "Muster check");
+    // Every key also as `key+`, for checks with `extends`.
     let list = json!({ "anyOf": [{ "type": "array" }, { "$ref": "#/$defs/placeholder" }] });
-    schema.insert("patternProperties".to_owned(), json!({ r"^[a-z_0-9]+\+$": list }));
+    schema["patternProperties"] = json!({ r"^[a-z_0-9]+\+$": list });
+    schema["$defs"] = json!({ "placeholder": placeholder() });
+    schema
 }
 
 /// The schema of a scalar whose type is only known once it is rendered.

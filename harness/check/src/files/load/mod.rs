@@ -101,6 +101,11 @@ impl Manifests {
         self.files.get(&beside(from, written)).map(Vec::as_slice)
     }
 
+    /// The documents of all manifests that a check mentions.
+    pub(crate) fn of(&self, check: &Node) -> impl Iterator<Item = &Node> {
+        manifest_paths(check).into_iter().filter_map(|(path, span)| self.get(span.file, &path)).flatten()
+    }
+
     /// A path that is called `written` in `by`. One of the command line is relative to the working directory.
     pub(crate) fn beside(&self, by: FileId, written: &str) -> String {
         self.paths.get(&by).map_or_else(|| written.to_owned(), |from| beside(from, written))
@@ -290,7 +295,7 @@ fn refuse_duplicates(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The manifest paths that a check mentions, in its body and under `when`.
-pub(crate) fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
+fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
     let nodes = layers(check).filter_map(|node| node.get("k8s_config"));
     nodes.filter(|node| !node.has_placeholder()).filter_map(|node| node.text().map(|text| (text.to_owned(), node.span))).collect()
 }

@@ -68,30 +68,6 @@ pub struct Script<'a> {
     pub in_container: bool,
 }
 
-/// Why there is no script.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScriptError {
-    /// No shell can hold this byte.
-    #[error("{place} contains a NUL byte")]
-    Nul {
-        /// Where: `prerun_cmds[1]`, `env_vars.PATH`.
-        place: String,
-    },
-    /// `export` would not understand it, or would understand something else.
-    #[error("`{name}` is not a variable's name: use letters, digits and _, no digit first")]
-    Name { name: String },
-    /// The closing quote would be swallowed and with it the rest of the script.
-    #[error("the value of {name} has {open} that nothing closes; write \\$ for a dollar sign")]
-    Unclosed {
-        name: String,
-        /// What is open: `$(` or `${`.
-        open: &'static str,
-    },
-    /// They exclude each other.
-    #[error("`command` and `executable` cannot both be set")]
-    TwoPrograms,
-}
-
 impl Script<'_> {
     /// The text of `rfm_job.sh`.
     ///
@@ -99,8 +75,8 @@ impl Script<'_> {
     /// everything is the shell's. `\$` is a dollar sign; quotes, back-ticks and other backslashes stand for themselves.
     ///
     /// # Errors
-    /// See [`ScriptError`].
-    pub fn render(&self) -> Result<String, ScriptError> {
+    /// A lower-case fragment: a NUL byte, a name or a value that `export` does not take, two programs.
+    pub fn render(&self) -> Result<String, String> {
         self.refuse_nul()?;
         let mut text = String::from(HEAD);
         self.push_preparations(&mut text)?;
@@ -125,7 +101,7 @@ impl Script<'_> {
         Ok(text)
     }
 
-    fn push_preparations(&self, text: &mut String) -> Result<(), ScriptError> {
+    fn push_preparations(&self, text: &mut String) -> Result<(), String> {
         let has_modules = self.preparations.iter().any(|layer| !layer.modules.is_empty());
         // A machine that has modules has them for all its commands; few images have any.
         let system = self.modules_system.filter(|_| has_modules || !self.in_container);
@@ -157,20 +133,20 @@ impl Script<'_> {
         Ok(())
     }
 
-    fn program(&self) -> Result<Option<String>, ScriptError> {
+    fn program(&self) -> Result<Option<String>, String> {
         let executable = self.executable.map(|executable| {
             let words: Vec<&str> = [executable].into_iter().chain(self.executable_opts.iter().map(String::as_str)).collect();
             words.join(" ")
         });
         match (executable, self.command) {
-            (Some(_), Some(_)) => Err(ScriptError::TwoPrograms),
+            (Some(_), Some(_)) => Err("`command` and `executable` cannot both be set".to_owned()),
             (Some(line), None) => Ok(Some(line)),
             (None, Some(argv)) => Ok(Some(argv.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" "))),
             (None, None) => Ok(None),
         }
     }
 
-    fn refuse_nul(&self) -> Result<(), ScriptError> {
+    fn refuse_nul(&self) -> Result<(), String> {
         let own = [
             ("prerun_cmds", self.prerun_cmds),
             ("executable_opts", self.executable_opts),
@@ -188,7 +164,7 @@ impl Script<'_> {
         });
         let in_executable = self.executable.into_iter().map(|line| ("executable".to_owned(), line));
         match in_exports.chain(in_modules).chain(in_executable).chain(in_lists).find(|(_, text)| text.contains('\0')) {
-            Some((place, _)) => Err(ScriptError::Nul { place }),
+            Some((place, _)) => Err(format!("{place} contains a NUL byte")),
             None => Ok(()),
         }
     }
@@ -218,12 +194,14 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// `export NAME="VALUE"` and a newline.
-fn export(name: &str, value: &str) -> Result<String, ScriptError> {
+fn export(name: &str, value: &str) -> Result<String, String> {
     let is_name =
         name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit();
     if !is_name {
-        return Err(ScriptError::Name { name: name.to_owned() });
+        return Err(format!("`{name}` is not a variable's name: use letters, digits and _, no digit first"));
     }
+    // The closing quote would be swallowed and with it the rest of the script.
+    let unclosed = |open: &str| format!("the value of {name} has `{open}` that nothing closes; write \\$ for a dollar sign");
     let mut line = String::new();
     let _ = write!(line, "export {name}=\"");
     let mut rest = value;
@@ -231,13 +209,13 @@ fn export(name: &str, value: &str) -> Result<String, ScriptError> {
         line.push_str(&rest[..at]);
         rest = &rest[at..];
         let taken = if rest.starts_with("$(") {
-            let Some(end) = closing(rest, 1) else { return Err(ScriptError::Unclosed { name: name.to_owned(), open: "`$(`" }) };
+            let end = closing(rest, 1).ok_or_else(|| unclosed("$("))?;
             line.push_str(&rest[..end]);
             end
         } else if rest.starts_with("${") {
             // The braces need no look inside: an escaped quote in them stands for itself as it does outside.
             if !rest.contains('}') {
-                return Err(ScriptError::Unclosed { name: name.to_owned(), open: "`${`" });
+                return Err(unclosed("${"));
             }
             line.push_str("${");
             2

@@ -169,17 +169,17 @@ fn environment(name: &Spanned<String>, environments: &[Arc<Environment>], contex
 }
 
 fn processor(file: &ProcessorFile) -> BTreeMap<String, Value> {
-    let words = [("arch", &file.arch), ("model", &file.model), ("platform", &file.platform)];
-    let numbers = [
-        ("num_cpus", file.num_cpus),
-        ("num_cpus_per_core", file.num_cpus_per_core),
-        ("num_cpus_per_socket", file.num_cpus_per_socket),
-        ("num_cores", file.num_cores),
-        ("num_sockets", file.num_sockets),
+    let facts = [
+        ("arch", file.arch.clone().map(Value::from)),
+        ("model", file.model.clone().map(Value::from)),
+        ("platform", file.platform.clone().map(Value::from)),
+        ("num_cpus", file.num_cpus.map(Value::from)),
+        ("num_cpus_per_core", file.num_cpus_per_core.map(Value::from)),
+        ("num_cpus_per_socket", file.num_cpus_per_socket.map(Value::from)),
+        ("num_cores", file.num_cores.map(Value::from)),
+        ("num_sockets", file.num_sockets.map(Value::from)),
     ];
-    let words = words.into_iter().filter_map(|(name, word)| Some((name.to_owned(), Value::from(word.as_deref()?))));
-    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), Value::from(number?))));
-    words.chain(numbers).collect()
+    facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
 }
 
 fn device(file: &DeviceFile) -> Option<Device> {

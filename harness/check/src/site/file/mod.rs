@@ -23,7 +23,7 @@ use muster_text::{
     size::Size,
     yaml::Node,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 
 keys! {
@@ -84,8 +84,7 @@ keys! {
         @required options: OneOrMany<String>,
     }
     instead {
-        "target_systems" => "one file is one system: its modes are for it alone",
-        "systems" => "one file is one system: its modes are for it alone",
+        "target_systems" | "systems" => "one file is one system: its modes are for it alone",
     }
 }
 
@@ -140,11 +139,8 @@ keys! {
     }
     instead {
         "description" => "write `descr`",
-        "resources" => "set it in the manifest or in the options of the scheduler",
-        "access" => "set it in the manifest or in the options of the scheduler",
-        "launcher" => "set it in the manifest or in the options of the scheduler",
-        "namespace" => "write it in `sched_options`",
-        "context" => "write it in `sched_options`",
+        "resources" | "access" | "launcher" => "set it in the manifest or in the options of the scheduler",
+        "namespace" | "context" => "write it in `sched_options`",
         "environments" => "write `environs`: names of the file's `environments`",
     }
 }
@@ -188,13 +184,7 @@ keys! {
     instead {
         "target_systems" => "one file is one system: its environments are for it alone",
         "resources" => "set it in the manifest or in the options of the scheduler",
-        "cc" => "write it in `env_vars`",
-        "cxx" => "write it in `env_vars`",
-        "ftn" => "write it in `env_vars`",
-        "cflags" => "write it in `env_vars`",
-        "cxxflags" => "write it in `env_vars`",
-        "fflags" => "write it in `env_vars`",
-        "ldflags" => "write it in `env_vars`",
+        "cc" | "cxx" | "ftn" | "cflags" | "cxxflags" | "fflags" | "ldflags" => "write it in `env_vars`",
     }
 }
 
@@ -240,16 +230,10 @@ keys! {
 
 /// The JSON schema of a site file, for editors and other tools.
 pub fn schema() -> Value {
-    let mut schema = Map::new();
-    schema.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
-    schema.insert("$id".to_owned(), "site.schema.json".into());
-    schema.insert("title".to_owned(), "Muster site".into());
-    if let Value::Object(table) = SiteFile::TABLE.schema() {
-        schema.extend(table);
-    }
+    let mut schema = SiteFile::TABLE.file_schema("site.schema.json", "Muster site");
     let none = json!({ "not": {}, "$comment": "site files have no placeholders" });
-    schema.insert("$defs".to_owned(), json!({ "placeholder": none }));
-    Value::Object(schema)
+    schema["$defs"] = json!({ "placeholder": none });
+    schema
 }
 
 #[cfg(test)]
