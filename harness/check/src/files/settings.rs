@@ -131,11 +131,7 @@ fn variable(name: &Spanned<String>, entry: &PerfEntry, diagnostics: &mut Vec<Dia
 }
 
 fn pattern_mistake(error: &PatternError, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::error(span, error.message.clone());
-    match &error.hint {
-        Some(hint) => diagnostic.hint(hint.clone()),
-        None => diagnostic,
-    }
+    Diagnostic::error(span, &*error.message).maybe_hint(error.hint.as_deref())
 }
 
 fn check_expression(text: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {

@@ -28,7 +28,7 @@ use muster_core::{
 };
 use muster_text::{
     Value,
-    decode::{Context, Decode, Limit, Placeholders},
+    decode::{Limit, Placeholders},
     diagnostic::{Diagnostic, MissingKey},
     expr::Scope,
     template,
@@ -82,10 +82,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
-    let mut sched_options = program::sched_options(partition, &file, &tree, program.as_ref(), diagnostics);
-    if let (Some(node), Some(options)) = (&case.node, sched_options.as_object_mut()) {
-        options.insert("node".to_owned(), Value::from(&**node));
-    }
+    let sched_options = program::sched_options(case, &file, &tree, program.as_ref(), diagnostics);
     let origin = staging::Origin {
         path: &case.check.path,
         scheduler: partition.scheduler,
@@ -110,9 +107,8 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         },
         keep_failed: file.keep_failed,
     };
-    let log_limit = log_limit(&file, partition);
     let planned_outputs = planned_outputs(case, &layer, (&tree, &file), &scope, (&workload, facts.inputs.is_needed), diagnostics);
-    let rules = Rules { planned_outputs, log_limit, ..rules? };
+    let rules = Rules { planned_outputs, log_limit: log_limit(&file, partition), ..rules? };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
         return Some(skipped(case, facts, missing_fact_reason(case, &fact)));
     }
@@ -165,10 +161,8 @@ fn settings_of(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Node, Arc<CheckFile>)> {
     let decode = |tree: &Node, diagnostics: &mut Vec<Diagnostic>| {
-        let mut context = Context::new(Placeholders::Refuse);
-        let file = CheckFile::decode(tree, &mut context).filter(|_| context.diagnostics.is_empty());
-        diagnostics.append(&mut context.diagnostics);
-        file.map(Arc::new)
+        let before = diagnostics.len();
+        CheckFile::of(tree, Placeholders::Refuse, diagnostics).filter(|_| diagnostics.len() == before).map(Arc::new)
     };
     if layer.is_fixed() {
         let file = layer.fixed.get_or_init(|| decode(&layer.tree, diagnostics)).clone()?;

@@ -320,12 +320,13 @@ fn bare(what: &str) -> String {
 
 /// The partition's options, the check's over them: maps merge, and rules of kinds are added to the site's.
 pub fn sched_options(
-    partition: &Partition,
+    case: &TestCase,
     file: &CheckFile,
     tree: &Node,
     program: Option<&Program>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Value {
+    let partition = &case.place.partition;
     let mut options = match &partition.sched_options {
         Value::Object(options) => options.clone(),
         _ => serde_json::Map::new(),
@@ -344,6 +345,7 @@ pub fn sched_options(
     if partition.scheduler == SchedulerKind::Ipu && has_ipu_job(program) {
         options.entry("k8s_resource").or_insert_with(|| "ipujob".into());
     }
+    options.extend(case.node.iter().map(|node| ("node".to_owned(), Value::from(&**node))));
     Value::Object(options)
 }
 

@@ -69,21 +69,20 @@ pub fn rows(
             }
         }
     }
-    let mut rows = Vec::with_capacity(best.len());
-    for candidate in best.into_values() {
-        if let Some(tie) = candidate.tie {
-            let message = format!(
-                "two references for `{}` are equally specific on {}",
-                candidate.row.label(),
-                case.name.system_partition()
-            );
-            diagnostics.push(
-                Diagnostic::error(tie, message).related(candidate.span, "the other").hint("make one of them more specific"),
-            );
+    best.into_values().map(|candidate| candidate.chosen(case, diagnostics)).collect()
+}
+
+impl Candidate {
+    /// The row; a mistake if another one is equally specific.
+    fn chosen(self, case: &TestCase, diagnostics: &mut Vec<Diagnostic>) -> ReferenceRow {
+        if let Some(tie) = self.tie {
+            let (label, place) = (self.row.label(), case.name.system_partition());
+            let message = format!("two references for `{label}` are equally specific on {place}");
+            let diagnostic = Diagnostic::error(tie, message).related(self.span, "the other");
+            diagnostics.push(diagnostic.hint("make one of them more specific"));
         }
-        rows.push(candidate.row);
+        self.row
     }
-    rows
 }
 
 /// How narrow a scope of the mapping form is for this case; `None` if it does not apply.

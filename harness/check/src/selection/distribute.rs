@@ -1,5 +1,6 @@
 //! `--distribute`: on which nodes there is a copy of every case. The scheduler knows which nodes there are.
 
+use muster_text::{decode::Words, words};
 use std::fmt;
 
 /// What was asked for.
@@ -11,15 +12,16 @@ pub enum Distribute {
     State(NodeState),
 }
 
-/// What is asked of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeState {
-    /// Nothing: `all`.
-    Any,
-    /// It takes jobs, whether it has some already or not: `avail`.
-    Available,
-    /// It takes jobs and has none: `idle`.
-    Idle,
+words! {
+    /// What is asked of a node.
+    pub enum NodeState {
+        /// Nothing.
+        Any = "all",
+        /// It takes jobs, whether it has some already or not.
+        Available = "avail",
+        /// It takes jobs and has none.
+        Idle = "idle",
+    }
 }
 
 /// States of nodes in Slurm, long and short.
@@ -46,11 +48,8 @@ impl Distribute {
     /// # Errors
     /// A lower-case fragment: a state that no scheduler knows of its nodes, or nothing.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "all" => return Ok(Self::State(NodeState::Any)),
-            "avail" => return Ok(Self::State(NodeState::Available)),
-            "idle" => return Ok(Self::State(NodeState::Idle)),
-            _ => {}
+        if let Some((_, state)) = NodeState::WORDS.iter().find(|(word, _)| *word == text) {
+            return Ok(Self::State(*state));
         }
         let word = text.trim_end_matches('*').to_ascii_lowercase();
         if text.contains(['|', '*']) || OF_SLURM.contains(&&*word) {
@@ -70,9 +69,7 @@ impl fmt::Display for Distribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nodes(nodes) => f.write_str(&nodes.join(",")),
-            Self::State(NodeState::Any) => f.write_str("all"),
-            Self::State(NodeState::Available) => f.write_str("avail"),
-            Self::State(NodeState::Idle) => f.write_str("idle"),
+            Self::State(state) => f.write_str(state.as_str()),
         }
     }
 }

@@ -9,39 +9,26 @@
 
 use muster_text::{
     Value,
-    decode::{Context, Decode, OneOrMany, Words},
+    decode::{Context, Decode, OneOrMany},
     diagnostic::Span,
-    keys,
+    keys, words,
     yaml::{Kind, Node},
 };
 use serde_json::json;
 use std::fmt::Write;
 
-/// What loads modules on a system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModulesSystem {
-    Lmod,
-    /// Environment Modules, version 4 and later.
-    Envmod,
-    /// Environment Modules of any version, also those whose exit status says nothing.
-    Tmod,
-    Spack,
-    /// None: what modules would bring is there without them.
-    Nomod,
-}
-
-/// ReFrame's words, those of its earlier versions too.
-impl Words for ModulesSystem {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("lmod", Self::Lmod),
-        ("tmod", Self::Tmod),
-        ("tmod31", Self::Tmod),
-        ("tmod32", Self::Tmod),
-        ("tmod4", Self::Envmod),
-        ("envmod", Self::Envmod),
-        ("spack", Self::Spack),
-        ("nomod", Self::Nomod),
-    ];
+words! {
+    /// What loads modules on a system: ReFrame's words, those of its earlier versions too.
+    pub enum ModulesSystem {
+        Lmod = "lmod",
+        /// Environment Modules of any version, also those whose exit status says nothing.
+        Tmod = "tmod" | "tmod31" | "tmod32",
+        /// Environment Modules, version 4 and later.
+        Envmod = "tmod4" | "envmod",
+        Spack = "spack",
+        /// None: what modules would bring is there without them.
+        Nomod = "nomod",
+    }
 }
 
 impl ModulesSystem {

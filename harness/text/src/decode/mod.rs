@@ -79,12 +79,11 @@ impl Context {
 
     /// Adds a mistake in a node and decodes it to nothing.
     pub fn wrong<T>(&mut self, node: &Node, message: impl Into<String>, hint: Option<&str>) -> Option<T> {
-        let mut diagnostic = Diagnostic::error(node.place(), message);
-        diagnostic.hint = hint.map(str::to_owned);
+        let mut diagnostic = Diagnostic::error(node.place(), message).maybe_hint(hint);
         if let Some(alias) = node.via
             && alias != node.span
         {
-            diagnostic = diagnostic.related(node.span, "the alias stands for this");
+            diagnostic = diagnostic.related(node.span, "the alias refers to this");
         }
         self.push(diagnostic);
         None
@@ -109,19 +108,20 @@ pub trait Decode: Sized {
     fn schema() -> Value;
 }
 
-/// A value that is one of a few words.
+/// A value that is one of a few words. Declared by [`words!`](crate::words).
 pub trait Words: Copy + 'static {
     /// The words of the files with their values, in the order of the documentation.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// Declares enums of plain variants, each with its word: the one in files, in JSON, in the database and in messages.
+/// Declares enums of plain variants, each with its word: the one in files, in JSON, in the database and in messages. Files
+/// may have other spellings, `Variant = "word" | "other"`.
 /// The crate that uses it needs `serde`.
 #[macro_export]
 macro_rules! words {
     ($(
         $(#[$attribute:meta])*
-        $visibility:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)* }
+        $visibility:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal $(| $other:literal)*,)* }
     )*) => {$(
         $(#[$attribute])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ::serde::Serialize, ::serde::Deserialize)]
@@ -130,7 +130,7 @@ macro_rules! words {
         }
 
         impl $crate::decode::Words for $name {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant), $(($other, Self::$variant),)*)*];
         }
 
         impl $name {

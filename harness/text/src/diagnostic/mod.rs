@@ -79,6 +79,12 @@ impl Diagnostic {
         self
     }
 
+    /// Adds what to do, if that is known.
+    #[must_use]
+    pub fn maybe_hint(self, hint: Option<impl Into<String>>) -> Self {
+        Self { hint: hint.map(Into::into), ..self }
+    }
+
     /// Adds the nearest of the known names as a hint, else `otherwise`.
     #[must_use]
     pub fn did_you_mean<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>, otherwise: Option<&str>) -> Self {

@@ -9,16 +9,15 @@
 //!
 //! Nothing here knows the time: a shell lends its clock.
 
-use super::functions::fail;
+use super::{functions::fail, value::impl_val};
 use cel::{
     ExecutionError,
     common::{
         types::{CelList, CelMap, CelString, Type},
-        value::{StaticVal, Val},
+        value::Val,
     },
 };
 use std::{
-    any::Any,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -172,19 +171,4 @@ impl fmt::Debug for Meter {
 
 static METER_TYPE: Type = Type::new_unspecified_type("meter");
 
-impl Val for Meter {
-    fn get_type(&self) -> &Type {
-        &METER_TYPE
-    }
-    fn cel_type() -> &'static Type {
-        &METER_TYPE
-    }
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Meter {}
+impl_val!(Meter, METER_TYPE);

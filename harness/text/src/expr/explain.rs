@@ -9,7 +9,7 @@ use super::{
 use crate::diagnostic::MissingKey;
 use crate::diagnostic::did_you_mean;
 use cel::{
-    Context, ExecutionError, IdedExpr, ParseErrors, Value as CelValue,
+    Context, ExecutionError, IdedExpr, OverloadError, ParseErrors, Value as CelValue,
     common::{
         ast::{Expr as Kind, SourceInfo, operators},
         types::{CelBool, CelList, CelMap, CelString},
@@ -328,22 +328,7 @@ fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
             let hint = (sign == "+" && text).then_some("string(x) makes text of a number");
             (format!("`{sign}` does not take {} and {}", kind(one), kind(other)), hint)
         }
-        ExecutionError::NoSuchOverload(overload) => {
-            let sign = overload.function().replace('_', "").replace("@in", "in");
-            let types = overload.argument_types();
-            let numbers = types.iter().all(|kind| matches!(kind.as_str(), "int" | "uint" | "double"));
-            if numbers && matches!(sign.as_str(), "<" | "<=" | ">" | ">=") {
-                return (format!("`{sign}` compares NaN, which is neither less nor more than anything"), None);
-            }
-            let kinds: Vec<_> = types.iter().map(|kind| name_of(kind)).collect();
-            match kinds.as_slice() {
-                [one, other] if one == "a list" && sign == "[]" => {
-                    (format!("an element is chosen by its number, this is {other}"), None)
-                }
-                [one, _] if sign == "." || sign == "[]" => (format!("{one} has no fields"), None),
-                kinds => (format!("`{sign}` does not take {}", kinds.join(" and ")), None),
-            }
-        }
+        ExecutionError::NoSuchOverload(overload) => (no_overload(overload), None),
         ExecutionError::UnexpectedType { got, want } => {
             (format!("this is {}, where {} is needed", name_of(got), name_of(want)), None)
         }
@@ -363,6 +348,21 @@ fn plain(error: &ExecutionError) -> (String, Option<&'static str>) {
         ExecutionError::UnsupportedKeyType(value) => (format!("{} cannot be a key", kind(value)), None),
         ExecutionError::UnsupportedIndex(..) => ("a place in a list must be an integer".to_owned(), None),
         other => (other.to_string().to_lowercase(), None),
+    }
+}
+
+fn no_overload(overload: &OverloadError) -> String {
+    let sign = overload.function().replace('_', "").replace("@in", "in");
+    let types = overload.argument_types();
+    let numbers = types.iter().all(|kind| matches!(kind.as_str(), "int" | "uint" | "double"));
+    if numbers && matches!(sign.as_str(), "<" | "<=" | ">" | ">=") {
+        return format!("`{sign}` compares NaN, which is neither less nor more than anything");
+    }
+    let kinds: Vec<_> = types.iter().map(|kind| name_of(kind)).collect();
+    match kinds.as_slice() {
+        [one, other] if one == "a list" && sign == "[]" => format!("an element is chosen by its number, this is {other}"),
+        [one, _] if sign == "." || sign == "[]" => format!("{one} has no fields"),
+        kinds => format!("`{sign}` does not take {}", kinds.join(" and ")),
     }
 }
 

@@ -6,18 +6,18 @@
 use super::{
     functions::fail,
     text::Text,
-    value::{MAX_ITEMS, Number, text_val},
+    value::{MAX_ITEMS, Number, impl_val, text_val},
 };
 use crate::pattern::{Next, Pattern};
 use cel::{
     ExecutionError,
     common::{
         traits::{Indexer, Sizer},
-        types::{CelInt, CelList, CelNull, LIST_TYPE, Type},
-        value::{CowVal, StaticVal, Val},
+        types::{CelInt, CelList, CelNull, LIST_TYPE},
+        value::{CowVal, Val},
     },
 };
-use std::{any::Any, ops::ControlFlow};
+use std::ops::ControlFlow;
 
 /// The text that a collected list may hold.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
@@ -155,13 +155,7 @@ fn shown(text: &[u8]) -> Box<dyn Val> {
     text_val(String::from_utf8_lossy(text).into_owned())
 }
 
-impl Val for Found {
-    fn get_type(&self) -> &Type {
-        &LIST_TYPE
-    }
-    fn cel_type() -> &'static Type {
-        &LIST_TYPE
-    }
+impl_val!(Found, LIST_TYPE, {
     fn as_sizer(&self) -> Option<&dyn Sizer> {
         Some(self)
     }
@@ -171,15 +165,7 @@ impl Val for Found {
     {
         Some(self)
     }
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Found {}
+});
 
 impl Sizer for Found {
     fn size(&self) -> CelInt {

@@ -37,7 +37,7 @@ use cel::{
 };
 use effort::Meter;
 use std::{collections::BTreeSet, ops::Range, sync::OnceLock, thread};
-use value::{NotJson, Number};
+use value::Number;
 
 /// How numbers are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,11 +171,7 @@ impl Expr {
         if let (Arithmetic::Exact, Some(value)) = (self.arithmetic, self.look_up(scope)) {
             return Ok(value.clone());
         }
-        self.run(scope, |value| match value::to_json(value) {
-            Ok(value) => Ok(value),
-            Err(NotJson::NotFinite(what)) => Err((format!("the result is {what}"), None)),
-            Err(NotJson::Kind(what)) => Err((format!("the result is {what}, which is not a value"), None)),
-        })
+        self.run(scope, |value| value::to_json(value).map_err(|what| (format!("the result is {what}"), None)))
     }
 
     /// The truth, for `assert`, `if` and `-E`.

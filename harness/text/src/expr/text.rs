@@ -1,10 +1,8 @@
 //! The text that functions search, and what carries it through an evaluation.
 
-use cel::common::{
-    types::Type,
-    value::{StaticVal, Val},
-};
-use std::{any::Any, fmt, ops::Range, sync::Arc};
+use super::value::impl_val;
+use cel::common::types::Type;
+use std::{fmt, ops::Range, sync::Arc};
 
 /// Named sections of one buffer. A match never spans two of them.
 #[derive(Clone)]
@@ -47,19 +45,4 @@ pub(crate) const TEXT: &str = "@text";
 
 static TEXT_TYPE: Type = Type::new_unspecified_type("stdout");
 
-impl Val for Text {
-    fn get_type(&self) -> &Type {
-        &TEXT_TYPE
-    }
-    fn cel_type() -> &'static Type {
-        &TEXT_TYPE
-    }
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Text {}
+impl_val!(Text, TEXT_TYPE);

@@ -10,6 +10,30 @@ use std::collections::HashMap;
 /// A list or map that may hold more than this is not built: a log of 1 GiB has a hundred million matches.
 pub(crate) const MAX_ITEMS: usize = 1_000_000;
 
+/// Makes a type a value of CEL, with what CEL may do with it beside handing it on.
+macro_rules! impl_val {
+    ($type:ty, $cel_type:expr $(, { $($more:item)* })?) => {
+        impl cel::common::value::Val for $type {
+            fn get_type(&self) -> &cel::common::types::Type {
+                &$cel_type
+            }
+            fn cel_type() -> &'static cel::common::types::Type {
+                &$cel_type
+            }
+            fn clone_as_boxed<'v>(&self) -> Box<dyn cel::common::value::Val + 'v> {
+                Box::new(self.clone())
+            }
+            fn as_any(&self) -> Option<&dyn std::any::Any> {
+                Some(self)
+            }
+            $($($more)*)?
+        }
+
+        impl cel::common::value::StaticVal for $type {}
+    };
+}
+pub(crate) use impl_val;
+
 /// A number as the expression has it: integers are exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
@@ -97,17 +121,11 @@ pub(crate) fn map_val(entries: impl IntoIterator<Item = (String, Box<dyn Val>)>)
     CelMap::from(entries)
 }
 
-/// Why a result has no JSON form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotJson {
-    /// NaN or an infinity.
-    NotFinite(&'static str),
-    /// Bytes, types and other things without a JSON form.
-    Kind(&'static str),
-}
-
 /// A CEL value as JSON. Keys become text and are sorted: CEL's maps have no order of their own.
-pub(crate) fn to_json(value: &dyn Val) -> Result<Value, NotJson> {
+///
+/// # Errors
+/// What has no JSON form: NaN, an infinity, bytes, a type.
+pub(crate) fn to_json(value: &dyn Val) -> Result<Value, String> {
     if let Some(text) = value.downcast_ref::<CelString>() {
         return Ok(Value::String(text.inner().to_owned()));
     }
@@ -131,7 +149,7 @@ pub(crate) fn to_json(value: &dyn Val) -> Result<Value, NotJson> {
             .inner()
             .iter()
             .map(|(key, value)| Ok((key_text(key), to_json(value.as_ref())?)))
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>, String>>()?;
         entries.sort_by(|one, other| one.0.cmp(&other.0));
         return Ok(Value::Object(entries.into_iter().collect()));
     }
@@ -139,8 +157,8 @@ pub(crate) fn to_json(value: &dyn Val) -> Result<Value, NotJson> {
         Some(Number::Int(int)) => Ok(Value::from(int)),
         Some(Number::Double(double)) => serde_json::Number::from_f64(double)
             .map(Value::Number)
-            .ok_or(NotJson::NotFinite(if double.is_nan() { "NaN" } else { "infinite" })),
-        None => Err(NotJson::Kind(kind(value))),
+            .ok_or_else(|| if double.is_nan() { "NaN" } else { "infinite" }.to_owned()),
+        None => Err(format!("{}, which is not a value", kind(value))),
     }
 }
 

@@ -256,33 +256,11 @@ impl Scan<'_> {
             None => usize::MAX,
         };
         let to = new + explicit.unwrap_or(2);
-        let (mut body, mut end, mut kept) = (String::new(), begin, (0, begin));
-        for line in self.text[begin..].split_inclusive('\n') {
-            let words = line.trim_end_matches('\n');
-            let blanks = words.len() - words.trim_start_matches(' ').len();
-            let is_empty = blanks == words.len();
-            if !is_empty && blanks < depth {
-                break;
-            }
-            end += line.len();
-            if blanks > depth || !is_empty {
-                body.extend(std::iter::repeat_n(' ', to));
-                body += &words[depth..];
-            }
-            body.push('\n');
-            if !is_empty || blanks > depth {
-                kept = (body.len(), end);
-            }
-        }
-        // Empty lines after the text belong to it only where they are kept.
-        if !written.contains('+') {
-            body.truncate(kept.0);
-            end = kept.1;
-        }
+        let (body, length) = block_body(&self.text[begin..], depth, to, written.contains('+'));
         if let Some(line) = self.lines.last_mut() {
             line.body = body;
         }
-        self.cursor = end;
+        self.cursor = begin + length;
         self.breaks = 1;
         Some(())
     }
@@ -362,6 +340,34 @@ impl Scan<'_> {
         self.cursor += written.len();
         // What follows a comment begins a line; the line end itself is read with the rest.
     }
+}
+
+/// The lines of a block scalar, indented by `to` instead of `depth`, and how many bytes of the text they are. Empty lines after
+/// the text belong to it only where they are kept.
+fn block_body(text: &str, depth: usize, to: usize, keeps_empty: bool) -> (String, usize) {
+    let (mut body, mut end, mut last) = (String::new(), 0, (0, 0));
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_end_matches('\n');
+        let blanks = words.len() - words.trim_start_matches(' ').len();
+        let is_empty = blanks == words.len();
+        if !is_empty && blanks < depth {
+            break;
+        }
+        end += line.len();
+        if blanks > depth || !is_empty {
+            body.extend(std::iter::repeat_n(' ', to));
+            body += &words[depth..];
+        }
+        body.push('\n');
+        if !is_empty || blanks > depth {
+            last = (body.len(), end);
+        }
+    }
+    if !keeps_empty {
+        body.truncate(last.0);
+        end = last.1;
+    }
+    (body, end)
 }
 
 /// The first of some characters that is not within an anchor, a tag or a comment.

@@ -35,11 +35,7 @@ pub(super) fn seen_through(node: &Node, diagnostic: Diagnostic) -> Diagnostic {
 }
 
 fn diagnostic(error: &ExprError, message: impl Into<String>, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic { missing: error.missing.clone(), ..Diagnostic::error(span, message) };
-    match &error.hint {
-        Some(hint) => diagnostic.hint(hint.as_str()),
-        None => diagnostic,
-    }
+    Diagnostic { missing: error.missing.clone(), ..Diagnostic::error(span, message) }.maybe_hint(error.hint.as_deref())
 }
 
 /// The place of a part of a scalar's text, unless its source has escapes, folds or indents in it.

@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
             return self.finish(Built { node: Node::new(span, Kind::Bad), nodes: 1, height: 0 }, 0);
         };
         if self.open.len() + built.height > MAX_DEPTH {
-            self.error(Diagnostic::error(span, too_deep()).related(built.node.span, "the alias stands for this"));
+            self.error(Diagnostic::error(span, too_deep()).related(built.node.span, "the alias refers to this"));
             return Step::SkipDocument;
         }
         self.finish(Built { node: Node { via: Some(span), ..built.node }, ..built }, 0)
@@ -315,8 +315,7 @@ impl<'a> Builder<'a> {
             return Step::SkipDocument;
         }
         let (message, hint) = syntax::explain(error.kind(), self.text, at);
-        let mut diagnostic = Diagnostic::error(self.span(at, at), message);
-        diagnostic.hint = hint.map(str::to_owned);
+        let mut diagnostic = Diagnostic::error(self.span(at, at), message).maybe_hint(hint);
         let bracket = self.open.iter().rev().find(|open| open.flow);
         // An error may be found late and placed before the bracket.
         let is_above = |bracket: &&Open| self.text.get(bracket.start..at).is_some_and(|between| between.contains('\n'));

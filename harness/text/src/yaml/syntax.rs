@@ -21,28 +21,32 @@ pub(super) fn placeholder_around(text: &str, at: usize) -> Option<usize> {
 pub(super) fn explain(kind: &ErrorKind, text: &str, at: usize) -> (String, Option<&'static str>) {
     let line_before = text[..at].rsplit('\n').next().unwrap_or_default();
     let line_after = text[at..].lines().next().unwrap_or_default();
-    words(kind, line_before, line_after)
+    match (words(kind), kind) {
+        (Some((message, hint)), _) => (message.to_owned(), Some(hint)),
+        (None, ErrorKind::UnexpectedCharacter { .. }) => match line_after.chars().next() {
+            Some(c @ ('%' | '@' | '`')) => (format!("a value cannot begin with `{c}`"), Some("put the value in quotes")),
+            Some(c) => (format!("unexpected character `{}`", c.escape_debug()), None),
+            None => (kind.to_string(), None),
+        },
+        (None, ErrorKind::UndeclaredTagHandle) if line_before.contains('!') || line_after.starts_with('!') => {
+            ("`!` begins a tag".to_owned(), Some("a value that begins with `!` needs quotes"))
+        }
+        (None, _) => (kind.to_string(), None),
+    }
 }
 
-fn words(kind: &ErrorKind, line_before: &str, line_after: &str) -> (String, Option<&'static str>) {
+fn words(kind: &ErrorKind) -> Option<(&'static str, &'static str)> {
     use ErrorKind as E;
-    let (message, hint) = match kind {
+    Some(match kind {
         E::TabInIndentation | E::TabInBlockIndentation | E::TabNotAllowed | E::TabAtBlockScalarStart => {
             ("a tab cannot indent", "YAML is indented with spaces")
         }
         E::MappingValueNotAllowed | E::MappingKeyNotAllowed => {
-            ("a key is not possible here", "a value that contains `: ` needs quotes; or the line above lacks a `:`")
+            ("a key is not possible here", "a value that contains `: ` needs quotes; or a `:` is missing in the line above")
         }
         E::SimpleKeyExpected | E::InvalidSimpleKey => ("a `:` is missing after the key", "write `key: value`"),
         E::MissingAnchorOrAliasName => {
             ("`*` and `&` begin an alias and an anchor", "a value that begins with `*` or `&` needs quotes")
-        }
-        E::UnexpectedCharacter { .. } => {
-            return match line_after.chars().next() {
-                Some(c @ ('%' | '@' | '`')) => (format!("a value cannot begin with `{c}`"), Some("put the value in quotes")),
-                Some(c) => (format!("unexpected character `{}`", c.escape_debug()), None),
-                None => (kind.to_string(), None),
-            };
         }
         E::UnclosedQuotedScalar => ("a quote is never closed", "in single quotes, write ' as ''"),
         E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape => {
@@ -63,15 +67,11 @@ fn words(kind: &ErrorKind, line_before: &str, line_after: &str) -> (String, Opti
         E::ExpectedFlowMappingSeparator => ("expected `,` or `}`", "a value with {, }, [, ] or a comma needs quotes here"),
         E::ExpectedFlowSequenceSeparator => ("expected `,` or `]`", "a value with {, }, [, ] or a comma needs quotes here"),
         E::ExpectedBlockMappingKey | E::ExpectedBlockSequenceEntry | E::InvalidIndentation => {
-            ("this line does not belong to the lines above it", "indent it like the key or item that it stands beside")
+            ("this line does not belong to the lines above it", "indent it like the key or item that it belongs to")
         }
         E::BlockSequenceEntryNotAllowed | E::InvalidBlockEntryWhitespace => {
             ("a list item is not possible here", "start it on a line of its own, with `- `")
         }
-        E::UndeclaredTagHandle if line_before.contains('!') || line_after.starts_with('!') => {
-            ("`!` begins a tag", "a value that begins with `!` needs quotes")
-        }
-        _ => return (kind.to_string(), None),
-    };
-    (message.to_owned(), Some(hint))
+        _ => return None,
+    })
 }

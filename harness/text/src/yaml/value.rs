@@ -1,17 +1,18 @@
-//! From trees to values and back: what an unquoted scalar means.
+//! From trees to values and back to text: what an unquoted scalar means.
 //!
 //! Manifests mean what kubectl makes of them (go-yaml 2 below sigs.k8s.io/yaml): `0644` is octal, `1_000` a number.
 //! What kubectl reads in a way that surprises (`no`, `.inf`, `089`) is refused rather than copied.
 
-use super::{Kind, Node, Style};
+use super::{Kind, Node, Style, parse};
 use crate::{
     Value,
-    diagnostic::{Diagnostic, Span},
+    diagnostic::{Diagnostic, FileId, Span},
 };
 use serde_json::{Map, Number};
+use std::ops::Range;
 
 /// Whether a string has to be quoted, because it would be something else without.
-pub(super) fn needs_quotes(text: &str) -> bool {
+fn needs_quotes(text: &str) -> bool {
     !matches!(meaning(text), Meaning::Text)
 }
 
@@ -214,5 +215,51 @@ impl Node {
                 Self::new(span, Kind::Map(map.iter().map(entry).collect()))
             }
         }
+    }
+}
+
+/// Writes a value as YAML that kubectl and we read back as the same value.
+pub fn to_text(value: &Value) -> String {
+    let text = serde_yaml::to_string(value).ok().and_then(|text| quoted(value, text));
+    // JSON is YAML, too, should the writer and the reader ever disagree.
+    text.unwrap_or_else(|| format!("{value:#}\n"))
+}
+
+/// Quotes what the writer left bare but kubectl reads as something else, `yes` and `0o7` for example. `None` if the
+/// text is not the value for another reason.
+fn quoted(value: &Value, mut text: String) -> Option<String> {
+    let parsed = parse(FileId::default(), &text);
+    let ([document], []) = (&parsed.documents[..], &parsed.diagnostics[..]) else { return None };
+    let mut bare = Vec::new();
+    find_bare(value, document, &mut bare)?;
+    // From the end, so that the places before stay what they are.
+    for range in bare.into_iter().rev() {
+        let quoted = Value::from(text.get(range.clone())?).to_string();
+        text.replace_range(range, &quoted);
+    }
+    Some(text)
+}
+
+fn find_bare(value: &Value, node: &Node, bare: &mut Vec<Range<usize>>) -> Option<()> {
+    match (value, &*node.kind) {
+        (Value::String(wanted), Kind::Scalar { text, .. }) if wanted == text => {
+            if node.plain().is_some_and(needs_quotes) {
+                bare.push(node.span.start as usize..node.span.end as usize);
+            }
+            Some(())
+        }
+        (Value::Array(values), Kind::Seq(nodes)) if values.len() == nodes.len() => {
+            values.iter().zip(nodes).try_for_each(|(value, node)| find_bare(value, node, bare))
+        }
+        (Value::Object(values), Kind::Map(nodes)) if values.len() == nodes.len() => {
+            values.iter().zip(nodes).try_for_each(|((name, value), (key, node))| {
+                find_bare(&Value::from(name.as_str()), key, bare)?;
+                find_bare(value, node, bare)
+            })
+        }
+        (Value::Null | Value::Bool(_) | Value::Number(_), Kind::Scalar { .. }) => {
+            (to_value(node).as_ref() == Ok(value)).then_some(())
+        }
+        _ => None,
     }
 }

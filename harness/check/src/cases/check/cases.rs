@@ -14,12 +14,7 @@ use crate::{
         selector::Selector,
     },
 };
-use muster_text::{
-    decode::{Context, Decode, Placeholders},
-    diagnostic::Diagnostic,
-    template,
-    yaml::Node,
-};
+use muster_text::{decode::Placeholders, diagnostic::Diagnostic, template, yaml::Node};
 use std::sync::Arc;
 
 /// The names that are known before a partition is chosen.
@@ -125,9 +120,7 @@ impl Check {
 
 impl Early {
     fn read(rendered: &Node, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let mut context = Context::new(Placeholders::Refuse);
-        let file = CheckFile::decode(rendered, &mut context);
-        diagnostics.append(&mut context.diagnostics);
+        let file = CheckFile::of(rendered, Placeholders::Refuse, diagnostics);
         let mut selector = |key: &str| rendered.get(key).map_or_else(Selector::any, |node| when::selector(node, diagnostics));
         let (valid_systems, valid_environs) = (selector("valid_systems"), selector("valid_prog_environs"));
         if let Some(systems) = rendered.get("valid_systems") {

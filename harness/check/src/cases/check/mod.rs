@@ -28,7 +28,7 @@ use crate::{
     site::facts::KnownSystems,
 };
 use muster_text::{
-    decode::{Context, Decode, Placeholders},
+    decode::Placeholders,
     diagnostic::{Diagnostic, Span},
     template::{self, Cache},
     yaml::{self, Node},
@@ -103,14 +103,9 @@ impl Check {
         known: &KnownSystems,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
-        let tree = match &overrides {
-            Some(overrides) => yaml::merge(&document.tree, overrides, diagnostics),
-            None => document.tree.clone(),
-        };
-        let mut context = Context::new(Placeholders::Defer);
-        let file = CheckFile::decode(&tree, &mut context);
-        diagnostics.append(&mut context.diagnostics);
-        let file = file?;
+        let merged = overrides.as_ref().map(|overrides| yaml::merge(&document.tree, overrides, diagnostics));
+        let tree = merged.unwrap_or_else(|| document.tree.clone());
+        let file = CheckFile::of(&tree, Placeholders::Defer, diagnostics)?;
         let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.0)).collect();
         for settings in &all {
             settings::check(settings, diagnostics);

@@ -2,8 +2,8 @@
 
 use muster_text::{
     Value,
-    decode::{Context, Decode, Keyed, Ordered, Spanned, Words, object},
-    keys,
+    decode::{Context, Decode, Keyed, Ordered, Spanned, object},
+    keys, words,
     yaml::{Kind, Node},
 };
 use serde_json::json;
@@ -30,37 +30,32 @@ keys! {
     }
 }
 
-/// How often a fixture runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum FixtureScope {
-    /// Once.
-    Session,
-    /// Once a partition.
-    Partition,
-    /// Once a partition and environment.
-    Environment,
-    /// Once a case.
-    #[default]
-    Test,
+words! {
+    /// How often a fixture runs.
+    #[derive(Default)]
+    pub enum FixtureScope {
+        /// Once.
+        Session = "session",
+        /// Once a partition.
+        Partition = "partition",
+        /// Once a partition and environment.
+        Environment = "environment",
+        /// Once a case.
+        #[default]
+        Test = "test",
+    }
 }
 
-impl Words for FixtureScope {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("session", Self::Session), ("partition", Self::Partition), ("environment", Self::Environment), ("test", Self::Test)];
-}
-
-/// What becomes of several variants of a fixture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum FixtureAction {
-    /// Each has a case of its own that uses it.
-    #[default]
-    Fork,
-    /// One case uses them all.
-    Join,
-}
-
-impl Words for FixtureAction {
-    const WORDS: &'static [(&'static str, Self)] = &[("fork", Self::Fork), ("join", Self::Join)];
+words! {
+    /// What becomes of several variants of a fixture.
+    #[derive(Default)]
+    pub enum FixtureAction {
+        /// Each has a case of its own that uses it.
+        #[default]
+        Fork = "fork",
+        /// One case uses them all.
+        Join = "join",
+    }
 }
 
 /// One entry of `depends_on`: a check's name, or a mapping that also says how cases are paired.
@@ -82,23 +77,20 @@ keys! {
     }
 }
 
-/// Which cases of a check another one depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum How {
-    /// All.
-    Fully,
-    /// Those of the same partition.
-    ByPart,
-    /// Those of the same environment.
-    ByEnv,
-    /// Those of the same partition and environment.
-    #[default]
-    ByCase,
-}
-
-impl Words for How {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("fully", Self::Fully), ("by_part", Self::ByPart), ("by_env", Self::ByEnv), ("by_case", Self::ByCase)];
+words! {
+    /// Which cases of a check another one depends on.
+    #[derive(Default)]
+    pub enum How {
+        /// All.
+        Fully = "fully",
+        /// Those of the same partition.
+        ByPart = "by_part",
+        /// Those of the same environment.
+        ByEnv = "by_env",
+        /// Those of the same partition and environment.
+        #[default]
+        ByCase = "by_case",
+    }
 }
 
 impl Decode for Dependency {

@@ -5,8 +5,8 @@ use muster_core::rules::{
     sanity::ExitRule,
 };
 use muster_text::{
-    decode::{Context, Keyed, Placeholders, Spanned, Words, object},
-    keys,
+    decode::{Context, Keyed, Placeholders, Spanned, object},
+    keys, words,
     yaml::{Kind, Node},
 };
 
@@ -135,13 +135,10 @@ fn perf_entry(node: &Node, context: &mut Context) -> Option<PerfEntry> {
     Some(entry)
 }
 
-/// `per`: what one figure stands for, when it is not the whole case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PerFigure {
-    /// A container, instance or process.
-    Section,
-}
-
-impl Words for PerFigure {
-    const WORDS: &'static [(&'static str, Self)] = &[("section", Self::Section)];
+words! {
+    /// `per`: what one figure stands for, when it is not the whole case.
+    pub enum PerFigure {
+        /// A container, instance or process.
+        Section = "section",
+    }
 }

@@ -20,7 +20,8 @@ use crate::site::modules::Module;
 use muster_core::{result::OnDisruption, rules::LogAction};
 use muster_text::{
     Value,
-    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within, derived, object},
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Placeholders, Spanned, Within, derived, object},
+    diagnostic::Diagnostic,
     keys,
     size::Size,
     yaml::{Kind, Node},
@@ -187,6 +188,16 @@ keys! {
         "skip_if" => "write `when: [{ if: .., skip: reason }]`",
     }
     decode read;
+}
+
+impl CheckFile {
+    /// Decodes a tree, and adds the mistakes in it to the others.
+    pub(crate) fn of(tree: &Node, placeholders: Placeholders, diagnostics: &mut Vec<Diagnostic>) -> Option<Self> {
+        let mut context = Context::new(placeholders);
+        let file = Self::decode(tree, &mut context);
+        diagnostics.append(&mut context.diagnostics);
+        file
+    }
 }
 
 /// A check with `extends` may append to the lists of its base, and a base to those of the bases before it.

@@ -31,9 +31,7 @@ pub fn read(node: &Node, context: &mut Context) -> Option<System> {
     unique(partitions.iter().filter_map(|partition| partition.name.as_ref()), "partition", context);
     for pattern in site.hostnames.iter().flat_map(|patterns| patterns.iter()) {
         if let Err(error) = Pattern::compile(&pattern.value) {
-            let mut diagnostic = Diagnostic::error(pattern.span, format!("not a regex: {}", error.message));
-            diagnostic.hint = error.hint;
-            context.push(diagnostic);
+            context.push(Diagnostic::error(pattern.span, format!("not a regex: {}", error.message)).maybe_hint(error.hint));
         }
     }
     let partitions = partitions

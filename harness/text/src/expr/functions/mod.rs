@@ -56,119 +56,55 @@ impl Function {
     pub(crate) fn takes(&self, arguments: usize) -> bool {
         self.arity.contains(&arguments)
     }
-
-    const fn new(name: &'static str, usage: &'static str, doc: &'static str, arity: RangeInclusive<usize>, run: Run) -> Self {
-        Self { name, usage, doc, arity, reads: Reads::Arguments, run }
-    }
-
-    const fn reading(mut self, reads: Reads) -> Self {
-        self.reads = reads;
-        self
-    }
 }
 
 /// As many values as `max(a, b, ...)` may be given without a list.
 const MANY: usize = 9;
 
-/// The functions beside CEL's own, in the order of the documentation.
-pub static FUNCTIONS: &[Function] = &[
-    Function::new(
-        "count",
-        "count(pattern)",
-        "how often the pattern matches in the text; of a list, its length",
-        1..=1,
-        text::count,
-    )
-    .reading(Reads::Text),
-    Function::new(
-        "findall",
-        "findall(pattern)",
-        "all matches, each a list of its groups' texts; [0] is the whole match",
-        1..=1,
-        text::findall,
-    )
-    .reading(Reads::TextLazily),
-    Function::new(
-        "extractall",
-        "extractall(pattern, tag)",
-        "one group of every match, a number where its text is one; without a tag the group `value`, else the only named, else 1",
-        1..=2,
-        text::extractall,
-    )
-    .reading(Reads::TextLazily),
-    Function::new(
-        "extractsingle",
-        "extractsingle(pattern, tag, item)",
-        "one group of the first match, or of match number `item` (from 0; -1 is the last)",
-        1..=3,
-        text::extractsingle,
-    )
-    .reading(Reads::Text),
-    Function::new(
-        "sections",
-        "sections(glob)",
-        "the texts of the sections whose titles match, `*` and `?` as in a shell",
-        1..=1,
-        text::sections,
-    )
-    .reading(Reads::TextLazily),
-    Function::new("min", "min(list)", "the smallest number; also min(a, b)", 1..=MANY, number::min),
-    Function::new("max", "max(list)", "the largest number; also max(a, b)", 1..=MANY, number::max),
-    Function::new("sum", "sum(list)", "the sum; of nothing it is 0", 1..=MANY, number::sum),
-    Function::new("avg", "avg(list)", "the arithmetic mean", 1..=MANY, number::avg),
-    Function::new(
-        "median",
-        "median(list)",
-        "the median; the mean of the middle two for an even number",
-        1..=MANY,
-        number::median,
-    ),
-    Function::new("abs", "abs(number)", "the number without its sign", 1..=1, number::abs),
-    Function::new(
-        "round",
-        "round(number, digits)",
-        "the nearest integer, halves away from 0; or to so many decimals",
-        1..=2,
-        number::round,
-    ),
-    Function::new("ceil", "ceil(number)", "the next integer upwards", 1..=1, number::ceil),
-    Function::new("floor", "floor(number)", "the next integer downwards", 1..=1, number::floor),
-    Function::new(
-        "range",
-        "range(start, end, step)",
-        "the integers from start (0 if not given) to before end",
-        1..=3,
-        number::range,
-    ),
-    Function::new("len", "len(list)", "how many elements a list, entries a map or characters a text has", 1..=1, list::len),
-    Function::new("sorted", "sorted(list)", "the elements in order, numbers or texts", 1..=1, list::sorted),
-    Function::new("unique", "unique(list)", "each element once, in the order of its first place", 1..=1, list::unique),
-    Function::new(
-        "get",
-        "get(map, key, .., default)",
-        "the value at a path of keys, or the default where one is missing",
-        3..=MANY,
-        list::get,
-    ),
-    Function::new("join", "join(list, separator)", "the elements as one text", 1..=2, string::join),
-    Function::new(
-        "split",
-        "split(text, separator)",
-        "the pieces between separators; without one, the words",
-        1..=2,
-        string::split,
-    ),
-    Function::new("replace", "replace(text, from, to)", "the text with every `from` replaced", 3..=3, string::replace),
-    Function::new("lower", "lower(text)", "the text in lower case", 1..=1, string::lower),
-    Function::new("upper", "upper(text)", "the text in upper case", 1..=1, string::upper),
-    Function::new(
-        "substring",
-        "substring(text, start, end)",
-        "the characters from start to before end",
-        2..=3,
-        string::substring,
-    ),
-];
+/// A row for each function: name, number of arguments, what it reads, code, usage, one sentence for the documentation.
+macro_rules! functions {
+    ($($name:literal, $arity:expr, $reads:ident, $run:expr, $usage:literal, $doc:literal;)*) => {
+        /// The functions beside CEL's own, in the order of the documentation.
+        pub static FUNCTIONS: &[Function] = &[
+            $(Function { name: $name, usage: $usage, doc: $doc, arity: $arity, reads: Reads::$reads, run: $run }),*
+        ];
+    };
+}
+
+functions! {
+    "count", 1..=1, Text, text::count, "count(pattern)", "how often the pattern matches in the text; of a list, its length";
+    "findall", 1..=1, TextLazily, text::findall, "findall(pattern)",
+        "all matches, each a list of its groups' texts; [0] is the whole match";
+    "extractall", 1..=2, TextLazily, text::extractall, "extractall(pattern, tag)",
+        "one group of every match, a number where its text is one; without a tag the group `value`, else the only named, else 1";
+    "extractsingle", 1..=3, Text, text::extractsingle, "extractsingle(pattern, tag, item)",
+        "one group of the first match, or of match number `item` (from 0; -1 is the last)";
+    "sections", 1..=1, TextLazily, text::sections, "sections(glob)",
+        "the texts of the sections whose titles match, `*` and `?` as in a shell";
+    "min", 1..=MANY, Arguments, number::min, "min(list)", "the smallest number; also min(a, b)";
+    "max", 1..=MANY, Arguments, number::max, "max(list)", "the largest number; also max(a, b)";
+    "sum", 1..=MANY, Arguments, number::sum, "sum(list)", "the sum; of nothing it is 0";
+    "avg", 1..=MANY, Arguments, number::avg, "avg(list)", "the arithmetic mean";
+    "median", 1..=MANY, Arguments, number::median, "median(list)", "the median; the mean of the middle two for an even number";
+    "abs", 1..=1, Arguments, number::abs, "abs(number)", "the number without its sign";
+    "round", 1..=2, Arguments, number::round, "round(number, digits)",
+        "the nearest integer, halves away from 0; or to so many decimals";
+    "ceil", 1..=1, Arguments, number::ceil, "ceil(number)", "the next integer upwards";
+    "floor", 1..=1, Arguments, number::floor, "floor(number)", "the next integer downwards";
+    "range", 1..=3, Arguments, number::range, "range(start, end, step)",
+        "the integers from start (0 if not given) to before end";
+    "len", 1..=1, Arguments, list::len, "len(list)", "how many elements a list, entries a map or characters a text has";
+    "sorted", 1..=1, Arguments, list::sorted, "sorted(list)", "the elements in order, numbers or texts";
+    "unique", 1..=1, Arguments, list::unique, "unique(list)", "each element once, in the order of its first place";
+    "get", 3..=MANY, Arguments, list::get, "get(map, key, .., default)",
+        "the value at a path of keys, or the default where one is missing";
+    "join", 1..=2, Arguments, string::join, "join(list, separator)", "the elements as one text";
+    "split", 1..=2, Arguments, string::split, "split(text, separator)", "the pieces between separators; without one, the words";
+    "replace", 3..=3, Arguments, string::replace, "replace(text, from, to)", "the text with every `from` replaced";
+    "lower", 1..=1, Arguments, string::lower, "lower(text)", "the text in lower case";
+    "upper", 1..=1, Arguments, string::upper, "upper(text)", "the text in upper case";
+    "substring", 2..=3, Arguments, string::substring, "substring(text, start, end)", "the characters from start to before end";
+}
 
 pub(crate) const GLOBALS: &[&str] = &["bool", "bytes", "double", "dyn", "int", "matches", "size", "string", "type", "uint"];
 

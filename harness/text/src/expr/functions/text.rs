@@ -15,6 +15,7 @@ use cel::{
         value::CowVal,
     },
 };
+use regex::Regex;
 
 fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Text> {
     args[0].downcast_ref::<Text>().ok_or_else(|| fail(function, NO_TEXT))
@@ -80,44 +81,20 @@ pub(super) fn extractsingle<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>
 }
 
 pub(super) fn sections<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
-    let glob = text_at("sections", &args, 1)?;
+    let glob = glob(text_at("sections", &args, 1)?)?;
     let titles = text("sections", &args)?.titles().enumerate();
-    let chosen = titles.filter(|(_, title)| matches(glob, title)).map(|(place, _)| place).collect();
+    let chosen = titles.filter(|(_, title)| glob.is_match(title)).map(|(place, _)| place).collect();
     found(&args, "sections", What::Sections(chosen))
 }
 
-/// Whether a title matches a shell glob. `*` and `?` also match `/`: a title is not a path.
-fn matches(glob: &str, title: &str) -> bool {
-    let (glob, title): (Vec<char>, Vec<char>) = (glob.chars().collect(), title.chars().collect());
-    let (mut at, mut from) = (0, 0);
-    // Where to resume: after the last star, and where in the title it stopped matching.
-    let mut star = None;
-    while from < title.len() {
-        match glob.get(at) {
-            Some('*') => {
-                at += 1;
-                star = Some((at, from));
-            }
-            Some(&c) if c == '?' || c == title[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => match star {
-                Some((after, taken)) => {
-                    (at, from) = (after, taken + 1);
-                    star = Some((after, taken + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[at..].iter().all(|c| *c == '*')
+/// A shell glob as a regex. `*` and `?` also match `/`: a title is not a path.
+fn glob(glob: &str) -> Result<Regex> {
+    let pattern = regex::escape(glob).replace(r"\*", ".*").replace(r"\?", ".");
+    Regex::new(&format!("(?s)^{pattern}$")).map_err(|error| fail("sections", error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn a_glob_knows_stars_and_question_marks() {
         let table = [
@@ -129,9 +106,11 @@ mod tests {
             ("*-1", "a-1-2", false),
             ("a*b*c", "aXbYbZc", true),
             ("", "a", false),
+            ("a[0].*", "a[0].b", true),
+            (r"a\*", r"a\b/c", true),
         ];
         for (glob, title, expected) in table {
-            assert_eq!(matches(glob, title), expected, "{glob} {title}");
+            assert_eq!(super::glob(glob).unwrap().is_match(title), expected, "{glob} {title}");
         }
     }
 }

@@ -18,7 +18,7 @@ fn a_syntax_error_ends_its_document_and_not_the_file() {
     BAD
     {d: "4"}
     t.yaml:3:4: error: a bracket is never closed (close it with ] or })
-    t.yaml:5:5: error: a key is not possible here (a value that contains `: ` needs quotes; or the line above lacks a `:`)
+    t.yaml:5:5: error: a key is not possible here (a value that contains `: ` needs quotes; or a `:` is missing in the line above)
     "#);
 }
 
