@@ -41,9 +41,9 @@ pub enum Error {
     Wrong {
         /// Where.
         index: usize,
-        /// What stands there.
+        /// What is there.
         found: f64,
-        /// What must stand there.
+        /// What must be there.
         expected: f64,
     },
     /// Fewer or other bytes came out than went in.
@@ -79,7 +79,7 @@ pub fn run(kernel: &Kernel, out: &mut dyn Write) -> Result<(), Error> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|source| Error::Io { action: "write the figures", source })
 }
 
-/// A number of threads; 0 stands for all that this process may use.
+/// A number of threads; 0 means all that this process may use.
 fn threads(wanted: usize) -> usize {
     if wanted > 0 { wanted } else { thread::available_parallelism().map_or(1, NonZero::get) }
 }

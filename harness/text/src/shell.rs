@@ -1,6 +1,6 @@
 //! Words of a POSIX shell, for scripts and for commands that are shown to be copied.
 
-/// One word for sh that stands for exactly `word`, quoted only if it has to be.
+/// One word for sh that means exactly `word`, quoted only if it has to be.
 pub fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(crate) struct Variables(Vec<(Arc<str>, Node)>);
 
 impl Variables {
-    /// Orders what a check declares; a circle is reported as a path. Where `num_tasks` is a parameter, that is what it is.
+    /// Orders what a check declares; a cycle is reported as a path. Where `num_tasks` is a parameter, that is what it is.
     pub(crate) fn of(tree: &Node, counts_tasks: bool, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut nodes: BTreeMap<&str, &Node> = declared(tree).map(|(_, name, node)| (name, node)).collect();
         let one = Node::from_value(&1.into(), tree.span);
@@ -29,8 +29,8 @@ impl Variables {
             read.map(|(name, node)| (*name, node.span)).collect()
         };
         let order = dependency_order(nodes.keys().copied(), &reads, &mut |trail, name, span| {
-            let circle = format!("{} -> {name}", trail.join(" -> "));
-            diagnostics.push(Diagnostic::error(span, format!("variables depend on each other: {circle}")));
+            let cycle = format!("{} -> {name}", trail.join(" -> "));
+            diagnostics.push(Diagnostic::error(span, format!("variables depend on each other: {cycle}")));
         });
         Self(order.into_iter().map(|name| (Arc::from(name), nodes[name].clone())).collect())
     }
@@ -102,14 +102,14 @@ mod tests {
     fn variables_use_each_other_in_any_order() {
         let values =
             evaluated("variables: { c: '${{ b + 1 }}', b: '${{ a * 2 }}', a: '${{ n }}', d: plain }\nnum_tasks: ${{ c }}")
-                .expect("no circle");
+                .expect("no cycle");
         let expected = [("a", 3.into()), ("b", 6.into()), ("c", 7.into()), ("d", "plain".into()), ("num_tasks", Value::from(7))];
         assert_eq!(values, expected.map(|(name, value)| (name.to_owned(), value)));
     }
 
     #[test]
-    fn a_circle_is_reported_as_a_path() {
-        let mistakes = evaluated("variables: { a: '${{ b }}', b: '${{ c }}', c: '${{ a }}' }").expect_err("a circle");
+    fn a_cycle_is_reported_as_a_path() {
+        let mistakes = evaluated("variables: { a: '${{ b }}', b: '${{ c }}', c: '${{ a }}' }").expect_err("a cycle");
         assert_eq!(mistakes, ["variables depend on each other: a -> b -> c -> a"]);
     }
 

@@ -44,7 +44,7 @@ pub struct Rule {
     pub condition: Condition,
     /// The reason, if it takes the case out.
     pub skip: Option<Node>,
-    /// What it lays over the check.
+    /// What it merges over the check.
     pub overlay: Node,
 }
 

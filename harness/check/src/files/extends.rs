@@ -32,9 +32,9 @@ pub fn bases(check: &Node) -> Vec<(Result<BaseName, Diagnostic>, Span)> {
 fn base_name(item: &Node) -> Result<BaseName, Diagnostic> {
     let wrong = |message: &str| Diagnostic::error(item.span, message).hint("write base.yaml#name, or \"#name\" for this file");
     let text = item.text().ok_or_else(|| wrong("a base must be text"))?;
-    let (path, name) = text.split_once('#').ok_or_else(|| wrong("a base lacks `#` and the name of the check"))?;
+    let (path, name) = text.split_once('#').ok_or_else(|| wrong("`#` and the name of the check are missing"))?;
     if name.is_empty() {
-        return Err(wrong("a base lacks the name of the check after `#`"));
+        return Err(wrong("the name of the check is missing after `#`"));
     }
     Ok(BaseName { path: (!path.is_empty()).then(|| path.to_owned()), name: name.to_owned() })
 }
@@ -109,8 +109,8 @@ impl Merging<'_> {
         let place = (file, name.name.clone());
         if self.trail.contains(&place) {
             let names: Vec<&str> = self.trail.iter().map(|(_, name)| name.as_str()).collect();
-            let circle = format!("a check cannot extend itself: {} -> {}", names.join(" -> "), name.name);
-            return Err(Some(Diagnostic::error(span, circle)));
+            let cycle = format!("a check cannot extend itself: {} -> {}", names.join(" -> "), name.name);
+            return Err(Some(Diagnostic::error(span, cycle)));
         }
         let base = self.library.document(&place, span)?;
         self.num_bases += 1;

@@ -134,7 +134,7 @@ fn stagedirs(text: &str) -> Vec<String> {
     whose
 }
 
-/// Reports needed checks that do not exist, and circles.
+/// Reports needed checks that do not exist, and cycles.
 pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics: &mut Vec<Diagnostic>) {
     let checks: BTreeMap<&str, &Needs> = checks.collect();
     let before = diagnostics.len();
@@ -152,20 +152,20 @@ pub fn check<'c>(checks: impl Iterator<Item = (&'c str, &'c Needs)>, diagnostics
         needs.map(|need| (need.as_str(), need.span)).collect()
     };
     dependency_order(checks.keys().copied(), &needed, &mut |trail, name, span| {
-        let circle: Vec<&str> = trail.iter().copied().skip_while(|before| *before != name).chain([name]).collect();
-        let message = format!("a check cannot depend on itself: {}", circle.join(" -> "));
+        let cycle: Vec<&str> = trail.iter().copied().skip_while(|before| *before != name).chain([name]).collect();
+        let message = format!("a check cannot depend on itself: {}", cycle.join(" -> "));
         diagnostics.push(Diagnostic::error(span, message).hint("leave one of these dependencies out"));
     });
 }
 
-/// Each name once, after those it depends on. `needs` gives what a name depends on and where that is written. `on_circle`
-/// gets every circle: the names on the way to it, the one that comes again, and where that is written.
+/// Each name once, after those it depends on. `needs` gives what a name depends on and where that is written. `on_cycle`
+/// gets every cycle: the names on the way to it, the one that comes again, and where that is written.
 pub(crate) fn dependency_order<'a>(
     names: impl Iterator<Item = &'a str>,
     needs: &dyn Fn(&'a str) -> Vec<(&'a str, Span)>,
-    on_circle: &mut dyn FnMut(&[&'a str], &'a str, Span),
+    on_cycle: &mut dyn FnMut(&[&'a str], &'a str, Span),
 ) -> Vec<&'a str> {
-    let mut walk = Walk { needs, on_circle, trail: Vec::new(), done: BTreeSet::new(), order: Vec::new() };
+    let mut walk = Walk { needs, on_cycle, trail: Vec::new(), done: BTreeSet::new(), order: Vec::new() };
     for name in names {
         walk.visit(name, Span::default());
     }
@@ -174,7 +174,7 @@ pub(crate) fn dependency_order<'a>(
 
 struct Walk<'a, 'f> {
     needs: &'f dyn Fn(&'a str) -> Vec<(&'a str, Span)>,
-    on_circle: &'f mut dyn FnMut(&[&'a str], &'a str, Span),
+    on_cycle: &'f mut dyn FnMut(&[&'a str], &'a str, Span),
     trail: Vec<&'a str>,
     done: BTreeSet<&'a str>,
     order: Vec<&'a str>,
@@ -183,7 +183,7 @@ struct Walk<'a, 'f> {
 impl<'a> Walk<'a, '_> {
     fn visit(&mut self, name: &'a str, by: Span) {
         if self.trail.contains(&name) {
-            return (self.on_circle)(&self.trail, name, by);
+            return (self.on_cycle)(&self.trail, name, by);
         }
         if !self.done.contains(name) {
             self.trail.push(name);

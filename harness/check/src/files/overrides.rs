@@ -105,7 +105,7 @@ fn is_key(name: &str) -> bool {
     !fixed.contains(&name) && CheckFile::TABLE.keys.iter().any(|key| key.name == name)
 }
 
-/// A tree that grows: keys, and keys in a mapping such as `variables`. Of two settings of one thing the later stands.
+/// A tree that grows: keys, and keys in a mapping such as `variables`. Of two settings of one thing the later counts.
 #[derive(Default)]
 struct Settings {
     keys: Vec<(Node, Node)>,
@@ -226,7 +226,7 @@ fn option(text: &str, flag: &str, checks: &[Document], sources: &mut Sources) ->
     let span = Span { file, start: 0, end: u32::try_from(text.len()).unwrap_or(u32::MAX) };
     let example = if flag == "-S" { "write -S blocks=16 or -S stream.blocks=16" } else { "write -P blocks=8,16" };
     let (target, value) =
-        text.split_once('=').ok_or_else(|| Diagnostic::error(span, format!("{flag} lacks `=`")).hint(example))?;
+        text.split_once('=').ok_or_else(|| Diagnostic::error(span, format!("`=` is missing in {flag}")).hint(example))?;
     let scoped = target.rsplit_once('.').filter(|(check, _)| checks.iter().any(|known| *known.name == **check));
     let (check, name) = scoped.map_or((None, target), |(check, name)| (Some(check.to_owned()), name));
     let (name, text) = (name.to_owned(), value.to_owned());
@@ -316,7 +316,7 @@ mod tests {
             ("nn=1", "no check has a variable, parameter or key `nn`"),
             ("d.n=1", "no check has a variable, parameter or key `d.n`"),
             ("name=x", "no check has a variable, parameter or key `name`"),
-            ("n", "-S lacks `=`"),
+            ("n", "`=` is missing in -S"),
         ];
         for (option, expected) in rows {
             assert_eq!(overridden(&[option], &[]).1, [expected], "{option}");

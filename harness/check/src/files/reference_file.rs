@@ -67,7 +67,7 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
     }
     let document = match find(mention.span.file, path)? {
         [document] => document,
-        [] => return wrong(format!("{path} holds no references"), "write them there as they would stand here"),
+        [] => return wrong(format!("{path} holds no references"), "write them there as you would write them here"),
         _ => return wrong(format!("{path} holds several documents"), "one is enough: `path#name` reads one key of it"),
     };
     // Its mistakes are reported already.
@@ -87,7 +87,7 @@ fn block(mention: &Node, find: &Find<'_>, diagnostics: &mut Vec<Diagnostic>) -> 
 mod tests {
     use crate::files::load::{Loaded, testing::load};
 
-    /// Where the reference of a figure stands, in the last check.
+    /// The place of a figure's reference, in the last check.
     fn place_of(loaded: &Loaded, scope: &str, figure: &str) -> Option<String> {
         let tree = &loaded.checks.last()?.tree;
         let value = tree.get("reference")?.get(scope)?.get(figure)?;

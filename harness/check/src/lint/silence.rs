@@ -7,7 +7,7 @@
 //! # muster: allow-file no-time-limit, runs-nowhere
 //! ```
 //!
-//! A reason may stand before it. At the end of a line: for what begins on that line. On a line of its own: for the line below and all that is
+//! A reason may come before it. At the end of a line: for what begins on that line. On a line of its own: for the line below and all that is
 //! indented under it. `allow-file`: for the whole file.
 
 use super::{Finding, LINTS};
@@ -40,7 +40,7 @@ impl Silence {
             return;
         }
         for (words, at) in yaml::comments(&source.text) {
-            // A reason may stand before it.
+            // A reason may come before it.
             let Some((_, directive)) = words.split_once("muster: ") else { continue };
             let (verb, names) = directive.split_once(' ').unwrap_or((directive, ""));
             let covered = match verb {

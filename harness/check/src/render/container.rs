@@ -8,7 +8,7 @@
 use crate::{files::check_file::ContainerEntry, site::platform::Platform};
 use muster_text::yaml::Node;
 
-/// Where the stage folder is, unless the check says otherwise.
+/// Where the stage folder is mounted by default.
 const WORKDIR: &str = "/rfm_workdir";
 
 /// A container to run.
@@ -18,7 +18,7 @@ pub struct Container<'a> {
     pub platform: Platform,
     pub image: &'a str,
     pub entry: &'a ContainerEntry,
-    /// Where the stage folder is mounted; `None`: nowhere.
+    /// Where the stage folder is mounted; `None`: it is not.
     pub mount_stagedir: Option<&'a str>,
     /// Where the command runs; `None`: the folder that the image sets.
     pub workdir: Option<&'a str>,

@@ -221,7 +221,9 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
 /// A fact that an `assert` or a `value` needs whatever the job prints. What it needs only perhaps shows when the case is
 /// judged. A variable that may be missing may need what is missing.
 fn unjudgeable(rules: &Rules, scope: &Scope) -> Option<Fact> {
-    let may_lack = |name: &str| name == "partition" || scope.missing(name).is_some();
+    let may_be_missing = |name: &str| name == "partition" || scope.missing(name).is_some();
     let needed = rules.expressions().filter(|(_, is_optional)| !is_optional);
-    needed.filter_map(|(expression, _)| expression.certainly_missing(scope, &may_lack)).find_map(|missing| Fact::of(&missing))
+    needed
+        .filter_map(|(expression, _)| expression.certainly_missing(scope, &may_be_missing))
+        .find_map(|missing| Fact::of(&missing))
 }

@@ -158,7 +158,7 @@ impl Building<'_> {
     /// The manifest's documents with their placeholders filled in. An inline one was filled in with the check.
     fn manifest(&self, config: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Value>> {
         let Some(path) = config.text() else { return Some(vec![value(config, diagnostics)?]) };
-        // The place of an inherited path says which file it is relative to.
+        // The place of an inherited path tells which file it is relative to.
         let Some(documents) = self.case.check.manifests.get(config.span.file, path) else {
             diagnostics.push(
                 Diagnostic::error(config.span, format!("the manifest {path} was not read"))
@@ -292,7 +292,7 @@ fn platform_settings(partition: &Partition, platform: Platform) -> Option<&Conta
     partition.container_platforms.iter().find(|one| one.platform == platform)
 }
 
-/// Why a valid check cannot run here: a setting that the site file lacks.
+/// Why a valid check cannot run here: a setting that is missing in the site file.
 pub(crate) fn missing_site_setting(case: &TestCase, file: &CheckFile) -> Option<String> {
     let place = &case.place;
     let has_script = !matches!(place.partition.scheduler, SchedulerKind::Fake) && file.k8s_config.is_none();
@@ -373,7 +373,7 @@ fn lay_over(options: &mut serde_json::Map<String, Value>, own: serde_json::Map<S
     }
 }
 
-/// On an ipu partition the workload is the `IPUJob`, whatever stands beside it.
+/// On an ipu partition the workload is the `IPUJob`, whatever else is in the manifest.
 fn has_ipu_job(program: Option<&Program>) -> bool {
     let Some(Program::Objects { manifest, .. }) = program else { return false };
     manifest.iter().any(|document| document.get("kind").and_then(Value::as_str) == Some("IPUJob"))

@@ -10,11 +10,11 @@ pub enum Order {
     Name,
     /// By name, backwards.
     NameBackwards,
-    /// By hash: ReFrame's `uid` counts variants, which depends on where their values stand in a file.
+    /// By hash: ReFrame's `uid` counts variants, which depends on the order of their values in a file.
     Hash,
     /// By hash, backwards.
     HashBackwards,
-    /// Any, the same whenever the session is taken up.
+    /// Any, the same whenever the session is resumed.
     Random,
 }
 

@@ -21,7 +21,7 @@ words! {
     /// What loads modules on a system: ReFrame's words, those of its earlier versions too.
     pub enum ModulesSystem {
         Lmod = "lmod",
-        /// Environment Modules of any version, also those whose exit status says nothing.
+        /// Environment Modules of any version, also those whose exit status is always 0.
         Tmod = "tmod" | "tmod31" | "tmod32",
         /// Environment Modules, version 4 and later.
         Envmod = "tmod4" | "envmod",
@@ -125,7 +125,7 @@ pub struct Module {
     pub collection: bool,
     /// Searched for it, beside where modules are searched anyway.
     pub path: Option<String>,
-    /// Where it stands.
+    /// Its place in the file.
     pub span: Span,
 }
 

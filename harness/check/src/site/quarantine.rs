@@ -68,7 +68,7 @@ pub struct List {
     today: Date,
 }
 
-/// How a case stands to a list.
+/// What a list means for a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing<'a> {
     /// No entry holds for it.
@@ -92,7 +92,7 @@ impl List {
         Self { entries, today }
     }
 
-    /// How a case stands. Of several entries, the one that ends last counts.
+    /// What the list means for a case. Of several entries, the one that ends last counts.
     pub fn of(&self, case: &CaseName) -> Standing<'_> {
         let entries = self.entries.iter().filter(|entry| entry.matcher.matches(case));
         match entries.map(|entry| &entry.quarantine).max_by_key(|quarantine| quarantine.until) {

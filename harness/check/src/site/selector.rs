@@ -128,7 +128,7 @@ impl Selector {
 
 impl Term {
     fn parse(text: &str) -> Result<Self, String> {
-        let named = |name: &str| if name.is_empty() { Err(format!("`{text}` lacks a name")) } else { Ok(name.to_owned()) };
+        let named = |name: &str| if name.is_empty() { Err(format!("`{text}` has no name")) } else { Ok(name.to_owned()) };
         if text == "*" {
             return Ok(Self::Any);
         }
@@ -139,7 +139,7 @@ impl Term {
             return Ok(Self::Feature { name: named(name)?, wanted: false });
         }
         if let Some(fact) = text.strip_prefix('%') {
-            let (key, value) = fact.split_once('=').ok_or_else(|| format!("`{text}` lacks a value: write %key=value"))?;
+            let (key, value) = fact.split_once('=').ok_or_else(|| format!("`{text}` has no value: write %key=value"))?;
             return Ok(Self::Fact { key: named(key)?, value: value.to_owned() });
         }
         let open = |part: &str| if part == "*" { Ok(None) } else { named(part).map(Some) };

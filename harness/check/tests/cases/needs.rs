@@ -163,7 +163,7 @@ fn what_cannot_be_resolved_is_reported() {
 }
 
 #[test]
-fn a_circle_is_reported_as_a_path() {
+fn a_cycle_is_reported_as_a_path() {
     let text = format!(
         "{}{}{}",
         user("depends_on: [w]"),

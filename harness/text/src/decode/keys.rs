@@ -51,7 +51,7 @@ enum Appends {
 
 /// Settings that override others of the same kind.
 pub struct Overlay<'a> {
-    /// What they stand in, for messages: "an entry of `when`".
+    /// Where they are, for messages: "an entry of `when`".
     pub what: &'a str,
     /// Other known keys, which are ignored here.
     pub own: &'a [&'a str],
@@ -63,24 +63,24 @@ pub struct Overlay<'a> {
 pub fn object<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
     let overlay = Overlay { what: T::TABLE.what, own: &[], refused: &[] };
     let decoded = entries(node, context, Appends::Refused, &overlay)?;
-    if !context.is_laid_over() {
+    if !context.is_overlay() {
         require::<T>(node, context);
     }
     Some(decoded)
 }
 
-/// Reads a mapping that will be laid over another one of its kind: `key+` appends, and what its parts need, the other
-/// one may have.
+/// Reads a mapping that will be merged over another one of its kind: `key+` appends, and the other one may have what
+/// its parts need.
 pub fn derived<T: Keyed>(node: &Node, context: &mut Context) -> Option<T> {
     let overlay = Overlay { what: T::TABLE.what, own: &[], refused: &[] };
-    let decoded = context.laid_over(|context| entries(node, context, Appends::Allowed, &overlay))?;
+    let decoded = context.as_overlay(|context| entries(node, context, Appends::Allowed, &overlay))?;
     require::<T>(node, context);
     Some(decoded)
 }
 
-/// Reads settings that will be laid over others: nothing is required, `key+` appends.
+/// Reads settings that will be merged over others: nothing is required, `key+` appends.
 pub fn overlay<T: Keyed>(node: &Node, context: &mut Context, overlay: &Overlay<'_>) -> Option<T> {
-    context.laid_over(|context| entries(node, context, Appends::Allowed, overlay))
+    context.as_overlay(|context| entries(node, context, Appends::Allowed, overlay))
 }
 
 fn require<T: Keyed>(node: &Node, context: &mut Context) {
@@ -106,7 +106,7 @@ fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, overl
                 context.wrong::<()>(name, format!("`{}` cannot be set in {}", key.name, overlay.what), None);
             }
             Some(_) if appended.is_some() && appends == Appends::Refused => {
-                let hint = "`key+` appends where a list is laid over another: in `when`, and in a check with `extends`";
+                let hint = "`key+` appends where lists are merged: in `when`, and in a check with `extends`";
                 context.wrong::<()>(name, format!("`{text}` has nothing to append to"), Some(hint));
             }
             Some(_) if appended.is_some() && !matches!(&*value.kind, Kind::Seq(_)) => {
@@ -134,7 +134,7 @@ fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, 
 }
 
 impl<T> Table<T> {
-    /// Whether a mapping has an unknown key that was probably meant to be this one: that mistake says it all.
+    /// Whether a mapping has an unknown key that was probably meant to be this one: that mistake is enough.
     pub fn is_meant(&self, key: &str, node: &Node) -> bool {
         let known = || self.keys.iter().map(|key| key.name);
         let mut written = node.entries().iter().filter_map(|(name, _)| name.text());
@@ -218,8 +218,8 @@ pub fn overlay_schema<T, U>(own: &Table<T>, table: &Table<U>, except: &[&str]) -
 /// Declares a struct, and with it the decoder, the hints and the JSON schema of its keys. Every key is an
 /// `Option`: not there, null, wrong, or waiting for rendering.
 ///
-/// `@required` marks a key that must be there; `as "if"` names a key that cannot be a field. Behind the struct may
-/// follow `later [..]`, `instead { .. }`, and `decode` and `schema` with functions in place of the usual ones.
+/// `@required` marks a key that must be there; `as "if"` names a key that cannot be a field. The struct may be
+/// followed by `later [..]`, `instead { .. }`, and `decode` and `schema` with functions in place of the usual ones.
 #[macro_export]
 macro_rules! keys {
     (

@@ -1,6 +1,6 @@
 //! Decoding a YAML tree with a table of keys: every mistake is collected, none stops the reading.
 //!
-//! Decoding is pure and says nothing twice: a value that cannot be read is `None`, with its diagnostic in the
+//! Decoding is pure and reports nothing twice: a value that cannot be read is `None`, with its diagnostic in the
 //! [`Context`]. The caller checks values against each other.
 
 mod collections;
@@ -22,7 +22,7 @@ use std::ops::Deref;
 /// How scalars with placeholders are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholders {
-    /// When a file is read: its type is only known once it is rendered, so it decodes to `None` without a word.
+    /// When a file is read: its type is only known once it is rendered, so it decodes to `None` without a diagnostic.
     Defer,
     /// Where none may be left: in a rendered tree, or in a file that has none.
     Refuse,
@@ -33,26 +33,26 @@ pub enum Placeholders {
 pub struct Context {
     pub diagnostics: Vec<Diagnostic>,
     pub placeholders: Placeholders,
-    /// Whether what is being decoded will be laid over something that may have what it lacks.
-    laid_over: bool,
+    /// Whether what is being decoded will be merged over something that may have what is missing.
+    overlay: bool,
 }
 
 impl Context {
     /// A context without mistakes yet.
     pub fn new(placeholders: Placeholders) -> Self {
-        Self { diagnostics: vec![], placeholders, laid_over: false }
+        Self { diagnostics: vec![], placeholders, overlay: false }
     }
 
-    /// Whether what is being decoded will be laid over something else, which may have what it lacks.
-    pub fn is_laid_over(&self) -> bool {
-        self.laid_over
+    /// Whether what is being decoded will be merged over something else, which may have what is missing.
+    pub fn is_overlay(&self) -> bool {
+        self.overlay
     }
 
-    /// Decodes something that will be laid over something else.
-    fn laid_over<T>(&mut self, decode: impl FnOnce(&mut Self) -> T) -> T {
-        let outer = std::mem::replace(&mut self.laid_over, true);
+    /// Decodes something that will be merged over something else.
+    fn as_overlay<T>(&mut self, decode: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.overlay, true);
         let decoded = decode(self);
-        self.laid_over = outer;
+        self.overlay = outer;
         decoded
     }
 
@@ -64,7 +64,7 @@ impl Context {
         if node.has_placeholder() {
             if self.placeholders == Placeholders::Refuse {
                 self.push(
-                    Diagnostic::error(node.place(), "`${{` cannot stand here")
+                    Diagnostic::error(node.place(), "`${{` is not allowed here")
                         .hint("placeholders are filled in in check files and manifests, once; what they yield is not read again"),
                 );
             }
@@ -97,8 +97,8 @@ impl Context {
 
 /// A value that can be read from a tree, and its JSON schema for editors.
 pub trait Decode: Sized {
-    /// Whether null is a value. Where it is none, an entry of a mapping that is null is not there: so a layer takes back
-    /// what one below it says.
+    /// Whether null is a value. Where it is not, a null entry of a mapping counts as missing: so a layer removes what one
+    /// below it sets.
     const TAKES_NULL: bool = false;
 
     /// Reads a value. `None` after a mistake, and for a placeholder under [`Placeholders::Defer`].

@@ -163,7 +163,7 @@ impl Decode for Within {
     }
 }
 
-/// A name that can stand in a case name, a folder and a selector: `nbody`, `gpu-service`.
+/// A name that can be part of a case name, a folder and a selector: `nbody`, `gpu-service`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub String);
 

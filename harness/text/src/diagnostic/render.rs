@@ -21,7 +21,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> Str
     for diagnostic in pictured {
         text.push_str(&renderer.render(&[group(diagnostic, sources)]));
         if let (None, Some(hint)) = (diagnostic.span, &diagnostic.hint) {
-            // Without a picture there is no frame for it to hang in.
+            // Without a picture the renderer has no place for it.
             text.push_str("\n  = help: ");
             text.push_str(&harmless(hint));
         }

@@ -26,7 +26,7 @@ pub(super) struct Search<'s, 'p, 'v> {
     pub context: &'s Context<'p, 'v>,
     pub scope: &'s Scope,
     /// Names that may refer to a missing value.
-    pub may_lack: &'s (dyn Fn(&str) -> bool + Sync),
+    pub may_be_missing: &'s (dyn Fn(&str) -> bool + Sync),
 }
 
 /// What is known of an operand of `&&` and `||`, or of a condition.
@@ -41,7 +41,7 @@ enum Known {
 impl Search<'_, '_, '_> {
     /// The missing key that every evaluation of this part needs.
     pub(super) fn missing(&self, part: &IdedExpr) -> Option<MissingKey> {
-        if !reads(part, &|name| (self.may_lack)(name)) {
+        if !reads(part, &|name| (self.may_be_missing)(name)) {
             return None;
         }
         if !waits(part) {

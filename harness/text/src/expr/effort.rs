@@ -3,11 +3,11 @@
 //! ```text
 //! Scope (Effort) -begin-> Meter -`@meter`-> @step, @held in the tree, and the functions that read the text
 //! ```
-//! The tree carries the stops (see `tree`): every turn of a loop, and everything that is put into a list or a map, asks the
+//! The tree carries the stops (see `tree`): every iteration of a loop, and everything that is put into a list or a map, asks the
 //! meter. CEL takes an error of one operand of `||` for undecided, so a meter that has refused once keeps refusing: every loop
-//! ends at its next turn, and the evaluation as a whole fails.
+//! ends at its next iteration, and the evaluation as a whole fails.
 //!
-//! Nothing here knows the time: a shell lends its clock.
+//! Nothing here reads a clock: the caller passes one in.
 
 use super::{functions::fail, value::impl_val};
 use cel::{
@@ -40,7 +40,7 @@ pub type Clock = fn() -> Duration;
 /// How much one evaluation may do.
 #[derive(Debug)]
 pub struct Effort {
-    /// Turns of loops.
+    /// Iterations of loops.
     pub steps: u64,
     /// Elements that are put into lists and maps, with all that is in them.
     pub cells: u64,
@@ -101,7 +101,7 @@ impl Meter {
         Self(Arc::new(Count { effort, started, steps: AtomicU64::new(0), cells: AtomicU64::new(0), stopped: OnceLock::new() }))
     }
 
-    /// To be called at every turn of a loop, and among many matches.
+    /// To be called at every iteration of a loop, and among many matches.
     pub(crate) fn step(&self) -> Result<(), ExecutionError> {
         let Count { effort, started, steps, stopped, .. } = &*self.0;
         let steps = steps.fetch_add(1, Relaxed) + 1;
@@ -111,7 +111,7 @@ impl Meter {
         } else if steps > effort.steps {
             format!("this takes more than {} steps", effort.steps)
         } else if effort.spent.load(Relaxed) && steps > STEPS_AFTER_A_STOP {
-            "this may not end, as another expression did not: mend that one first".to_owned()
+            "not evaluated: another expression exceeded its limit; fix that one first".to_owned()
         } else if let Some(((_, limit), _)) = late() {
             format!("this did not end within {} s", limit.as_secs_f64())
         } else {

@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str, errors: &ParseErrors) -> ExprError {
     } else if unclosed_string(text, start) {
         ExprError::new("a text is not closed", start..text.len()).hint("end it with the quote that it began with")
     } else if message.starts_with("token recognition error") && word.starts_with(['\'', '"']) {
-        ExprError::new("a text holds an escape that is none", at).hint(r"write a pattern as r'...': there a backslash is itself")
+        ExprError::new("a text contains an unknown escape", at).hint(r"write a pattern as r'...': there a backslash is itself")
     } else if start >= text.trim_end().len() {
         let end = text.trim_end().len();
         ExprError::new("the expression ends too early", end..end)
@@ -260,7 +260,7 @@ fn taken(whole: &IdedExpr, part: &IdedExpr, context: &Context<'_, '_>) -> Taken 
     }
 }
 
-/// Where in the scope the map stands that an expression is: `partition.devices[kind]` with the value of `kind`.
+/// The path in the scope of the map that an expression is: `partition.devices[kind]` with the value of `kind`.
 fn path(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<Vec<String>> {
     let deeper = |operand: &IdedExpr, key: String| {
         let mut path = path(operand, context)?;

@@ -1,7 +1,7 @@
 //! Lists that are searched again whenever they are asked: matches of a pattern, sections of the text.
 //!
 //! Nothing here copies the log. Counting and folding see one element at a time, and only the element that is asked for
-//! becomes a value. A list that has to stand in memory as a whole (for a comprehension, say) is limited.
+//! becomes a value. A list that has to be in memory as a whole (for a comprehension, say) is limited.
 
 use super::{
     functions::fail,

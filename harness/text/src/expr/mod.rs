@@ -7,7 +7,7 @@
 //! ```text
 //! text -parse-> tree -prepare-> tree (-doubles-> tree)     evaluate(tree, Scope) -> Value, bool or f64
 //! ```
-//! Not here: which names a scope holds (`check`, `site`), and where placeholders stand (`template`).
+//! Not here: which names a scope holds (`check`, `site`), and where placeholders are (`template`).
 
 mod certain;
 mod effort;
@@ -188,7 +188,7 @@ impl Expr {
     /// The number, for `value`: NaN and infinities too, and text that shows a number.
     ///
     /// # Errors
-    /// Whatever goes wrong; a result that is no number.
+    /// Whatever goes wrong; a result that is not a number.
     pub fn eval_f64(&self, scope: &Scope) -> Result<f64, ExprError> {
         self.run(scope, |value| {
             let shown = value.downcast_ref::<CelString>().and_then(|text| Number::parse(text.inner()));
@@ -197,7 +197,7 @@ impl Expr {
         })
     }
 
-    /// The value of `a.b.c` as it stands in the scope: exact, and its maps in their order.
+    /// The value of `a.b.c` as it is in the scope: exact, and its maps in their order.
     fn look_up<'s>(&self, scope: &'s Scope) -> Option<&'s Value> {
         let (name, fields) = self.path.as_ref()?.split_first()?;
         fields.iter().try_fold(scope.get(name)?, |value, field| value.as_object()?.get(field))
@@ -241,9 +241,9 @@ impl Expr {
     }
 
     /// The key that an evaluation needs whatever the text and the figures will be, and that is missing in the scope.
-    /// `may_lack` says which names may stand for what is missing.
-    pub fn certainly_missing(&self, scope: &Scope, may_lack: &(dyn Fn(&str) -> bool + Sync)) -> Option<MissingKey> {
-        if !self.names.iter().any(|name| may_lack(name)) {
+    /// `may_be_missing` tells which names may refer to what is missing.
+    pub fn certainly_missing(&self, scope: &Scope, may_be_missing: &(dyn Fn(&str) -> bool + Sync)) -> Option<MissingKey> {
+        if !self.names.iter().any(|name| may_be_missing(name)) {
             return None;
         }
         let looked = with_stack(self.depth <= 16, || {
@@ -254,7 +254,7 @@ impl Expr {
                 Arithmetic::Doubles => self.in_doubles(),
                 Arithmetic::Exact => &self.exact,
             };
-            Ok(certain::Search { source: (self.text(), &self.places), context: &context, scope, may_lack }.missing(tree))
+            Ok(certain::Search { source: (self.text(), &self.places), context: &context, scope, may_be_missing }.missing(tree))
         });
         looked.ok().flatten()
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// The bytes of an expression that stand outside its string literals.
+/// The bytes of an expression outside its string literals.
 pub(crate) struct Code<'t> {
     bytes: &'t [u8],
     at: usize,
@@ -60,7 +60,7 @@ fn is_raw(before: &[u8]) -> bool {
 }
 
 /// Where the placeholder whose expression starts at the beginning of `text` ends: the byte after the first `}}`
-/// outside strings and inner braces. `None`: nowhere.
+/// outside strings and inner braces. `None`: it does not end.
 pub(crate) fn placeholder_end(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in Code::new(text) {

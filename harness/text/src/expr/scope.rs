@@ -11,7 +11,7 @@ use std::{
 /// Names and values. A scope with a parent sees the parent's names too, its own first.
 ///
 /// What many cases share (the facts of a partition, a site's extras) belongs into a parent: it is converted for the
-/// expression language once, when first used, however many scopes stand on it.
+/// expression language once, when first used, however many scopes have it as a parent.
 #[derive(Default)]
 pub struct Scope {
     parent: Option<Arc<Scope>>,

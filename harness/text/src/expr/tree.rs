@@ -6,7 +6,7 @@
 //!   hidden name `@text` first;
 //! - a lazy list stays lazy only as an argument of our functions, of `size` and of `[ ]`; everywhere else, and around
 //!   whatever a comprehension goes through, `@items` makes a real list of it;
-//! - every turn of a comprehension, and everything that is put into a list or a map, goes by the meter (`@step`, `@held`),
+//! - every iteration of a comprehension, and everything that is put into a list or a map, is counted by the meter (`@step`, `@held`),
 //!   what `+` makes is limited (`@sized`), and so is what `matches` searches;
 //! - a form in doubles has double literals, and `@double` around what comes from outside: names, elements, functions.
 
@@ -93,7 +93,7 @@ fn balanced(text: &str, range: Range<usize>) -> Range<usize> {
     floor(start)..floor(end)
 }
 
-/// The start of the name that stands right before a bracket.
+/// The start of the name right before a bracket.
 fn name_before(text: &str, at: usize) -> usize {
     let name = text.as_bytes()[..at].iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
     at - name
@@ -262,12 +262,12 @@ impl Prepare<'_> {
         Ok(None)
     }
 
-    /// A pattern that stands there as text is compiled now: its mistakes belong to the file.
+    /// A pattern that is written as text is compiled now: its mistakes belong to the file.
     fn pattern(&self, arg: &IdedExpr) -> Result<(), ExprError> {
         let Kind::Literal(LiteralValue::String(pattern)) = &arg.expr else { return Ok(()) };
         let Err(error) = Pattern::compile(pattern.inner()) else { return Ok(()) };
         let literal = range(arg, self.text, self.places);
-        // Only a pattern without escapes stands in the text as it is.
+        // Only a pattern without escapes is in the text as it is.
         let at = match (self.text[literal.clone()].find(pattern.inner()), error.at) {
             (Some(offset), Some(at)) => literal.start + offset + at.start..literal.start + offset + at.end,
             _ => literal,
@@ -329,7 +329,7 @@ fn hold(part: &mut IdedExpr) {
     }
 }
 
-/// Counts the turns of a comprehension. An error of its condition ends it at once, one of its step may be put off; but CEL
+/// Counts the iterations of a comprehension. An error of its condition ends it at once, one of its step may be put off; but CEL
 /// builds the lists of `map` and `filter` in place only while their condition is a literal: there the guard is metered, and
 /// what goes into the list is anyway.
 fn meter(loops: &mut ComprehensionExpr) {

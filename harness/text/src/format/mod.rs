@@ -4,7 +4,7 @@
 //! text -scan-> lines of tokens, each with its new indentation -lay-> text -compare-> the same tree and comments, or nothing
 //! ```
 //!
-//! Order, quotes, line breaks and the words of comments are the author's. What stands in columns (values, comments at the
+//! Order, quotes, line breaks and the words of comments are the author's. What is aligned in columns (values, comments at the
 //! ends of lines) still does afterwards. No line is broken or joined.
 
 mod lay;

@@ -1,4 +1,4 @@
-//! From a text to lines of tokens. The parser says where scalars, lists and mappings are; all that stands between them is
+//! From a text to lines of tokens. The parser says where scalars, lists and mappings are; all that is between them is
 //! punctuation, blanks and comments.
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, options};
@@ -10,7 +10,7 @@ pub(super) struct Line {
     pub(super) indent: usize,
     /// Original column of its first token.
     pub(super) column: usize,
-    /// Whether an empty line stands before it.
+    /// Whether an empty line is before it.
     pub(super) after_gap: bool,
     pub(super) tokens: Vec<Token>,
     pub(super) comment: Option<Comment>,
@@ -134,7 +134,7 @@ impl Scan<'_> {
         self.gap(start)?;
         let begins_line = self.breaks > 0;
         let own = self.node_indent();
-        // Anchor and tag of a first key stand before it and belong to its column.
+        // Anchor and tag of a first key are before it and belong to its column.
         let column = match self.lines.last() {
             Some(line) if !begins_line && line.tokens.iter().all(|token| token.kind == TokenKind::Property) => line.column,
             _ => self.column(start),

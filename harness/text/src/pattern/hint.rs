@@ -58,7 +58,7 @@ fn explain_syntax(pattern: &str, error: &ast::Error) -> PatternError {
         kind if let Some(brace) = brace(kind, pattern, &at) => {
             at = brace..brace + 1;
             (
-                "`{` begins a count such as `{2,5}`, and this is none".to_owned(),
+                "`{` begins a count such as `{2,5}`, and this is not a count".to_owned(),
                 Some("write `\\{` for the character itself, `{0,5}` for at most five"),
             )
         }
@@ -145,12 +145,12 @@ mod tests {
         "(?<!x)y": look-ahead and look-behind are not supported, at `(?<!`; match the surroundings too and put what you want in a group, or say `not_found` of what must not be there
         "(a) \\1": back-references are not supported, at `\\1`; capture both places and compare them in an `assert`; a backslash itself is `\\`
         "(?P<q>a)(?P=q)": back-references are not supported, at `P`; write `(?P<name>` to name a group
-        "{x}": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
-        "data: {x}": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
-        "a{": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
-        "a{2,": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
-        "a{,5}": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
-        "|{x}": `{` begins a count such as `{2,5}`, and this is none, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "{x}": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "data: {x}": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "a{": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "a{2,": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "a{,5}": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
+        "|{x}": `{` begins a count such as `{2,5}`, and this is not a count, at `{`; write `\{` for the character itself, `{0,5}` for at most five
         "a{5,2}": invalid repetition count range, the start must be <= the end, at `{5,2}`
         "\u{8}word\u{8}": the pattern holds the control character U+0008, at `\u{8}`; write patterns in single quotes: within double quotes YAML eats `\b`
         "\u{2029}{L}": the pattern holds the control character U+2029, at `\u{2029}`; write patterns in single quotes: within double quotes YAML eats `\P`

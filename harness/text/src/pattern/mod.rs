@@ -54,7 +54,7 @@ impl Next {
     }
 }
 
-/// Why a pattern does not compile, or lacks a group.
+/// Why a pattern does not compile, or which group it does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatternError {
@@ -111,7 +111,7 @@ impl Pattern {
     /// The first place from `at` on where a match can begin. `None`: there is none.
     ///
     /// A search knows first where a match ends, and then looks backward for its beginning, as far as the start position allows:
-    /// for `READ[\s\S]*?(\d+)` back to the end of the match before. Begun here, it has nowhere to look.
+    /// for `READ[\s\S]*?(\d+)` back to the end of the match before. A search that starts here has nothing to look back at.
     pub fn next_start(&self, text: &[u8], at: usize) -> Option<usize> {
         match &self.0.start {
             Some(literal) => literal.find(text.get(at..)?).map(|found| at + found),

@@ -77,7 +77,7 @@ pub(super) fn group_can_be_empty(hir: &Hir, group: usize) -> bool {
 pub fn lint(pattern: &str) -> Option<String> {
     let hir = parse(pattern).ok()?;
     swallows(&hir, false).then(|| {
-        "it may swallow the whole log: `.*` with `(?s)`, or `[\\s\\S]*`, is greedy or stands in a group; bound it, \
+        "it may swallow the whole log: `.*` with `(?s)`, or `[\\s\\S]*`, is greedy or is in a group; bound it, \
          as in `[\\s\\S]{0,500}?`, or keep to one line"
             .to_owned()
     })
@@ -183,6 +183,6 @@ mod tests {
         {
             assert_eq!(lint(pattern), None, "{pattern}");
         }
-        insta::assert_snapshot!(lint("(?s)x(.*)y").unwrap(), @r"it may swallow the whole log: `.*` with `(?s)`, or `[\s\S]*`, is greedy or stands in a group; bound it, as in `[\s\S]{0,500}?`, or keep to one line");
+        insta::assert_snapshot!(lint("(?s)x(.*)y").unwrap(), @r"it may swallow the whole log: `.*` with `(?s)`, or `[\s\S]*`, is greedy or is in a group; bound it, as in `[\s\S]{0,500}?`, or keep to one line");
     }
 }

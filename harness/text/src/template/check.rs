@@ -48,9 +48,9 @@ fn mistakes(text: &str, arithmetic: Arithmetic, known: Option<&BTreeSet<&str>>) 
     match Expr::compile(text, arithmetic) {
         Err(error) => vec![error],
         Ok(expr) => {
-            let text_in_vain = expr.text_call().filter(|_| arithmetic == Arithmetic::Exact);
+            let text_call = expr.text_call().filter(|_| arithmetic == Arithmetic::Exact);
             let unknown = known.map(|known| expr.unknown_names(known)).unwrap_or_default();
-            unknown.into_iter().chain(text_in_vain).collect()
+            unknown.into_iter().chain(text_call).collect()
         }
     }
 }

@@ -139,13 +139,13 @@ impl Render<'_> {
             }
         }
         if renamed {
-            self.tell_repeated(new.as_deref().unwrap_or_default());
+            self.report_repeated(new.as_deref().unwrap_or_default());
         }
         new
     }
 
     /// Keys differ as they are written; what placeholders made of them may not.
-    fn tell_repeated(&mut self, entries: &[(Node, Node)]) {
+    fn report_repeated(&mut self, entries: &[(Node, Node)]) {
         let mut seen = HashMap::new();
         for (key, _) in entries {
             let Some(name) = key.text() else { continue };
@@ -190,7 +190,7 @@ impl Render<'_> {
             let value = self.eval(expr, range.start, node)?;
             return Ok(match value {
                 Value::Null => Filled::Gone,
-                // A pattern is text, whatever it looks like.
+                // A pattern is text even if it looks like a number.
                 Value::Number(_) | Value::Bool(_) if role == Role::Pattern => Filled::New(text_node(node, value.to_string())),
                 value => Filled::New(Node { via: node.via, ..Node::from_value(&value, node.span) }),
             });

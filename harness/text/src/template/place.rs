@@ -1,4 +1,4 @@
-//! Where in a file a part of a scalar stands.
+//! The place of a part of a scalar in a file.
 
 use crate::{
     diagnostic::{Diagnostic, Span},

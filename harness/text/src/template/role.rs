@@ -34,7 +34,7 @@ pub(super) enum Role {
 impl Role {
     /// The role of a key's value.
     pub(super) fn of_key(self, key: &str) -> Self {
-        // `sanity+` appends to what another layer says.
+        // `sanity+` appends to what another layer sets.
         match (self, key.trim_end_matches('+')) {
             (Self::Check | Self::WhenEntry, "sanity") => Self::Sanity,
             (Self::Check | Self::WhenEntry, "perf_variables") => Self::Figures,

@@ -1,4 +1,4 @@
-//! Where the placeholders of a text stand.
+//! The placeholders of a text.
 
 use crate::expr::scan;
 use std::ops::Range;

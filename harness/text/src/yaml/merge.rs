@@ -1,14 +1,14 @@
-//! Laying one tree over another: for `extends`, for `when`, and for a partition's settings over its system's.
+//! Merging one tree over another: for `extends`, for `when`, and for a partition's settings over its system's.
 
 use super::{Kind, Node};
 use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 
-/// Lays `over` over `base`: mappings merge, keys of `base` first; lists and scalars replace, null included.
+/// Merges `over` over `base`: mappings merge, keys of `base` first; lists and scalars replace, null included.
 /// `key+: [..]` in `over` appends to the list `key`, or begins it.
 ///
-/// A placeholder may stand for either list of an append: it becomes an item, and is spliced when it is rendered.
-/// Appending to what is no list is a diagnostic.
+/// A placeholder may be either list of an append: it becomes an item, and is spliced when it is rendered.
+/// Appending to anything but a list is a diagnostic.
 pub fn merge(base: &Node, over: &Node, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let Kind::Map(additions) = &*over.kind else { return over.clone() };
     let mut entries = base.entries().to_vec();
@@ -28,7 +28,7 @@ pub fn merge(base: &Node, over: &Node, diagnostics: &mut Vec<Diagnostic>) -> Nod
                 }
             },
             (None, Some(before)) => merge(before, value, diagnostics),
-            // Even without a base, the appending keys inside have to be settled.
+            // Even without a base, the appending keys inside have to be resolved.
             (None, None) => merge(&Node::new(value.span, Kind::Map(vec![])), value, diagnostics),
         };
         let key = if appended.is_some() { Node { kind: renamed(key, name), ..key.clone() } } else { key.clone() };

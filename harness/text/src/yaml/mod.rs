@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// A value in a YAML document. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands. For what a placeholder became: the placeholder's place.
+    /// Its place in the file. For what a placeholder became: the placeholder's place.
     pub span: Span,
     /// The alias (`*name`) through which it was reached.
     pub via: Option<Span>,
@@ -41,7 +41,7 @@ pub enum Kind {
         tag: Option<String>,
     },
     Seq(Vec<Node>),
-    /// A mapping. Its keys are scalars and differ: a key written twice is a diagnostic, and its first value stands.
+    /// A mapping. Its keys are scalars and differ: a key written twice is a diagnostic, and its first value counts.
     Map(Vec<(Node, Node)>),
     /// What could not be read; its diagnostic exists already.
     Bad,
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the one value that stands for a list of one.
+    /// The items of a list, or the one value that means a list of one.
     pub fn one_or_many(&self) -> &[Node] {
         if matches!(&*self.kind, Kind::Seq(_)) { self.items() } else { std::slice::from_ref(self) }
     }

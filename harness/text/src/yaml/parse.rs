@@ -9,7 +9,7 @@ use std::{collections::HashMap, ops::Range};
 pub const MAX_BYTES: usize = 4 << 20;
 /// How deep lists and mappings may be nested, aliases followed.
 pub const MAX_DEPTH: usize = 100;
-/// How many values a file may have, every alias counted as what it stands for.
+/// How many values a file may have, every alias counted as what it refers to.
 pub const MAX_NODES: usize = 250_000;
 
 #[derive(Debug, Clone, Default)]
@@ -57,7 +57,7 @@ enum Step {
     Stop,
 }
 
-/// A node with what it costs: an alias stands for all of it again.
+/// A node with what it costs: an alias counts all of it again.
 #[derive(Clone)]
 struct Built {
     node: Node,
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
                 (Kind::Map(self.settle(entries)), last)
             }
         };
-        // The event that ends a block stands at whatever follows it, lines below.
+        // The event that ends a block is at whatever follows it, lines below.
         let end = if open.flow { event_end } else { last.map_or(event_end, |span| span.end as usize) };
         let node = Node::new(self.span(open.start, end), kind);
         self.finish(Built { node, nodes: open.nodes, height: open.height + 1 }, open.anchor)
@@ -217,7 +217,7 @@ impl<'a> Builder<'a> {
         // The items of a collection were counted when they ended.
         self.nodes += if is_collection { 1 } else { built.nodes };
         if self.nodes > MAX_NODES {
-            let message = format!("the file has more than {MAX_NODES} values, aliases counted as what they stand for");
+            let message = format!("the file has more than {MAX_NODES} values, aliases counted as what they refer to");
             self.error(Diagnostic::error(built.node.place(), message).hint("split it"));
             return Step::Stop;
         }
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
         Step::Next
     }
 
-    /// Makes a mapping of its entries as written: merges `<<`, reports keys that are no text and duplicates.
+    /// Makes a mapping of its entries as written: merges `<<`, reports duplicates and keys that are not text.
     fn settle(&mut self, written: Vec<(Node, Node)>) -> Vec<(Node, Node)> {
         let mut entries: Vec<(Node, Node)> = Vec::with_capacity(written.len());
         let mut merges = Vec::new();
@@ -339,7 +339,7 @@ fn too_deep() -> String {
     format!("lists and mappings are nested more than {MAX_DEPTH} deep")
 }
 
-/// The comments of a text, without their `#`, and where they stand in bytes. Ends at the first mistake.
+/// The comments of a text, without their `#`, and their places in bytes. Ends at the first mistake.
 pub fn comments(text: &str) -> impl Iterator<Item = (String, Range<usize>)> {
     let options = options! { emit_unresolved_aliases: true, emit_comments: true };
     Parser::new_from_str_with_options(text, options).map_while(Result::ok).filter_map(|(event, at)| match event {

@@ -118,7 +118,7 @@ fn float(digits: &str, negative: bool) -> Meaning {
     }
 }
 
-/// The value of a tree as kubectl would read it. For manifests and every setting that is handed on as it is.
+/// The value of a tree as kubectl would read it. For manifests and every setting that is passed on unchanged.
 ///
 /// # Errors
 /// Every scalar that kubectl would read in a surprising way.

@@ -110,7 +110,7 @@ impl Check {
         for settings in &all {
             settings::check(settings, diagnostics);
         }
-        // What a base lacks, derived checks may have; they are checked with all that they inherit.
+        // What is missing in a base, derived checks may have; they are checked with all that they inherit.
         if check_file::is_abstract(&tree) {
             template::check(&tree, None, diagnostics);
             return None;

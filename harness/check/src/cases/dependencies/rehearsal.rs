@@ -27,7 +27,7 @@ impl Rehearsal {
         Some(facts)
     }
 
-    /// A case that others need was looked at.
+    /// Records what a case that others need leaves.
     pub fn leaves(&mut self, at: usize, rendered: &Rendered) {
         let Some(planned) = rendered.rules.planned_outputs.as_ref() else { return };
         let check = &rendered.workload.case.check;

@@ -116,7 +116,7 @@ fn perf_entry(node: &Node, context: &mut Context) -> Option<PerfEntry> {
         (Some(_), Some((value, _))) => {
             context.wrong::<()>(value, "a figure has a `pattern` or a `value`, not both", None);
         }
-        (None, None) if context.is_laid_over() || meant("pattern") || meant("value") => {}
+        (None, None) if context.is_overlay() || meant("pattern") || meant("value") => {}
         (None, None) => {
             let hint = "`pattern` reads the figure from the output, `value` computes it";
             context.wrong::<()>(node, "a performance variable needs `pattern` or `value`", Some(hint));
@@ -136,7 +136,7 @@ fn perf_entry(node: &Node, context: &mut Context) -> Option<PerfEntry> {
 }
 
 words! {
-    /// `per`: what one figure stands for, when it is not the whole case.
+    /// `per`: what one figure measures, when it is not the whole case.
     pub enum PerFigure {
         /// A container, instance or process.
         Section = "section",

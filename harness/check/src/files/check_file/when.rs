@@ -1,4 +1,4 @@
-//! `when`: settings that are laid over a check where their selectors hold.
+//! `when`: settings that are merged over a check where their selectors hold.
 
 use super::CheckFile;
 use muster_text::{

@@ -62,7 +62,7 @@ enum Mention {
 /// Everything that was read, sorted out.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The concrete checks, each laid over its bases, in file order.
+    /// The concrete checks, each merged over its bases, in file order.
     pub checks: Vec<Document>,
     /// How many checks the files hold, abstract and broken ones included.
     pub num_documents: usize,
@@ -78,9 +78,9 @@ pub struct Document {
     pub span: Span,
     /// The file's path, as the user would type it.
     pub path: Arc<str>,
-    /// The check, laid over its bases.
+    /// The check, merged over its bases.
     pub tree: Node,
-    /// Whether its bases, and its fixtures from other files, were found. Without them, what it lacks is not reported.
+    /// Whether its bases, and its fixtures from other files, were found. Without them, what is missing in it is not reported.
     pub is_whole: bool,
     /// From a file that was not named: it runs as a fixture of others only.
     pub is_imported: bool,

@@ -72,7 +72,7 @@ impl Script<'_> {
     /// The text of `rfm_job.sh`.
     ///
     /// In a variable's value only `$` is live: `$VAR`, `${VAR}`, `$((1 + 2))` and `$(command)` expand, within the last two
-    /// everything is the shell's. `\$` is a dollar sign; quotes, back-ticks and other backslashes stand for themselves.
+    /// everything is the shell's. `\$` is a dollar sign; quotes, back-ticks and other backslashes are literal.
     ///
     /// # Errors
     /// A lower-case fragment: a NUL byte, a name or a value that `export` does not take, two programs.
@@ -213,7 +213,7 @@ fn export(name: &str, value: &str) -> Result<String, String> {
             line.push_str(&rest[..end]);
             end
         } else if rest.starts_with("${") {
-            // The braces need no look inside: an escaped quote in them stands for itself as it does outside.
+            // The braces need no look inside: an escaped quote in them is literal as it is outside.
             if !rest.contains('}') {
                 return Err(unclosed("${"));
             }

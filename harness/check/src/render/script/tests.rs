@@ -149,7 +149,7 @@ fn what_would_break_the_script_is_refused() {
         with(&layers[4]),
         with(&layers[5]),
     ];
-    let messages: Vec<String> = rows.iter().map(|script| script.render().unwrap_err().to_string()).collect();
+    let messages: Vec<String> = rows.iter().map(|script| script.render().unwrap_err()).collect();
     insta::assert_snapshot!(messages.join("\n"), @r"
     prerun_cmds[1] contains a NUL byte
     `command` and `executable` cannot both be set

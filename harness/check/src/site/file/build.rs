@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// ReFrame's default.
 const MAX_JOBS: usize = 8;
-/// Half a day in a queue is a night that was missed.
+/// Half a day in a queue is longer than a night.
 const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
 /// How many bytes of a log are kept by default.
 const MAX_LOG: u64 = 2 << 30;
@@ -23,7 +23,7 @@ const DEFAULT: &str = "default";
 
 /// Reads a site file. Site files have no placeholders: the context should refuse them.
 ///
-/// `None` only if there is no system to speak of; a system with diagnostics is whole as far as it could be read.
+/// `None` only if nothing of a system could be read; a system with diagnostics has all that could be read.
 pub fn read(node: &Node, context: &mut Context) -> Option<System> {
     let site = SiteFile::decode(node, context)?;
     let environments = environments(site.environments.as_deref().unwrap_or_default(), context);

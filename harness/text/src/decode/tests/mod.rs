@@ -174,7 +174,7 @@ fn a_table_is_struct_decoder_hints_and_schema() {
         ("{ name: a, tomorrow: b }", "`tomorrow` is not supported yet; leave it out"),
         (
             "{ name: a, items+: [1] }",
-            "`items+` has nothing to append to; `key+` appends where a list is laid over another: in `when`, and in a check with `extends`",
+            "`items+` has nothing to append to; `key+` appends where lists are merged: in `when`, and in a check with `extends`",
         ),
         ("x", "expected a mapping with the keys of a sample, found text"),
     ] {

@@ -142,13 +142,13 @@ pub(crate) const DOUBLE: &str = "@double";
 /// Makes a lazy list or a map's keys a list that CEL itself can go through.
 pub(crate) const ITEMS: &str = "@items";
 
-/// Counts a turn of a loop, and hands its second argument on.
+/// Counts an iteration of a loop, and returns its second argument.
 pub(crate) const STEP: &str = "@step";
 
-/// Counts what is put into a list or a map, and hands it on.
+/// Counts what is put into a list or a map, and returns it.
 pub(crate) const HELD: &str = "@held";
 
-/// Refuses a text or a list that is too long, and hands any other on.
+/// Refuses a text or a list that is too long, and returns any other.
 pub(crate) const SIZED: &str = "@sized";
 
 /// CEL's `matches`, with a limit if no caller can stop it.
@@ -209,7 +209,7 @@ fn items<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
 
 /// The meter, which is the first argument of what counts.
 fn meter<'b>(args: &'b Args<'_, '_>) -> Result<&'b Meter> {
-    args[0].downcast_ref::<Meter>().ok_or_else(|| fail("", "there is no meter here"))
+    args[0].downcast_ref::<Meter>().ok_or_else(|| fail("", "internal error: no evaluation limit"))
 }
 
 fn step<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {

@@ -13,7 +13,8 @@ use cel::common::{
 /// A number, or a text that shows one.
 fn number(function: &str, value: &dyn Val) -> Result<Number> {
     if let Some(text) = value.downcast_ref::<CelString>() {
-        return Number::parse(text.inner()).ok_or_else(|| fail(function, format!("needs numbers, {:?} is none", text.inner())));
+        return Number::parse(text.inner())
+            .ok_or_else(|| fail(function, format!("needs numbers, {:?} is not one", text.inner())));
     }
     Number::of(value).ok_or_else(|| fail(function, format!("needs numbers, this is {}", value::kind(value))))
 }

@@ -80,7 +80,7 @@ fn a_clock_ends_an_evaluation_and_the_next_one_may_do_little() {
     assert_eq!(run(&scope, "range(1500).all(i, true)"), Ok(json!(true)));
     assert_eq!(run(&scope, "range(3000).all(i, true)"), Err("this did not end within 2 s".to_owned()));
     let next = run(&scope, "range(1500).all(i, true)").unwrap_err();
-    assert_eq!(next, "this may not end, as another expression did not: mend that one first");
+    assert_eq!(next, "not evaluated: another expression exceeded its limit; fix that one first");
     assert_eq!(run(&scope, "range(900).all(i, true)"), Ok(json!(true)));
     scope.renew_effort();
     assert_eq!(run(&scope, "range(1500).all(i, true)"), Ok(json!(true)));

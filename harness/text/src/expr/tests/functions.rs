@@ -28,7 +28,7 @@ fn the_functions_do_as_their_table_says() {
     median([4, 1, 2, 3])  ->  2.5
     median([])  ->  error at `median([])`: median of an empty list: the pattern matched nothing
     max([])  ->  error at `max([])`: max of an empty list: the pattern matched nothing
-    min(['a'])  ->  error at `min(['a'])`: min needs numbers, "a" is none
+    min(['a'])  ->  error at `min(['a'])`: min needs numbers, "a" is not one
     max(yes)  ->  error at `max(yes)`: max needs numbers, this is a boolean
     sum([9223372036854775807, 1])  ->  9.223372036854776e+18
     abs(-3)  ->  3

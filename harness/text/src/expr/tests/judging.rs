@@ -29,8 +29,8 @@ fn asserts_count_in_doubles_over_each_section() {
     map.a.b[1] / 3 > 6.6  ->  true
     extractall(r'err = (.*)', 7).size() > 0  ->  error at `extractall(r'err = (.*)', 7)`: the pattern has no group `7` | it has 1
     len(findall('(?=x)')) > 0  ->  error at `(?=`: look-ahead and look-behind are not supported | match the surroundings too and put what you want in a group, or say `not_found` of what must not be there
-    sum(extractall(r'^(\w+) ='))  ->  error at `sum(extractall(r'^(\w+) ='))`: sum needs numbers, "err" is none
-    count('a\s*GPU') == 0  ->  error at `'a\s*GPU')`: a text holds an escape that is none | write a pattern as r'...': there a backslash is itself
+    sum(extractall(r'^(\w+) ='))  ->  error at `sum(extractall(r'^(\w+) ='))`: sum needs numbers, "err" is not one
+    count('a\s*GPU') == 0  ->  error at `'a\s*GPU')`: a text contains an unknown escape | write a pattern as r'...': there a backslash is itself
     count('launcher') == 0  ->  true
     sections('worker*').all(s, s.contains('GPU 1'))  ->  true
     sections('*').size() == 2  ->  true

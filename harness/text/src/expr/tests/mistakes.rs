@@ -101,7 +101,7 @@ fn a_mistake_in_the_grammar_is_said_without_the_parsers_noise() {
     $x  ->  error at `$`: `$` does not belong here
     'éé' + $b  ->  error at `$`: `$` does not belong here
     99999999999999999999  ->  error at `99999999999999999999`: `99999999999999999999` is too large for a number
-    '\d'  ->  error at `'\d'`: a text holds an escape that is none | write a pattern as r'...': there a backslash is itself
+    '\d'  ->  error at `'\d'`: a text contains an unknown escape | write a pattern as r'...': there a backslash is itself
     a[  ->  error at ``: the expression ends too early
     if  ->  error at `if`: `if` is a reserved word | write `condition ? one : other`
     for  ->  error at `for`: `for` is a reserved word

@@ -102,10 +102,10 @@ fn limits_are_named() {
         (deep(MAX_DEPTH + 1), "lists and mappings are nested more than 100 deep"),
         (deep(100_000), "lists and mappings are nested more than 100 deep"),
         (format!("{}a: {}", "- ".repeat(60), deep(60)), "lists and mappings are nested more than 100 deep"),
-        (laughs, "the file has more than 250000 values, aliases counted as what they stand for"),
+        (laughs, "the file has more than 250000 values, aliases counted as what they refer to"),
         (tower, "lists and mappings are nested more than 100 deep"),
         (format!("# {}\na: 1", "x".repeat(MAX_BYTES)), "the file has 4194311 bytes; the limit is 4194304"),
-        ("- 1\n".repeat(MAX_NODES), "the file has more than 250000 values, aliases counted as what they stand for"),
+        ("- 1\n".repeat(MAX_NODES), "the file has more than 250000 values, aliases counted as what they refer to"),
     ];
     for (text, expected) in rows {
         let (_, mistakes) = read(&text);
