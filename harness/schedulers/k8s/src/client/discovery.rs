@@ -8,9 +8,8 @@ use super::{
 };
 use crate::api::Resource;
 use http::Method;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use muster_text::{Value, diagnostic::did_you_mean};
-use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What one group and version has.
@@ -48,7 +47,7 @@ impl Cluster {
             Err(error) if matches!(error.why(), Why::NotFound | Why::NotServed) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let served = Arc::new(read(list));
+        let served = Arc::new(read(&list));
         self.served.lock().insert(version, Arc::clone(&served));
         Ok(Some(served))
     }
@@ -92,10 +91,15 @@ impl Cluster {
     }
 }
 
-/// The kinds of an `APIResourceList`, without parts of objects (`pods/log`).
-fn read(list: Value) -> Vec<APIResource> {
-    let list = APIResourceList::deserialize(list).unwrap_or_default();
-    list.resources.into_iter().filter(|served| !served.name.contains('/')).collect()
+/// The kinds of an `APIResourceList`, without parts of objects (`pods/log`). An entry that cannot be read hides no other one:
+/// aggregated API servers write what they like.
+fn read(list: &Value) -> Vec<APIResource> {
+    let entries = list["resources"].as_array().into_iter().flatten();
+    let served = entries.filter_map(|entry| {
+        let (kind, name) = (entry["kind"].as_str()?.to_owned(), entry["name"].as_str()?.to_owned());
+        Some(APIResource { kind, name, namespaced: entry["namespaced"] == true, ..APIResource::default() })
+    });
+    served.filter(|served| !served.name.contains('/')).collect()
 }
 
 fn near(kind: &str, served: &[APIResource]) -> String {
@@ -113,8 +117,9 @@ mod tests {
 
     #[test]
     fn kinds_are_read_and_near_ones_named() {
-        let served = read(serde_json::json!({"resources": [
-            {"name": "ipujobs", "kind": "IPUJob", "namespaced": true},
+        let served = read(&serde_json::json!({"apiVersion": "v2", "resources": [
+            {"name": "ipujobs", "kind": "IPUJob", "namespaced": true, "verbs": "get"},
+            {"name": "broken"},
             {"name": "ipujobs/status", "kind": "IPUJob", "namespaced": true},
             {"name": "ipupools", "kind": "IPUPool", "namespaced": false},
         ]}));

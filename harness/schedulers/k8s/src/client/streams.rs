@@ -2,7 +2,7 @@
 
 use super::{
     Cluster,
-    error::{ApiError, Asked, Refused, root_cause},
+    error::{ApiError, Asked, Refused, root_cause, status},
     path,
     send::Call,
     slim,
@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http::Method;
 use http_body_util::BodyExt;
-use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Status};
+use k8s_openapi::api::core::v1::Pod;
 use kube::client::Body;
 use memchr::memchr;
 use muster_text::{
@@ -110,7 +110,7 @@ enum Line<T> {
     Deleted(T),
     #[serde(deserialize_with = "slim::object")]
     Bookmark(Value),
-    Error(Box<Status>),
+    Error(Value),
 }
 
 impl Cluster {
@@ -216,13 +216,11 @@ fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError>
         Line::Added(object) => Ok(WatchEvent::Applied(object)),
         Line::Deleted(object) => Ok(WatchEvent::Deleted(object)),
         Line::Bookmark(object) => Ok(WatchEvent::Bookmark(object.version().unwrap_or_default().to_owned())),
-        Line::Error(status) => Err(Refused::of(
-            call.asked.clone(),
-            status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or_default(),
-            *status,
-            None,
-        )
-        .into()),
+        Line::Error(object) => {
+            let status = status(&object);
+            let code = status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or_default();
+            Err(Refused::of(call.asked.clone(), code, status, None).into())
+        }
     }
 }
 

@@ -63,8 +63,10 @@ fn is_spared(server: &Uri, list: &str) -> bool {
 
 /// Whether one entry of `NO_PROXY` means a host.
 fn names(entry: &str, host: &str, port: u16) -> bool {
-    if let (Ok(address), true) = (host.parse::<IpAddr>(), entry.contains('/')) {
-        return entry.parse::<IpNet>().is_ok_and(|network| network.contains(&address));
+    if let (Ok(address), Some((network, bits))) = (host.parse::<IpAddr>(), entry.split_once('/')) {
+        // As Go reads it: `/024` is a length, `192.0.2.002` is not an address.
+        let network = network.parse().ok().zip(bits.parse().ok()).and_then(|(network, bits)| IpNet::new(network, bits).ok());
+        return network.is_some_and(|network| network.contains(&address));
     }
     let (name, wanted) = name_and_port(entry);
     if wanted.is_some_and(|wanted| wanted != port) {
@@ -145,6 +147,8 @@ mod tests {
             ("[fd00::1]:6443", "https://[fd00::1]:6443", true),
             ("[fd00::1]:443", "https://[fd00::1]:6443", false),
             ("10.0.0.0/8", "https://k.example.org", false),
+            ("192.0.2.0/024", "https://192.0.2.9", true),
+            ("192.0.2.002/32", "https://192.0.2.2", false),
         ];
         for (list, server, expected) in rows {
             assert_eq!(is_spared(&server.parse().unwrap(), list), expected, "NO_PROXY={list} {server}");

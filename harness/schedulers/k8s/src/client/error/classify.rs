@@ -198,6 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_that_a_gateway_has_written_anew_is_classified_by_its_message() {
+        let message = r#"pods is forbidden: User \"u\" cannot create resource \"pods\" in API group \"\" in the namespace \"n\""#;
+        for more in
+            [r#""status": 403, "error": "Forbidden""#, r#""details": []"#, r#""details": {"causes": [{"reason": null}, 1]}"#]
+        {
+            let body = format!(r#"{{"message": "{message}", {more}}}"#);
+            assert_eq!(Refused::new(asked("create"), 403, body.as_bytes(), None).why(), Why::NotAllowed, "{more}");
+        }
+    }
+
+    #[test]
     fn the_plain_text_of_a_proxy_is_reported_in_one_line() {
         let refused = Refused::new(asked("get"), 502, b"<html>Bad Gateway\n<p>more", None);
         assert_eq!((refused.why(), refused.message.as_str()), (Why::Transient, "<html>Bad Gateway"));

@@ -4,8 +4,9 @@ mod classify;
 pub(super) mod grants;
 
 use crate::api::{ClusterPlace, Resource};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause, StatusDetails};
 use kube::client::AuthError;
+use muster_text::Value;
 use std::{error::Error as StdError, fmt, path::PathBuf, time::Duration};
 
 /// What was asked of the API server: enough for a sentence about it.
@@ -192,11 +193,13 @@ impl fmt::Display for Refused {
 impl Refused {
     /// From the body of an answer, which is text where a proxy has answered.
     pub(super) fn new(asked: Asked, code: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
-        let status = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| {
+        let text = || {
             let text = String::from_utf8_lossy(body);
             let line: String = text.lines().next().unwrap_or_default().chars().take(300).collect();
             Status { message: Some(line.trim().to_owned()), ..Status::default() }
-        });
+        };
+        let object = serde_json::from_slice(body).ok().filter(Value::is_object);
+        let status = object.map_or_else(text, |object| status(&object));
         Self::of(asked, code, status, retry_after)
     }
 
@@ -213,6 +216,30 @@ impl Refused {
             retry_after: retry_after.or(seconds.map(Duration::from_secs)),
             passes: false,
         }
+    }
+}
+
+/// A `Status` field by field: a gateway before the server may write one with fields of other types.
+pub(super) fn status(object: &Value) -> Status {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let details = &object["details"];
+    let causes = details["causes"].as_array().into_iter().flatten();
+    let cause = |cause: &Value| StatusCause {
+        field: text(&cause["field"]),
+        message: text(&cause["message"]),
+        reason: text(&cause["reason"]),
+    };
+    Status {
+        code: object["code"].as_i64().and_then(|code| i32::try_from(code).ok()),
+        reason: text(&object["reason"]),
+        message: text(&object["message"]),
+        details: Some(StatusDetails {
+            kind: text(&details["kind"]),
+            causes: Some(causes.map(cause).collect()),
+            retry_after_seconds: details["retryAfterSeconds"].as_i64().and_then(|seconds| i32::try_from(seconds).ok()),
+            ..StatusDetails::default()
+        }),
+        ..Status::default()
     }
 }
 
