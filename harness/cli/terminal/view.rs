@@ -151,7 +151,7 @@ impl Watching {
         let (paint, at) = (Paint { color: self.terminal.color }, self.started.elapsed());
         match event {
             Event::Started(case) => {
-                self.queue_result(&progress::begun(&case, paint));
+                self.queue_result(&progress::started(&case, paint));
                 self.board.begin(&case, at);
             }
             Event::Phase { case, phase, note, limit, .. } => {

@@ -54,7 +54,7 @@ fn compare_names(a: &CaseName, b: &CaseName) -> Ordering {
     compare_naturally(&a.title(), &b.title()).then_with(|| compare_naturally(&a.place(), &b.place())).then_with(|| a.cmp(b))
 }
 
-/// Runs of digits by their value, everything else by character: `size=128` stands before `size=1024`.
+/// Runs of digits by their value, everything else by character: `size=128` comes before `size=1024`.
 fn compare_naturally(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
@@ -97,7 +97,7 @@ pub struct Counts {
     pub skipped: u32,
     pub aborted: u32,
     pub stopped: u32,
-    /// Selected, but without a result: the session ended before their turn.
+    /// Selected, but without a result: the session ended before they started.
     pub not_run: u32,
     /// The same by outcome: `fail{sanity}`.
     #[serde(skip)]

@@ -7,13 +7,13 @@
 //! Results (session + cases) --> progress     lines while it runs, and the last line
 //!                           |-> performance  the table of all figures: pretty, plain, csv
 //!                           |-> failure      a block for each case that is not fine
-//!                           |-> summary      outcomes, durations, what was left behind
+//!                           |-> summary      outcomes, durations, leftovers
 //!                           |-> results      `muster results list|show`
 //!                           '-> json         the run report, docs/run-report.md
 //! ListedCase -----------------> listing      -l, -L, --list-tags, --describe
 //! ```
 //!
-//! Texts come from jobs, manifests and file names that nobody here trusts: whatever reaches a terminal went through
+//! Texts come from jobs, manifests and file names that are not trusted: all that reaches a terminal went through
 //! [`style::sanitize`].
 
 mod counts;

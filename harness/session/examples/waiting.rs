@@ -146,7 +146,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
 
     println!("before       {} resident", status("VmRSS"));
     let begun = Instant::now();
-    let receivers: Vec<_> = (0..cases).map(|number| engine.submit(turn(number, max_jobs, millis))).collect();
+    let receivers: Vec<_> = engine.submit_all((0..cases).map(|number| turn(number, max_jobs, millis)));
     println!("submitted    {} resident, {} threads", status("VmRSS"), status("Threads"));
     tokio::time::sleep(Duration::from_millis(millis - millis / 4)).await;
     println!("running      {} resident, {} in the air", status("VmRSS"), engine.in_flight().len());

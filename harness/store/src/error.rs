@@ -54,9 +54,9 @@ pub enum StoreError {
     },
     #[error("the results database {} is closed", path.display())]
     Closed { path: PathBuf },
-    /// Something is written for a session that was not begun here.
+    /// Something is written for a session that was not started here.
     #[error("session {session} was not started in this store")]
-    NotBegun { session: SessionId },
+    NotStarted { session: SessionId },
     /// A session that was to be taken over has ended, or has another owner by now.
     #[error("session {session} has been taken over by another process, or has ended")]
     Taken { session: SessionId },
@@ -150,7 +150,7 @@ mod tests {
             StoreError::Write { path: path.clone(), cause: sqlx() },
             StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
             StoreError::Closed { path: path.clone() },
-            StoreError::NotBegun { session: session("0199aa") },
+            StoreError::NotStarted { session: session("0199aa") },
             StoreError::Read { path, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
             StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },

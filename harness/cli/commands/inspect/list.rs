@@ -20,10 +20,10 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let paint = Paint { color: terminal.color };
     let listed: Vec<ListedCase> = (0..selection.cases.len()).map(|at| listed(&selection, at, is_detailed)).collect();
     let text = match (action.list, action.list_detailed) {
-        (Some(Listing::T), _) => listing::checks(&listed, paint),
-        (Some(Listing::C), _) => listing::cases(&listed, paint),
-        (None, Some(Listing::T)) => listing::checks_detailed(&listed, paint),
-        (None, Some(Listing::C)) => listing::cases_detailed(&listed, paint),
+        (Some(Listing::T), _) => listing::checks(&listed, false, paint),
+        (Some(Listing::C), _) => listing::cases(&listed, false, paint),
+        (None, Some(Listing::T)) => listing::checks(&listed, true, paint),
+        (None, Some(Listing::C)) => listing::cases(&listed, true, paint),
         (None, None) if action.list_tags => listing::tags(&listed, paint),
         (None, None) => listing::describe(&listed)?,
     };

@@ -10,7 +10,7 @@
 //! a match never spans two and never sees these framing lines.
 //!
 //! Of pods that had one name after the other mostly the last alone is judged: the end of the job says which (`settle`). The one before it
-//! stands after all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
+//! follows all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
 //!
 //! After the logs come the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-/// Where a section comes from and where it stands in the order.
+/// Where a section comes from and its place in the order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionOrigin {
     /// Pod, instance or host.

@@ -12,7 +12,7 @@ use crate::{
 struct Finding {
     outcome: Outcome,
     phase: Phase,
-    /// What stands before the sentence when another finding decided.
+    /// The words before the sentence when another finding decided.
     topic: &'static str,
     sentence: String,
 }

@@ -82,7 +82,7 @@ fn unmet(claim: &Claim, pattern: &Pattern, matches: &Matches, stdout: &Stdout) -
         Claim::NotFound { .. } => matches.first.map(|place| {
             let (line, text) = place.line(stdout);
             let place = match in_section(stdout, place.section) {
-                nowhere if nowhere.is_empty() => " in".to_owned(),
+                section if section.is_empty() => " in".to_owned(),
                 section => format!("{section},"),
             };
             format!("{pattern} found{place} line {line}: {}", quote(text))

@@ -41,7 +41,7 @@ pub struct Rules {
     pub require_reference: bool,
     /// What `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
     pub facts: BTreeMap<String, Value>,
-    /// The names among them that have no value, and the key for want of which.
+    /// The names among them that have no value, and the missing key that is the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, MissingKey>,
     /// The reason of an expected failure, if one is expected.

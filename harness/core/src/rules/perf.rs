@@ -17,7 +17,7 @@ pub const ROWS_LIMIT: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerfVariable {
     pub name: String,
-    /// `GFLOP/s`; values whose unit stands in the text are converted to it.
+    /// `GFLOP/s`; values whose unit is in the text are converted to it.
     pub unit: String,
     pub source: Source,
     /// A glob: it is read from the kept files that this fits, not from the log.

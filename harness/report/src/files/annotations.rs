@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// GitHub shows so many of a kind for a step, and drops the rest without a word.
 const SHOWN: usize = 10;
 
-/// Where a check stands, for GitHub: a path from the root of its repository, and a line.
+/// Where a check is, for GitHub: a path from the root of its repository, and a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     pub file: String,
@@ -19,7 +19,7 @@ pub struct Position {
     pub line: Option<u32>,
 }
 
-/// The commands for a session, a line each; empty if all is well. `position` says where a case's check stands.
+/// The commands for a session, a line each; empty if all is well. `position` says where a case's check is.
 pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position) -> String {
     let mut text = String::new();
     let bad: Vec<_> = results.counting().into_iter().filter(|case| is_failure(case)).collect();
@@ -57,13 +57,13 @@ fn command(text: &mut String, level: &str, at: &Position, title: &str, message: 
     let _ = writeln!(text, "::{level} file={file}{line},title={title}::{}", data(message));
 }
 
-/// What may stand behind the second `::`. A line end would end the command, and begin another.
+/// What may follow the second `::`. A line end would end the command, and start another.
 fn data(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().lines().map(one_line).collect();
     masked(&lines.join("\n")).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// What may stand in a property: neither may its separators.
+/// What a property may contain: its separators are escaped too.
 fn property(text: &str) -> String {
     data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
 }

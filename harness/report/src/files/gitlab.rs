@@ -1,9 +1,9 @@
 //! `--ci-generate`: a child pipeline for GitLab, with a job for every case or for every shard of the selection.
 //!
-//! A job runs one `muster -r`, which brings along what its case stands on (fixtures, dependencies), for another runner
+//! A job runs one `muster -r`, which also runs what its case depends on (fixtures, dependencies), as another runner
 //! shares no folder with this one; `needs` keeps the order, and GitLab skips what depends on a job that failed. The
 //! hidden job `.muster` holds what is common: a site adds its image, runner tags and variables by including a file of its
-//! own behind the generated one.
+//! own after the generated one.
 
 use crate::{
     RenderError,
@@ -23,7 +23,7 @@ const NEEDS_LIMIT: usize = 50;
 pub struct Planned<'a> {
     pub name: &'a CaseName,
     pub file: &'a str,
-    /// The cases it stands on, by their place in the list.
+    /// The cases it depends on, by their place in the list.
     pub needs: Vec<usize>,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn written(value: &impl Serialize) -> Result<String, RenderError> {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if is_unwanted(c) {
-            // All of them have four digits, and none stands outside of a text.
+            // All of them have four digits, and none is outside of a text.
             let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
             escaped.push(c);

@@ -63,7 +63,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String,
     Ok(text.replacen(&format!(" skipped=\"{skipped}\""), "", 1))
 }
 
-/// What is said of the session. The command line is as it was typed, without what looks like a secret.
+/// The properties of the session. The command line is as it was typed, without what looks like a secret.
 fn properties(results: &Results<'_>) -> Vec<(&'static str, String)> {
     let session = results.session;
     let counts = results.counts();

@@ -1,4 +1,4 @@
-//! A figure beside its reference, as a bullet chart: a bar from 0 to the value, the band of what passes behind it, a
+//! A figure beside its reference, as a bullet chart: a bar from 0 to the value, the band of what passes under it, a
 //! tick at the reference. All of it is numbers; the template draws.
 
 use muster_core::rules::perf::Measurement;
@@ -35,7 +35,7 @@ impl Bar {
         let (low, high) = points
             .filter(|point| point.is_finite())
             .fold((0.0_f64, 0.0_f64), |(low, high), point| (low.min(point), high.max(point)));
-        // Room behind the last mark, on the side away from 0.
+        // Room after the last mark, on the side away from 0.
         let (low, high) = (low * 1.06, high * 1.06);
         let range = high - low;
         if !(range.is_finite() && range > 0.0) {

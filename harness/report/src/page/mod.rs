@@ -32,7 +32,7 @@ const EMBEDDED: [(&str, &str); 2] = [
 pub struct Reader {
     /// The options that rerun commands need, see [`crate::text::command::rerun`].
     pub rerun_options: Vec<String>,
-    /// Where the reader's clock stands.
+    /// The time zone of the reader.
     pub zone: TimeZone,
 }
 
@@ -45,8 +45,8 @@ impl Templates {
     /// The embedded templates and a site's, which are given as name and text.
     ///
     /// # Errors
-    /// A mistake in a site's template, with its place. It is rendered for an empty session, so that a name that nobody
-    /// knows is found before a night of running, as far as it stands outside of loops.
+    /// A mistake in a site's template, with its place. It is rendered for an empty session, so that an unknown
+    /// name is found before the session runs, as far as it is outside of loops.
     pub fn new<'a>(overrides: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, RenderError> {
         let mut tera = Tera::new();
         markdown::register(&mut tera);

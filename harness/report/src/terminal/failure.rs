@@ -38,10 +38,10 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         text += &block(case, rerun_options, screen);
     }
     if !aborted.is_empty() {
-        let begun = aborted.iter().filter(|case| !case.delete.is_empty()).count();
-        let _ = match begun {
+        let started = aborted.iter().filter(|case| !case.delete.is_empty()).count();
+        let _ = match started {
             0 => writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case")),
-            _ => writeln!(text, "{} aborted; of {begun} that ran, stage folders are left", counted(aborted.len(), "case")),
+            _ => writeln!(text, "{} aborted; of {started} that ran, stage folders are left", counted(aborted.len(), "case")),
         };
     }
     text + &"=".repeat(screen.width.min(80)) + "\n"

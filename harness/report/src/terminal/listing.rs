@@ -31,62 +31,42 @@ pub struct ListedNeed {
     pub fixture: Option<String>,
 }
 
-/// `-l`: one line a check, in the order of selection, and beneath it what it needs. What others need stands there only.
-pub fn checks(cases: &[ListedCase], paint: Paint) -> String {
-    let groups = grouped(cases);
-    let mut text = title("List of matched checks", groups.len() * 48, paint);
-    let needed = needed(cases);
-    for group in groups.iter().filter(|group| group.is_root(&needed)) {
+/// `-l`: one line a check, in the order of selection, and beneath it what it needs. What others need is there only.
+/// `-L`, detailed: a block a check, also for what others need.
+pub fn checks(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
+    let (groups, needed) = (grouped(cases), needed(cases));
+    let mut text = title("List of matched checks", groups.len() * if is_detailed { 256 } else { 48 }, paint);
+    for group in groups.iter().filter(|group| is_detailed || group.is_root(&needed)) {
         push_title(&mut text, &cases[group.first]);
         text.push('\n');
         push_needs(&mut text, cases, &group.cases, Places::Left);
+        if is_detailed {
+            details(&mut text, &cases[group.first].about);
+            let of = |part: &dyn Fn(&CaseName) -> String| unique(group.cases.iter().map(|at| part(&cases[*at].name)));
+            detail(&mut text, "systems", &of(&CaseName::system_partition));
+            detail(&mut text, "environments", &of(&|name| name.environ.clone()));
+        }
     }
-    found(&mut text, cases, &groups);
+    // Fixtures are not checks that were asked for.
+    let checks = groups.iter().filter(|group| !cases[group.first].is_fixture).count();
+    let _ = writeln!(text, "Found {checks} check(s)");
     text
 }
 
-/// `-l=C`: one line a case.
-pub fn cases(cases: &[ListedCase], paint: Paint) -> String {
-    let mut text = title("List of matched checks", cases.len() * 80, paint);
+/// `-l=C`: one line a case. `-L=C`, detailed: a block a case, also for what others need.
+pub fn cases(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
     let needed = needed(cases);
-    for (at, case) in cases.iter().enumerate().filter(|(at, _)| !needed[*at]) {
+    let mut text = title("List of matched checks", cases.len() * if is_detailed { 256 } else { 80 }, paint);
+    for (at, case) in cases.iter().enumerate().filter(|(at, _)| is_detailed || !needed[*at]) {
         push_title(&mut text, case);
         push_place(&mut text, case);
         text.push('\n');
         push_needs(&mut text, cases, &[at], Places::Shown);
+        if is_detailed {
+            details(&mut text, &case.about);
+        }
     }
-    concretized(&mut text, cases.len());
-    text
-}
-
-/// `-L`: a block a check.
-pub fn checks_detailed(cases: &[ListedCase], paint: Paint) -> String {
-    let groups = grouped(cases);
-    let mut text = title("List of matched checks", groups.len() * 256, paint);
-    for group in &groups {
-        push_title(&mut text, &cases[group.first]);
-        text.push('\n');
-        push_needs(&mut text, cases, &group.cases, Places::Left);
-        details(&mut text, &cases[group.first].about);
-        let of = |part: &dyn Fn(&CaseName) -> String| unique(group.cases.iter().map(|at| part(&cases[*at].name)));
-        detail(&mut text, "systems", &of(&CaseName::system_partition));
-        detail(&mut text, "environments", &of(&|name| name.environ.clone()));
-    }
-    found(&mut text, cases, &groups);
-    text
-}
-
-/// `-L=C`: a block a case.
-pub fn cases_detailed(cases: &[ListedCase], paint: Paint) -> String {
-    let mut text = title("List of matched checks", cases.len() * 256, paint);
-    for (at, case) in cases.iter().enumerate() {
-        push_title(&mut text, case);
-        push_place(&mut text, case);
-        text.push('\n');
-        push_needs(&mut text, cases, &[at], Places::Shown);
-        details(&mut text, &case.about);
-    }
-    concretized(&mut text, cases.len());
+    let _ = writeln!(text, "Concretized {} test case(s)", cases.len());
     text
 }
 
@@ -178,7 +158,7 @@ enum Places {
     Left,
 }
 
-/// `    ^NAME 'FIXTURE /HASH` for all that these cases need, and deeper what that needs. Below one title each line stands once.
+/// `    ^NAME 'FIXTURE /HASH` for all that these cases need, and deeper what that needs. Below one title each line appears once.
 fn push_needs(text: &mut String, cases: &[ListedCase], of: &[usize], places: Places) {
     let mut shown = BTreeSet::new();
     let needs = |at: usize, depth: usize| cases[at].needs.iter().rev().map(move |need| (need, depth));
@@ -240,14 +220,4 @@ fn detail(text: &mut String, label: &str, value: &str) {
 fn unique(values: impl Iterator<Item = String>) -> String {
     let mut seen = BTreeSet::new();
     values.filter(|value| seen.insert(value.clone())).collect::<Vec<_>>().join(", ")
-}
-
-/// Fixtures are no checks that anybody asked for.
-fn found(text: &mut String, cases: &[ListedCase], groups: &[Group]) {
-    let checks = groups.iter().filter(|group| !cases[group.first].is_fixture).count();
-    let _ = writeln!(text, "Found {checks} check(s)");
-}
-
-fn concretized(text: &mut String, cases: usize) {
-    let _ = writeln!(text, "Concretized {cases} test case(s)");
 }

@@ -57,7 +57,7 @@ pub struct Board {
     running: HashMap<Arc<CaseName>, Running>,
     /// The running cases in the order in which they began.
     order: BTreeMap<u64, Arc<CaseName>>,
-    begun: u64,
+    started: u64,
     failures: Vec<String>,
     slowest: Vec<(Duration, String)>,
 }
@@ -74,7 +74,7 @@ struct Tally {
 #[derive(Debug)]
 struct Running {
     number: u64,
-    begun: Duration,
+    started: Duration,
     doing: String,
     clock: Option<Clock>,
     /// When its clock began.
@@ -107,12 +107,12 @@ impl Board {
         self.partitions.clear();
     }
 
-    /// A case got its turn.
+    /// A case has started.
     pub fn begin(&mut self, case: &Arc<CaseName>, at: Duration) {
-        self.begun += 1;
-        let running = Running { number: self.begun, begun: at, doing: String::new(), clock: None, since: at, limit: None };
+        self.started += 1;
+        let running = Running { number: self.started, started: at, doing: String::new(), clock: None, since: at, limit: None };
         if self.running.insert(Arc::clone(case), running).is_none() {
-            self.order.insert(self.begun, Arc::clone(case));
+            self.order.insert(self.started, Arc::clone(case));
             self.tally(case, |tally| tally.running += 1);
         }
     }
@@ -263,7 +263,7 @@ impl Running {
                 let tone = if elapsed * 5 > limit * 4 { Tone::Odd } else { Tone::Plain };
                 (format!("{}/{}", whole_seconds(elapsed), whole_seconds(limit)), tone)
             }
-            None => (whole_seconds(now.saturating_sub(self.begun)), Tone::Plain),
+            None => (whole_seconds(now.saturating_sub(self.started)), Tone::Plain),
         }
     }
 }

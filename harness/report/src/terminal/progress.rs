@@ -46,7 +46,7 @@ pub fn header(header: &Header<'_>, screen: &Screen) -> String {
     text
 }
 
-/// Who began which session where, also for sessions of the past.
+/// Who started which session where, also for sessions of the past.
 pub(crate) fn setup(session: &Session, paint: Paint) -> String {
     let mut text = format!("{}\n", paint.apply(Tone::Strong, "[Muster Setup]"));
     let command: Vec<_> = session.command.iter().map(|word| shell::quote(word)).collect();
@@ -68,8 +68,8 @@ pub fn round(why: &str, paint: Paint) -> String {
     format!("\n{} {}\n", framing("==========", paint), one_line(why))
 }
 
-/// A case got its turn.
-pub fn begun(name: &CaseName, paint: Paint) -> String {
+/// A case has started.
+pub fn started(name: &CaseName, paint: Paint) -> String {
     format!("[ {} ] {}\n", paint.apply(Tone::Faint, "RUN     "), titled(name))
 }
 
@@ -119,7 +119,7 @@ pub fn ended(results: &Results<'_>, at: Timestamp, screen: &Screen) -> String {
 }
 
 /// `[  PASSED  ] Ran 9/9 test case(s) from 9 check(s) (0 failure(s), ...)`: ReFrame's line, to which are added how many
-/// were stopped by a rule or never got their turn, if there are any. It never says PASSED for less than a whole session.
+/// were stopped by a rule or never started, if there are any. It never says PASSED for less than a whole session.
 pub fn verdict_line(counts: &Counts, interrupted: bool, paint: Paint) -> String {
     let is_fine = counts.is_fine() && !interrupted;
     let (word, tone) = if is_fine { ("  PASSED  ", Tone::Good) } else { ("  FAILED  ", Tone::Bad) };

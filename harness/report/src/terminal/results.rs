@@ -54,7 +54,7 @@ fn fitted(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> (L
 
 fn row(listed: &ListedSession<'_>, now: Timestamp, screen: &Screen, with_year: bool, with_system: bool) -> Vec<String> {
     let (session, counts) = (listed.session, &listed.counts);
-    // Nobody knows when a killed session died.
+    // The end of a killed session is unknown.
     let end = session.ended.or((listed.state == SessionState::Running).then_some(now));
     let started = local(session.started, &screen.zone);
     let mut cells = vec![
@@ -103,7 +103,7 @@ pub fn show(results: &Results<'_>, state: SessionState, now: Timestamp, screen: 
     }
     text += &summary::leftovers(results, screen);
     text += &verdict_line(&results.counts(), session.interrupted || state == SessionState::Interrupted, screen.paint);
-    // Nobody knows when a killed session died: what it did last is all there is.
+    // The end of a killed session is unknown: what it did last is all there is.
     let last = results.attempts().iter().map(|case| case.times.finished).max().unwrap_or(session.started);
     text + &summary::summary(results, if state == SessionState::Running { now } else { last })
 }

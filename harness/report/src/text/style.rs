@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt::Display};
 pub struct Screen {
     pub paint: Paint,
     pub width: usize,
-    /// Where its reader's clock stands.
+    /// The time zone of the reader.
     pub zone: TimeZone,
 }
 

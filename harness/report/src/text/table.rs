@@ -83,7 +83,7 @@ impl Layout {
         let first = wrapped.next().unwrap_or_default();
         let cells: Vec<_> = iter::once(first.as_str()).chain(others.iter().map(String::as_str)).collect();
         let line = self.line(&cells);
-        // The last column begins a line's last word: nothing stands behind it.
+        // The last column begins a line's last word: nothing follows it.
         let last = cells.last().copied().unwrap_or_default();
         let line = match line.strip_suffix(last) {
             Some(before) if !last.is_empty() => format!("{before}{}\n", paint.apply(tone, last)),

@@ -14,7 +14,7 @@ pub fn utc(at: Timestamp) -> String {
 }
 
 fn written(at: Timestamp, zone: &TimeZone, format: &str) -> String {
-    // Beyond the year 9999 there is no calendar; the number itself is then the best that can be said.
+    // Beyond the year 9999 there is no calendar; the number itself is shown then.
     jiff::Timestamp::from_microsecond(at.0)
         .map_or_else(|_| format!("{} us", at.0), |at| at.to_zoned(zone.clone()).strftime(format).to_string())
 }

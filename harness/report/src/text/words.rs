@@ -47,7 +47,7 @@ pub(crate) fn verdict_tone(verdict: &Verdict) -> Tone {
     }
 }
 
-/// Where each of a case's figures comes from, as short as it can be said.
+/// Where each of a case's figures comes from, as short as possible.
 pub(crate) struct Origins<'a> {
     figures: HashMap<Row<'a>, u32>,
 }

@@ -118,7 +118,7 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
     let stored = [ListedSession { session, state: SessionState::Running, counts: results.counts() }];
     let mut texts = vec![
         progress::header(&header, &screen),
-        progress::begun(&case.name, Paint::OFF),
+        progress::started(&case.name, Paint::OFF),
         progress::finished(case, 1, 1, Paint::OFF),
         progress::ended(&results, after(1.0), &screen),
         failure::report(&results, std::slice::from_ref(&session.host), &screen),
@@ -142,8 +142,10 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
             .iter()
             .map(|addition| perflog::appended(addition, perflog::Continued::New).unwrap().unwrap()),
     );
-    let listings = [listing::checks, listing::cases, listing::checks_detailed, listing::cases_detailed, listing::tags];
-    texts.extend(listings.map(|list| list(&listed, Paint::OFF)));
+    for list in [listing::checks, listing::cases] {
+        texts.extend([false, true].map(|is_detailed| list(&listed, is_detailed, Paint::OFF)));
+    }
+    texts.push(listing::tags(&listed, Paint::OFF));
     texts.extend(
         [Format::Pretty, Format::Plain, Format::Csv].map(|format| performance::report(&results, format, &screen).unwrap()),
     );

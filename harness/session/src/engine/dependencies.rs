@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(order.rest().len(), 0);
         let gone = folder.path().join("gone");
         order.recall(Arc::new(left(&name, CaseOutputs { stage: gone, ..CaseOutputs::default() })));
-        assert_eq!(order.rest().len(), 0, "it was torn down by somebody else");
+        assert_eq!(order.rest().len(), 0, "another process tore it down");
     }
 
     fn left(name: &CaseName, outputs: CaseOutputs) -> CaseResult {

@@ -59,7 +59,7 @@ pub struct EngineConfig {
     /// Who began it, where, and how it is called.
     pub session: Session,
     pub folders: Folders,
-    /// Where plans and results are kept; `None`: nowhere.
+    /// Where plans and results are kept; `None`: they are not.
     pub ownership: Option<Ownership>,
     /// Who launches in which partition, by the partition's name.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
@@ -111,7 +111,7 @@ struct Shared {
     maxfail: Option<u32>,
     quarantine: List,
     state: Mutex<State>,
-    /// Told when the last submitted case is over.
+    /// Notified when the last submitted case is over.
     idle: Notify,
 }
 
@@ -153,16 +153,9 @@ impl Engine {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Puts a case at the end of its partition's queue. Its result arrives in the receiver, and as an event.
-    pub fn submit(&self, case: QueuedCase) -> oneshot::Receiver<Arc<CaseResult>> {
-        let (answer, result) = oneshot::channel();
-        self.take(vec![(case, answer)]);
-        result
-    }
-
-    /// Takes many cases at once, in any order: a case waits for what it needs, and what others of them need stays until
-    /// they are over. What a case needs is among them, or was submitted or recalled before. Their results arrive in the
-    /// receivers, in the order of the cases.
+    /// Puts cases at the end of the queues of their partitions, in any order: a case waits for what it needs, and what others of
+    /// them need stays until they are over. What a case needs is among them, or was submitted or recalled before. Their
+    /// results arrive in the receivers, in the order of the cases, and as events.
     pub fn submit_all(&self, cases: impl IntoIterator<Item = QueuedCase>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
         let (batch, results) = cases
             .into_iter()

@@ -5,8 +5,8 @@
 //! {output}/{system}/{partition}/{environ}/{check}_{hash16}/   the same folder after a pass, without what the job left
 //! {stage}/.lock                                               held by the first session that lives on this root
 //! ```
-//! A case that runs again replaces its old folder. A session that finds another at work on the same root puts each
-//! identifier behind its folders' names instead, so that neither removes what the other still uses. Nothing outside the
+//! A case that runs again replaces its old folder. A session that finds another at work on the same root appends each
+//! identifier to its folders' names instead, so that neither removes what the other still uses. Nothing outside the
 //! stage root is ever removed, and no symbolic link is followed to it.
 //!
 //! A pass costs one rename and no removal: some file systems (ext4 for five seconds) search past every inode that was just
@@ -311,7 +311,7 @@ fn place(case: &CaseName) -> PathBuf {
     [&case.system, &case.partition, &case.environ].into_iter().map(|name| component(name)).collect()
 }
 
-/// `{check}_{hash16}`, and `.2` behind it for the second attempt.
+/// `{check}_{hash16}`, and `.2` after it for the second attempt.
 fn leaf(attempt: AttemptId<'_>) -> String {
     let leaf = component(attempt.folder);
     if attempt.number > 1 { format!("{leaf}.{}", attempt.number) } else { leaf }

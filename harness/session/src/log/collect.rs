@@ -38,7 +38,7 @@ pub(crate) struct Collector {
     stop: CancellationToken,
     /// How many batches have come.
     arrived: Arc<AtomicU64>,
-    /// A case that is lost does not leave its collector behind.
+    /// The collector ends with its case.
     _guard: DropGuard,
 }
 

@@ -1,10 +1,10 @@
-//! The files that a job left and its check keeps: which they are, and their sections behind the logs.
+//! The files that a job left and its check keeps: which they are, and their sections after the logs.
 //!
 //! ```text
-//! find: stage folder, globs -> KeptFiles -add-> rfm_job.out: logs | files    pods.json: one record a section, files behind the logs
+//! find: stage folder, globs -> KeptFiles -add-> rfm_job.out: logs | files    pods.json: one record a section, files after the logs
 //!                                \---------> folders: what a pass keeps
 //! ```
-//! `pods.json` names the logs alone before anything is put behind them, and all sections when all are there: a process
+//! `pods.json` names the logs alone before anything is put after them, and all sections when all are there: a process
 //! that takes over from a harness that was killed in between finds the end of the logs and puts the files after them again.
 //!
 //! All functions here block.
@@ -106,12 +106,12 @@ impl KeptFiles {
         paths
     }
 
-    /// Puts the text files behind the logs of an assembled stdout.
+    /// Puts the text files after the logs of an assembled stdout.
     pub(crate) fn add(&self, stdout: Stdout, stage: &Path) -> io::Result<Stdout> {
         let logs: Vec<Section> = stdout.sections().iter().chain(stdout.superseded()).cloned().collect();
         // The file is about to change, and nothing may be mapped from it then.
         drop(stdout);
-        let mut whole = AssembledLog::behind(&logs, &stage.join(LOG_FILE))?;
+        let mut whole = AssembledLog::after(&logs, &stage.join(LOG_FILE))?;
         let mut files = Files { sections: Vec::new(), unread: self.left_out.clone() };
         for KeptFile { path, bytes } in &self.files {
             match whole.put(stage, path, *bytes)? {
@@ -127,7 +127,7 @@ impl KeptFiles {
     }
 }
 
-/// The stdout, open behind its logs.
+/// The stdout, open after its logs.
 struct AssembledLog {
     file: File,
     end: u64,
@@ -141,14 +141,14 @@ enum Put {
 
 impl AssembledLog {
     /// Removes what an earlier attempt has put there.
-    fn behind(logs: &[Section], path: &Path) -> io::Result<Self> {
+    fn after(logs: &[Section], path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).open(path)?;
         let end = logs.last().map_or(0, |last| last.offset + last.bytes);
         let mut last = [b'\n'];
         if logs.last().is_some_and(|last| last.bytes > 0) {
             file.read_exact_at(&mut last, end - 1)?;
         }
-        // The newline that it lacked was added behind it.
+        // The newline that was missing was added after it.
         let end = end + u64::from(last != *b"\n");
         file.set_len(end)?;
         Ok(Self { file, end })
@@ -267,7 +267,7 @@ mod tests {
         let first = KeptFiles::find(folder.path(), &kept).add(assembled(folder.path()), folder.path()).unwrap();
         let (whole, list) = (first.bytes().to_vec(), fs::read(folder.path().join(SECTIONS)).unwrap());
         drop(first);
-        // Killed when all was there, and in the middle: the list names the log alone, and something stands behind it.
+        // Killed when all was there, and in the middle: the list names the log alone, and something follows it.
         for is_whole in [true, false] {
             let (spool, ending) = Spool::reopened(folder.path(), &Identifier::from_letters([0; 8])).unwrap();
             let stdout = spool.assemble(&ending.exits).unwrap();

@@ -21,7 +21,7 @@ fn tail(text: &[u8]) -> String {
     let lines = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
     let start = lines.map(|(at, _)| at + 1).nth(LINES - 1).unwrap_or(0);
     let mut tail: String = String::from_utf8_lossy(&text[start..]).chars().map(harmless).collect();
-    // A replaced character is longer than the byte it stands for.
+    // A replaced character is longer than the byte that it replaces.
     let mut cut = tail.len().saturating_sub(BYTES);
     while !tail.is_char_boundary(cut) {
         cut += 1;

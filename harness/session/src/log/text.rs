@@ -13,7 +13,7 @@ use std::{
 /// Below this, reading costs less than setting up a map.
 const SMALL: u64 = 64 * 1024;
 
-/// The whole of a file that nobody writes any more.
+/// The whole of a file that is not written any more.
 pub(crate) fn text_of(mut file: File) -> io::Result<Text> {
     let len = file.metadata()?.len();
     if len < SMALL {
@@ -29,7 +29,7 @@ pub(crate) fn text_of(mut file: File) -> io::Result<Text> {
 #[allow(unsafe_code, reason = "the only way to map a file; see SAFETY")]
 fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: a map is sound as long as nobody changes the file under it. Callers pass a log of a job that is over: its
-    // scheduler said that nobody writes it any more, or the spool closed it. It lies in a stage folder of this session,
+    // scheduler said that it is not written any more, or the spool closed it. It lies in a stage folder of this session,
     // which no other session takes while this one lives.
     unsafe { Mmap::map(file) }
 }

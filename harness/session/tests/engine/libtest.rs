@@ -22,7 +22,7 @@ fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
             let _inside = runtime.enter();
             let queued = case.queued();
             let name = (*queued.name).clone();
-            Submitted { case: name, scheduler: SchedulerKind::Fake, result: bench.engine.submit(queued) }
+            Submitted { case: name, scheduler: SchedulerKind::Fake, result: bench.submit(queued) }
         };
         cases.map(submit).into_iter().collect::<Vec<_>>()
     };

@@ -111,12 +111,16 @@ impl Bench {
 
     /// Runs one play to its end.
     pub(crate) async fn play(&self, play: Value) -> Arc<CaseResult> {
-        self.engine.submit(case("case", play).queued()).await.expect("a result")
+        self.submit(case("case", play).queued()).await.expect("a result")
     }
 
     /// The names of all events so far: `begun a`, `phase a run: image pull`.
     pub(crate) fn drain(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.events.try_recv().ok()).map(|event| line(&event)).collect()
+    }
+
+    pub(crate) fn submit(&self, case: QueuedCase) -> oneshot::Receiver<Arc<CaseResult>> {
+        self.engine.submit_all([case]).remove(0)
     }
 
     /// What is left on the fake's server.

@@ -74,7 +74,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 
 /// Returns the journal that the file really has. SQLite does not wait for a lock here, so this does.
 async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<String, SqlError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let now: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
         if now == wanted {
@@ -82,7 +82,7 @@ async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<
         }
         let change = AssertSqlSafe(format!("PRAGMA journal_mode = {wanted}"));
         match sqlx::query_scalar(change).fetch_one(&mut *connection).await.map_err(SqlError::from) {
-            Err(error) if error.is_busy() && begun.elapsed() < BUSY => {
+            Err(error) if error.is_busy() && started.elapsed() < BUSY => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             answer => return answer,
@@ -100,7 +100,7 @@ pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), SqlErr
 /// The kind of network file system that holds `folder`, if it is one.
 #[cfg(target_os = "linux")]
 fn network_file_system(folder: &Path) -> Option<&'static str> {
-    // Magic numbers of statfs(2) and of the vendors' own headers. FUSE stands for sshfs, s3fs and their like.
+    // Magic numbers of statfs(2) and of the vendors' own headers. FUSE is sshfs, s3fs and the like.
     const KINDS: [(u32, &str); 15] = [
         (0x0000_6969, "nfs"),
         (0x0000_517b, "smb"),

@@ -10,7 +10,7 @@ use muster_core::{
     rules::{Rules, perf::Measurement},
 };
 use muster_text::{time::Timestamp, words};
-use sqlx::{SqliteConnection, sqlite::SqliteRow};
+use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteRow};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -77,7 +77,7 @@ pub struct Reader {
     connection: Mutex<SqliteConnection>,
 }
 
-/// Whether the process that holds a session still lives; `None`: that cannot be told at once.
+/// Whether the process that holds a session still lives; `None`: that is not known at once.
 pub type Alive<'a> = &'a (dyn Fn(&Owner) -> Option<bool> + Sync);
 
 impl Reader {
@@ -143,23 +143,22 @@ impl Reader {
 
     /// The attempts of a session that were to be launched and have no result, in the order they began.
     pub async fn unfinished(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
-        let query = sqlx::query(
-            r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
-            FROM job j JOIN "case" c ON c.id = j."case" LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
-            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND a.id IS NULL ORDER BY c.id, j.attempt"#,
-        );
-        self.all("unfinished cases", query.bind(session.0.clone()), decode::job).await
+        self.jobs("unfinished cases", session, "a.id IS NULL").await
     }
 
-    /// The teardowns of a session that were begun and of which something may be left: jobs of cases that have their results.
+    /// The teardowns of a session that have started and of which something may be left: jobs of cases that have their results.
     pub async fn teardowns(&self, session: &SessionId) -> Result<Vec<JobRow>, StoreError> {
-        let query = sqlx::query(
+        self.jobs("teardowns", session, "a.id IS NOT NULL AND j.state IN ('intent', 'launched')").await
+    }
+
+    /// The jobs of a session for which a condition on the job `j` and on the result `a` of its attempt holds.
+    async fn jobs(&self, what: &'static str, session: &SessionId, condition: &str) -> Result<Vec<JobRow>, StoreError> {
+        let query = sqlx::query(AssertSqlSafe(format!(
             r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
-            FROM job j JOIN "case" c ON c.id = j."case" JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
-            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND j.state IN ('intent', 'launched')
-            ORDER BY c.id, j.attempt"#,
-        );
-        self.all("teardowns", query.bind(session.0.clone()), decode::job).await
+            FROM job j JOIN "case" c ON c.id = j."case" LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
+            WHERE j.session = (SELECT number FROM session WHERE id = $1) AND {condition} ORDER BY c.id, j.attempt"#
+        )));
+        self.all(what, query.bind(session.0.clone()), decode::job).await
     }
 
     /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.

@@ -1,7 +1,7 @@
 //! One transaction: everything that has queued, sorted by kind so that rows of a kind go in one statement. The order
 //! of kinds is the order of a job's life, so no sender's order is lost.
 //!
-//! Longer than other files: what one transaction writes, of each kind, stands beside the order in which it does.
+//! Longer than other files: what one transaction writes, of each kind, is beside the order in which it does.
 
 use crate::{
     Statement, StoreError,
@@ -87,7 +87,7 @@ impl Writer {
         });
         for Envelope { message, ack } in unknown {
             if let (Some(ack), Some(session)) = (ack, message.session()) {
-                let _ = ack.send(Err(StoreError::NotBegun { session: SessionId(session.to_string()) }));
+                let _ = ack.send(Err(StoreError::NotStarted { session: SessionId(session.to_string()) }));
             }
         }
     }
@@ -288,7 +288,7 @@ impl<'m> Rows<'m> {
         let cleaned: HashSet<_> = self.cleaned.iter().copied().collect();
         self.launched.retain(|(key, ..)| !cleaned.contains(key));
         self.ended.retain(|key| !cleaned.contains(key));
-        // An update from a list in which a job stands twice would take either.
+        // An update from a list with a job twice would take either.
         keep_last(&mut self.launched, |(key, ..)| key);
     }
 

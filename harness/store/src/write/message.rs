@@ -41,7 +41,7 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The session that must have been begun for this to be written.
+    /// The session that must have been started for this to be written.
     pub(crate) fn session(&self) -> Option<&Text> {
         match self {
             Self::Intent(entry) => Some(&entry.key.session),

@@ -33,7 +33,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 /// The most messages in one transaction.
 const BATCH: usize = 256;
 
-/// How long what nobody waits for may wait for company: most cases then need two transactions, not four.
+/// How long a message that no caller awaits may wait for others: most cases then need two transactions, not four.
 const UNAWAITED: Duration = Duration::from_millis(200);
 
 /// What is written down before a launch.
@@ -215,7 +215,7 @@ async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelop
     }
 }
 
-/// Takes what has queued; if nobody waits for any of it, also what comes within a moment. False when no more can come.
+/// Takes what has queued; if no caller awaits any of it, also what comes within a moment. False when no more can come.
 async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes: &mut Vec<Envelope>) -> bool {
     let mut open = receiver.recv_many(envelopes, BATCH).await > 0;
     let deadline = tokio::time::Instant::now() + UNAWAITED;

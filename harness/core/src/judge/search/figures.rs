@@ -48,7 +48,7 @@ pub(in crate::judge) struct Figures {
     last_alone: bool,
     section: usize,
     rows: Vec<OpenRow>,
-    /// Where in `rows` a key stands, the empty one if there is no table; for `per: section`, of the current section.
+    /// Where in `rows` a key is, the empty one if there is no table; for `per: section`, of the current section.
     index: HashMap<Vec<u8>, usize>,
     kept: usize,
     fault: Option<String>,
@@ -282,7 +282,7 @@ impl Reduction {
         0
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "nobody counts to 2^53 matches")]
+    #[expect(clippy::cast_precision_loss, reason = "no log has 2^53 matches")]
     fn finish(self) -> Reading {
         match self {
             Self::Nth { value, .. } => value.unwrap_or(Err(MissingValue::NotFound)),

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A log, and kept files behind it.
+/// A log, and kept files after it.
 fn with_files(log: &str, kept: &[(&str, &str)], unread: &[&str]) -> Stdout {
     let mut text = log.to_owned();
     let log = Section::new(origin("host", Some("host")), 0, log.len() as u64);

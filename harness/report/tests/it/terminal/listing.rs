@@ -24,7 +24,7 @@ fn listed() -> Vec<ListedCase> {
 
 #[test]
 fn checks_are_listed_once_whatever_their_places() {
-    assert_snapshot!(listing::checks(&listed(), Paint::OFF), @"
+    assert_snapshot!(listing::checks(&listed(), false, Paint::OFF), @"
     [List of matched checks]
     - p2p /992b18c0
     - nbody %num_bodies=1024000 /99a18000
@@ -32,7 +32,7 @@ fn checks_are_listed_once_whatever_their_places() {
     - nbody %num_bodies=512000 /798275c1
     Found 4 check(s)
     ");
-    assert_snapshot!(listing::checks(&[], Paint::OFF), @"
+    assert_snapshot!(listing::checks(&[], false, Paint::OFF), @"
     [List of matched checks]
     Found 0 check(s)
     ");
@@ -58,7 +58,7 @@ fn with_needs() -> Vec<ListedCase> {
 
 #[test]
 fn what_a_check_needs_stands_beneath_it() {
-    assert_snapshot!(listing::checks(&with_needs(), Paint::OFF), @"
+    assert_snapshot!(listing::checks(&with_needs(), false, Paint::OFF), @"
     [List of matched checks]
     - read /00000004
         ^build ~eidf:gpu-service 'binaries /00000017
@@ -69,7 +69,7 @@ fn what_a_check_needs_stands_beneath_it() {
     - alone /00000005
     Found 3 check(s)
     ");
-    assert_snapshot!(listing::cases(&with_needs()[..3], Paint::OFF), @"
+    assert_snapshot!(listing::cases(&with_needs()[..3], false, Paint::OFF), @"
     [List of matched checks]
     - write /00000005 @eidf:gpu-service+default
         ^build ~eidf:gpu-service 'binaries /00000017 @eidf:gpu-service+default
@@ -80,7 +80,7 @@ fn what_a_check_needs_stands_beneath_it() {
 
 #[test]
 fn cases_are_listed_with_their_places() {
-    assert_snapshot!(listing::cases(&listed(), Paint::OFF), @"
+    assert_snapshot!(listing::cases(&listed(), false, Paint::OFF), @"
     [List of matched checks]
     - p2p /992b18c0 @eidf:gpu-service+default
     - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+default
@@ -94,7 +94,7 @@ fn cases_are_listed_with_their_places() {
 
 #[test]
 fn details_of_checks_gather_their_places() {
-    assert_snapshot!(listing::checks_detailed(&listed(), Paint::OFF), @"
+    assert_snapshot!(listing::checks(&listed(), true, Paint::OFF), @"
     [List of matched checks]
     - p2p /992b18c0
         file:         checks/p2p/check.yaml
@@ -134,7 +134,7 @@ fn details_of_checks_gather_their_places() {
 
 #[test]
 fn details_of_cases_repeat_the_check() {
-    assert_snapshot!(listing::cases_detailed(&listed()[3..], Paint::OFF), @"
+    assert_snapshot!(listing::cases(&listed()[3..], true, Paint::OFF), @"
     [List of matched checks]
     - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+default
         file:         checks/nbody/check.yaml
@@ -247,7 +247,7 @@ fn a_list_of_ten_thousand_is_one_text() {
             case
         })
         .collect();
-    let text = listing::checks(&many, Paint::OFF);
+    let text = listing::checks(&many, false, Paint::OFF);
     assert_eq!(text.lines().count(), 10_002);
     assert!(text.ends_with("Found 10000 check(s)\n"));
 }

@@ -8,7 +8,7 @@ use muster_core::{
 };
 use muster_report::{
     Counts, Paint, Results,
-    progress::{Header, begun, ended, finished, header, verdict_line},
+    progress::{Header, ended, finished, header, started, verdict_line},
 };
 
 #[test]
@@ -46,7 +46,7 @@ fn cases_are_told_in_the_original_brackets() {
     let total = u32::try_from(cases.len()).unwrap();
     let mut text = String::new();
     for (number, case) in (1..).zip(&cases) {
-        text += &begun(&case.name, Paint::OFF);
+        text += &started(&case.name, Paint::OFF);
         text += &finished(case, number, total, Paint::OFF);
     }
     assert_snapshot!(text, @"
@@ -184,7 +184,7 @@ fn every_outcome_has_a_bracket_of_the_same_width_and_a_sentence() {
 fn colours_say_how_a_case_ended() {
     let text = with_only(&["nbody_pods", "stream", "osu_latency", "soak"], |results| {
         let lines = results.attempts().iter().map(|case| finished(case, 1, 4, Paint::ON));
-        begun(&results.attempts()[0].name, Paint::ON) + &lines.collect::<String>() + &ended(results, after(94.25), &colored(80))
+        started(&results.attempts()[0].name, Paint::ON) + &lines.collect::<String>() + &ended(results, after(94.25), &colored(80))
     });
     assert_snapshot!(text.replace('\x1b', "^"), @"
     [ ^[2mRUN     ^[0m ] nbody_pods /ea0063fb @eidf:gpu-service+default

@@ -153,9 +153,9 @@ impl Attempt<'_> {
         let (context, scheduler, job) = (Arc::clone(self.context), Arc::clone(self.scheduler), Arc::clone(&self.job));
         let Some(staged) = scheduler.stage(&job, Box::pin(context.cancel.cancelled())) else { return Ok(()) };
         context.phase(&self.case, Phase::Stage, Some(staged.what), None);
-        let begun = Instant::now();
+        let started = Instant::now();
         let ended = staged.done.await;
-        self.clocks.leave_out(begun.elapsed());
+        self.clocks.leave_out(started.elapsed());
         // The launch sees that it is cancelled.
         ended.or_else(|error| if context.cancel.is_cancelled() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
     }

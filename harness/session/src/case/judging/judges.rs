@@ -78,7 +78,7 @@ impl Judges {
     pub(super) async fn judge(&self, program: &JudgeProgram, task: Task, limit: Duration) -> Result<Judged, End> {
         let (rules, sections) = (Arc::clone(&task.rules), task.sections.clone());
         let request = frame(&Request::Judge(Box::new(task))).map_err(|error| no_process(&error))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let used = self.idle().pop();
         let mut judge = used.map_or_else(|| Judge::start(program), Ok).map_err(|error| no_process(&error))?;
         let mut reply = timeout(limit, judge.ask(&request)).await;
@@ -87,7 +87,7 @@ impl Judges {
         {
             // It was killed from outside: by a signal to all processes of a service, or by the system when memory ran out.
             judge = Judge::start(program).map_err(|error| no_process(&error))?;
-            reply = timeout(limit.saturating_sub(begun.elapsed()), judge.ask(&request)).await;
+            reply = timeout(limit.saturating_sub(started.elapsed()), judge.ask(&request)).await;
         }
         match reply {
             Ok(Ok(Reply::Done(judged))) => {

@@ -64,7 +64,7 @@ struct LogSummary {
     kept: Option<Result<PathBuf, FoldersError>>,
 }
 
-/// A log that is put together, with the files behind it.
+/// A log that is put together, with the files after it.
 struct Assembled {
     stdout: Stdout,
     kept: KeptFiles,

@@ -1,4 +1,4 @@
-//! What is judged and what comes of it, as two processes tell each other: frames of `MessagePack`, each behind its length. JSON
+//! What is judged and what comes of it, as two processes tell each other: frames of `MessagePack`, each after its length. JSON
 //! would lose NaN, infinities and the last digit of some figures.
 //!
 //! ```text

@@ -54,7 +54,7 @@ impl Spool {
         }
     }
 
-    /// A pod that is judged and of which there is no section lacks its whole log. Where nothing is there that could be judged, that is a gap
+    /// A pod that is judged and has no section has lost its whole log. Where nothing is there that could be judged, that is a gap
     /// even if a cut log may be judged.
     fn name_missing(&mut self, pods: &[JobPod]) {
         let there: BTreeSet<&str> = self.sections.iter().filter_map(|section| section.origin.uid.as_deref()).collect();
@@ -208,21 +208,21 @@ impl Spool {
     }
 }
 
-/// A log that was put together before. What it lacks by now is a gap.
+/// A log that was put together before. What is missing by now is a gap.
 fn reopen(path: &Path, mut sections: Vec<Section>) -> io::Result<Stdout> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     for section in &mut sections {
         let there = size.saturating_sub(section.offset).min(section.bytes);
         if there < section.bytes {
-            section.gaps.push(lacks(section.bytes - there));
+            section.gaps.push(missing_bytes(section.bytes - there));
             section.bytes = there;
         }
     }
     Ok(Stdout::new(text_of(file)?, sections))
 }
 
-pub(super) fn lacks(bytes: u64) -> String {
+pub(super) fn missing_bytes(bytes: u64) -> String {
     format!("the log has {bytes} bytes less than it had")
 }
 

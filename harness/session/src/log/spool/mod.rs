@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Open, Bytes, Gap, End --take--> .rfm_spool.0, 1, ... one a section --assembly--> rfm_job.out, pods.json, Stdout
-//! File (nobody writes it any more) ------------------------------------/  copied, or used in its place if it is
+//! File (it is not written any more) -----------------------------------/  copied, or used in its place if it is
 //!                                                                         rfm_job.out with its framing already
 //! ```
 //! All functions here block. No more than one file is open at a time, and none between two batches of chunks: thousands
@@ -82,7 +82,7 @@ enum Extent {
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// Our own file: so much of the log, behind its framing.
+    /// Our own file: so much of the log, after its framing.
     Spool { start: u64, len: u64 },
     /// A part of a file that is not ours.
     Part { path: PathBuf, start: u64, len: u64 },
@@ -203,7 +203,7 @@ impl Spool {
         }
     }
 
-    /// Every section that has not ended lacks something, and this is why.
+    /// Every section that has not ended is incomplete, and this is why.
     pub(crate) fn cut_short(&mut self, why: &str) {
         if self.sections.is_empty() {
             self.named(self.identifier.to_string());
@@ -267,8 +267,8 @@ impl Spool {
             self.open = Some((index, files::append(&self.path(index))?));
         }
         let framing = || first_line(&self.identifier) + &header(&self.sections[index].origin.title());
-        let begun = matches!(self.sections[index].source, Source::Spool { start: 1.., .. });
-        let framing = if begun { String::new() } else { framing() };
+        let has_started = matches!(self.sections[index].source, Source::Spool { start: 1.., .. });
+        let framing = if has_started { String::new() } else { framing() };
         let Some((_, file)) = &mut self.open else { return Ok(()) };
         let Source::Spool { start, len } = &mut self.sections[index].source else { return Ok(()) };
         let written = file.write_all(framing.as_bytes()).and_then(|()| file.write_all(data));
@@ -307,14 +307,14 @@ impl Spooled {
         }
     }
 
-    /// How many of its bytes a file of this size has. What it lacks is a gap.
+    /// How many of its bytes a file of this size has. What is missing is a gap.
     fn there(&mut self, size: u64) -> u64 {
         let (start, len) = match self.source {
             Source::Spool { start, len } | Source::Part { start, len, .. } => (start, len),
         };
         let there = size.saturating_sub(start).min(len);
         if there < len {
-            self.gap(assemble::lacks(len - there));
+            self.gap(assemble::missing_bytes(len - there));
         }
         there
     }

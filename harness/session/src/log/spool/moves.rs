@@ -39,7 +39,7 @@ pub(crate) struct Steps {
     /// The length of the whole.
     pub(crate) len: u64,
     pub(crate) moves: Vec<Move>,
-    /// What stands between the logs, and where.
+    /// The text between the logs, and where it is.
     pub(crate) frames: Vec<(u64, String)>,
     /// What will be in `pods.json`.
     pub(crate) sections: Vec<Section>,
@@ -72,7 +72,7 @@ impl Steps {
     /// Does what is not done yet.
     fn finish(&self, stage: &Path, moved: &mut dyn FnMut()) -> io::Result<()> {
         let (unfinished, stdout) = (stage.join(UNFINISHED_LOG), stage.join(LOG_FILE));
-        if let Some(whole) = self.begun(stage, &unfinished, &stdout)? {
+        if let Some(whole) = self.started(stage, &unfinished, &stdout)? {
             whole.set_len(self.len)?;
             let piece = (self.len / SHARE).clamp(PIECE.0, PIECE.1);
             for part in &self.moves {
@@ -93,7 +93,7 @@ impl Steps {
     }
 
     /// The file to be filled; `None`: that was done, and it has its final name.
-    fn begun(&self, stage: &Path, unfinished: &Path, stdout: &Path) -> io::Result<Option<File>> {
+    fn started(&self, stage: &Path, unfinished: &Path, stdout: &Path) -> io::Result<Option<File>> {
         if let Some(base) = &self.base
             && stage.join(base).exists()
         {

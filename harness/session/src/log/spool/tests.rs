@@ -10,7 +10,7 @@ use muster_core::{
 };
 use tempfile::TempDir;
 
-/// What stands before the log of the section `host`.
+/// The text before the log of the section `host`.
 const FRAMING: &str = "aaaaaaaa\n\n-------host-------\n";
 
 fn spool(folder: &TempDir) -> Spool {

@@ -23,7 +23,7 @@ fn script(text: &str) -> Case {
 }
 
 async fn run(bench: &Bench, case: Case) -> Arc<CaseResult> {
-    bench.engine.submit(case.queued()).await.expect("a result")
+    bench.submit(case.queued()).await.expect("a result")
 }
 
 fn stdout(result: &CaseResult) -> String {
@@ -72,7 +72,7 @@ async fn what_is_too_slow_or_cancelled_leaves_no_process() {
     assert_eq!(slow.exits[0].exit, Exit::Signal(15));
     assert!(slow.times.ended.is_some_and(|ended| ended > slow.times.started.unwrap_or_default()));
 
-    let running = bench.engine.submit(script("echo begun; sleep 600").queued());
+    let running = bench.submit(script("echo begun; sleep 600").queued());
     tokio::time::sleep(Duration::from_millis(300)).await;
     bench.engine.cancel("enough");
     let aborted = running.await.expect("a result");

@@ -134,7 +134,7 @@ async fn a_large_log_is_mapped_and_judged_whole() {
     let line = format!("{}\n", "x".repeat(1023));
     let logs = json!([{ "text": line.repeat(300) }, { "text": "hello at the end\n" }]);
     let large = Case { rules: found("hello at the end"), ..case("large", ended_after(&logs)) };
-    let result = bench.engine.submit(large.queued()).await.expect("a result");
+    let result = bench.submit(large.queued()).await.expect("a result");
     assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
     assert_eq!(sections(&result)[0].lines, Some(301));
 }
@@ -146,7 +146,7 @@ async fn beyond_its_limit_a_log_is_not_read_and_the_job_runs_on() {
         let bench = Bench::new().await;
         let rules = Rules { log_limit: Some(LogLimit { bytes: 25, action }), ..Rules::default() };
         let limited = Case { rules, ..case("case", ended_after(&json!(logs))) };
-        let result = bench.engine.submit(limited.queued()).await.expect("a result");
+        let result = bench.submit(limited.queued()).await.expect("a result");
         assert_eq!(result.outcome.to_string(), outcome, "{:?}", result.cause);
         assert_eq!(sections(&result)[0].bytes, 20, "whole lines");
         let told = "the log is longer than 25 bytes (max_log): what follows was not kept";
@@ -167,7 +167,7 @@ async fn a_log_that_waits_for_its_turn_is_not_taken_for_silent() {
         let bench = Bench::new().await;
         let statuses = json!([{ "state": "running" }, { "after_ms": 100, "state": "ended" }]);
         let case = Case { rules: found("the end"), ..case("waits", json!({ "statuses": statuses, "logs": logs })) };
-        let result = bench.engine.submit(case.queued()).await.expect("a result");
+        let result = bench.submit(case.queued()).await.expect("a result");
         assert_eq!(result.outcome.to_string(), outcome, "{:?}", result.cause);
     }
 }

@@ -12,7 +12,7 @@ async fn table(rows: impl IntoIterator<Item = (&str, Value)>) -> String {
     for (name, play) in rows {
         let bench = Bench::new().await;
         let queued = Case { rules: found("hello"), ..case(name, play) }.queued();
-        let result = bench.engine.submit(queued).await.expect("a result");
+        let result = bench.submit(queued).await.expect("a result");
         let left = bench.left();
         let cause = result.cause.as_deref().unwrap_or("-");
         let phase = result.phase.as_str();

@@ -42,7 +42,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
     let ownership = Ownership { store: store.clone(), owner: owner(), is_new: true };
     let mut bench = Bench::with(Options { ownership: Some(ownership), ..Options::default() }).await;
     let queued = Case { rules: found("hello"), ..case("a", taken(2)) }.queued();
-    let result = bench.engine.submit(queued).await.expect("a result");
+    let result = bench.submit(queued).await.expect("a result");
     assert_eq!((&result.outcome, result.attempt), (&Outcome::Pass, 1), "{:?}", result.cause);
 
     let lives = lives(&bench.fake);

@@ -22,7 +22,7 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     let reader = Reader::open(&path).await.expect("a database");
 
     let slow = json!({ "launch": { "delay_ms": 300 }, "statuses": [{ "state": "running" }, { "after_ms": 100, "state": "ended", "exit": 1 }] });
-    let result = bench.engine.submit(case("slow", slow).queued());
+    let result = bench.submit(case("slow", slow).queued());
     sleep(Duration::from_millis(150)).await;
     assert_eq!(bench.fake.created(), 0, "the launch is under way");
     let id = reader.sessions(1, &|_| None).await.expect("sessions").remove(0).session.id;

@@ -83,7 +83,7 @@ async fn between_plan_and_launch_it_leaves_nothing_behind() {
         engine.cancel("enough");
         render(facts)
     }));
-    let result = bench.engine.submit(queued).await.expect("a result");
+    let result = bench.submit(queued).await.expect("a result");
     assert_eq!((&result.outcome, &result.folder), (&Outcome::Abort, &None));
     let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
     assert_eq!(calls, [Call::Plan]);
@@ -120,7 +120,7 @@ async fn cancelling_does_not_wait_for_room_or_for_a_retry() {
 #[tokio::test(start_paused = true)]
 async fn what_is_in_the_air_can_be_named_at_any_moment() {
     let bench = Bench::new().await;
-    let running = bench.engine.submit(case("a", json!({ "statuses": [{ "state": "running" }] })).queued());
+    let running = bench.submit(case("a", json!({ "statuses": [{ "state": "running" }] })).queued());
     sleep(Duration::from_secs(5)).await;
     let in_flight = bench.engine.in_flight();
     assert_eq!(in_flight.len(), 1);
@@ -135,7 +135,7 @@ async fn what_is_in_the_air_can_be_named_at_any_moment() {
 async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     let mut bench = Bench::new().await;
     let stubborn = json!({ "statuses": [{ "state": "running" }], "cleanup": { "delay_ms": 3_600_000 } });
-    let running = bench.engine.submit(case("a", stubborn).queued());
+    let running = bench.submit(case("a", stubborn).queued());
     let mut signals = Signals::listen().expect("handlers");
     let engine = bench.engine.clone();
     let supervised = tokio::spawn(async move { signals.supervise(&engine).await });

@@ -29,7 +29,7 @@ async fn most_at_once(bench: &Bench, millis: u64) -> usize {
 async fn no_more_than_max_jobs_run_at_once_and_no_fewer() {
     let bench = Bench::new().await;
     let submitted: Vec<_> =
-        (0..20).map(|n| bench.engine.submit(Case { max_jobs: 3, ..case(&format!("c{n}"), takes(10)) }.queued())).collect();
+        (0..20).map(|n| bench.submit(Case { max_jobs: 3, ..case(&format!("c{n}"), takes(10)) }.queued())).collect();
     assert_eq!(most_at_once(&bench, 200).await, 3);
     for result in submitted {
         assert_eq!(result.await.expect("a result").outcome, Outcome::Pass);
@@ -111,7 +111,7 @@ async fn after_maxfail_failures_the_rest_is_aborted() {
     assert!(aborted.len() >= 6, "{:?}", tally(&results));
     assert_eq!(aborted[0].cause.as_deref(), Some("after 2 failures (--maxfail)"));
     assert!(!bench.engine.is_cancelled(), "a session that ends by its own rule is not interrupted");
-    let late = bench.engine.submit(case("late", takes(1)).queued()).await.expect("a result");
+    let late = bench.submit(case("late", takes(1)).queued()).await.expect("a result");
     assert_eq!(late.outcome, Outcome::Abort);
 }
 

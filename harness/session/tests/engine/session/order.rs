@@ -77,7 +77,7 @@ async fn events_tell_the_life_of_a_case_in_order() {
         ],
         "logs": [{ "after_ms": 200, "text": "hello\n" }],
     });
-    bench.engine.submit(case("a", play).queued()).await.expect("a result");
+    bench.submit(case("a", play).queued()).await.expect("a result");
     insta::assert_snapshot!(bench.drain().join("\n"), @r"
 begun a
 phase a launch

@@ -23,7 +23,7 @@ fn list(text: &str, today: &str) -> List {
 async fn attempt(bench: &Bench, name: &str, exit: i32, attempt: u32) -> Arc<CaseResult> {
     let play = json!({ "statuses": [{ "state": "ended", "exit": exit }] });
     let queued = QueuedCase { attempt, ..case(name, play).queued() };
-    bench.engine.submit(queued).await.expect("a result")
+    bench.submit(queued).await.expect("a result")
 }
 
 #[tokio::test(start_paused = true)]
