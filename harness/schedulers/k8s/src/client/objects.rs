@@ -47,7 +47,7 @@ impl Deleted {
 }
 
 /// Some objects of a kind, all from one moment.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     /// The objects.
     pub items: Vec<Value>,
@@ -111,17 +111,8 @@ impl Cluster {
 
     /// Objects of a kind, in as many pages as it takes.
     pub async fn list(&self, resource: &Resource, which: Selection<'_>) -> Result<Listed, ApiError> {
-        let mut all = Listed::default();
-        let read = |call: &Call, answer: &Answer| {
-            let mut page = answer.json(call)?;
-            if let Value::Array(items) = page["items"].take() {
-                all.items.extend(items);
-            }
-            page["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut all.version);
-            Ok(page)
-        };
-        self.pages(resource, which, read).await?;
-        Ok(all)
+        let (items, version, _) = self.pages(resource, which, Answer::json).await?;
+        Ok(Listed { items, version })
     }
 
     /// The same of few objects, each with its age, and the server's time.
@@ -130,17 +121,8 @@ impl Cluster {
         resource: &Resource,
         which: Selection<'_>,
     ) -> Result<(Vec<Dated>, Option<Timestamp>), ApiError> {
-        let (mut all, mut now) = (Vec::new(), None);
-        let read = |call: &Call, answer: &Answer| {
-            let mut page = answer.whole(call)?;
-            now = answer.date;
-            if let Value::Array(items) = page["items"].take() {
-                all.extend(items.into_iter().map(|item| Dated::of(item, answer.date)));
-            }
-            Ok(page)
-        };
-        self.pages(resource, which, read).await?;
-        Ok((all, now))
+        let (items, _, now) = self.pages(resource, which, Answer::whole).await?;
+        Ok((items.into_iter().map(|item| Dated::of(item, now)).collect(), now))
     }
 
     /// One object as it is now, with its age.
@@ -150,16 +132,16 @@ impl Cluster {
         Ok(Dated::of(answer.whole(&call)?, answer.date))
     }
 
-    /// As many pages as it takes.
+    /// The objects of all pages, with the version and the date of the last page.
     async fn pages(
         &self,
         resource: &Resource,
         which: Selection<'_>,
-        mut read: impl FnMut(&Call, &Answer) -> Result<Value, ApiError> + Send,
-    ) -> Result<(), ApiError> {
+        read: fn(&Answer, &Call) -> Result<Value, ApiError>,
+    ) -> Result<(Vec<Value>, String, Option<Timestamp>), ApiError> {
         let (mut call, resource) = self.call("list", Method::GET, resource, None).await?;
         let base = path::objects(&resource, &self.place.namespace, None, None);
-        let mut next: Option<String> = None;
+        let (mut all, mut next): (Vec<Value>, Option<String>) = Default::default();
         loop {
             let options = [
                 ("labelSelector", which.labels),
@@ -168,10 +150,15 @@ impl Cluster {
                 ("continue", next.as_deref()),
             ];
             call.path = base.clone() + &path::query(&options);
-            let page = read(&call, &self.send(&call).await?)?;
-            next = page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()).map(str::to_owned);
+            let answer = self.send(&call).await?;
+            let mut page = read(&answer, &call)?;
+            if let Value::Array(items) = page["items"].take() {
+                all.extend(items);
+            }
+            let text = |key: &str| page["metadata"][key].as_str().unwrap_or_default().to_owned();
+            next = Some(text("continue")).filter(|next| !next.is_empty());
             if next.is_none() {
-                return Ok(());
+                return Ok((all, text("resourceVersion"), answer.date));
             }
         }
     }

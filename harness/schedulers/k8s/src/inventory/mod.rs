@@ -218,7 +218,7 @@ impl Found {
     pub fn line(&self) -> String {
         let handle = Handle::of(&self.job).ok();
         let objects = handle.iter().flat_map(|handle| &handle.objects);
-        let objects: Vec<String> = objects.map(|object| format!("{} {}", object.resource.for_kubectl(), object.name)).collect();
+        let objects: Vec<String> = objects.map(Object::title).collect();
         let kept = match self.kept {
             None => String::new(),
             Some(Kept::Unknown) => ", kept".to_owned(),

@@ -97,6 +97,11 @@ impl Handle {
 }
 
 impl Object {
+    /// `jobs.batch rfm-x`
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.resource.for_kubectl(), self.name)
+    }
+
     /// `v1/Secret/rfm-token-abcdefgh`
     pub(crate) fn named(&self) -> String {
         format!("{}/{}/{}", self.resource.api_version(), self.resource.kind, self.name)

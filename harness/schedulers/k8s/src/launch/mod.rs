@@ -132,12 +132,10 @@ impl Attempt<'_> {
             Err(error) => return Err(Refused::Failed(error.classify())),
         };
         if !is_of(self.job, &there) {
-            let place = &self.handle.place;
-            return Err(Refused::Taken(format!("{} {} in {place}", object.resource.for_kubectl(), object.name)));
+            return Err(Refused::Taken(format!("{} in {}", object.title(), self.handle.place)));
         }
         if there["metadata"].get("deletionTimestamp").is_some() {
-            let what =
-                format!("create {} {}: its predecessor is still being deleted", object.resource.for_kubectl(), object.name);
+            let what = format!("create {}: its predecessor is still being deleted", object.title());
             return Err(Refused::Failed(SchedulerError::plain(Class::Infra, what)));
         }
         Ok(uid(&there))
@@ -188,7 +186,7 @@ fn refused(object: &Object, error: ApiError) -> Refused {
 }
 
 fn never(object: &Object, why: &str) -> Refused {
-    let what = format!("create {} {}: {why}", object.resource.for_kubectl(), object.name);
+    let what = format!("create {}: {why}", object.title());
     Refused::Failed(SchedulerError::plain(Class::Config, what))
 }
 

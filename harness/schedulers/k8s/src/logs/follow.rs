@@ -33,15 +33,6 @@ const WAITING: usize = 16;
 
 /// The log of every container, from `from` on. Ends when the job is over and every log has ended.
 pub(crate) fn collect(
-    cluster: Arc<Cluster>,
-    handle: Arc<Handle>,
-    observed: watch::Receiver<Arc<Observed>>,
-    from: LogMarks,
-) -> Chunks<'static> {
-    collect_at(Pace::default(), cluster, handle, observed, from)
-}
-
-pub(super) fn collect_at(
     pace: Pace,
     cluster: Arc<Cluster>,
     handle: Arc<Handle>,

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// The time limits of following a log. Tests use shorter ones.
 #[derive(Debug, Clone)]
-struct Pace {
+pub(crate) struct Pace {
     /// The log of a running container that has written much, and then nothing for so long, is requested again: after a rotation old kubelets stall
     /// without a word.
     pub silence: Duration,

@@ -6,7 +6,8 @@ use crate::{
     client::{ApiError, Budget, Cluster, Contexts, Requests, Shares, Timeouts},
     inventory::{Inventory, Known},
     job::{Handle, JobState, Object, Observed, Seen},
-    launch, logs,
+    launch,
+    logs::{self, Pace},
     manifest::pod_templates,
     plan,
     session::{LeaseSeen, SharedState, lease},
@@ -275,7 +276,7 @@ impl Scheduler for Kubernetes {
         let following = async move {
             let (shared, handle) = self.of(job).await?;
             let observed = shared.observe(job, &handle);
-            Ok(logs::collect(Arc::clone(&shared.cluster), Arc::new(handle), observed, from))
+            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), Arc::new(handle), observed, from))
         };
         Box::pin(following.try_flatten_stream())
     }

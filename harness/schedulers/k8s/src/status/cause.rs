@@ -2,6 +2,8 @@
 //!
 //! A cause names the pod and its node. What the cluster says itself is quoted in one line, shortened.
 
+use super::text;
+use muster_text::Value;
 use std::{fmt::Write, time::Duration};
 
 /// Messages of the cluster are quoted up to this many characters.
@@ -43,6 +45,11 @@ pub(super) fn reason_and(reason: Option<&str>, message: Option<&str>) -> String 
         (None, Some(message)) => message,
         (None, None) => "no reason given".to_owned(),
     }
+}
+
+/// The same of a condition of an untyped object.
+pub(super) fn of_condition(condition: &Value) -> String {
+    reason_and(Some(text(condition, "reason")), Some(text(condition, "message")))
 }
 
 /// `: message`, or nothing if it is empty.

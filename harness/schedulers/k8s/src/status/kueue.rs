@@ -3,7 +3,7 @@
 //! Kueue suspends Jobs and gates Pods; its own Workload object says why. Where we may not read that, or have not yet,
 //! the name of the queue is all there is to say.
 
-use super::{View, cause, grace, text};
+use super::{View, cause, condition, conditions, grace, text};
 use crate::api::QUEUE_LABEL;
 use muster_text::Value;
 use std::time::Duration;
@@ -32,12 +32,8 @@ pub(super) fn queue(object: &Value) -> Option<&str> {
 /// The state in Kueue; `None` while it is unknown, or if Kueue has admitted the workload.
 pub(super) fn admission(view: View<'_>, recheck_in: &mut Option<Duration>) -> Option<Admission> {
     let workload = view.observed.trouble.kueue.as_deref()?;
-    let condition = |kind: &str| {
-        let all = workload.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-        all.into_iter().find(|condition| text(condition, "type") == kind)
-    };
-    let is_true = |kind: &str| condition(kind).filter(|condition| text(condition, "status") == "True");
-    let detail = |condition: &Value| cause::reason_and(Some(text(condition, "reason")), Some(text(condition, "message")));
+    let is_true = |kind: &str| condition(workload, kind);
+    let detail = cause::of_condition;
     let evicted = is_true("Evicted");
     let inactive = workload.pointer("/spec/active") == Some(&Value::Bool(false));
     if inactive || evicted.is_some_and(|evicted| text(evicted, "reason").starts_with("Deactivated")) {
@@ -48,7 +44,8 @@ pub(super) fn admission(view: View<'_>, recheck_in: &mut Option<Duration>) -> Op
     if is_true("Admitted").is_some() {
         return None;
     }
-    let Some(quota) = condition("QuotaReserved").filter(|condition| text(condition, "status") == "False") else {
+    let is_refused = |quota: &&Value| text(quota, "type") == "QuotaReserved" && text(quota, "status") == "False";
+    let Some(quota) = conditions(workload).find(is_refused) else {
         let evicted =
             evicted.map(|evicted| format!("evicted by Kueue ({}), it starts over when it is admitted again", detail(evicted)));
         return evicted

@@ -10,7 +10,6 @@
 //! one ahead of ours only delays.
 
 mod cause;
-mod deadline;
 mod grace;
 mod kueue;
 mod owner;
@@ -25,11 +24,18 @@ pub(crate) use pod::{disruption::node_is_silent, placement::is_hopeless};
 
 use crate::{
     api::{Resource, clock},
-    job::{Assessment, Handle, JobState, LiveObject, Observed, Seen, SeenPod, replaced_pods},
+    job::{Assessment, Deadline, Handle, JobState, LiveObject, Observed, Seen, SeenPod, replaced_pods},
     manifest::runs_at_once,
 };
-use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
-use muster_text::{Value, time::Timestamp};
+use k8s_openapi::api::core::v1::Pod;
+use muster_core::job::{
+    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+    workload::Clock,
+};
+use muster_text::{
+    Value,
+    time::{Timestamp, format_duration},
+};
 use owner::{Owner, Pods, custom, job};
 use pod::{PodAssessment, PodState, Restarts};
 use std::{sync::Arc, time::Duration};
@@ -147,7 +153,7 @@ impl<'a> View<'a> {
     fn ended(self, started: Option<Timestamp>, last: Option<Timestamp>, ending: Ending) -> JobState {
         let ended = last.or(started).unwrap_or(self.observed.since);
         let failed = ending.exits.iter().any(|exit| exit.exit.status() != Some(0));
-        let enforced = if failed { deadline::enforced(self, started.is_some()) } else { None };
+        let enforced = if failed { enforced_deadline(self, started.is_some()) } else { None };
         let (limit, cause) = enforced.map_or((None, ending.cause), |(clock, cause)| (Some(clock), Some(cause)));
         let started = started.unwrap_or(ended);
         JobState::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), limit, cause, ..ending }))
@@ -278,4 +284,35 @@ fn transition(condition: &Value) -> Option<Timestamp> {
 /// A time of the API in an untyped object.
 fn time(value: &Value) -> Option<Timestamp> {
     clock::parse(value.as_str()?)
+}
+
+const DEADLINE_REASON: &str = "DeadlineExceeded";
+/// Conditions with which the controllers that know a deadline say that the workload failed.
+const DEADLINE_CONDITIONS: [&str; 2] = ["Failed", "JobFailed"];
+
+/// If the deadline that the plan gave the workload ended it: the limit of the session that it means, and the cause. A deadline that the
+/// manifest has itself is the check's own: reaching it is a failure of the workload.
+fn enforced_deadline(view: View<'_>, has_started: bool) -> Option<(Clock, String)> {
+    let deadline = view.handle.deadline.as_ref()?;
+    let by_owner = view.object().is_some_and(owner_names_deadline);
+    if !by_owner && !view.observed.pods.iter().any(|seen| pod_names_deadline(&seen.pod, deadline)) {
+        return None;
+    }
+    let clock = if has_started { Clock::Run } else { Clock::Pending };
+    let what = if has_started { "still running" } else { "still waiting" };
+    let length = format_duration(Duration::from_secs(deadline.seconds));
+    Some((clock, format!("{} was {what} at its deadline in the cluster, {length} ({})", view.title(), deadline.from)))
+}
+
+fn owner_names_deadline(object: &Value) -> bool {
+    DEADLINE_CONDITIONS.iter().filter_map(|kind| condition(object, kind)).any(|condition| {
+        text(condition, "reason") == DEADLINE_REASON || text(condition, "message").contains("longer than specified deadline")
+    })
+}
+
+/// A pod may have another deadline than its owner, from the manifest.
+fn pod_names_deadline(pod: &Pod, deadline: &Deadline) -> bool {
+    let reason = pod.status.as_ref().and_then(|status| status.reason.as_deref());
+    let own = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
+    reason == Some(DEADLINE_REASON) && own.and_then(|seconds| u64::try_from(seconds).ok()) == Some(deadline.seconds)
 }

@@ -3,7 +3,7 @@
 
 mod rotation;
 
-use super::{Pace, follow::collect_at};
+use super::{Pace, follow::collect};
 use crate::{
     api::ClusterPlace,
     client::{Budget, Cluster, Shares},
@@ -162,7 +162,7 @@ impl Scene {
             }
         });
         let handle = Arc::new(self.handle.clone());
-        let stream = collect_at(self.pace.clone(), cluster, handle, receiver, self.marks.clone());
+        let stream = collect(self.pace.clone(), cluster, handle, receiver, self.marks.clone());
         let mut stream = stream.take(chunks);
         let read = async {
             while let Some(chunk) = stream.next().await {

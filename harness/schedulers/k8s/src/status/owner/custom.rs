@@ -119,14 +119,12 @@ fn by_status(object: &Value) -> Owner {
     }
     let name = title(object);
     if let Some(bad) = BAD_CONDITIONS.iter().find_map(|kind| crate::status::condition(object, kind)) {
-        let why = cause::reason_and(Some(text(bad, "reason")), Some(text(bad, "message")));
-        return Owner::failed(format!("{name} failed: {why}"), transition(bad));
+        return Owner::failed(format!("{name} failed: {}", cause::of_condition(bad)), transition(bad));
     }
     if let Some(finished) = crate::status::condition(object, "Finished") {
         return match text(finished, "reason") {
             reason if reason.contains("Fail") || reason.contains("Error") => {
-                let why = cause::reason_and(Some(reason), Some(text(finished, "message")));
-                Owner::failed(format!("{name} failed: {why}"), transition(finished))
+                Owner::failed(format!("{name} failed: {}", cause::of_condition(finished)), transition(finished))
             }
             _ => Owner::Succeeded { at: transition(finished) },
         };

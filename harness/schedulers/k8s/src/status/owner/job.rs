@@ -35,7 +35,7 @@ pub(in crate::status) fn owner(job: &Value) -> Owner {
         "MaxFailedIndexesExceeded" => {
             format!("more indexes failed than its maxFailedIndexes of {} allows ({})", spec("maxFailedIndexes"), indexes())
         }
-        reason => cause::reason_and(Some(reason), Some(text("message"))),
+        _ => cause::of_condition(failed),
     };
     let disruptable = text("reason") != "DeadlineExceeded";
     Owner::Failed { cause: format!("Job {name} failed: {why}"), at: transition(failed), disruptable }
