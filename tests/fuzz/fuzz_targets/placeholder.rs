@@ -17,9 +17,9 @@ fuzz_target!(|text: &str| {
     for node in &parsed.documents {
         let mut mistakes = Vec::new();
         // Two NaN are not equal, but look alike: the trees' looks are compared.
-        let new = format!("{:?}", render(node, &scope, &Cache::new(), &mut mistakes));
+        let new = format!("{:?}", render(node, &scope, &Cache::default(), &mut mistakes));
         let mut again = Vec::new();
-        assert_eq!(format!("{:?}", render(node, &scope, &Cache::new(), &mut again)), new);
+        assert_eq!(format!("{:?}", render(node, &scope, &Cache::default(), &mut again)), new);
         assert_eq!(mistakes, again);
         for span in mistakes.iter().filter_map(|diagnostic| diagnostic.span) {
             assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} of {} bytes", text.len());

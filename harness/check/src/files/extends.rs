@@ -14,29 +14,21 @@ const MAX_CHAIN: usize = 64;
 /// How many bases a check may extend, each counted as often as it is reached.
 const MAX_BASES: usize = 1_000;
 
-/// Where a base is: `base.yaml#name`, or `#name` for the same file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct BaseName {
-    /// The path as written; `None`: this file.
-    pub path: Option<String>,
-    pub name: String,
-}
+/// Where a base is, `base.yaml#name`: the path as written, which is empty for the same file, and the name.
+type BaseName<'n> = (&'n str, &'n str);
 
 /// The bases that a check names, with their places.
-pub fn bases(check: &Node) -> Vec<(Result<BaseName, Diagnostic>, Span)> {
+pub fn bases(check: &Node) -> Vec<(Result<BaseName<'_>, Diagnostic>, Span)> {
     let Some(node) = check.get("extends") else { return vec![] };
     let items = if node.text().is_some() { std::slice::from_ref(node) } else { node.items() };
     items.iter().map(|item| (base_name(item), item.span)).collect()
 }
 
-fn base_name(item: &Node) -> Result<BaseName, Diagnostic> {
+fn base_name(item: &Node) -> Result<BaseName<'_>, Diagnostic> {
     let wrong = |message: &str| Diagnostic::error(item.span, message).hint("write base.yaml#name, or \"#name\" for this file");
     let text = item.text().ok_or_else(|| wrong("a base must be text"))?;
     let (path, name) = text.split_once('#').ok_or_else(|| wrong("`#` and the name of the check are missing"))?;
-    if name.is_empty() {
-        return Err(wrong("the name of the check is missing after `#`"));
-    }
-    Ok(BaseName { path: (!path.is_empty()).then(|| path.to_owned()), name: name.to_owned() })
+    if name.is_empty() { Err(wrong("the name of the check is missing after `#`")) } else { Ok((path, name)) }
 }
 
 /// All documents that a base may be in: by file and `name`.
@@ -82,7 +74,7 @@ impl Merging<'_> {
     fn merged(&mut self, check: &Node) -> Node {
         let mut below: Option<Node> = None;
         for (name, span) in bases(check) {
-            match name.map_err(Some).and_then(|name| self.base(check, &name, span)) {
+            match name.map_err(Some).and_then(|name| self.base(check, name, span)) {
                 Ok(base) => {
                     // The first one settles its `key+` over nothing: what it appends begins a list.
                     let before = below.take().unwrap_or_else(|| Node::new(base.span, Kind::Map(vec![])));
@@ -101,15 +93,15 @@ impl Merging<'_> {
     }
 
     /// A base, merged over its own bases. An error without a diagnostic has been reported already.
-    fn base(&mut self, check: &Node, name: &BaseName, span: Span) -> Result<Node, Option<Diagnostic>> {
-        let file = match &name.path {
-            None => check.span.file,
-            Some(path) => (self.library.files)(check.span.file, path).ok_or(None)?,
+    fn base(&mut self, check: &Node, (path, name): BaseName<'_>, span: Span) -> Result<Node, Option<Diagnostic>> {
+        let file = match path {
+            "" => check.span.file,
+            path => (self.library.files)(check.span.file, path).ok_or(None)?,
         };
-        let place = (file, name.name.clone());
+        let place = (file, name.to_owned());
         if self.trail.contains(&place) {
             let names: Vec<&str> = self.trail.iter().map(|(_, name)| name.as_str()).collect();
-            let cycle = format!("a check cannot extend itself: {} -> {}", names.join(" -> "), name.name);
+            let cycle = format!("a check cannot extend itself: {} -> {name}", names.join(" -> "));
             return Err(Some(Diagnostic::error(span, cycle)));
         }
         let base = self.library.document(&place, span)?;

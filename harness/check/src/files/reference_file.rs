@@ -1,7 +1,7 @@
 //! `reference: refs.yaml#name`: references in a file of their own, put in the place of the path before anything else is
 //! done. So `extends`, `when` and every mistake see them as if they had been written there, each value in its own file.
 
-use crate::files::check_file::layers;
+use crate::files::check_file;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Span},
     yaml::{Kind, Node},
@@ -17,10 +17,9 @@ fn is_path(reference: &Node) -> bool {
 }
 
 /// The files that a check mentions, in its body and under `when`.
-pub(crate) fn paths(check: &Node) -> Vec<(String, Span)> {
-    let nodes = layers(check).filter_map(|node| node.get("reference")).filter(|node| is_path(node));
-    let paths = nodes.filter_map(|node| Some((split(node.text()?).0.to_owned(), node.span)));
-    paths.filter(|(path, _)| !path.is_empty()).collect()
+pub(crate) fn paths(check: &Node) -> impl Iterator<Item = (&str, Span)> {
+    let paths = check_file::texts(check, "reference").map(|(written, span)| (split(written).0, span));
+    paths.filter(|(path, _)| !path.is_empty())
 }
 
 /// The documents of a file, by the file that mentions it and the path as written there; `None`: it could not be read, and

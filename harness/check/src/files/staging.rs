@@ -5,7 +5,7 @@
 //! for none. Whether a folder is there is asked while the files are loaded; what is in it is the runner's.
 
 use crate::files::{
-    check_file::{CheckFile, layers},
+    check_file::{self, CheckFile},
     load::Manifests,
 };
 use muster_core::job::{scheduler_kind::SchedulerKind, workload::Staging};
@@ -21,11 +21,8 @@ use std::time::Duration;
 pub const DEFAULT_FOLDER: &str = "src";
 
 /// The folders that a check mentions, in its body and under `when`.
-pub(crate) fn mentioned(check: &Node) -> Vec<(String, Span)> {
-    let nodes = layers(check).filter_map(|node| node.get("sourcesdir"));
-    let nodes = nodes.filter(|node| !node.is_null() && !node.has_placeholder());
-    let folders = nodes.filter_map(|node| Some((node.text()?.to_owned(), node.span)));
-    folders.filter(|(folder, _)| !folder.is_empty() && !is_repository(folder)).collect()
+pub(crate) fn mentioned(check: &Node) -> impl Iterator<Item = (&str, Span)> {
+    check_file::texts(check, "sourcesdir").filter(|(folder, _)| !folder.is_empty() && !is_repository(folder))
 }
 
 fn is_repository(text: &str) -> bool {

@@ -334,7 +334,7 @@ pub fn sched_options(
     if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
         refuse_site_options(own, diagnostics);
         match yaml::to_value(own) {
-            Ok(Value::Object(own)) => lay_over(&mut options, own),
+            Ok(Value::Object(own)) => merge_options(&mut options, own),
             Ok(_) => {}
             Err(mut mistakes) => diagnostics.append(&mut mistakes),
         }
@@ -363,10 +363,10 @@ fn refuse_site_options(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-fn lay_over(options: &mut serde_json::Map<String, Value>, own: serde_json::Map<String, Value>) {
+fn merge_options(options: &mut serde_json::Map<String, Value>, own: serde_json::Map<String, Value>) {
     for (key, value) in own {
         match (options.get_mut(&key), value) {
-            (Some(Value::Object(options)), Value::Object(own)) => lay_over(options, own),
+            (Some(Value::Object(options)), Value::Object(own)) => merge_options(options, own),
             (Some(Value::Array(rules)), Value::Array(own)) if key == "k8s_workloads" => rules.extend(own),
             (_, value) => drop(options.insert(key, value)),
         }

@@ -45,7 +45,7 @@ impl SchedOption {
         Ok(Self { key: key.to_owned(), inner, value })
     }
 
-    fn lay_over(&self, options: &mut Value) {
+    fn set_in(&self, options: &mut Value) {
         let outer = mapping(options);
         match &self.inner {
             None => _ = outer.insert(self.key.clone(), self.value.clone()),
@@ -99,7 +99,7 @@ impl Adjustments {
             rendered.rules.references.clear();
         }
         for option in &self.sched_options {
-            option.lay_over(&mut rendered.workload.sched_options);
+            option.set_in(&mut rendered.workload.sched_options);
         }
         if let Some(scenario) = &self.scenario {
             rendered.workload.program = Program::Scenario(scenario.clone());
@@ -117,7 +117,7 @@ mod tests {
     fn an_option_of_the_scheduler_overrides_the_checks() {
         let mut options = json!({ "namespace": "a", "labels": { "team": "hpc" } });
         for text in ["namespace=b", "labels.kueue.x-k8s.io/queue-name=q", "labels.year=2026", "priority=5", "annotations.a=b=c"] {
-            SchedOption::parse(text).unwrap().lay_over(&mut options);
+            SchedOption::parse(text).unwrap().set_in(&mut options);
         }
         assert_eq!(
             options,

@@ -121,7 +121,6 @@ pub(crate) struct Comprehension {
 
 /// An operator before its operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Python's names")]
 pub(crate) enum Unary {
     Not,
     Minus,
@@ -131,7 +130,6 @@ pub(crate) enum Unary {
 
 /// An operator between two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Python's names")]
 pub(crate) enum Binary {
     Add,
     Sub,
@@ -147,7 +145,6 @@ pub(crate) enum Binary {
 
 /// `and` or `or`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Python's names")]
 pub(crate) enum Logic {
     And,
     Or,
@@ -155,7 +152,6 @@ pub(crate) enum Logic {
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Python's names")]
 pub(crate) enum Compare {
     Eq,
     NotEq,

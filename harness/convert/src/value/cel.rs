@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 
 /// How tightly the outermost operator binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "CEL's own levels")]
 pub(crate) enum Prec {
     Ternary,
     Or,
@@ -22,7 +21,6 @@ pub(crate) enum Prec {
 
 /// What kind of value an expression gives, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the kinds of JSON")]
 pub(crate) enum Kind {
     Int,
     Float,

@@ -40,10 +40,6 @@ pub struct Cache(RwLock<HashMap<Box<str>, Compiled>>);
 type Compiled = Arc<Result<Expr, ExprError>>;
 
 impl Cache {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn get(&self, text: &str) -> Compiled {
         // A panic elsewhere cannot leave the map half-written, so its poison means nothing.
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(text) {

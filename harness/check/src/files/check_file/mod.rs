@@ -21,7 +21,7 @@ use muster_core::{result::OnDisruption, rules::LogAction};
 use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Placeholders, Spanned, Within, derived, object},
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Span},
     keys,
     size::Size,
     yaml::{Kind, Node},
@@ -211,25 +211,25 @@ pub(crate) fn layers(check: &Node) -> impl Iterator<Item = &Node> {
     std::iter::once(check).chain(check.get("when").map(Node::items).unwrap_or_default())
 }
 
+/// The texts of a key with their places, in the check itself and under `when`. What waits for a case is not among them.
+pub(crate) fn texts<'n>(check: &'n Node, key: &'n str) -> impl Iterator<Item = (&'n str, Span)> {
+    let nodes = layers(check).filter_map(move |layer| layer.get(key));
+    nodes.filter(|node| !node.is_null() && !node.has_placeholder()).filter_map(|node| Some((node.text()?, node.span)))
+}
+
 /// Whether a check is only a base.
 pub fn is_abstract(check: &Node) -> bool {
     check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
-/// `k8s_config`: where the objects are.
+/// `k8s_config`: the path of a file with the objects, or one object.
 #[derive(Debug, Clone)]
-pub enum Manifest {
-    /// In a file; the path as written.
-    Path(Spanned<String>),
-    /// Here.
-    Inline(Node),
-}
+pub struct Manifest(pub Node);
 
 impl Decode for Manifest {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         match context.kind(node)? {
-            Kind::Scalar { .. } => Spanned::decode(node, context).map(Self::Path),
-            Kind::Map(_) => Some(Self::Inline(node.clone())),
+            Kind::Scalar { .. } | Kind::Map(_) => Some(Self(node.clone())),
             _ => context.expected(node, "the path of a manifest, or an object", Some("several objects need a file of their own")),
         }
     }

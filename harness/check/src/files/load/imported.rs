@@ -10,9 +10,9 @@ use muster_text::{
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The files in which a check's fixtures are, as written.
-pub(super) fn paths(check: &Node) -> impl Iterator<Item = (String, Span)> {
+pub(super) fn paths(check: &Node) -> impl Iterator<Item = (&str, Span)> {
     let named = needs::fixture_names(check).filter_map(|node| Some((needs::written(node.text()?).0?, node.span)));
-    named.filter(|(path, _)| !path.is_empty()).map(|(path, span)| (path.to_owned(), span))
+    named.filter(|(path, _)| !path.is_empty())
 }
 
 /// What is known of the files.

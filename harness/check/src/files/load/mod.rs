@@ -8,7 +8,7 @@ mod folders;
 mod imported;
 
 use crate::files::{
-    check_file::layers,
+    check_file,
     extends::{self, Library},
     reference_file, staging,
 };
@@ -103,7 +103,7 @@ impl Manifests {
 
     /// The documents of all manifests that a check mentions.
     pub(crate) fn of(&self, check: &Node) -> impl Iterator<Item = &Node> {
-        manifest_paths(check).into_iter().filter_map(|(path, span)| self.get(span.file, &path)).flatten()
+        check_file::texts(check, "k8s_config").filter_map(|(path, span)| self.get(span.file, path)).flatten()
     }
 
     /// A path that is called `written` in `by`. One of the command line is relative to the working directory.
@@ -180,19 +180,19 @@ impl Loader {
     fn want_all(&mut self, from: &str, check: &Node) {
         // A mistake in `extends` is reported when the bases are merged.
         let bases = extends::bases(check).into_iter();
-        let bases =
-            bases.filter_map(|(name, span)| name.ok().and_then(|name| name.path).map(|path| (path, span, Mention::Check)));
-        let manifests = manifest_paths(check).into_iter().map(|(path, span)| (path, span, Mention::Manifest));
-        let references = reference_file::paths(check).into_iter().map(|(path, span)| (path, span, Mention::References));
+        let bases = bases.filter_map(|(name, span)| Some((name.ok()?.0, span, Mention::Check)));
+        let bases = bases.filter(|(path, ..)| !path.is_empty());
+        let manifests = check_file::texts(check, "k8s_config").map(|(path, span)| (path, span, Mention::Manifest));
+        let references = reference_file::paths(check).map(|(path, span)| (path, span, Mention::References));
         let imported = imported::paths(check).map(|(path, span)| (path, span, Mention::Check));
         for (written, by, kind) in bases.chain(imported).chain(manifests).chain(references) {
-            let path = beside(from, &written);
+            let path = beside(from, written);
             if !self.files.contains_key(&path) && path != from && !self.wanted.iter().any(|wanted| wanted.path == path) {
                 self.wanted.push(Wanted { path, by, kind });
             }
         }
         for (written, by) in staging::mentioned(check) {
-            self.folders.want(beside(from, &written), Some(by));
+            self.folders.want(beside(from, written), Some(by));
         }
     }
 
@@ -292,12 +292,6 @@ fn refuse_duplicates(checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
             first.insert(&check.name, check.span);
         }
     }
-}
-
-/// The manifest paths that a check mentions, in its body and under `when`.
-fn manifest_paths(check: &Node) -> Vec<(String, Span)> {
-    let nodes = layers(check).filter_map(|node| node.get("k8s_config"));
-    nodes.filter(|node| !node.has_placeholder()).filter_map(|node| node.text().map(|text| (text.to_owned(), node.span))).collect()
 }
 
 /// A path as written in a file, seen from where that file's own path is seen.

@@ -92,3 +92,10 @@ fn two_checks_of_one_name_are_refused() {
     let loaded = load(&[("c.yaml", "name: b\n---\nname: b\n")]);
     assert_eq!(messages(&loaded), ["there are two checks called `b`"]);
 }
+
+#[test]
+fn a_null_names_no_manifest() {
+    let check = "name: a\nk8s_config: pod.yaml\nwhen: [{ system: s, k8s_config: null }]\n";
+    let (loaded, asked) = load_asked(&[("c.yaml", check), ("pod.yaml", "kind: Pod\n")]);
+    assert_eq!((messages(&loaded), asked), (vec![], vec!["pod.yaml".to_owned()]));
+}

@@ -161,11 +161,10 @@ impl Interp<'_> {
         let Some((key, rest)) = keys.split_first() else { return Ok(new) };
         match of {
             Value::Dict(entries) => {
-                if !key.is_constant() {
-                    return self.with_computed_key(entries, key, rest, new, line);
-                }
+                // A computed key stays an expression: `reference[self.current_partition.fullname] = ..`.
+                let is_same = |known: &Value| if key.is_constant() { known.equals(key) == Some(true) } else { known == key };
                 let mut entries = entries.clone();
-                let at = entries.iter().position(|(known, _)| known.equals(key) == Some(true));
+                let at = entries.iter().position(|(known, _)| is_same(known));
                 let inner = at.map_or(Value::Dict(vec![]), |at| entries[at].1.clone());
                 let value = self.with_item(&inner, rest, new, line)?;
                 match at {
@@ -193,19 +192,6 @@ impl Interp<'_> {
             }
             _ => Err(Stop::new(line, "an item of this value cannot be set here")),
         }
-    }
-
-    /// `reference[self.current_partition.fullname] = ..`: the key stays an expression.
-    fn with_computed_key(&mut self, entries: &[(Value, Value)], key: &Value, rest: &[Value], new: Value, line: u32) -> Made {
-        let mut entries = entries.to_vec();
-        let at = entries.iter().position(|(known, _)| known == key);
-        let inner = at.map_or(Value::Dict(vec![]), |at| entries[at].1.clone());
-        let value = self.with_item(&inner, rest, new, line)?;
-        match at {
-            Some(at) => entries[at].1 = value,
-            None => entries.push((key.clone(), value)),
-        }
-        Ok(Value::Dict(entries))
     }
 }
 

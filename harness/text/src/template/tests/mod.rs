@@ -62,7 +62,7 @@ fn listed(text: &str, diagnostics: &[Diagnostic]) -> String {
 
 fn rendered(text: &str) -> String {
     let mut diagnostics = Vec::new();
-    let node = render(&read(text), &scope(), &Cache::new(), &mut diagnostics);
+    let node = render(&read(text), &scope(), &Cache::default(), &mut diagnostics);
     let shape = node.map_or("nothing".to_owned(), |node| shape(&node));
     if diagnostics.is_empty() { shape } else { format!("{shape}\n{}", listed(text, &diagnostics)) }
 }
@@ -275,18 +275,18 @@ fn the_names_of_a_tree_are_those_of_its_placeholders() {
 #[test]
 fn what_holds_no_placeholder_is_shared() {
     let node = read("a: [1, { b: c }]\nd: { e: '${{ n }}', f: [1] }\n");
-    let new = render(&node, &scope(), &Cache::new(), &mut Vec::new()).unwrap();
+    let new = render(&node, &scope(), &Cache::default(), &mut Vec::new()).unwrap();
     let same = |path: &dyn Fn(&Node) -> Node| Arc::ptr_eq(&path(&node).kind, &path(&new).kind);
     assert!(same(&|node| node.get("a").unwrap().clone()));
     assert!(same(&|node| node.get("d").unwrap().get("f").unwrap().clone()));
     assert!(!same(&|node| node.get("d").unwrap().clone()));
     let plain = read("a: [1, { b: c }]");
-    assert!(Arc::ptr_eq(&plain.kind, &render(&plain, &scope(), &Cache::new(), &mut Vec::new()).unwrap().kind));
+    assert!(Arc::ptr_eq(&plain.kind, &render(&plain, &scope(), &Cache::default(), &mut Vec::new()).unwrap().kind));
 }
 
 #[test]
 fn a_cache_compiles_each_placeholder_once() {
-    let cache = Cache::new();
+    let cache = Cache::default();
     let node = read("[\"${{ n }}\", \"x${{ n }}\", \"${{ s }}\"]");
     for _ in 0..3 {
         render(&node, &scope(), &cache, &mut Vec::new());

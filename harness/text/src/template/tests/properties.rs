@@ -11,7 +11,7 @@ proptest! {
         let leaf = Node::scalar(crate::diagnostic::Span::default(), text.as_str(), style);
         let tree = Node::new(leaf.span, Kind::Seq(vec![leaf.clone(), Node::new(leaf.span, Kind::Map(vec![(leaf.clone(), leaf)]))]));
         let mut diagnostics = Vec::new();
-        let new = render(&tree, &Scope::new(), &Cache::new(), &mut diagnostics).unwrap();
+        let new = render(&tree, &Scope::new(), &Cache::default(), &mut diagnostics).unwrap();
         prop_assert!(Arc::ptr_eq(&tree.kind, &new.kind));
         prop_assert_eq!(diagnostics, []);
     }
@@ -20,7 +20,7 @@ proptest! {
     fn any_scalar_renders_or_says_why(text in r#"(\$\{\{|\}\}|[ an1'"{}\\+é]){0,12}"#) {
         let span = crate::diagnostic::Span { end: u32::try_from(text.len()).unwrap(), ..Default::default() };
         let mut diagnostics = Vec::new();
-        let new = render(&Node::scalar(span, text.as_str(), Style::Plain), &scope(), &Cache::new(), &mut diagnostics);
+        let new = render(&Node::scalar(span, text.as_str(), Style::Plain), &scope(), &Cache::default(), &mut diagnostics);
         prop_assert_eq!(new.is_some_and(|node| node.is_bad()), !diagnostics.is_empty());
         for diagnostic in diagnostics {
             let span = diagnostic.span.unwrap();
