@@ -1,4 +1,4 @@
-//! Sessions whose process cannot be seen from here: on another host, in another container, or taken over by somebody else.
+//! Sessions whose process cannot be seen from here: on another host, in another container, or taken over by another process.
 //!
 //! Another PID namespace stands for another container, another host name in it for another host. Making one takes the rights of root.
 
@@ -178,7 +178,7 @@ fn of_two_that_take_a_session_over_at_the_same_time_one_gets_it() {
     let output: Vec<&str> = ends.iter().map(|end| end.stderr.as_str()).collect();
     assert_eq!(winners, 1, "{output:#?}");
     let refused = |end: &&Ended| {
-        let why = ["taken over by somebody else", "is still running", "has ended"];
+        let why = ["taken over by another process", "is still running", "has ended"];
         end.code == Some(2) && why.iter().any(|why| end.stderr.contains(why))
     };
     assert_eq!(ends.iter().filter(refused).count(), 3, "{output:#?}");

@@ -140,7 +140,7 @@ fn a4_after_a_kill_between_two_identifiers_sweep_leaves_what_is_the_others() {
 }
 
 #[test]
-fn a4_a_case_that_cannot_be_planned_anew_says_so() {
+fn a4_a_case_that_cannot_be_planned_again_says_so() {
     let ground = Ground::new();
     ground.killed_at("taken");
     ground
@@ -148,7 +148,7 @@ fn a4_a_case_that_cannot_be_planned_anew_says_so() {
         .write("check.yaml", "name: other\nvalid_systems: ['*']\nimage: 'rfm.test/busybox:1'\nexecutable: echo\nsanity: []\n");
     let ended = ground.muster(&["attach"]);
     assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
-    let cause = "its identifier is somebody else's, and its check is not there any more to plan it anew: run it again";
+    let cause = "its identifier is in use, and its check no longer exists, so it cannot be planned again: run it again";
     assert!(ended.stdout.contains(cause), "{}", ended.stdout);
     ground.assert_only_the_others_is_left("in the end");
 }
