@@ -5,16 +5,12 @@
 //! ```
 //! Rules are ReFrame's: a fixture runs where its users do and once per scope, a dependency is selected with what needs it.
 
-mod rehearsal;
-
-pub use rehearsal::Rehearsal;
-
 use crate::{
     cases::{
         check::Check,
         parameter::{self, Setting, Variant, Wanted},
         scope,
-        test_case::TestCase,
+        test_case::{LaunchFacts, Rendered, TestCase},
     },
     files::{
         check_file::{Dependency, FixtureAction, FixtureScope, How},
@@ -24,7 +20,7 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    job::outputs::{Binding, Need},
+    job::outputs::{Binding, CaseInputs, CaseOutputs, Need},
 };
 use muster_text::{
     diagnostic::Diagnostic,
@@ -352,4 +348,41 @@ pub fn needed(all: &[Planned]) -> Vec<bool> {
         needed[edge.at] = true;
     }
     needed
+}
+
+/// Stand-ins for what cases leave, so that those that need it can be looked at without running anything.
+#[derive(Debug, Default)]
+pub struct Rehearsal {
+    left: HashMap<usize, CaseOutputs>,
+}
+
+impl Rehearsal {
+    /// What a case would be launched with. `None`: something it needs cannot be launched, which was reported.
+    pub fn facts(&self, all: &[Planned], at: usize, is_needed: bool) -> Option<LaunchFacts> {
+        let mut facts = LaunchFacts::rehearsal();
+        let planned = &all[at];
+        if is_needed {
+            // Others read where it is.
+            facts.stage = facts.stage.join(planned.case.folder());
+        }
+        facts.inputs = CaseInputs { is_needed, ..CaseInputs::default() };
+        for edge in &planned.needs {
+            facts.inputs.add(&edge.need(all[edge.at].case.name.clone()), self.left.get(&edge.at)?);
+        }
+        Some(facts)
+    }
+
+    /// Records what a case that others need leaves.
+    pub fn leaves(&mut self, at: usize, rendered: &Rendered) {
+        let Some(planned) = rendered.rules.planned_outputs.as_ref() else { return };
+        let check = &rendered.workload.case.check;
+        let outputs = planned.outputs.keys().map(|name| (name.clone(), format!("<{name} of {check}>")));
+        let outputs = CaseOutputs {
+            stage: rendered.workload.stage.clone(),
+            values: planned.values.clone(),
+            outputs: outputs.collect(),
+            teardown: None,
+        };
+        self.left.insert(at, outputs);
+    }
 }
