@@ -129,10 +129,10 @@ impl<'a> Pods<'a> {
             return self.going_on();
         }
         let exits = self.exits();
-        let mut failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        let mut failures: Vec<_> = self.all.iter().filter_map(PodAssessment::failure).collect();
         if failures.is_empty() && disruptable && self.view.is(Resource::is_job) {
             // A Job that no pod of its own failed: its count of failures went up because pods were deleted.
-            failures.extend(self.all.iter().filter_map(deleted));
+            failures.extend(self.all.iter().filter_map(PodAssessment::deletion));
         }
         let disruption = failures.first().and_then(|(_, why)| *why).filter(|_| disruptable);
         let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
@@ -218,11 +218,11 @@ impl<'a> Pods<'a> {
     /// An end that only the pods show.
     pub(in crate::status) fn ended_by_pods(&self) -> JobState {
         let exits = self.exits();
-        let failures: Vec<_> = self.all.iter().filter_map(failure).collect();
+        let failures: Vec<_> = self.all.iter().filter_map(PodAssessment::failure).collect();
         let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
         let Some((_, disruption)) = failures.first() else {
             // Other pods may have done the work of a deleted pod, but at least one must have.
-            return match self.all.iter().find_map(deleted).filter(|_| exits.is_empty()) {
+            return match self.all.iter().find_map(PodAssessment::deletion).filter(|_| exits.is_empty()) {
                 Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
                 None => self.ended(None, exits, None, None, notes),
             };
@@ -284,8 +284,8 @@ impl<'a> Pods<'a> {
 
     /// The attempts that failed before the one that succeeded.
     fn attempts(&self) -> Option<String> {
-        let failed: Vec<_> = self.ever().filter(|pod| failure(pod).is_some()).collect();
-        let restarts: u32 = self.all.iter().filter(|pod| failure(pod).is_none()).map(|pod| pod.restarts).sum();
+        let failed: Vec<_> = self.ever().filter(|pod| pod.failure().is_some()).collect();
+        let restarts: u32 = self.all.iter().filter(|pod| pod.failure().is_none()).map(|pod| pod.restarts).sum();
         let attempts = failed.len() + usize::try_from(restarts).unwrap_or(0);
         let how = |pod: &PodAssessment| {
             let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
@@ -297,7 +297,7 @@ impl<'a> Pods<'a> {
                 _ => format!("{place} failed"),
             }
         };
-        let restarted = self.all.iter().filter(|pod| failure(pod).is_none() && pod.restarts > 0);
+        let restarted = self.all.iter().filter(|pod| pod.failure().is_none() && pod.restarts > 0);
         let restarted =
             restarted.map(|pod| format!("pod {} was restarted {}", pod.name, cause::count(pod.restarts as usize, "time")));
         let list: Vec<_> = failed.iter().map(|pod| how(pod)).chain(restarted).collect();
@@ -324,7 +324,7 @@ impl<'a> Pods<'a> {
     fn no_pod_waits(&self) -> String {
         let name = self.view.title();
         let there = || self.all.iter().filter(|pod| !pod.gone);
-        if let Some((cause, _)) = there().rev().find_map(failure) {
+        if let Some((cause, _)) = there().rev().find_map(PodAssessment::failure) {
             return format!("{name} has not started another pod yet{}", cause::detail(cause));
         }
         if there().next().is_some() {
@@ -381,27 +381,4 @@ impl<'a> Pods<'a> {
 fn first_cause<'p>(failures: &[(Option<&'p str>, Option<Disruption>)], disruption: Option<Disruption>) -> Option<&'p str> {
     let counts = failures.iter().filter(|(_, why)| disruption.is_some() || why.is_none());
     counts.into_iter().find_map(|(cause, _)| *cause)
-}
-
-/// A pod that was deleted before it ended.
-fn deleted(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
-    let why = Some(Disruption::Deleted);
-    match &pod.state {
-        PodState::Ended { failed: true, cause, disruption } if *disruption == why => Some((cause.as_deref(), why)),
-        PodState::Disrupted(disrupted) if disrupted.why == why => Some((Some(&disrupted.cause), why)),
-        _ => None,
-    }
-}
-
-/// Why a pod failed or was disrupted. A deletion does not count: mostly the pod's owner deletes it.
-pub(in crate::status) fn failure(pod: &PodAssessment) -> Option<(Option<&str>, Option<Disruption>)> {
-    match &pod.state {
-        PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,
-        PodState::Ended { failed: true, cause, disruption } => Some((cause.as_deref(), *disruption)),
-        PodState::Disrupted(disrupted) if disrupted.why.is_some_and(|why| why != Disruption::Deleted) => {
-            Some((Some(&disrupted.cause), disrupted.why))
-        }
-        PodState::Hopeless(why) | PodState::Broken(why) => Some((Some(why), None)),
-        _ => None,
-    }
 }

@@ -54,6 +54,31 @@ pub(in crate::status) struct PodAssessment {
     pub(in crate::status) notes: Vec<String>,
 }
 
+impl PodAssessment {
+    /// Why it was deleted before it ended.
+    pub(in crate::status) fn deletion(&self) -> Option<(Option<&str>, Option<Disruption>)> {
+        let why = Some(Disruption::Deleted);
+        match &self.state {
+            PodState::Ended { failed: true, cause, disruption } if *disruption == why => Some((cause.as_deref(), why)),
+            PodState::Disrupted(disrupted) if disrupted.why == why => Some((Some(&disrupted.cause), why)),
+            _ => None,
+        }
+    }
+
+    /// Why it failed or was disrupted. A deletion does not count: mostly the pod's owner deletes it.
+    pub(in crate::status) fn failure(&self) -> Option<(Option<&str>, Option<Disruption>)> {
+        match &self.state {
+            PodState::Ended { disruption: Some(Disruption::Deleted), .. } => None,
+            PodState::Ended { failed: true, cause, disruption } => Some((cause.as_deref(), *disruption)),
+            PodState::Disrupted(disrupted) if disrupted.why.is_some_and(|why| why != Disruption::Deleted) => {
+                Some((Some(&disrupted.cause), disrupted.why))
+            }
+            PodState::Hopeless(why) | PodState::Broken(why) => Some((Some(why), None)),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::status) enum PodState {
     Waiting(String),
