@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// `muster check ...`
 #[derive(Debug, Clone, Subcommand)]
 pub enum CheckCommand {
-    /// Write a commented check to begin with
+    /// Write a commented example check
     New(NewArgs),
-    /// Put blanks, indentation and empty lines of check and site files in order; meaning and comments stay
-    #[command(after_help = "Exit codes: 0 all is in order, or was put in order; 1 with --check, some file is not; \
+    /// Format check and site files: blanks, indentation, empty lines; values and comments stay
+    #[command(after_help = "Exit codes: 0 all files are formatted; 1 with --check, some file is not; \
                             2 bad usage, or a file that cannot be read.")]
     Fmt(FmtArgs),
-    /// Look for what is probably not meant
+    /// Report what is probably not intended
     #[command(after_help = "A comment silences a lint: `# muster: allow NAME` at the end of a line or above it, \
                             `# muster: allow-file NAME` for a file.\n\
                             Exit codes: 0 nothing was found; 1 something was; 2 bad usage, or files with mistakes.")]
@@ -30,7 +30,7 @@ pub struct NewArgs {
     pub path: PathBuf,
 }
 
-/// The schedulers that there is something to begin with for.
+/// The schedulers that have an example check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Starter {
     /// A process on this machine.
@@ -41,17 +41,17 @@ pub enum Starter {
     Ipu,
     /// An instance.
     Ec2,
-    /// A play, without any machine.
+    /// A scenario; nothing runs.
     Fake,
 }
 
 /// `muster check fmt ...`
 #[derive(Debug, Clone, Args)]
 pub struct FmtArgs {
-    /// Change nothing, name the files that are not in order
+    /// Change nothing, list the files that are not formatted
     #[arg(long)]
     pub check: bool,
-    /// Files, folders that are searched for check.yaml and *.check.yaml, or `-` for standard input [default: what -c says, else .]
+    /// Files, folders that are searched for check.yaml and *.check.yaml, or `-` for standard input [default: the paths of -c, else .]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 }
@@ -68,7 +68,7 @@ pub struct LintArgs {
     /// List all lints
     #[arg(long)]
     pub explain: bool,
-    /// Check files, or folders that are searched for them [default: what -c says, else .]
+    /// Check files, or folders that are searched for them [default: the paths of -c, else .]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// `muster convert ...`
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Exit codes: 0 all was carried over; 1 something was not, and is listed (the files are written all the same); 2 bad usage."
+    after_help = "Exit codes: 0 everything was converted; 1 something was not, and is listed (the files are still written); 2 wrong usage."
 )]
 pub struct ConvertArgs {
     /// A file of checks or a site configuration, or a folder that is searched for *.py [repeatable]
@@ -18,7 +18,7 @@ pub struct ConvertArgs {
     /// Print the files instead of writing them
     #[arg(long, conflicts_with = "output")]
     pub stdout: bool,
-    /// Write nothing, only say what could not be carried over
+    /// Write nothing, only list what could not be converted
     #[arg(long, conflicts_with_all = ["output", "stdout", "force"])]
     pub check: bool,
     /// Overwrite files that are there

@@ -1,4 +1,4 @@
-//! ReFrame's options that are not ours, and what to use in their place: nobody should have to search for that.
+//! ReFrame's options that Muster does not have, and what to use instead.
 
 use clap::{
     Command,
@@ -18,7 +18,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--detect-host-topology", "a `local` partition detects its processor by itself: `muster config show`"),
     ("--disable-hook", "there are no hooks: `-S CHECK.KEY=VALUE` overrides what an entry of `when` sets"),
     ("--dont-restage", "every attempt has a stage folder of its own: `--keep-stage-files` keeps it"),
-    ("--save-log-files", "harness messages go to standard error: redirect it"),
+    ("--save-log-files", "messages go to standard error: redirect it"),
     ("--flex-alloc-nodes", "say in the check how many tasks it needs: `num_tasks`"),
     ("--flex-alloc-strict", "say in the check how many tasks it needs: `num_tasks`"),
     ("--launcher", "the check's own command line starts the ranks"),
@@ -34,7 +34,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--purge-env", "write it in `prepare_cmds` of the partition: `module purge`; jobs inherit only `pass_env`"),
     ("--non-default-craype", "write it in `prepare_cmds` of the partition"),
     ("--maintainer", "write `-E '\"NAME\" in maintainers'`"),
-    ("--param-values-delim", "values stand between commas; quote one that holds a comma"),
+    ("--param-values-delim", "values are separated by commas; quote a value that contains one"),
     ("--performance-compare", "comparing sessions is not built yet: `muster results show` has their figures"),
     ("--show-config", "write `muster config show`"),
     ("--skip-prgenv-check", "set the key instead: `-S 'valid_prog_environs=[\"*\"]'`"),
@@ -43,7 +43,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--table-format-delim", "write `--performance-report=csv` (RFC 4180) and convert that"),
     ("--term-lhs", "comparing sessions is not built yet"),
     ("--term-rhs", "comparing sessions is not built yet"),
-    ("--timestamp", "stage and output folders are already separate for each session"),
+    ("--timestamp", "write `--prefix DIR`, with a folder for each session"),
     ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
 ];
 

@@ -27,8 +27,8 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     subcommand_negates_reqs = true,
     args_conflicts_with_subcommands = false,
-    after_help = "Exit codes: 0 all is well; 1 a check judged badly; 2 bad usage, bad files or nothing selected; \
-                  3 a case was not let run; 130 interrupted.\nEvery long flag is also an environment variable, MUSTER_ and its name in capitals."
+    after_help = "Exit codes: 0 every case is fine; 1 at least one check failed; 2 wrong usage, mistakes in files or nothing selected; \
+                  3 a case could not run or an output could not be written; 130 interrupted.\nEvery long flag is also an environment variable, MUSTER_ and its name in capitals."
 )]
 pub struct Cli {
     /// What to do; without a command, one of the actions below.
@@ -98,7 +98,7 @@ pub enum Command {
     },
     /// Print the manual page: `muster man | man -l -`
     Man,
-    /// Write ReFrame's checks and site configurations as YAML, and list what could not be carried over
+    /// Convert ReFrame's checks and site configurations to YAML, and list what could not be converted
     Convert(ConvertArgs),
     /// Measure this machine with a built-in kernel, as the shipped checks do
     Kernel {
@@ -117,7 +117,7 @@ pub enum ConfigCommand {
 /// `muster k8s ...`
 #[derive(Debug, Clone, Subcommand)]
 pub enum K8sCommand {
-    /// Print the least rights that the selected checks need, as a Role and its binding
+    /// Print the least permissions that the selected checks need, as a Role and its binding
     Role(RoleArgs),
 }
 
@@ -127,7 +127,7 @@ pub struct SweepArgs {
     /// Only print what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Also remove what is kept for inspection before its time is over
+    /// Also remove what is kept of failures, whatever its age
     #[arg(long)]
     pub kept: bool,
 }
@@ -141,8 +141,8 @@ pub struct RoleArgs {
     /// The namespace, in place of the one that the cases would run in
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// Leave out rights that cases run without: to explain why a case waits, to ask beforehand whether its pods would be admitted, and
-    /// to list for `muster sweep` what a killed session left
+    /// Leave out permissions that cases run without: those that explain why a case waits, check beforehand whether its pods would be
+    /// admitted, or list leftovers for `muster sweep`
     #[arg(long)]
     pub required_only: bool,
 }
@@ -187,7 +187,7 @@ pub struct Action {
     /// List the tags of the selected cases
     #[arg(long, help_heading = "Actions")]
     pub list_tags: bool,
-    /// Print what would be launched, and launch nothing; `server` asks the API server what it would say to it
+    /// Print what would be launched, and launch nothing; `server` has the API server validate it
     #[arg(
         long,
         value_enum,
@@ -199,10 +199,10 @@ pub struct Action {
         help_heading = "Actions"
     )]
     pub dry_run: Option<DryRun>,
-    /// Write a child pipeline for GitLab with a job a case, and launch nothing
+    /// Write a child pipeline for GitLab with a job for each case, and launch nothing
     #[arg(long, value_name = "FILE", help_heading = "Actions")]
     pub ci_generate: Option<PathBuf>,
-    /// With --ci-generate: so many jobs, each with its share of the cases
+    /// With --ci-generate: N jobs, each with its share of the cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500), requires = "ci_generate", help_heading = "Actions")]
     pub ci_shards: Option<u32>,
 }
@@ -259,22 +259,22 @@ pub struct Files {
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_field_names, reason = "`filter_expr` is the name of the flag")]
 pub struct Filter {
-    /// Only cases whose name matches this regex, or with this /HASH; `!` before it negates [repeatable, any]
+    /// Only cases whose name matches this regex, or with this /HASH; `!` before it negates [repeatable: one must match]
     #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
     pub name: Vec<String>,
     /// Not the cases whose name matches this regex [repeatable]
     #[arg(short = 'x', long, value_name = "REGEX", help_heading = "Filters")]
     pub exclude: Vec<String>,
-    /// Only cases with a tag that matches this regex; `!` before it negates [repeatable, all]
+    /// Only cases with a tag that matches this regex; `!` before it negates [repeatable: all must match]
     #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
     pub tag: Vec<String>,
     /// Not the cases with a tag that matches this regex [repeatable]
     #[arg(short = 'T', long, value_name = "REGEX", help_heading = "Filters")]
     pub exclude_tag: Vec<String>,
-    /// Only cases for which this CEL expression is true, over name, check, hash, tags, maintainers, system, partition, environ, scheduler and the parameters [repeatable, all]
+    /// Only cases for which this CEL expression is true, over name, check, hash, tags, maintainers, system, partition, environ, scheduler and the parameters [repeatable: all must hold]
     #[arg(short = 'E', long, value_name = "CEL", help_heading = "Filters")]
     pub filter_expr: Vec<String>,
-    /// Only environments whose name matches this regex; `!` before it negates [repeatable, any]
+    /// Only environments whose name matches this regex; `!` before it negates [repeatable: one must match]
     #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
     pub prgenv: Vec<String>,
 }

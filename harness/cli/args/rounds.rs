@@ -15,22 +15,22 @@ use std::{path::PathBuf, time::Duration};
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
 pub struct Rounds {
-    /// Run what failed again when all cases are over, so many times; a case that passes then is flaky
+    /// Run failed cases again when all cases have ended, up to N times; a case that passes then is flaky
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Rounds")]
     pub max_retries: u32,
-    /// Retry nothing if more cases than this fail, or more than this share of them
+    /// Retry nothing if more than N cases fail, or more than N% of them
     #[arg(long, value_name = "N[%]", default_value = "1000%", value_parser = Threshold::parse, help_heading = "Rounds")]
     pub retries_threshold: Threshold,
-    /// Run everything again so many times, whatever comes of it; every failure counts
+    /// Run everything again N times, whatever the outcome; every failure counts
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Rounds")]
     pub reruns: u32,
     /// Run everything again until this time has passed, as in 1h30m; every failure counts
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Rounds")]
     pub duration: Option<Duration>,
-    /// Make so many copies of every case, which run side by side and have one history
+    /// Make N copies of every case, which run side by side and have one history
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Rounds")]
     pub repeat: Option<u32>,
-    /// The order of the cases: by name, by hash (uid; ReFrame counts variants there), r for backwards [default: that of the files]
+    /// The order of the cases: by name, or by hash (uid); rname and ruid are the reverse [default: that of the files]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Rounds")]
     pub exec_order: Option<ExecOrder>,
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
@@ -48,7 +48,7 @@ pub struct Rounds {
     /// Finish the newest session of the same cases if it was interrupted in the last 12 hours, else start one; then sweep
     #[arg(long, help_heading = "Rounds")]
     pub resume: bool,
-    /// With --restore-session: run only what was not well there
+    /// With --restore-session: run only the cases that did not succeed there
     #[arg(long, help_heading = "Rounds")]
     pub failed: bool,
     /// A file of cases whose failure does not fail the session: a list of name, reason and until [repeatable]
@@ -57,16 +57,16 @@ pub struct Rounds {
     /// Run this in place of every workload, on the `fake` scheduler: a log, or a scenario in YAML; nothing is launched or stored
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub rehearse: Option<PathBuf>,
-    /// Look for nothing in the output; the exit status counts all the same
+    /// Do not judge the output; the exit status still counts
     #[arg(long, help_heading = "Rounds")]
     pub skip_sanity_check: bool,
-    /// Look for no figures in the output
+    /// Read no figures from the output
     #[arg(long, help_heading = "Rounds")]
     pub skip_performance_check: bool,
-    /// Leave the stage folders of cases that pass
+    /// Keep the stage folders of cases that pass
     #[arg(long, help_heading = "Rounds")]
     pub keep_stage_files: bool,
-    /// An option of the scheduler, laid over the check's, as in namespace=x or labels.team=hpc [repeatable]
+    /// An option of the scheduler; it overrides the check's, as in namespace=x or labels.team=hpc [repeatable]
     #[arg(short = 'J', long, value_name = "KEY=VALUE", value_parser = SchedOption::parse, help_heading = "Rounds")]
     pub job_option: Vec<SchedOption>,
     /// Facts to keep with the session, as in commit=1a2b3c,night=yes [repeatable]

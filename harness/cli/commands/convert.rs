@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Something could not be carried over.
+/// Something could not be converted.
 const EXIT_REFUSED: u8 = 1;
 
 pub fn convert(args: &ConvertArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -122,5 +122,5 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
 fn summary(conversion: &Conversion) -> String {
     let count = |missing| conversion.refusals.iter().filter(|refusal| refusal.level.is_missing() == missing).count();
     let checks: usize = conversion.outputs.iter().map(|output| output.checks).sum();
-    format!("{checks} check(s) converted; {} line(s) not carried over, {} remark(s)", count(true), count(false))
+    format!("{checks} check(s) converted; {} line(s) not converted, {} note(s)", count(true), count(false))
 }

@@ -37,14 +37,15 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
 
 fn text(handles: &[Handle], args: &RoleArgs) -> String {
     let mut text = format!(
-        "# The least rights with which the {} selected case(s) run, made by `muster k8s role`: for `kubectl apply -f -`.\n",
+        "# The least permissions with which the {} selected case(s) run, made by `muster k8s role`: for `kubectl apply -f -`.\n",
         handles.len()
     );
     let extent = if args.required_only { Extent::Required } else { Extent::Full };
     if extent == Extent::Full {
-        text += "# Not needed to run, and left out by `--required-only`: rights that tell why a case waits (events, resourcequotas,\n\
-                 # workloads, jobs), ask beforehand whether its pods would be let in (create pods, where a Job or the like makes\n\
-                 # them), and show `muster sweep` what a killed session left (list).\n";
+        text += "# `--required-only` leaves out what cases run without:\n\
+                 # - events, resourcequotas, workloads, jobs: Muster explains why a case waits\n\
+                 # - create pods, where a Job or the like creates them: Muster checks beforehand whether they would be admitted\n\
+                 # - list: `muster sweep` finds what a killed session left\n";
     }
     let roles = roles(handles, extent);
     let namespaces: BTreeSet<&str> = handles.iter().map(|handle| handle.place.namespace.as_str()).collect();

@@ -192,11 +192,17 @@ fn own_templates(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-/// The options that find the same sites and checks again.
+/// The options with which the same sites and checks are found, and run and judged in the same way.
 pub fn rerun_options(cli: &Cli) -> Vec<String> {
     let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
     let config = cli.files.config_file.iter().flat_map(|path| pair("-C", &path.to_string_lossy()));
     let set = cli.files.setvar.iter().flat_map(|set| pair("-S", set));
     let parameters = cli.files.parameterize.iter().flat_map(|set| pair("-P", set));
-    config.chain(set).chain(parameters).collect()
+    let rounds = &cli.rounds;
+    let options = rounds.job_option.iter().flat_map(|option| pair("-J", &option.to_string()));
+    let rehearsed = rounds.rehearse.iter().flat_map(|path| pair("--rehearse", &path.to_string_lossy()));
+    let skipped =
+        [("--skip-sanity-check", rounds.skip_sanity_check), ("--skip-performance-check", rounds.skip_performance_check)];
+    let skipped = skipped.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
+    config.chain(set).chain(parameters).chain(options).chain(rehearsed).chain(skipped).collect()
 }

@@ -52,7 +52,7 @@ fn what_is_there_is_never_overwritten_and_a_name_nobody_would_find_is_refused() 
 }
 
 #[test]
-fn fmt_names_what_is_not_in_order_or_puts_it_in_order() {
+fn fmt_lists_files_that_are_not_formatted_or_formats_them() {
     let sandbox = Sandbox::new();
     let (untidy, tidy) = (
         "name:   a   # mine\ntags: [a,b]\n\n\nsanity:\n- found: x\n",
@@ -60,9 +60,9 @@ fn fmt_names_what_is_not_in_order_or_puts_it_in_order() {
     );
     sandbox.write("checks/a.check.yaml", untidy).write("checks/b.check.yaml", tidy);
     let check = sandbox.muster(&["check", "fmt", "--check", "checks"]);
-    assert_eq!((check.code, &*check.stdout, &*check.stderr), (Some(1), "not in order: checks/a.check.yaml\n", ""));
+    assert_eq!((check.code, &*check.stdout, &*check.stderr), (Some(1), "not formatted: checks/a.check.yaml\n", ""));
     assert_eq!(sandbox.read("checks/a.check.yaml"), untidy);
-    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "checks"])), "put in order: checks/a.check.yaml\n");
+    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "checks"])), "formatted: checks/a.check.yaml\n");
     assert_eq!(sandbox.read("checks/a.check.yaml"), tidy);
     assert_eq!(ok(&sandbox.muster(&["check", "fmt", "checks"])), "");
 
@@ -77,12 +77,12 @@ fn fmt_names_what_is_not_in_order_or_puts_it_in_order() {
 fn fmt_finds_site_files_in_their_folder_and_says_where_it_has_looked() {
     let sandbox = Sandbox::new();
     sandbox.write("site-config/all.yaml", "name:   all\n").write("sites/all.yaml", "name:   all\n");
-    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "."])), "put in order: site-config/all.yaml\n");
+    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "."])), "formatted: site-config/all.yaml\n");
     assert_eq!(ok(&sandbox.muster(&["check", "fmt", "site-config"])), "");
     let elsewhere = sandbox.muster(&["check", "fmt", "sites"]);
     assert_eq!(elsewhere.code, Some(2));
     assert_snapshot!(elsewhere.stderr, @"error: check fmt sites holds no check.yaml, no *.check.yaml and no site-config/*.yaml (a site file that is elsewhere is named by itself)");
-    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "sites/all.yaml"])), "put in order: sites/all.yaml\n");
+    assert_eq!(ok(&sandbox.muster(&["check", "fmt", "sites/all.yaml"])), "formatted: sites/all.yaml\n");
 }
 
 #[test]

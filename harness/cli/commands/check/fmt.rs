@@ -25,7 +25,7 @@ struct Tally {
     not_understood: Vec<String>,
 }
 
-/// Lays files out. With `--check` it only names those that are not in order.
+/// Formats files. With `--check` it only lists those that are not formatted.
 pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> {
     if args.paths == [Path::new("-")] {
         return filter(args.check, terminal);
@@ -41,7 +41,7 @@ pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> 
             }
         }
     }
-    let verb = if args.check { "not in order" } else { "put in order" };
+    let verb = if args.check { "not formatted" } else { "formatted" };
     let lines = tally.changed.iter().map(|path| format!("{verb}: {path}\n"));
     terminal.print(&lines.collect::<String>());
     Ok(tally.end(args.check, terminal))

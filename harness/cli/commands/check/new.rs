@@ -20,9 +20,10 @@ pub fn new(args: &NewArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let opened = fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
     let shown = path.to_string_lossy();
+    let system = if args.scheduler == Starter::Local { "" } else { " --system SYSTEM" };
     let text = starter(args.scheduler).replace("NAME", &name).replace("PATH", &shown);
     file.write_all(text.as_bytes()).or_unwritten("the file", &path)?;
-    terminal.print(&format!("{shown}: a check to begin with; `muster -c {shown} -l` lists its cases, `-r` runs them\n"));
+    terminal.print(&format!("{shown}: an example check; `muster -c {shown}{system} -l` lists its cases, `-r` runs them\n"));
     Ok(0)
 }
 

@@ -7,7 +7,11 @@ use crate::{
     wiring::{self, k8s_plans},
 };
 use muster_check::cases::test_case::{Rendered, TestCase};
-use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain, job::workload::Program};
+use muster_core::{
+    decisions::pipeline::EXIT_USAGE,
+    error::{Class, chain},
+    job::workload::Program,
+};
 use muster_k8s::{Contexts, Plan};
 use muster_session::runtime;
 use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
@@ -43,7 +47,8 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
                     Ok(warnings) => text += &accepted(&warnings),
                     Err(error) => {
                         refused += 1;
-                        let _ = writeln!(text, "# REFUSED by the API server: {}", chain(&error));
+                        let what = if error.class == Class::Outage { "NOT VALIDATED" } else { "REFUSED by the API server" };
+                        let _ = writeln!(text, "# {what}: {}", chain(&error));
                     }
                 }
             }
@@ -53,7 +58,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     terminal.print(&text);
     terminal.diagnostics(&mistakes, &selection.sources);
     if refused > 0 {
-        terminal.note(&format!("the API server refuses {refused} of {} case(s)", selection.cases.len()));
+        terminal.note(&format!("the API server did not accept {refused} of {} case(s)", selection.cases.len()));
     }
     Ok(if mistakes.is_empty() && refused == 0 { selection.report_if_empty(terminal) } else { EXIT_USAGE })
 }

@@ -85,6 +85,10 @@ impl Unfinished {
     pub fn ignored(&self, cli: &Cli) -> Vec<String> {
         let mut own = cli.clone();
         own.reports = self.parsed.cli.reports.clone();
+        let output = &self.parsed.cli.output;
+        // These hold for what this process prints.
+        (own.output.verbose, own.output.quiet, own.output.nocolor) = (output.verbose, output.quiet, output.nocolor);
+        own.rounds.resume = self.parsed.cli.rounds.resume;
         settings::differing(&own, &self.parsed.cli)
     }
 

@@ -54,7 +54,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
         let ignored = left.ignored(cli);
         if !ignored.is_empty() {
             terminal.note(&format!(
-                "note: session {id} continues as it was started: {} of this command line is not used",
+                "note: session {id} continues with the flags of its own command line; these differ here: {}",
                 ignored.join(", ")
             ));
         }

@@ -47,7 +47,7 @@ keys! {
         /// override earlier ones. Mappings merge, lists replace, `key+: [..]` appends.
         extends: OneOrMany<Spanned<String>>,
         /// Where the check may run: `eidf`, `eidf:gpu-service`, `*`, `+feature`, `-feature`, `%extra=value`. All words of an
-        /// entry must hold (`+gpu -arm`), and at least one entry. Without it the check runs nowhere.
+        /// entry must hold (`+gpu -arm`), and at least one entry. Mandatory, except for a fixture and an abstract check.
         valid_systems: OneOrMany<Spanned<String>>,
         /// In which environments the check may run: a name, `*`, `+feature`, `-feature`, `%extra=value`. Default: all of them.
         valid_prog_environs: OneOrMany<Spanned<String>>,
@@ -172,7 +172,7 @@ keys! {
         "perf_patterns" => "write `perf_variables` with a `pattern` each",
         "trap_job_errors" => "the exit status is always judged; `sanity: [{ exit: any }]` accepts every one",
         "sourcepath" | "build_system" | "build_locally" | "build_time_limit" | "prebuild_cmds" | "postbuild_cmds"
-            => "build before the session or in the image; Muster runs programs",
+            => "write a fixture whose script builds",
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
         "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",

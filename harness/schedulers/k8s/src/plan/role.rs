@@ -1,4 +1,4 @@
-//! The least rights that plans need, as Roles for an administrator to apply.
+//! The least permissions that plans need, as Roles for an administrator to apply.
 //!
 //! ```text
 //! workload        create, get (its name is taken: is it ours?), list, watch, patch (stop, mark as kept), delete
