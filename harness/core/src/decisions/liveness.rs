@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-/// How often an owner renews its heartbeat, and after which silence it counts as abandoned.
+/// How often an owner renews its heartbeat, and after which silence it counts as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatTiming {
     pub interval: Duration,

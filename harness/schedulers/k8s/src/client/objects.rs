@@ -132,7 +132,8 @@ impl Cluster {
         Ok(Dated::of(answer.whole(&call)?, answer.date))
     }
 
-    /// The objects of all pages, with the version and the date of the last page.
+    /// The objects of all pages with their version, and the date of the first page: all pages show the objects of that moment. A page
+    /// that arrives minutes later must not make a Lease look old.
     async fn pages(
         &self,
         resource: &Resource,
@@ -141,7 +142,7 @@ impl Cluster {
     ) -> Result<(Vec<Value>, String, Option<Timestamp>), ApiError> {
         let (mut call, resource) = self.call("list", Method::GET, resource, None).await?;
         let base = path::objects(&resource, &self.place.namespace, None, None);
-        let (mut all, mut next): (Vec<Value>, Option<String>) = Default::default();
+        let (mut all, mut next, mut date) = (Vec::new(), None::<String>, None);
         loop {
             let options = [
                 ("labelSelector", which.labels),
@@ -151,6 +152,7 @@ impl Cluster {
             ];
             call.path = base.clone() + &path::query(&options);
             let answer = self.send(&call).await?;
+            date = if next.is_none() { answer.date } else { date };
             let mut page = read(&answer, &call)?;
             if let Value::Array(items) = page["items"].take() {
                 all.extend(items);
@@ -158,7 +160,7 @@ impl Cluster {
             let text = |key: &str| page["metadata"][key].as_str().unwrap_or_default().to_owned();
             next = Some(text("continue")).filter(|next| !next.is_empty());
             if next.is_none() {
-                return Ok((all, text("resourceVersion"), answer.date));
+                return Ok((all, text("resourceVersion"), date));
             }
         }
     }
@@ -290,6 +292,21 @@ mod tests {
             "GET /api/v1/namespaces/n/pods?labelSelector=rfm%3Dx&limit=500&continue=more",
         ];
         assert_eq!(requests.full(), expected);
+    }
+
+    #[tokio::test]
+    async fn the_age_of_an_object_is_that_at_the_first_page() {
+        let (cluster, _) = testing::cluster(|line, _| {
+            let last = line.contains("continue=more");
+            let (next, date) =
+                if last { ("", "Thu, 01 Jan 2026 00:30:00 GMT") } else { ("more", "Thu, 01 Jan 2026 00:01:00 GMT") };
+            let item = json!({"metadata": {"managedFields": [{"time": "2026-01-01T00:00:00Z"}]}});
+            Reply::json(&json!({"metadata": {"continue": next}, "items": [item]})).header("Date", date)
+        });
+        let (listed, now) = cluster.list_dated(&pod(), Selection::default()).await.unwrap();
+        let ages: Vec<_> = listed.iter().map(|dated| dated.age).collect();
+        assert_eq!(ages, [Some(Duration::from_mins(1)); 2]);
+        assert_eq!(now.map(|now| now.since(clock::parse("2026-01-01T00:00:00Z").unwrap())), Some(Duration::from_mins(1)));
     }
 
     #[tokio::test]
