@@ -21,10 +21,10 @@
 //! itself succeeded.
 //!
 //! The status file is not written aside and renamed: `mv` would be a second process for every case. One line of at
-//! most four bytes is one write; [`read_status`] takes a line without its newline for a file not yet written.
+//! most four bytes is one write; `read_status` of the core takes a line without its newline for a file not yet written.
 //!
 //! Where a module does not load or what runs containers is not there, the program never starts: `rfm_fault` reports why, in
-//! the log and in [`FAULT_FILE`] (in a container: where Kubernetes reads the last words of one), and ends the subshell.
+//! the log and in `FAULT_FILE` (in a container: where Kubernetes reads the last words of one), and ends the subshell.
 //!
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
 //! makes the script invalid; the shell reports it in the log.
