@@ -2,7 +2,7 @@
 
 use k8s_openapi::{
     api::core::v1::{Pod, PodSpec, PodStatus},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
 };
 use muster_text::Value;
 use serde::{
@@ -10,25 +10,60 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::Map;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// A pod, read from its text at once: it changes often, and a tree of its text would be thrown away each time.
 pub(super) fn pod<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pod, D::Error> {
     let PodText { metadata, spec, status } = PodText::deserialize(deserializer)?;
-    Ok(Pod { metadata, spec, status })
+    Ok(Pod { metadata: metadata.into(), spec, status })
 }
 
 #[derive(Deserialize)]
 struct PodText {
-    #[serde(default, deserialize_with = "metadata")]
-    metadata: ObjectMeta,
+    #[serde(default)]
+    metadata: Metadata,
     spec: Option<PodSpec>,
     status: Option<PodStatus>,
 }
 
-fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let slim = Part::Metadata.deserialize(deserializer)?;
-    ObjectMeta::deserialize(slim).map_err(Error::custom)
+/// What a pod's metadata have, but for what the server keeps there for itself.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    name: Option<String>,
+    generate_name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+    finalizers: Option<Vec<String>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    deletion_grace_period_seconds: Option<i64>,
+}
+
+impl From<Metadata> for ObjectMeta {
+    fn from(text: Metadata) -> Self {
+        Self {
+            name: text.name,
+            generate_name: text.generate_name,
+            namespace: text.namespace,
+            uid: text.uid,
+            resource_version: text.resource_version,
+            generation: text.generation,
+            labels: text.labels,
+            annotations: text.annotations,
+            owner_references: text.owner_references,
+            finalizers: text.finalizers,
+            creation_timestamp: text.creation_timestamp,
+            deletion_timestamp: text.deletion_timestamp,
+            deletion_grace_period_seconds: text.deletion_grace_period_seconds,
+            ..Self::default()
+        }
+    }
 }
 
 /// Reads an object. For `serde(deserialize_with)`.

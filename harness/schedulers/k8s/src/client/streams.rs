@@ -218,7 +218,10 @@ fn read<T: Watched>(line: &[u8], call: &Call) -> Result<WatchEvent<T>, ApiError>
         Line::Bookmark(object) => Ok(WatchEvent::Bookmark(object.version().unwrap_or_default().to_owned())),
         Line::Error(object) => {
             let status = status(&object);
-            let code = status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or_default();
+            // Without a code it is not the API server's answer: the watch is opened again.
+            let Some(code) = status.code.and_then(|code| u16::try_from(code).ok()) else {
+                return Err(call.no_answer("the watch returned an error without a code"));
+            };
             Err(Refused::of(call.asked.clone(), code, status, None).into())
         }
     }
@@ -296,6 +299,10 @@ mod tests {
         assert_eq!(read::<Pod>(expired, &call()).unwrap_err().why(), Why::Expired);
         assert_eq!(read::<Pod>(b"{\"type\":", &call()).unwrap_err().why(), Why::Transient);
         assert_eq!(read::<Pod>(br#"{"type":"NEWS","object":{}}"#, &call()).unwrap_err().why(), Why::Transient);
+        for object in [r#"{"code":"500"}"#, "\"gone\"", "null"] {
+            let error = format!(r#"{{"type":"ERROR","object":{object}}}"#);
+            assert_eq!(read::<Pod>(error.as_bytes(), &call()).unwrap_err().why(), Why::Transient, "{object}");
+        }
     }
 
     #[test]
