@@ -24,10 +24,12 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
     if selection.cases.is_empty() {
         return Ok(selection.report_if_empty(terminal));
     }
-    if let Some(set) = cli.files.setvar.iter().find(|set| secret_of(set).is_some()) {
+    let set = cli.files.setvar.iter().map(|set| ("-S", "MUSTER_SETVAR", set.clone()));
+    let options = cli.rounds.job_option.iter().map(|option| ("-J", "MUSTER_JOB_OPTION", option.to_string()));
+    if let Some((flag, variable, setting)) = set.chain(options).find(|(.., setting)| secret_of(setting).is_some()) {
         anyhow::bail!(
-            "-S {} would be in the pipeline: set it as a variable of the CI system instead (MUSTER_SETVAR)",
-            masked_setting(set)
+            "{flag} {} would be in the pipeline: set it as a variable of the CI system instead ({variable})",
+            masked_setting(&setting)
         );
     }
     let text = match cli.action.ci_shards {

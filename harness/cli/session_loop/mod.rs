@@ -22,7 +22,7 @@ use crate::{
     exit,
     reports::{files::ReportFiles, session},
     settings::{self, Places},
-    terminal::{self, Terminal, view::View},
+    terminal::{self, NoEcho, Terminal, view::View},
     wiring::{self, database},
 };
 use anyhow::Context;
@@ -177,6 +177,7 @@ async fn supervise(
         thread::spawn(move || terminal.note(&note));
     }
     signals.second().await;
+    NoEcho::end();
     exit::at_once(EXIT_INTERRUPTED)
 }
 

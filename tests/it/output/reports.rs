@@ -152,3 +152,17 @@ fn a_pipeline_is_written_for_the_selection() {
     let text = sandbox.read("ci.yml");
     assert!(text.contains("speed %n=2 @local:default+default:") && !text.contains("%n=1"), "{text}");
 }
+
+#[test]
+fn a_pipeline_keeps_options_of_the_scheduler_but_never_a_secret() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let generate = |more: &[&str]| sandbox.muster(&[&["-c", "check.yaml", "--ci-generate", "ci.yml"], more].concat());
+    let ended = generate(&["-J", "node=vm", "--skip-performance-check"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = sandbox.read("ci.yml");
+    assert!(text.contains("-J node=vm --skip-performance-check"), "{text}");
+    let refused = generate(&["-J", "x.password=hunter2"]);
+    let sentence =
+        "error: -J x.password=*** would be in the pipeline: set it as a variable of the CI system instead (MUSTER_JOB_OPTION)\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), sentence));
+}

@@ -15,7 +15,6 @@ use cel::{
         value::CowVal,
     },
 };
-use regex::Regex;
 
 fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Text> {
     args[0].downcast_ref::<Text>().ok_or_else(|| fail(function, NO_TEXT))
@@ -83,14 +82,14 @@ pub(super) fn extractsingle<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>
 pub(super) fn sections<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     let glob = glob(text_at("sections", &args, 1)?)?;
     let titles = text("sections", &args)?.titles().enumerate();
-    let chosen = titles.filter(|(_, title)| glob.is_match(title)).map(|(place, _)| place).collect();
+    let chosen = titles.filter(|(_, title)| glob.regex().is_match(title.as_bytes())).map(|(place, _)| place).collect();
     found(&args, "sections", What::Sections(chosen))
 }
 
-/// A shell glob as a regex. `*` and `?` also match `/`: a title is not a path.
-fn glob(glob: &str) -> Result<Regex> {
+/// A shell glob as a pattern, which is compiled once. `*` and `?` also match `/`: a title is not a path.
+fn glob(glob: &str) -> Result<Pattern> {
     let pattern = regex::escape(glob).replace(r"\*", ".*").replace(r"\?", ".");
-    Regex::new(&format!("(?s)^{pattern}$")).map_err(|error| fail("sections", error.to_string()))
+    Pattern::compile(&format!(r"(?s)\A{pattern}\z")).map_err(|error| bad_pattern(&error))
 }
 
 #[cfg(test)]
@@ -110,7 +109,7 @@ mod tests {
             (r"a\*", r"a\b/c", true),
         ];
         for (glob, title, expected) in table {
-            assert_eq!(super::glob(glob).unwrap().is_match(title), expected, "{glob} {title}");
+            assert_eq!(super::glob(glob).unwrap().regex().is_match(title.as_bytes()), expected, "{glob} {title}");
         }
     }
 }
