@@ -89,10 +89,7 @@ pub fn that_change_what_runs(cli: &Cli) -> Vec<String> {
     let set = cli.files.setvar.iter().map(|set| format!("-S {}", masked_setting(set)));
     let parameters = cli.files.parameterize.iter().map(|set| format!("-P {set}"));
     let options = rounds.job_option.iter().map(|option| format!("-J {option}"));
-    let skipped =
-        [("--skip-sanity-check", rounds.skip_sanity_check), ("--skip-performance-check", rounds.skip_performance_check)];
-    let skipped = skipped.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
-    set.chain(parameters).chain(options).chain(skipped).collect()
+    set.chain(parameters).chain(options).chain(rounds.skipping()).collect()
 }
 
 /// The flags in which two command lines differ, but for those that hold for a session that is taken up as well.

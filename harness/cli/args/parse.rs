@@ -109,7 +109,10 @@ fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c st
         return Ok(Vec::new());
     }
     let refuse = |what: &str| {
-        let message = format!("the mode `{}` contains {what}: a mode must not contain an action", mode.name);
+        let message = format!(
+            "the mode `{}` contains {what}: a mode has options, but no action, --mode, --system or --config-file",
+            mode.name
+        );
         command.clone().error(clap::error::ErrorKind::InvalidValue, message)
     };
     let program = OsString::from("muster");
@@ -323,10 +326,10 @@ mod tests {
             |words: &[&str]| in_mode(words, &["-l"], &[]).err().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
         let said = [&["-r"][..], &["--system", "x"], &["--mode=y"], &["sweep"], &["--no-such-flag"]].map(said).join("\n");
         insta::assert_snapshot!(said, @"
-        error: the mode `nightly` contains --run: a mode must not contain an action
-        error: the mode `nightly` contains --system: a mode must not contain an action
-        error: the mode `nightly` contains --mode: a mode must not contain an action
-        error: the mode `nightly` contains the command sweep: a mode must not contain an action
+        error: the mode `nightly` contains --run: a mode has options, but no action, --mode, --system or --config-file
+        error: the mode `nightly` contains --system: a mode has options, but no action, --mode, --system or --config-file
+        error: the mode `nightly` contains --mode: a mode has options, but no action, --mode, --system or --config-file
+        error: the mode `nightly` contains the command sweep: a mode has options, but no action, --mode, --system or --config-file
         error: the mode nightly: unexpected argument '--no-such-flag' found
         ");
     }

@@ -102,6 +102,12 @@ impl From<ExecOrder> for Order {
 }
 
 impl Rounds {
+    /// The flags that are set of those that skip a part of judging.
+    pub fn skipping(&self) -> impl Iterator<Item = String> + use<> {
+        let flags = [("--skip-sanity-check", self.skip_sanity_check), ("--skip-performance-check", self.skip_performance_check)];
+        flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned())
+    }
+
     /// What makes cases run again.
     ///
     /// # Errors

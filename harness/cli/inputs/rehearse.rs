@@ -1,6 +1,6 @@
-//! `--rehearse`: what is played in the place of every workload, so that an author sees the verdict before a cluster is asked.
+//! `--rehearse`: what runs in the place of every workload, so that an author sees the outcome without a cluster.
 //!
-//! A file that ends in `.yaml` or `.yml` is a play of the `fake` scheduler (docs/fake.md), whose logs may be in files beside it.
+//! A file that ends in `.yaml` or `.yml` is a scenario of the `fake` scheduler (docs/fake.md), whose logs may be in files beside it.
 //! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
 
 use anyhow::{Context, bail};
@@ -12,8 +12,8 @@ use muster_text::{
 use serde_json::json;
 use std::{fs, path::Path};
 
-/// Reads what is to be played.
-pub fn play(path: &Path) -> anyhow::Result<Value> {
+/// Reads the scenario, or the log that becomes one.
+pub fn scenario(path: &Path) -> anyhow::Result<Value> {
     let text = read(path)?;
     let is_play = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !is_play {
@@ -23,24 +23,24 @@ pub fn play(path: &Path) -> anyhow::Result<Value> {
     let file = sources.add(path.display().to_string(), text.as_str());
     let parsed = yaml::parse(file, &text);
     let mut diagnostics = parsed.diagnostics;
-    let play = parsed.documents.first().map_or(Ok(Value::Null), yaml::to_value);
-    let mut play = play.unwrap_or_else(|mut mistakes| {
+    let scenario = parsed.documents.first().map_or(Ok(Value::Null), yaml::to_value);
+    let mut scenario = scenario.unwrap_or_else(|mut mistakes| {
         diagnostics.append(&mut mistakes);
         Value::Null
     });
     if diagnostics.is_empty() {
-        logs_from_files(&mut play, path)?;
-        diagnostics = muster_fake::check(&play).err().unwrap_or_default();
+        logs_from_files(&mut scenario, path)?;
+        diagnostics = muster_fake::check(&scenario).err().unwrap_or_default();
     }
     if diagnostics.is_empty() {
-        return Ok(play);
+        return Ok(scenario);
     }
     bail!("{}", diagnostic::render(&diagnostics, &sources, false).trim_end().to_owned());
 }
 
 /// Puts the text of files in the place of their names: `logs: [{ file: pod-0.log }]`.
-fn logs_from_files(play: &mut Value, path: &Path) -> anyhow::Result<()> {
-    let logs = play.get_mut("logs").and_then(Value::as_array_mut);
+fn logs_from_files(scenario: &mut Value, path: &Path) -> anyhow::Result<()> {
+    let logs = scenario.get_mut("logs").and_then(Value::as_array_mut);
     for log in logs.into_iter().flatten().filter_map(Value::as_object_mut) {
         let Some(file) = log.remove("file") else { continue };
         let Some(name) = file.as_str() else { bail!("{}: `file` of a log is the path of a text", path.display()) };

@@ -201,8 +201,5 @@ pub fn rerun_options(cli: &Cli) -> Vec<String> {
     let rounds = &cli.rounds;
     let options = rounds.job_option.iter().flat_map(|option| pair("-J", &option.to_string()));
     let rehearsed = rounds.rehearse.iter().flat_map(|path| pair("--rehearse", &path.to_string_lossy()));
-    let skipped =
-        [("--skip-sanity-check", rounds.skip_sanity_check), ("--skip-performance-check", rounds.skip_performance_check)];
-    let skipped = skipped.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
-    config.chain(set).chain(parameters).chain(options).chain(rehearsed).chain(skipped).collect()
+    config.chain(set).chain(parameters).chain(options).chain(rehearsed).chain(rounds.skipping()).collect()
 }

@@ -44,8 +44,8 @@ pub async fn taken(session: &SessionId, terminal: Terminal) -> ! {
     exit::at_once(EXIT_LOST)
 }
 
-/// Prints to stderr on a thread of its own, and waits for that as long as it may take: nobody may read what is printed.
-async fn print(terminal: Terminal, text: String) {
+/// Prints to stderr on a thread of its own, and waits at most [`PRINT_LIMIT`] for it: stderr may be a pipe that nobody reads.
+pub async fn print(terminal: Terminal, text: String) {
     let (sender, printed) = oneshot::channel();
     thread::spawn(move || {
         view::take_down();

@@ -170,11 +170,13 @@ async fn supervise(
     drop(engine);
     if is_first {
         let name = signals.next().await;
-        let note = format!(
-            "interrupted by {name}: the session has ended, its reports are written; a second signal ends the process at once"
-        );
-        // Standard error may be a pipe that nobody reads.
-        thread::spawn(move || terminal.note(&note));
+        leave::print(
+            terminal,
+            format!(
+                "interrupted by {name}: the session has ended, its reports are written; a second signal ends the process at once"
+            ),
+        )
+        .await;
     }
     signals.second().await;
     NoEcho::end();

@@ -80,7 +80,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
         needs: Box::default(),
         about: Arc::new(move || about(number)),
         work: Work::New(Arc::new(move |facts| {
-            let play = json!({
+            let scenario = json!({
                 "statuses": [{ "state": "running", "nodes": ["node-1"] }, { "after_ms": millis, "state": "ended" }],
                 "logs": [{ "text": "hello from a case that waits\n" }],
             });
@@ -92,7 +92,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
                     case: (*case).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
-                    program: Program::Scenario(play),
+                    program: Program::Scenario(scenario),
                     num_tasks: 1,
                     sched_options: Value::Null,
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },

@@ -199,5 +199,5 @@ fn an_interrupt_counts_what_never_began_in_one_line() {
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130));
     assert_eq!(ended.stdout.matches("[    ABORT ]").count(), 4, "{}", ended.stdout);
-    assert!(ended.stdout.contains("200 cases aborted; of 4 that ran, stage folders are left\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("200 cases aborted; 4 had started, and their stage folders are kept\n"), "{}", ended.stdout);
 }

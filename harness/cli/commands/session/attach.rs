@@ -156,7 +156,7 @@ fn summary(session: &Session, past: &TakenOver, cases: &[TestCase]) -> String {
     let ended = known.len();
     let known: BTreeSet<&CaseName> = known.into_iter().chain(past.started.iter().map(|row| &row.name)).collect();
     format!(
-        "session {}: {ended} of {} case(s) have ended, {} started are continued, {} start now",
+        "session {}: of {} case(s) {ended} have ended, {} are continued, and {} start now",
         session.id,
         session.num_cases,
         past.started.len(),

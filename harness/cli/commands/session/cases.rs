@@ -18,7 +18,7 @@ pub fn adjustments(cli: &Cli) -> anyhow::Result<Adjustments> {
         skip_sanity: cli.rounds.skip_sanity_check,
         skip_performance: cli.rounds.skip_performance_check,
         sched_options: cli.rounds.job_option.clone(),
-        scenario: cli.rounds.rehearse.as_deref().map(rehearse::play).transpose()?,
+        scenario: cli.rounds.rehearse.as_deref().map(rehearse::scenario).transpose()?,
     })
 }
 

@@ -41,7 +41,11 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         let started = aborted.iter().filter(|case| !case.delete.is_empty()).count();
         let _ = match started {
             0 => writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case")),
-            _ => writeln!(text, "{} aborted; of {started} that ran, stage folders are left", counted(aborted.len(), "case")),
+            _ => writeln!(
+                text,
+                "{} aborted; {started} had started, and their stage folders are kept",
+                counted(aborted.len(), "case")
+            ),
         };
     }
     text + &"=".repeat(screen.width.min(80)) + "\n"

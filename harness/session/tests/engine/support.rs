@@ -109,9 +109,9 @@ impl Bench {
         Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
     }
 
-    /// Runs one play to its end.
-    pub(crate) async fn play(&self, play: Value) -> Arc<CaseResult> {
-        self.submit(case("case", play).queued()).await.expect("a result")
+    /// Runs one scenario to its end.
+    pub(crate) async fn scenario(&self, scenario: Value) -> Arc<CaseResult> {
+        self.submit(case("case", scenario).queued()).await.expect("a result")
     }
 
     /// The names of all events so far: `begun a`, `phase a run: image pull`.
@@ -167,12 +167,12 @@ pub(crate) struct Case {
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
 }
 
-pub(crate) fn case(name: &str, play: Value) -> Case {
+pub(crate) fn case(name: &str, scenario: Value) -> Case {
     Case {
         name: name.to_owned(),
         partition: "p",
         max_jobs: 1,
-        program: Program::Scenario(play),
+        program: Program::Scenario(scenario),
         rules: Rules::default(),
         limits: Limits {
             pending: Some(Duration::from_hours(1)),
@@ -263,7 +263,7 @@ impl Case {
                     keep_failed: None,
                 };
                 let planned_outputs = (inputs.is_needed || self.teardown.is_some()).then(|| {
-                    let teardown = self.teardown.clone().map(|play| Box::new(workload(Program::Scenario(play))));
+                    let teardown = self.teardown.clone().map(|scenario| Box::new(workload(Program::Scenario(scenario))));
                     Box::new(PlannedOutputs { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
                 });
                 let rules = Rules { planned_outputs, ..self.rules.clone() };

@@ -1,4 +1,4 @@
-//! From rows to the types of core: the inverse of the messages and `columns`.
+//! From rows to the types of core: the inverse of `write::message` and `write::statements`.
 
 use crate::{Held, JobRow, Owner};
 use muster_core::{

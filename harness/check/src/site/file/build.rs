@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// ReFrame's default.
 const MAX_JOBS: usize = 8;
-/// Half a day in a queue is longer than a night.
+/// A job that waits for half a day misses the nightly run.
 const MAX_PENDING_TIME: Duration = Duration::from_hours(12);
 /// How many bytes of a log are kept by default.
 const MAX_LOG: u64 = 2 << 30;

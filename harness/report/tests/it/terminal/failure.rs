@@ -200,7 +200,7 @@ fn cases_that_were_aborted_while_they_ran_are_counted_too() {
     };
     let cases: Vec<_> = (0..3).map(ran).chain([case("late", &[], Outcome::Abort, Phase::Plan)]).collect();
     let text = report(&Results::new(&session(), &cases), &[], &screen(80));
-    assert!(text.contains("\n4 cases aborted; of 3 that ran, stage folders are left\n"), "{text}");
+    assert!(text.contains("\n4 cases aborted; 3 had started, and their stage folders are kept\n"), "{text}");
     assert!(!text.contains("FAILURE INFO"), "{text}");
 }
 

@@ -120,7 +120,7 @@ mod tests {
     type Moments = Vec<(u64, char)>;
 
     /// Cases that ask every second while the server refuses until a moment: who tried when, and who was over when.
-    fn play(cases: &[char], granted_at: u64, seconds: u64) -> (Moments, Moments) {
+    fn simulate(cases: &[char], granted_at: u64, seconds: u64) -> (Moments, Moments) {
         let (start, mut gates) = (Instant::now(), Gates::default());
         let (mut tried, mut over, mut left) = (Vec::new(), Vec::new(), cases.to_vec());
         for second in 0..seconds {
@@ -144,14 +144,14 @@ mod tests {
 
     #[test]
     fn one_case_is_tried_every_five_seconds_and_all_are_when_it_is_launched() {
-        let (tried, over) = play(&['a', 'b', 'c'], 11, 20);
+        let (tried, over) = simulate(&['a', 'b', 'c'], 11, 20);
         assert_eq!(tried, [(0, 'a'), (5, 'a'), (10, 'a'), (15, 'a'), (15, 'b'), (15, 'c')]);
         assert_eq!(over, []);
     }
 
     #[test]
     fn a_case_that_is_refused_for_a_minute_fails_and_the_others_wait_for_the_next_trial() {
-        let (tried, over) = play(&['a', 'b', 'c'], 100, 120);
+        let (tried, over) = simulate(&['a', 'b', 'c'], 100, 120);
         assert_eq!(over, [(60, 'a')]);
         let second = tried.iter().find(|(_, letter)| *letter == 'b');
         assert_eq!(second, Some(&(65, 'b')));

@@ -34,7 +34,7 @@ async fn sections_that_arrive_interleaved_become_one_text_in_their_order() {
         { "after_ms": 4, "section": "pod-1", "text": "b2 without a newline" },
         { "after_ms": 5, "section": "pod-2" },
     ]);
-    let result = bench.play(ended_after(&logs)).await;
+    let result = bench.scenario(ended_after(&logs)).await;
     assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
     insta::assert_snapshot!(text(&result), @r"
 IDENTIFIER
@@ -74,7 +74,7 @@ async fn a_stream_that_breaks_is_taken_up_where_it_broke() {
         { "after_ms": 4, "error": reset },
         { "after_ms": 5, "text": "three\n" },
     ]);
-    let result = bench.play(ended_after(&logs)).await;
+    let result = bench.scenario(ended_after(&logs)).await;
     assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
     insta::assert_snapshot!(text(&result), @r"
 IDENTIFIER
@@ -90,7 +90,7 @@ three
 async fn a_log_is_read_for_as_long_as_more_of_it_comes() {
     let bench = Bench::new().await;
     let lines: Vec<Value> = (0..10).map(|n| json!({ "after_ms": 6_000 + 25_000 * n, "text": format!("line {n}\n") })).collect();
-    let result = bench.play(ended_after(&json!(lines))).await;
+    let result = bench.scenario(ended_after(&json!(lines))).await;
     assert_eq!(result.outcome, Outcome::Pass, "{:?}", result.cause);
     assert!(text(&result).ends_with("line 8\nline 9\n"), "{}", text(&result));
 }
@@ -104,7 +104,7 @@ async fn a_log_that_goes_on_does_not_hold_up_a_session_that_is_cancelled() {
         tokio::time::sleep(std::time::Duration::from_mins(1)).await;
         bench.engine.cancel("interrupted by SIGINT");
     };
-    let (result, ()) = tokio::join!(bench.play(ended_after(&json!(lines))), cancel);
+    let (result, ()) = tokio::join!(bench.scenario(ended_after(&json!(lines))), cancel);
     assert_eq!(result.outcome, Outcome::Abort, "{:?}", result.cause);
     assert!(begun.elapsed().as_secs() < 70, "{:?}", begun.elapsed());
     assert!(text(&result).contains("line 50\n"), "what had come is kept");
@@ -113,11 +113,11 @@ async fn a_log_that_goes_on_does_not_hold_up_a_session_that_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a_case_that_is_stopped_keeps_the_log_it_has() {
     let bench = Bench::new().await;
-    let play = json!({
+    let scenario = json!({
         "statuses": [{ "state": "running" }],
         "logs": [{ "after_ms": 1, "text": "so far\n" }, { "after_ms": 9_000_000, "text": "never said\n" }],
     });
-    let result = bench.play(play).await;
+    let result = bench.scenario(scenario).await;
     assert_eq!(result.outcome.to_string(), "timeout{run}");
     assert_eq!(result.log_tail.as_deref(), Some("so far"));
     insta::assert_snapshot!(text(&result), @r"

@@ -9,9 +9,9 @@ use std::{fmt::Write, sync::Arc, time::Duration};
 
 async fn table(rows: impl IntoIterator<Item = (&str, Value)>) -> String {
     let mut table = String::new();
-    for (name, play) in rows {
+    for (name, scenario) in rows {
         let bench = Bench::new().await;
-        let queued = Case { rules: found("hello"), ..case(name, play) }.queued();
+        let queued = Case { rules: found("hello"), ..case(name, scenario) }.queued();
         let result = bench.submit(queued).await.expect("a result");
         let left = bench.left();
         let cause = result.cause.as_deref().unwrap_or("-");
@@ -75,14 +75,14 @@ it ends evicted | disrupted{evicted} | run | 1 left | the job was ended by the s
 async fn an_error_of_a_step_is_an_outcome_with_a_cause() {
     let error = |class: &str, times: u32| json!({ "class": class, "message": "ask the server", "times": times });
     let with = |key: &str, value: Value| {
-        let mut play = ended();
-        play[key] = value;
-        play
+        let mut scenario = ended();
+        scenario[key] = value;
+        scenario
     };
     let wait = |error: Value| {
-        let mut play = runs_until(&json!({ "after_ms": 10, "error": error }));
-        play["statuses"].as_array_mut().expect("a list").push(json!({ "after_ms": 60_000, "state": "ended" }));
-        play
+        let mut scenario = runs_until(&json!({ "after_ms": 10, "error": error }));
+        scenario["statuses"].as_array_mut().expect("a list").push(json!({ "after_ms": 60_000, "state": "ended" }));
+        scenario
     };
     let logs = |error: Value| with("logs", json!([{ "text": "hello\n" }, { "after_ms": 20, "error": error }]));
     let rows = [
@@ -155,12 +155,12 @@ async fn a_panic_in_a_scheduler_is_contained_and_cleaned_up() {
         let fake = FakeScheduler::default();
         let scheduler = Arc::new(Panicking { fake: fake.clone(), when });
         let bench = Bench::with(Options { scheduler: Some(scheduler), fake, ..Options::default() }).await;
-        let result = bench.play(ended()).await;
+        let result = bench.scenario(ended()).await;
         let cause = result.cause.as_deref().unwrap_or("-");
         writeln!(table, "{when:?}: {} | {cause} | {:?}", result.outcome, result.warnings).expect("a line");
         assert!(bench.engine.in_flight().is_empty(), "{when:?}");
         // The next case of the same session has its slot.
-        assert!(!matches!(bench.play(ended()).await.outcome, Outcome::Abort), "{when:?}");
+        assert!(!matches!(bench.scenario(ended()).await.outcome, Outcome::Abort), "{when:?}");
     }
     insta::assert_snapshot!(table, @r#"
 Plan: error{infra} | planning panicked: the scheduler has a bug | []
@@ -174,7 +174,7 @@ Cleanup: pass | - | ["cleanup failed: panicked: the scheduler has a bug"]
 #[tokio::test(start_paused = true)]
 async fn a_result_says_where_when_and_how_to_look_further() {
     let bench = Bench::new().await;
-    let play = json!({
+    let scenario = json!({
         "statuses": [
             { "after_ms": 1000, "state": "running", "nodes": ["n1", "n2"] },
             { "after_ms": 61_000, "state": "ended", "exit": 1, "cause": "OOMKilled: used more than 4Gi" },
@@ -184,7 +184,7 @@ async fn a_result_says_where_when_and_how_to_look_further() {
             { "after_ms": 3000, "section": "pod-1", "node": "n3", "text": "three\n" },
         ],
     });
-    let result = bench.play(play).await;
+    let result = bench.scenario(scenario).await;
     let identifier = result.identifier.clone().expect("planned");
     let (started, ended) = (result.times.started.expect("started"), result.times.ended.expect("ended"));
     assert_eq!(ended.since(started), Duration::from_mins(1));
@@ -249,11 +249,11 @@ async fn the_clock_for_running_begins_with_the_first_task() {
     let bench = Bench::new().await;
     let limits =
         Limits { pending: Some(Duration::from_secs(100)), run: Some(Duration::from_secs(100)), judge: Duration::from_secs(5) };
-    let play = json!({ "statuses": [
+    let scenario = json!({ "statuses": [
         { "state": "pending", "why": "queue" },
         { "after_ms": 90_000, "state": "running" },
         { "after_ms": 180_000, "state": "ended" },
     ] });
-    let results = all(&bench, [Case { limits, rules: Rules::default(), ..case("slow", play) }]).await;
+    let results = all(&bench, [Case { limits, rules: Rules::default(), ..case("slow", scenario) }]).await;
     assert_eq!(results[0].outcome, Outcome::Pass, "{:?}", results[0].cause);
 }

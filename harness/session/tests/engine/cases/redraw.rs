@@ -72,7 +72,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
 #[tokio::test]
 async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
     let bench = Bench::new().await;
-    let result = bench.play(taken(9)).await;
+    let result = bench.scenario(taken(9)).await;
     assert_eq!(result.outcome.to_string(), "error{infra}");
     let lives = lives(&bench.fake);
     let cause = result.cause.as_deref().unwrap_or_default().replace(&lives[3].0, "IDENTIFIER");
@@ -85,7 +85,7 @@ async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
 #[tokio::test]
 async fn a4_beside_another_session_the_folder_of_the_taken_identifier_goes() {
     let bench = Bench::with(Options { beside_another: true, ..Options::default() }).await;
-    let result = bench.play(json!({ "launch": { "taken": 1 }, "statuses": [{ "state": "ended", "exit": 1 }] })).await;
+    let result = bench.scenario(json!({ "launch": { "taken": 1 }, "statuses": [{ "state": "ended", "exit": 1 }] })).await;
     assert_eq!(result.outcome.to_string(), "fail{workload}");
     let identifier = result.identifier.as_ref().expect("an identifier");
     let folders = fs::read_dir(bench.folder.path().join("stage/test/p/default")).expect("a folder");

@@ -38,7 +38,7 @@ async fn a_plan_is_stored_before_its_launch_and_a_result_before_it_is_told() {
     bench.fake.cleanup(&stored[0], muster_core::job::scheduler::Disposition::Delete).await.expect("cleaned");
     assert_eq!(bench.left(), 0);
 
-    assert_eq!(bench.play(json!({})).await.outcome, Outcome::Pass);
+    assert_eq!(bench.scenario(json!({})).await.outcome, Outcome::Pass);
     let ended = bench.engine.end().await.expect("stored");
     assert!(ended.ended.is_some() && !ended.interrupted);
     store.close().await.expect("closed");
@@ -52,7 +52,7 @@ async fn without_a_place_to_write_the_plan_nothing_is_launched() {
     let ownership = Ownership { store: store.clone(), owner: owner(), is_new: true };
     let mut bench = Bench::with(Options { ownership: Some(ownership), ..Options::default() }).await;
     store.close().await.expect("closed");
-    let result = bench.play(json!({})).await;
+    let result = bench.scenario(json!({})).await;
     assert_eq!(result.outcome.to_string(), "error{infra}");
     assert_eq!(bench.fake.created(), 0);
     let place = folder.path().display().to_string();

@@ -35,7 +35,7 @@ async fn whenever_a_session_is_cancelled_nothing_is_left_on_the_server() {
     for n in 0..300_u64 {
         let bench = Bench::new().await;
         cancel_after(&bench, n * 311);
-        let result = bench.play(life()).await;
+        let result = bench.scenario(life()).await;
         match result.outcome {
             Outcome::Abort => aborted += 1,
             Outcome::Pass => passed += 1,
@@ -94,7 +94,7 @@ async fn between_plan_and_launch_it_leaves_nothing_behind() {
 async fn a_launch_that_was_begun_is_awaited_and_then_deleted() {
     let bench = Bench::new().await;
     cancel_after(&bench, 10_000);
-    let result = bench.play(life()).await;
+    let result = bench.scenario(life()).await;
     assert_eq!(result.outcome, Outcome::Abort);
     assert_eq!(bench.fake.created(), 1);
     let calls: Vec<_> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
@@ -108,11 +108,11 @@ async fn a_launch_that_was_begun_is_awaited_and_then_deleted() {
 async fn cancelling_does_not_wait_for_room_or_for_a_retry() {
     let not_now = json!({ "launch": { "not_now": [{ "why": "quota", "retry_after_ms": 3_000_000 }] } });
     let error = json!({ "launch": { "error": { "class": "infra", "message": "reset", "times": 9, "retry_after_ms": 60_000 } } });
-    for play in [not_now, error] {
+    for scenario in [not_now, error] {
         let bench = Bench::new().await;
         cancel_after(&bench, 1_000_000);
         let begun = tokio::time::Instant::now();
-        assert_eq!(bench.play(play).await.outcome, Outcome::Abort);
+        assert_eq!(bench.scenario(scenario).await.outcome, Outcome::Abort);
         assert!(begun.elapsed() < Duration::from_secs(2));
     }
 }

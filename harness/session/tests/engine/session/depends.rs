@@ -267,7 +267,7 @@ async fn a_teardown_runs_after_the_last_user_and_before_its_slot_is_free() {
 #[tokio::test(start_paused = true)]
 async fn what_failed_or_served_a_failure_is_torn_down_at_the_end_and_a_case_without_users_at_once() {
     let bench = Bench::new().await;
-    let build = |name: &str, play| Case { teardown: Some(takes(10)), ..case(name, play) };
+    let build = |name: &str, scenario| Case { teardown: Some(takes(10)), ..case(name, scenario) };
     let bad_user = case("user", fails(10)).after(&["build"]);
     all(&bench, [build("build", takes(10)), bad_user, build("bad", fails(10)), build("alone", takes(10))]).await;
     bench.engine.finish().await;

@@ -55,9 +55,9 @@ async fn each_ending_has_its_own_cleanup() {
             vec![Plan, Launch, Wait, Delete, Delete, Delete],
         ),
     ];
-    for (name, play, expected) in rows {
+    for (name, scenario, expected) in rows {
         let bench = Bench::new().await;
-        bench.play(play).await;
+        bench.scenario(scenario).await;
         let calls = calls(&bench);
         assert_eq!(without_collect(calls.clone()), expected, "{name}");
         let launched = expected.contains(&Wait);
@@ -69,7 +69,7 @@ async fn each_ending_has_its_own_cleanup() {
 #[tokio::test(start_paused = true)]
 async fn events_tell_the_life_of_a_case_in_order() {
     let mut bench = Bench::new().await;
-    let play = json!({
+    let scenario = json!({
         "statuses": [
             { "state": "pending", "why": "image pull" },
             { "after_ms": 100, "state": "running", "nodes": ["n1", "n2", "n3"] },
@@ -77,7 +77,7 @@ async fn events_tell_the_life_of_a_case_in_order() {
         ],
         "logs": [{ "after_ms": 200, "text": "hello\n" }],
     });
-    bench.submit(case("a", play).queued()).await.expect("a result");
+    bench.submit(case("a", scenario).queued()).await.expect("a result");
     insta::assert_snapshot!(bench.drain().join("\n"), @r"
 begun a
 phase a launch

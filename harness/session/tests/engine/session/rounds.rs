@@ -21,8 +21,8 @@ fn list(text: &str, today: &str) -> List {
 }
 
 async fn attempt(bench: &Bench, name: &str, exit: i32, attempt: u32) -> Arc<CaseResult> {
-    let play = json!({ "statuses": [{ "state": "ended", "exit": exit }] });
-    let queued = QueuedCase { attempt, ..case(name, play).queued() };
+    let scenario = json!({ "statuses": [{ "state": "ended", "exit": exit }] });
+    let queued = QueuedCase { attempt, ..case(name, scenario).queued() };
     bench.submit(queued).await.expect("a result")
 }
 

@@ -44,10 +44,10 @@ impl Scheduler for Hesitating {
     }
 }
 
-/// A play with more to it.
-fn with(mut play: Value, key: &str, value: Value) -> Value {
-    play[key] = value;
-    play
+/// A scenario with more to it.
+fn with(mut scenario: Value, key: &str, value: Value) -> Value {
+    scenario[key] = value;
+    scenario
 }
 
 /// What the report has in the end of a case that is torn down so.
