@@ -9,11 +9,16 @@
 //! The first signal cancels the session, the second one ends the process at once, until the reports are written.
 
 pub mod daemons;
+#[path = "../../session/src/front/frontend.rs"]
 mod frontend;
 pub mod leave;
+#[path = "../../session/src/session_loop/plan.rs"]
 pub mod plan;
+#[path = "../../session/src/session_loop/relaunch.rs"]
 mod relaunch;
+#[path = "../../session/src/session_loop/restore.rs"]
 pub mod restore;
+#[path = "../../session/src/session_loop/rounds.rs"]
 mod rounds;
 pub mod takeover;
 
