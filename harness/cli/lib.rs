@@ -9,7 +9,7 @@ mod commands;
 mod exit;
 mod inputs;
 mod reports;
-mod session_loop;
+mod session;
 mod settings;
 mod terminal;
 mod wiring;

@@ -6,22 +6,16 @@ use crate::{
     terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
 };
 use muster_core::{
-    decisions::rounds,
-    result::{CaseResult, Session},
+    decisions::{attempts::Attempts, rounds},
+    result::Session,
 };
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
-use std::sync::Arc;
 
 /// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
-pub fn report(
-    cli: &Cli,
-    files: &ReportFiles,
-    session: &Session,
-    cases: &[Arc<CaseResult>],
-    terminal: Terminal,
-) -> anyhow::Result<u8> {
-    let results = Results::new(session, cases.iter().map(Arc::as_ref));
-    let code = rounds::exit_code(session, cases.iter().map(Arc::as_ref));
+pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> anyhow::Result<u8> {
+    let cases = attempts.kept();
+    let results = Results::new(session, cases.iter().map(|case| &***case));
+    let code = rounds::exit_code(session, cases.iter().map(|case| &***case));
     let mut errors = files.write(&results);
     errors.extend(files.append_to_step_summary(&results).err());
     // With libtest's lines on stdout nothing else belongs there.

@@ -1,9 +1,10 @@
 //! The engine that drives cases through a scheduler.
 //!
-//! It owns order, `max_jobs`, limits, retries and cancelling. It decides nothing that `muster_core::decisions::pipeline`
+//! It owns order, `max_jobs`, limits, rounds, retries, takeovers and cancelling. It decides nothing that `muster_core::decisions::pipeline`
 //! decides, and prints nothing: it emits [`event::Event`]s.
 //!
 //! ```text
+//! session_loop  what runs next: rounds, retries, restored results, attempts that another process has started
 //! front     how a session is shown and stopped from outside: libtest's harness, signals
 //! engine    all cases of a session: dependencies, slots of partitions, --maxfail, cancelling, teardowns
 //! case      one case, from its slot to its result: plan, launch, wait, judge, clean up
@@ -23,3 +24,4 @@ mod log;
 mod panics;
 mod retry;
 pub mod runtime;
+pub mod session_loop;

@@ -90,3 +90,48 @@ fn the_duration_of_a_case_counts_from_its_start_even_if_another_harness_finishes
     assert!(seconds >= 2.0, "{}", report["cases"][0]);
     assert!(report["cases"][0]["times"]["launched"].is_string(), "{}", report["cases"][0]);
 }
+
+/// The job that runs already has the only slot: what was lost of the fixture is not made again beside it.
+#[test]
+fn a_job_that_was_taken_over_counts_for_max_jobs() {
+    const CHECKS: &str = "\
+name: prepare
+executable: 'echo begin >> \"$HOME/ran\"; sleep 0.2; echo end >> \"$HOME/ran\"'
+sanity: []
+---
+name: user
+valid_systems: ['*']
+fixtures: { prepared: { check: prepare, scope: environment } }
+executable: 'echo begin >> \"$HOME/ran\"; sleep 0.2; echo end >> \"$HOME/ran\"'
+sanity: []
+---
+name: long
+valid_systems: ['*']
+executable: 'echo begin >> \"$HOME/ran\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.1; done; echo end >> \"$HOME/ran\"'
+sanity: []
+";
+    let sandbox = Sandbox::with_check(CHECKS);
+    sandbox.write("site.yaml", "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [e], max_jobs: 1 }]\nenvironments: [{ name: e }]\n");
+    let command = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("HOME", sandbox.path(""));
+        command
+    };
+    let marks = || std::fs::read_to_string(sandbox.path("ran")).unwrap_or_default();
+    let mut child = command(&["-C", "site.yaml", "-c", "check.yaml", "-r", "-n", "long|user"]).spawn().expect("the binary runs");
+    let limit = std::time::Duration::from_mins(1);
+    eventually("the second job", limit, || marks().lines().count() == 3);
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    child.kill().expect("kill -9");
+    child.wait().expect("its end");
+    let stages = std::fs::read_dir(sandbox.path("stage/here/p/e")).expect("stage folders").flatten().map(|entry| entry.path());
+    let prepared = stages.filter(|path| path.to_string_lossy().contains("/prepare_")).collect::<Vec<_>>();
+    std::fs::remove_dir_all(&prepared[0]).expect("removed");
+    let attached = command(&["attach"]).spawn().expect("the binary runs");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(marks().lines().count(), 3, "nothing begins beside the job that runs: {}", marks());
+    sandbox.write("go", "");
+    let ended = sandbox.ended(&attached.wait_with_output().expect("its end"));
+    let pairs: Vec<String> = marks().lines().map(str::to_owned).collect();
+    assert_eq!(pairs, ["begin", "end"].repeat(4), "{}\n{}", ended.stdout, ended.stderr);
+}

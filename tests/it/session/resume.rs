@@ -91,7 +91,8 @@ fn another_selection_is_another_session() {
     let other = sandbox.ended(&command(&sandbox, &["-n", "n=1"]).output().expect("the binary runs"));
     assert_eq!(other.code, Some(0), "{}", other.stderr);
     assert_eq!((report(&sandbox)["cases"].as_array().map(Vec::len), sessions(&sandbox)), (Some(1), 2));
-    assert_eq!(resume(&sandbox).code, Some(0));
+    let ended = resume(&sandbox);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert_eq!((report(&sandbox)["cases"].as_array().map(Vec::len), sessions(&sandbox)), (Some(3), 2));
 }
 

@@ -15,10 +15,9 @@ use crate::{
         modes, quarantine,
         selection::{self, Depth},
     },
-    session_loop::{
+    session::{
         self,
         leave::Commands,
-        plan::SessionPlan,
         takeover::{PreviousOwner, TakenOver},
     },
     settings::{self, Places},
@@ -26,20 +25,21 @@ use crate::{
     wiring::{self, Wired, database, owners},
 };
 use anyhow::{Context, bail};
-use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
+use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, SessionId},
-    job::workload::Limits,
     result::Session,
 };
 use muster_host::owner;
 use muster_session::{
-    case::{QueuedCase, StoredCase, Work, render},
     runtime,
+    session_loop::{
+        plan::{self, SessionPlan},
+        taken_over::Continued,
+    },
 };
-use muster_store::{JobRow, JobState, Reader, SessionRow, SessionState, Store};
-use muster_text::diagnostic::Diagnostic;
-use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc, time::Duration};
+use muster_store::{JobRow, Reader, SessionRow, SessionState, Store};
+use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
 use tokio::runtime::Runtime;
 
 /// Takes a session over and finishes it. The exit code is that of the whole session.
@@ -118,20 +118,26 @@ impl Unfinished {
         let partitions = started.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
         let wired = wiring::schedulers_with(kubernetes, partitions.chain(cases::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
-        let (at_once, has_secret) = (started.len(), !database::secrets(cli).is_empty());
+        let continued = Continued {
+            cases: &cases,
+            system: &selection.system,
+            adjustments: &adjustments,
+            has_secret: !database::secrets(cli).is_empty(),
+            dies_with_the_harness: wiring::dies_with_the_harness,
+        };
+        let started = started.into_iter().map(|row| continued.queued(row)).collect();
         let plan = SessionPlan {
+            attempts: plan::attempts(row.session.counting, results),
             session: Session { ended: None, interrupted: false, ..row.session },
             taken_over: Some(store),
             is_beside_another: false,
-            results: results.into_iter().map(Arc::new).collect(),
-            started: started.into_iter().map(|row| continued(row, at_once, &cases, &adjustments, has_secret)).collect(),
-            cases,
+            started,
+            cases: cases.into(),
             policy,
             quarantine,
             adjustments,
-            wired,
         };
-        session_loop::run(cli, runtime, plan, terminal)
+        session::run(cli, runtime, plan, &wired, terminal)
     }
 }
 
@@ -187,61 +193,4 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
     parsed.with_context(|| {
         format!("the command line of session {} is not understood any more: {}", session.id, session.command.join(" "))
     })
-}
-
-/// A started case, as work for the engine. Each of them has a slot: it runs already, or has run.
-fn continued(row: JobRow, at_once: usize, cases: &[TestCase], adjustments: &Arc<Adjustments>, has_secret: bool) -> QueuedCase {
-    let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
-    let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
-    let case = cases.iter().find(|case| *case.name == name);
-    let launched = state != JobState::Intent && !wiring::dies_with_the_harness(job.scheduler);
-    QueuedCase {
-        folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
-        scheduler: job.scheduler,
-        max_jobs: at_once,
-        attempt,
-        needs: case.map(|case| case.needs().into()).unwrap_or_default(),
-        name: Arc::new(name),
-        about: Arc::new(move || about.clone()),
-        work: match case.map(|case| render(case.clone(), Arc::clone(adjustments))) {
-            // What would launch it was stored without its secrets.
-            render if has_secret && !launched => {
-                Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(missing_secret()))))
-            }
-            render => Work::TakenOver {
-                stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
-                render,
-            },
-        },
-    }
-}
-
-/// Why a case is not planned again.
-fn missing_secret() -> Vec<Diagnostic> {
-    let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
-    vec![Diagnostic::general(message).hint("run it in a new session")]
-}
-
-/// The name of a case's folders, from one attempt's stage folder.
-fn folder_of(stage: &Path, attempt: u32, identifier: &str) -> String {
-    let name = stage.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(&format!(".{identifier}")).unwrap_or(&name);
-    name.strip_suffix(&format!(".{attempt}")).unwrap_or(name).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_output_folder_of_an_attempt_is_that_of_its_case() {
-        for (stage, attempt) in [
-            ("/stage/s/p/e/triad_0123456789abcdef", 1),
-            ("/stage/s/p/e/triad_0123456789abcdef.2", 2),
-            ("/stage/s/p/e/triad_0123456789abcdef.abcdefgh", 1),
-            ("/stage/s/p/e/triad_0123456789abcdef.2.abcdefgh", 2),
-        ] {
-            assert_eq!(folder_of(Path::new(stage), attempt, "abcdefgh"), "triad_0123456789abcdef", "{stage}");
-        }
-    }
 }

@@ -3,17 +3,14 @@
 use crate::{
     args::{Cli, SweepArgs},
     commands::{session::attach::Unfinished, sweep},
-    session_loop::takeover::PreviousOwner,
+    session::takeover::PreviousOwner,
     settings::Places,
     terminal::Terminal,
 };
-use muster_core::{
-    case::{SessionId, cases_of},
-    decisions::rounds,
-    result::Session,
-};
+use muster_core::{case::SessionId, result::Session};
 use muster_host::{clock, owner};
-use muster_store::{Reader, SessionRow, SessionState, StoreError};
+use muster_session::session_loop;
+use muster_store::{Reader, StoreError};
 use std::{collections::BTreeSet, env};
 use tokio::runtime::Runtime;
 
@@ -37,13 +34,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     }
     let reader = runtime.block_on(Reader::open(&database))?;
     let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
-    // Only the newest: what came after one that was cut short has done its work.
-    let Some(row) = rows.into_iter().find(|row| rounds::is_same_run(&row.session, session)) else {
-        return Ok(Resumed::Nothing);
-    };
-    if !may_be_left(&row) || row.session.selection != session.selection {
-        return Ok(Resumed::Nothing);
-    }
+    let Some(row) = session_loop::resume::to_finish(rows, session) else { return Ok(Resumed::Nothing) };
     let id = row.session.id.clone();
     let Some(previous) = runtime.block_on(PreviousOwner::find(cli, &reader, &row, terminal))? else {
         terminal.note(&format!("note: session {id} with the same cases is still running: a new one starts"));
@@ -72,14 +63,6 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     }
 }
 
-fn may_be_left(row: &SessionRow) -> bool {
-    match row.state {
-        SessionState::Ended => row.session.interrupted,
-        SessionState::Interrupted | SessionState::Unknown => true,
-        SessionState::Running => false,
-    }
-}
-
 /// Removes what abandoned sessions left. The session has its exit code already.
 pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     let args = SweepArgs { dry_run: false, kept: false };
@@ -97,10 +80,5 @@ pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
 async fn left_for_others(cli: &Cli) -> anyhow::Result<BTreeSet<SessionId>> {
     let reader = Reader::open(Places::of(cli).database).await?;
     let rows = reader.sessions(NEWEST, &owner::is_alive).await?;
-    let (now, mut newest) = (clock::now(), BTreeSet::new());
-    let mut is_left = |row: &SessionRow| {
-        let is_newest = newest.insert((row.session.system.clone(), cases_of(&row.session.selection).to_owned()));
-        is_newest && may_be_left(row) && rounds::may_be_resumed(&row.session, now)
-    };
-    Ok(rows.into_iter().filter(|row| is_left(row)).map(|row| row.session.id).collect())
+    Ok(session_loop::resume::left_for_others(rows, clock::now()))
 }

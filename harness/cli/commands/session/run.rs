@@ -1,21 +1,20 @@
 //! `-r`: from the options to a session that is about to run.
 //!
 //! ```text
-//! select -> order, share, copies -> (restored results) -> session loop
+//! select -> order, share, copies -> (restored results) -> session
 //! ```
 
 use crate::{
     args::{Cli, Parsed},
     commands::session::{
-        cases,
+        cases, restore,
         resume::{self, Resumed},
     },
     inputs::{
         quarantine,
         selection::{self, Depth, Selection},
     },
-    session_loop::{self, plan::SessionPlan, restore},
-    settings,
+    session, settings,
     terminal::Terminal,
     wiring::{self, k8s_plans},
 };
@@ -30,7 +29,10 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_report::secret::{masked_setting, masked_words};
-use muster_session::{identifier, runtime};
+use muster_session::{
+    identifier, runtime,
+    session_loop::plan::{self, SessionPlan},
+};
 use std::{path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
 
@@ -75,14 +77,14 @@ fn within(
         return Ok(EXIT_USAGE);
     }
     settings::use_file_mode(cli, Some(&selection.system));
-    let mut session = session(cli, policy, &selection, command_line);
-    let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, session.started)?;
-    let mut cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &session.id, runtime)?;
-    session.selection = case::selection(cases.iter().map(|case| &*case.name), &settings::that_change_what_runs(cli));
+    let mut begun = begun(cli, policy, &selection, command_line);
+    let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
+    let mut cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &begun.id, runtime)?;
+    begun.selection = case::selection(cases.iter().map(|case| &*case.name), &settings::that_change_what_runs(cli));
     if cases.is_empty() {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
     }
-    let resumed = if cli.rounds.resume { resume::resume(cli, &session, runtime, terminal)? } else { Resumed::Nothing };
+    let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {
         return Ok(code);
     }
@@ -90,23 +92,24 @@ fn within(
         Some(named) => restore::restore(cli, named, &mut cases, runtime, terminal)?,
         None => Vec::new(),
     };
-    session.num_cases = u32::try_from(cases.len() + restored.len()).unwrap_or(u32::MAX);
+    begun.num_cases = u32::try_from(cases.len() + restored.len()).unwrap_or(u32::MAX);
+    let wired = wiring::schedulers(cases::partitions(&cases, &adjustments).into_iter())?;
     let plan = SessionPlan {
-        session,
+        session: begun,
         taken_over: None,
         is_beside_another: matches!(resumed, Resumed::TakenByOther),
-        results: restored.into_iter().map(Arc::new).collect(),
+        attempts: plan::attempts(policy.counting(), restored),
         started: Vec::new(),
-        wired: wiring::schedulers(cases::partitions(&cases, &adjustments).into_iter())?,
-        cases,
+        cases: cases.into(),
         policy,
         quarantine,
         adjustments,
     };
-    session_loop::run(cli, runtime, plan, terminal)
+    session::run(cli, runtime, plan, &wired, terminal)
 }
 
-fn session(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> Session {
+/// A session that begins now.
+fn begun(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> Session {
     Session {
         id: session_id(),
         started: clock::now(),

@@ -1,5 +1,6 @@
 //! What happens next, as functions of what is known. No clock runs here.
 
+pub mod attempts;
 pub mod graph;
 pub mod liveness;
 pub mod pipeline;

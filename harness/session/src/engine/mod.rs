@@ -28,6 +28,7 @@ use crate::{
 };
 use muster_check::site::quarantine::{self, List, Standing};
 use muster_core::{
+    case::SessionId,
     decisions::{graph::CaseId, rounds},
     error::chain,
     job::scheduler::Scheduler,
@@ -111,8 +112,17 @@ struct Shared {
     maxfail: Option<u32>,
     quarantine: List,
     state: Mutex<State>,
-    /// Notified when the last submitted case is over.
-    idle: Notify,
+    /// Notified when a case is over, and when nothing is left to do.
+    news: Notify,
+}
+
+/// What has ended since the engine was last asked.
+#[derive(Debug)]
+pub struct Ended {
+    /// In the order of their endings.
+    pub results: Vec<Arc<CaseResult>>,
+    /// Every case submitted so far is over, and what they have left is torn down.
+    pub is_idle: bool,
 }
 
 #[derive(Default)]
@@ -126,13 +136,15 @@ struct State {
     failures: u32,
     /// Why nothing more is started.
     closed: Option<String>,
-    /// In the order of their endings.
+    /// What nobody has asked for yet, in the order of their endings.
     results: Vec<Arc<CaseResult>>,
 }
 
 /// Cases that share slots, first come, first served.
 #[derive(Default)]
 struct Lane {
+    /// Jobs that another process has launched. Each of them takes a slot at once, whether there is one or not.
+    launched: VecDeque<Waiting>,
     waiting: VecDeque<Waiting>,
     running: usize,
     slots: usize,
@@ -149,7 +161,7 @@ impl Engine {
             store.begin(&session, owner).await?;
         }
         let context = Arc::new(Context::new(session, folders, ownership.map(|ownership| ownership.store), events, judge, sweep));
-        let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), idle: Notify::new() };
+        let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), news: Notify::new() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -206,6 +218,10 @@ impl Engine {
         self.shared.close(self.shared.context.why_cancelled());
     }
 
+    pub fn session(&self) -> &SessionId {
+        &self.shared.context.session.id
+    }
+
     /// Whether the session was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()
@@ -247,17 +263,30 @@ impl Engine {
         found.await.unwrap_or_default()
     }
 
-    /// Waits until every case submitted so far is over. All results, in the order of their endings.
-    pub async fn finish(&self) -> Vec<Arc<CaseResult>> {
+    /// Waits until a case has ended or nothing is left to do. Returns at once if that is so already.
+    pub async fn ended(&self) -> Ended {
         loop {
-            let idle = self.shared.idle.notified();
+            let news = self.shared.news.notified();
             {
-                let state = self.shared.state();
-                if state.is_idle() {
-                    return state.results.clone();
+                let mut state = self.shared.state();
+                let is_idle = state.is_idle();
+                if is_idle || !state.results.is_empty() {
+                    return Ended { results: std::mem::take(&mut state.results), is_idle };
                 }
             }
-            idle.await;
+            news.await;
+        }
+    }
+
+    /// Waits until every case submitted so far is over. The results that nobody has asked for yet, in the order of their endings.
+    pub async fn finish(&self) -> Vec<Arc<CaseResult>> {
+        let mut results = Vec::new();
+        loop {
+            let ended = self.ended().await;
+            results.extend(ended.results);
+            if ended.is_idle {
+                return results;
+            }
         }
     }
 
@@ -304,8 +333,10 @@ impl Shared {
                         let lane = self.lane_of(&waiting.queued);
                         let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.queued.max_jobs.max(1) };
                         let entry = state.lanes.entry(lane.clone()).or_default();
-                        entry.slots = slots;
-                        entry.waiting.push_back(waiting);
+                        // A case whose check is not there any more does not know the limit of its partition.
+                        entry.slots = entry.slots.max(slots);
+                        let queue = if waiting.queued.is_launched() { &mut entry.launched } else { &mut entry.waiting };
+                        queue.push_back(waiting);
                         lanes.insert(lane);
                     }
                     Action::Skip(waiting, blocked) => skipped.push((waiting, blocked)),
@@ -338,7 +369,7 @@ impl Shared {
             state.dependencies.released(release.id, report);
             state.releasing -= 1;
             if state.is_idle() {
-                self.idle.notify_waiters();
+                self.news.notify_waiters();
             }
         }
     }
@@ -348,12 +379,10 @@ impl Shared {
         loop {
             let next = {
                 let mut state = self.state();
-                if state.closed.is_some() {
-                    break;
-                }
-                state.lanes.get_mut(lane).and_then(Lane::next)
+                let is_closed = state.closed.is_some();
+                state.lanes.get_mut(lane).and_then(|lane| lane.next(is_closed))
             };
-            let Some(waiting) = next else { return };
+            let Some(waiting) = next else { break };
             tokio::spawn(Arc::clone(self).run(waiting, lane.to_owned()));
         }
         self.abort_waiting();
@@ -441,14 +470,14 @@ impl Shared {
         crash_points::reached(crash_points::Point::ResultStored);
         self.context.emit(Event::Finished(Arc::clone(&result)));
         let failed = rounds::is_failure(&result);
-        let (idle, enough, actions) = {
+        let (enough, actions) = {
             let mut state = self.state();
             state.results.push(Arc::clone(&result));
             state.outstanding -= 1;
             state.failures += u32::from(failed);
             let actions = state.dependencies.over(id, &result);
             state.releasing += releases(&actions);
-            (state.is_idle(), failed && self.maxfail.is_some_and(|limit| state.failures >= limit), actions)
+            (failed && self.maxfail.is_some_and(|limit| state.failures >= limit), actions)
         };
         let _ = answer.send(result);
         crash_points::reached(crash_points::Point::Reported);
@@ -458,9 +487,7 @@ impl Shared {
             self.close(format!("after {failures} failure{s} (--maxfail)"));
         }
         let releases = self.follow(actions);
-        if idle {
-            self.idle.notify_waiters();
-        }
+        self.news.notify_waiters();
         self.release(releases).await;
     }
 }
@@ -476,11 +503,14 @@ fn releases(actions: &[Action]) -> usize {
 }
 
 impl Lane {
-    fn next(&mut self) -> Option<Waiting> {
-        if self.running >= self.slots {
-            return None;
-        }
-        let next = self.waiting.pop_front()?;
+    /// What begins now. What runs already is followed even if nothing more is started.
+    fn next(&mut self, is_closed: bool) -> Option<Waiting> {
+        let is_free = self.running < self.slots && !is_closed;
+        let next = match self.launched.pop_front() {
+            Some(launched) => launched,
+            None if is_free => self.waiting.pop_front()?,
+            None => return None,
+        };
         self.running += 1;
         Some(next)
     }

@@ -6,10 +6,14 @@
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, FormatSetting, Trial};
 use muster_core::{
     case::CaseName,
+    decisions::rounds::{self, Policy},
     job::scheduler_kind::SchedulerKind,
     result::{CaseResult, Outcome},
 };
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::{Arc, Mutex, PoisonError},
+};
 use tokio::sync::oneshot;
 
 /// No process of a container or batch node should count on more threads than this.
@@ -23,6 +27,44 @@ pub struct Submitted {
     pub scheduler: SchedulerKind,
     /// Where its result will arrive.
     pub result: oneshot::Receiver<Arc<CaseResult>>,
+}
+
+/// Sends each case's result to its trial as soon as no round can change it.
+pub struct Frontend {
+    policy: Policy,
+    waiting: Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>,
+}
+
+impl Frontend {
+    /// One trial for every case that runs.
+    pub fn of<'a>(policy: Policy, cases: impl Iterator<Item = (&'a CaseName, SchedulerKind)>) -> (Self, Vec<Submitted>) {
+        let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
+        for (name, scheduler) in cases {
+            if let Entry::Vacant(vacant) = waiting.entry(name.clone()) {
+                let (sender, result) = oneshot::channel();
+                vacant.insert(sender);
+                submitted.push(Submitted { case: name.clone(), scheduler, result });
+            }
+        }
+        (Self { policy, waiting: Mutex::new(waiting) }, submitted)
+    }
+
+    /// An attempt has ended.
+    pub fn ended(&self, result: &Arc<CaseResult>) {
+        if rounds::is_settled(self.policy, result) {
+            self.send(result);
+        }
+    }
+
+    /// Nothing runs any more: sends the results that are left, the last of each case.
+    pub fn close<'a>(self, results: impl DoubleEndedIterator<Item = &'a Arc<CaseResult>>) {
+        results.rev().for_each(|result| self.send(result));
+    }
+
+    fn send(&self, result: &Arc<CaseResult>) {
+        let waiter = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
+        waiter.map(|waiter| waiter.send(Arc::clone(result)));
+    }
 }
 
 /// Arguments for a person's session: libtest's harness says nothing, the caller prints from the engine's events.

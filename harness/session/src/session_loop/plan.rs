@@ -1,16 +1,20 @@
 //! What a session is going to run, and what is known of it already.
 
 use crate::{
-    session_loop::relaunch::{self, Known},
-    wiring::Wired,
+    case::QueuedCase,
+    session_loop::{
+        relaunch::{self, Relaunch},
+        rounds::Rounds,
+        taken_over::TakenOver,
+    },
 };
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::quarantine::List};
 use muster_core::{
     case::CaseName,
-    decisions::rounds::Policy,
-    result::{CaseResult, Session},
+    decisions::{attempts::Attempts, rounds::Policy},
+    job::scheduler_kind::SchedulerKind,
+    result::{CaseResult, Counting, Session},
 };
-use muster_session::case::QueuedCase;
 use muster_store::Store;
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -21,40 +25,38 @@ pub struct SessionPlan {
     pub taken_over: Option<Store>,
     /// Another process is about to use the folders of the same cases.
     pub is_beside_another: bool,
-    /// Results of this session so far, or restored from another one.
-    pub results: Vec<Arc<CaseResult>>,
+    /// The results of this session so far, or restored from another one.
+    pub attempts: Attempts,
     /// Attempts that another process has started.
     pub started: Vec<QueuedCase>,
     /// The cases of the first round that have no result, and those that may run again.
-    pub cases: Vec<TestCase>,
+    pub cases: Arc<[TestCase]>,
     /// What makes cases run again.
     pub policy: Policy,
     /// The cases whose outcome does not count.
     pub quarantine: List,
     /// What the command line changes of every case.
     pub adjustments: Arc<Adjustments>,
-    pub wired: Wired,
 }
 
 impl SessionPlan {
     /// The number of checks with their parameters, without their places.
     pub fn num_checks(&self) -> u32 {
-        let names = self.results.iter().map(|result| &result.name).chain(self.names_to_run());
+        let names = self.attempts.last().map(|result| &result.name).chain(self.names_to_run());
         let titles: BTreeSet<_> = names.map(CaseName::title).collect();
         u32::try_from(titles.len()).unwrap_or(u32::MAX)
     }
 
     pub fn remaining(&self) -> BTreeSet<&CaseName> {
-        let ended = self.ended();
-        self.names_to_run().filter(|name| !ended.contains(name)).collect()
+        self.names_to_run().filter(|name| self.attempts.last_of(name).is_none()).collect()
     }
 
     /// The cases that passed and run again all the same: others need their stage folder, and it is gone.
     pub fn to_relaunch(&self) -> BTreeSet<CaseName> {
-        let ended = self.ended();
-        let new = self.cases.iter().map(|case| (&*case.name, case.needs())).filter(|(name, _)| !ended.contains(name));
+        let new = self.cases.iter().filter(|case| self.attempts.last_of(&case.name).is_none());
+        let new = new.map(|case| (&*case.name, case.needs()));
         let to_run = self.started.iter().map(relaunch::needs).chain(new).collect();
-        Known::new(&self.cases, self.results.iter().map(AsRef::as_ref)).to_relaunch(&to_run)
+        Relaunch::new(&self.cases, &self.adjustments).names(&to_run, &self.attempts)
     }
 
     /// Nothing of a rehearsal is stored among the results of real runs.
@@ -62,11 +64,34 @@ impl SessionPlan {
         self.adjustments.scenario.is_some()
     }
 
-    fn ended(&self) -> BTreeSet<&CaseName> {
-        self.results.iter().map(|result| &result.name).collect()
+    /// What runs: what another process has started, and the rounds of the cases.
+    pub fn source(&mut self) -> TakenOver<Rounds> {
+        let started = std::mem::take(&mut self.started);
+        let latest = started.iter().map(|case| case.attempt).chain(self.attempts.last().map(|result| result.attempt)).max();
+        let first = match self.policy.counting() {
+            Counting::Last => 1,
+            Counting::Every => latest.unwrap_or(1),
+        };
+        let (cases, adjustments) = (Arc::clone(&self.cases), Arc::clone(&self.adjustments));
+        let rest = Rounds { cases, adjustments, policy: self.policy, started: self.session.started, first, number: 0 };
+        TakenOver { started, rest }
+    }
+
+    /// The cases that have no result, each with its scheduler.
+    pub fn schedulers_to_run(&self) -> Vec<(&CaseName, SchedulerKind)> {
+        let started = self.started.iter().map(|case| (&*case.name, case.scheduler));
+        let new = self.cases.iter().map(|case| (&*case.name, case.place.partition.scheduler));
+        started.chain(new).filter(|(name, _)| self.attempts.last_of(name).is_none()).collect()
     }
 
     fn names_to_run(&self) -> impl Iterator<Item = &CaseName> {
         self.started.iter().map(|case| &*case.name).chain(self.cases.iter().map(|case| &*case.name))
     }
+}
+
+/// Results in the order of their endings.
+pub fn attempts(counting: Counting, results: impl IntoIterator<Item = CaseResult>) -> Attempts {
+    let mut attempts = Attempts::new(counting);
+    results.into_iter().for_each(|result| attempts.add(Arc::new(result)));
+    attempts
 }

@@ -1,98 +1,52 @@
-//! `--restore-session`: the results of an earlier session, among which a new one runs the rest.
-//!
-//! What a killed session left running is ended first: two runs of one case at the same time would measure each other.
+//! `--restore-session`: which cases run again, and which results of earlier sessions hold.
 
-use crate::{
-    args::Cli,
-    session_loop::relaunch::Known,
-    settings::{self, Places},
-    terminal::Terminal,
-    wiring::{
-        self, database,
-        owners::{self, Owners},
-    },
-};
-use muster_check::cases::test_case::TestCase;
+use crate::session_loop::{plan, relaunch::Relaunch};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
-    case::{CaseName, SessionId},
-    decisions::rounds::{self, Restored},
-    result::{CaseResult, Session},
+    case::CaseName,
+    decisions::rounds,
+    result::{CaseResult, Counting, Session},
 };
-use muster_store::{Reader, SessionState, Store, StoreError};
-use std::{collections::BTreeMap, sync::Arc};
-use tokio::runtime::Runtime;
+use muster_store::{Store, StoreError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+use tokio::task::JoinSet;
 
 /// So many restored results are written at once: the store commits what has queued.
 const AT_ONCE: usize = 256;
 
-/// Divides the selected cases into those that run and those whose results are taken over.
-pub fn restore(
-    cli: &Cli,
-    named: &str,
-    cases: &mut Vec<TestCase>,
-    runtime: &Runtime,
-    terminal: Terminal,
-) -> anyhow::Result<Vec<CaseResult>> {
+/// Leaves in `cases` those that run, and returns the results that hold. Of several sessions the later ones take precedence, and what
+/// any of them can give does not run. `failed`: only what did not succeed runs.
+pub fn divide(cases: &mut Vec<TestCase>, past: &[(Session, Vec<CaseResult>)], failed: bool) -> Vec<CaseResult> {
     let selected: Vec<&CaseName> = cases.iter().map(|case| &*case.name).collect();
     let mut taken: BTreeMap<CaseName, CaseResult> = BTreeMap::new();
-    let mut again = None;
-    for named in named.split(',') {
-        let Restored { again: runs, results } = runtime.block_on(one(cli, named, &selected, terminal))?;
-        for result in results {
-            taken.insert(result.name.clone(), result);
-        }
-        // What any of the sessions can give, need not run.
+    let mut again: Option<BTreeSet<CaseName>> = None;
+    for (session, results) in past {
+        let restored = rounds::restore(&selected, session, results, failed);
+        taken.extend(restored.results.into_iter().map(|result| (result.name.clone(), result)));
         again = Some(match again {
-            None => runs,
-            Some(before) => runs.intersection(&before).cloned().collect(),
+            None => restored.again,
+            Some(before) => &restored.again & &before,
         });
     }
     let mut again = again.unwrap_or_default();
-    let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
-    again.extend(Known::new(cases, taken.values()).to_relaunch(&run.collect()));
+    let gone = {
+        let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
+        let known = plan::attempts(Counting::Last, taken.values().cloned());
+        Relaunch::new(cases, &Arc::new(Adjustments::default())).names(&run.collect(), &known)
+    };
+    again.extend(gone);
     taken.retain(|name, _| !again.contains(name));
     cases.retain(|case| again.contains(&case.name));
-    terminal.note(&format!("{} case(s) are restored, {} run", taken.len(), cases.len()));
-    Ok(taken.into_values().collect())
-}
-
-async fn one(cli: &Cli, named: &str, selected: &[&CaseName], terminal: Terminal) -> anyhow::Result<Restored> {
-    let reader = Reader::open(Places::of(cli).database).await?;
-    let row = database::session_named(&reader, named).await?;
-    let id = &row.session.id;
-    if row.state != SessionState::Ended {
-        let left = reader.unfinished(id).await?;
-        let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
-        let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
-        owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
-        end_what_runs(cli, &reader, id, terminal).await?;
-    }
-    let results = reader.results(id).await?;
-    Ok(rounds::restore(selected, &row.session, &results, cli.rounds.failed))
-}
-
-/// Ends the jobs of a session whose process is gone, its teardowns included.
-async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal: Terminal) -> anyhow::Result<()> {
-    let mut left = reader.unfinished(session).await?;
-    left.extend(reader.teardowns(session).await?);
-    if left.iter().all(|row| wiring::dies_with_the_harness(row.job.scheduler)) {
-        return Ok(());
-    }
-    let wired = wiring::schedulers(left.iter().map(|row| (row.name.partition.clone(), row.job.scheduler)))?;
-    let store = Store::open(reader.path()).await?;
-    for (row, why) in wired.end(&left, &store).await {
-        let sweep = settings::on_this_database(cli, "sweep");
-        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", row.name));
-    }
-    store.close().await?;
-    wired.close().await;
-    Ok(())
+    taken.into_values().collect()
 }
 
 /// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.
-pub async fn store_restored(store: &Store, session: &Session, restored: &[Arc<CaseResult>]) -> Result<(), StoreError> {
+pub(crate) async fn store(store: &Store, session: &Session, restored: &[&Arc<CaseResult>]) -> Result<(), StoreError> {
     for some in restored.chunks(AT_ONCE) {
-        let mut written = tokio::task::JoinSet::new();
+        let mut written = JoinSet::new();
         for result in some {
             let (store, session, result) = (store.clone(), session.id.clone(), Arc::clone(result));
             written.spawn(async move { store.finished(&session, &result).await });

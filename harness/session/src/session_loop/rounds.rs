@@ -1,96 +1,72 @@
-//! The rounds of a session: the first one, and those in which cases run again.
+//! Rounds of the same cases: once, again what failed (`--max-retries`), or everything again (`--reruns`, `--duration`).
 
 use crate::{
-    session_loop::{
-        frontend::LibtestFrontend,
-        plan::SessionPlan,
-        relaunch::{self, Known},
-    },
-    terminal::Terminal,
+    case::QueuedCase,
+    session_loop::source::{Batch, Next, SoFar, Source},
 };
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::CaseName,
-    decisions::rounds::{self, Next, Policy, Round},
-    result::{CaseResult, Session},
+    decisions::rounds::{self, Policy, Round},
+    result::CaseResult,
 };
-use muster_host::clock;
-use muster_session::{case::QueuedCase, engine::Engine};
+use muster_text::time::Timestamp;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Runs round after round until no case runs again. Returns all results, in the order in which they ended.
-pub async fn run(
-    engine: &Engine,
-    session: &Session,
-    plan: &mut SessionPlan,
-    frontend: &LibtestFrontend,
-    terminal: Terminal,
-) -> Vec<Arc<CaseResult>> {
-    let SessionPlan { results: earlier, started, cases, policy, adjustments, .. } = plan;
-    let policy = *policy;
-    let mut to_run: Vec<&TestCase> = cases.iter().collect();
-    let mut number = 1;
-    let mut results = earlier.clone();
-    for result in &*earlier {
-        engine.recall(Arc::clone(result));
-    }
-    // A result whose stage folder is gone, and whose case runs again, is reported once: as the new one.
-    let mut replaced: BTreeSet<(CaseName, u32)> = BTreeSet::new();
-    let mut why = None;
-    loop {
-        let queued = rest_of_round(number, &to_run, started, &results, adjustments);
-        let queued = {
-            let known = Known::new(cases, results.iter().map(AsRef::as_ref));
-            let to_relaunch = known.to_relaunch(&queued.iter().map(relaunch::needs).collect());
-            let gone = results.iter().filter(|result| to_relaunch.contains(&result.name));
-            replaced.extend(gone.map(|result| (result.name.clone(), result.attempt)));
-            known.with_relaunched(queued, &to_relaunch, adjustments)
+/// A round begins when the one before it is over: the rules are those of [`muster_core::decisions::rounds`].
+pub struct Rounds {
+    pub cases: Arc<[TestCase]>,
+    /// What the command line changes of every case.
+    pub adjustments: Arc<Adjustments>,
+    pub policy: Policy,
+    /// When the session began.
+    pub started: Timestamp,
+    /// The round in which all cases run for the first time: 1, or the one in which another process was.
+    pub first: u32,
+    /// The last round that began; 0: none.
+    pub number: u32,
+}
+
+impl Source for Rounds {
+    fn next(&mut self, now: Timestamp, so_far: &SoFar<'_>) -> Next {
+        if !so_far.is_idle {
+            return Next::Wait;
+        }
+        let again = match self.number {
+            0 => None,
+            number => {
+                let results = self.deciding(so_far);
+                let elapsed = now.since(self.started);
+                match rounds::next(self.policy, Round { number, results: &results, elapsed, cut_short: so_far.is_closed }) {
+                    rounds::Next::Over(why) => return Next::Done(why),
+                    rounds::Next::Again(names) => Some(names),
+                }
+            }
         };
-        if let Some(why) = why.take() {
-            engine.begin_round(u32::try_from(queued.len()).unwrap_or(u32::MAX), why);
+        self.number = if again.is_some() { self.number + 1 } else { self.first };
+        let items = self.round(again.as_ref());
+        if items.is_empty() && again.is_some() {
+            return Next::Done(None);
         }
-        for result in engine.submit_all(queued) {
-            frontend.follow(result);
-        }
-        results.clone_from(earlier);
-        results.extend(engine.finish().await);
-        results.retain(|result| !replaced.contains(&(result.name.clone(), result.attempt)));
-        let all: Vec<&CaseResult> = results.iter().map(AsRef::as_ref).collect();
-        let elapsed = clock::now().since(session.started);
-        match rounds::next(policy, Round { number, results: &all, elapsed, cut_short: engine.is_closed() }) {
-            Next::Over(why) => {
-                if let Some(why) = why {
-                    terminal.note(&format!("note: {why}"));
-                }
-                return results;
-            }
-            Next::Again(names) => {
-                to_run = cases.iter().filter(|case| names.contains(&case.name)).collect();
-                if to_run.is_empty() {
-                    return results;
-                }
-                number += 1;
-                why = Some(title(policy, number, to_run.len()));
-            }
-        }
+        let title = again.map(|_| title(self.policy, self.number, items.len()));
+        Next::More(Batch { items, number: self.number, title })
     }
 }
 
-/// What is left of a round: its attempts that another process has started, and the cases of `to_run` that have neither
-/// started nor ended.
-fn rest_of_round(
-    number: u32,
-    to_run: &[&TestCase],
-    started: &mut Vec<QueuedCase>,
-    results: &[Arc<CaseResult>],
-    adjustments: &Arc<Adjustments>,
-) -> Vec<QueuedCase> {
-    let started: Vec<QueuedCase> = started.extract_if(.., |case| case.attempt == number).collect();
-    let ended = results.iter().filter(|result| result.attempt == number).map(|result| &result.name);
-    let known: BTreeSet<&CaseName> = ended.chain(started.iter().map(|case| &*case.name)).collect();
-    let new: Vec<QueuedCase> =
-        to_run.iter().filter(|case| !known.contains(&*case.name)).map(|case| QueuedCase::of(case, adjustments, number)).collect();
-    started.into_iter().chain(new).collect()
+impl Rounds {
+    /// The attempts by which it is decided what follows a round.
+    fn deciding<'a>(&self, so_far: &SoFar<'a>) -> Vec<&'a CaseResult> {
+        match self.policy {
+            Policy::Retry { .. } => so_far.attempts.kept().into_iter().map(AsRef::as_ref).collect(),
+            // All cases run again, whatever came of them.
+            Policy::Rerun { .. } | Policy::Until(_) => so_far.attempts.last().collect(),
+        }
+    }
+
+    fn round(&self, names: Option<&BTreeSet<CaseName>>) -> Vec<QueuedCase> {
+        let cases = self.cases.iter().filter(|case| names.is_none_or(|names| names.contains(&case.name)));
+        cases.map(|case| QueuedCase::of(case, &self.adjustments, self.number)).collect()
+    }
 }
 
 /// `Retrying 2 failed case(s) (retry 1/3)`: ReFrame's line.

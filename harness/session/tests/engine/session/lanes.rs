@@ -1,8 +1,11 @@
 //! Queues and slots.
 
 use crate::support::{Bench, Case, Options, all, case, tally};
-use muster_core::result::Outcome;
-use muster_session::engine::ExecPolicy;
+use muster_core::{job::workload::Limits, result::Outcome, rules::Rules};
+use muster_session::{
+    case::{QueuedCase, StoredCase, Work},
+    engine::ExecPolicy,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -33,6 +36,44 @@ async fn no_more_than_max_jobs_run_at_once_and_no_fewer() {
     assert_eq!(most_at_once(&bench, 200).await, 3);
     for result in submitted {
         assert_eq!(result.await.expect("a result").outcome, Outcome::Pass);
+    }
+}
+
+/// Attempts at these cases that another session has launched, as a process finds them that takes it over.
+async fn launched(before: &Bench, names: &[&str], ms: u64) -> Vec<QueuedCase> {
+    let cases = names.iter().map(|name| Case { max_jobs: 9, ..case(name, takes(ms)) }.queued());
+    drop(before.engine.submit_all(cases));
+    while before.fake.jobs().len() < names.len() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let queued = |name: &&str| {
+        let queued = case(name, Value::Null).queued();
+        let job = before.fake.jobs().into_iter().find(|job| job.case == queued.name.to_string()).expect("it runs");
+        let limits = Limits { pending: None, run: None, judge: Duration::from_secs(5) };
+        let stored =
+            StoredCase { job, rules: Rules::default(), limits, launched: true, started: None, launched_at: None, swept: false };
+        QueuedCase { work: Work::TakenOver { stored: Box::new(stored), render: None }, ..queued }
+    };
+    names.iter().map(queued).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_that_were_taken_over_count() {
+    for policy in [ExecPolicy::Async, ExecPolicy::Serial] {
+        let before = Bench::new().await;
+        let started = launched(&before, &["x", "y", "z"], 100).await;
+        let bench = Bench::with(Options { policy, fake: before.fake.clone(), ..Options::default() }).await;
+        let new = (0..4).map(|n| Case { max_jobs: 2, ..case(&format!("c{n}"), takes(10)) }.queued());
+        drop(bench.engine.submit_all(new.chain(started)));
+        assert_eq!(most_at_once(&bench, 90).await, 3, "{policy:?}: nothing begins while they run");
+        assert_eq!(most_at_once(&bench, 5).await, 3, "{policy:?}");
+        sleep(Duration::from_millis(10)).await;
+        let limit = if policy == ExecPolicy::Serial { 1 } else { 2 };
+        assert_eq!(most_at_once(&bench, 100).await, limit, "{policy:?}");
+        let results = bench.engine.finish().await;
+        // Two sessions have followed the others.
+        let new = results.iter().filter(|result| result.name.display.starts_with('c'));
+        assert_eq!((results.len(), tally(new).get("pass")), (7, Some(&4)), "{policy:?}: {:?}", tally(&results));
     }
 }
 

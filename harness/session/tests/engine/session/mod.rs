@@ -5,4 +5,5 @@ mod depends;
 mod lanes;
 mod order;
 mod rounds;
+mod sources;
 mod teardown;

@@ -8,27 +8,16 @@ use crate::{
 use muster_core::{
     case::SessionId,
     decisions::pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
-    result::CaseResult,
 };
 use muster_session::{
     engine::{Engine, InFlight, Ownership},
     folders, heartbeat,
 };
-use std::{sync::Arc, thread, time::Duration};
+use std::{thread, time::Duration};
 use tokio::{sync::oneshot, time::timeout};
 
 /// A write to stderr that takes longer may never end.
 const PRINT_LIMIT: Duration = Duration::from_secs(2);
-
-/// Replaces results by those that name what is kept.
-pub fn name_what_is_kept(results: &mut [Arc<CaseResult>], kept: Vec<CaseResult>) {
-    for kept in kept {
-        let is_it = |result: &&mut Arc<CaseResult>| result.name == kept.name && result.attempt == kept.attempt;
-        if let Some(result) = results.iter_mut().find(is_it) {
-            *result = Arc::new(kept);
-        }
-    }
-}
 
 /// Ends the process when another one has taken the session over: two processes that run the same cases would disturb each other.
 pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> ! {

@@ -1,53 +1,42 @@
-//! The session loop: rounds of cases, what people and tools see of them, and the reports at the end.
+//! A session as users see it: signals, events, libtest's trials, and the reports at the end. What runs next is decided by
+//! `muster_session::session_loop`.
 //!
 //! ```text
-//! cases -> engine <- rounds: submit a round             the view prints events as they come
-//!            '-> results -> rounds::next -> the next round, or the end
-//!                        '-> frontend: libtest's harness, one trial a case
+//! plan -> session_loop -> engine -> events -> view, on a thread of its own
+//!              '-> results -> frontend: libtest's harness, one trial a case
 //! store: end -> reports -> clusters are closed, daemons ended -> exit code
 //! ```
 //! The first signal cancels the session, the second one ends the process at once, until the reports are written.
 
 pub mod daemons;
-#[path = "../../session/src/front/frontend.rs"]
-mod frontend;
 pub mod leave;
-#[path = "../../session/src/session_loop/plan.rs"]
-pub mod plan;
-#[path = "../../session/src/session_loop/relaunch.rs"]
-mod relaunch;
-#[path = "../../session/src/session_loop/restore.rs"]
-pub mod restore;
-#[path = "../../session/src/session_loop/rounds.rs"]
-mod rounds;
 pub mod takeover;
 
 use crate::{
-    args::{self, Cli},
+    args::{self, Cli, TestFormat},
     exit,
     reports::{files::ReportFiles, session},
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, view::View},
-    wiring::{self, database},
+    wiring::{self, Wired, database},
 };
 use anyhow::Context;
-use frontend::LibtestFrontend;
-use muster_core::{
-    case::SessionId,
-    decisions::pipeline::EXIT_INTERRUPTED,
-    result::{CaseResult, Session},
-};
+use libtest_mimic::FormatSetting;
+use muster_core::{decisions::pipeline::EXIT_INTERRUPTED, result::Session};
 use muster_host::{clock, owner};
 use muster_report::progress;
 use muster_session::{
     case::judging::JudgeIn,
     engine::{Engine, EngineConfig, ExecPolicy, Ownership},
     folders,
-    front::{libtest, signals::Signals},
+    front::{
+        libtest::{self, Frontend},
+        signals::Signals,
+    },
+    session_loop::{self, Cases, plan::SessionPlan},
 };
 use muster_store::StoreError;
-use plan::SessionPlan;
-use std::{panic, sync::Arc, thread};
+use std::{panic, thread};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot},
@@ -55,7 +44,7 @@ use tokio::{
 };
 
 /// Runs a session to its end and reports it. Returns the exit code.
-pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, terminal: Terminal) -> anyhow::Result<u8> {
     let mut places = Places::of(cli);
     if plan.is_rehearsal() {
         places = places.of_a_rehearsal();
@@ -87,7 +76,7 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, terminal: Termin
         session: plan.session.clone(),
         folders,
         ownership: store.map(|store| Ownership { store, owner: owner::this_owner(), is_new: plan.taken_over.is_none() }),
-        schedulers: plan.wired.schedulers.clone(),
+        schedulers: wired.schedulers.clone(),
         events,
         policy: match cli.run.exec_policy {
             args::ExecPolicy::Serial => ExecPolicy::Serial,
@@ -98,17 +87,17 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, terminal: Termin
         judge: JudgeIn::Processes(wiring::judge_program().context("find this program, which judges in processes of its own")?),
         sweep: settings::on_this_database(cli, "sweep"),
     };
-    let (session, results) = conduct(runtime, config, &mut plan, cli, terminal, || view.watch(receiver))?;
-    let code = session::report(cli, &reports, &session, &results, terminal);
+    let session = conduct(runtime, config, &mut plan, cli, terminal, || view.watch(receiver))?;
+    let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
     // The report comes first: a cluster may not answer any more.
-    runtime.block_on(plan.wired.close());
-    runtime.block_on(daemons::end(cli, &session.id, &results, terminal));
+    runtime.block_on(wired.close());
+    runtime.block_on(daemons::end(cli, &session.id, &plan.attempts, terminal));
     code
 }
 
 fn view(cli: &Cli, plan: &SessionPlan, terminal: Terminal) -> View {
     let to_relaunch = plan.to_relaunch();
-    let num_ended = plan.results.len().saturating_sub(to_relaunch.len());
+    let num_ended = plan.attempts.last().count().saturating_sub(to_relaunch.len());
     View::new(terminal, cli.output.format.is_some(), plan.session.num_cases, num_ended)
         .planned(plan.remaining().into_iter().chain(&to_relaunch))
 }
@@ -121,41 +110,62 @@ fn conduct(
     cli: &Cli,
     terminal: Terminal,
     watch: impl FnOnce() -> thread::JoinHandle<()>,
-) -> anyhow::Result<(Session, Vec<Arc<CaseResult>>)> {
+) -> anyhow::Result<Session> {
     let (started, ownership) = (config.session.clone(), config.ownership.clone());
     let _guard = runtime.enter();
     let signals = Signals::listen().context("listen to signals")?;
-    let engine = runtime.block_on(Engine::begin(config))?;
-    if let Some(Ownership { store, is_new: true, .. }) = &ownership {
-        runtime.block_on(restore::store_restored(store, &started, &plan.results))?;
-    }
+    let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
     let heartbeat = ownership.clone().map(|ownership| runtime.spawn(leave::when_taken(ownership, started.id.clone(), terminal)));
     let (is_running, end_of_session) = oneshot::channel::<()>();
     runtime.spawn(supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal));
     let watching = watch();
 
-    let (frontend, waiting) = LibtestFrontend::of(plan);
-    let arguments = frontend::arguments(cli, waiting.len());
+    let (frontend, waiting) = Frontend::of(plan.policy, plan.schedulers_to_run().into_iter());
+    let arguments = libtest_arguments(cli, waiting.len());
     let trials = thread::spawn(move || {
         terminal::guarded(|| {
             let _ = libtest::run(&arguments, waiting);
         });
     });
-    let mut results = runtime.block_on(rounds::run(&engine, &started, plan, &frontend, terminal));
-    frontend.close(&results);
+    let mut source = plan.source();
+    let cases = Cases { cases: &plan.cases, adjustments: &plan.adjustments };
+    let why =
+        runtime.block_on(session_loop::run(&engine, &mut source, cases, &mut plan.attempts, |result| frontend.ended(result)));
+    if let Some(why) = why {
+        terminal.note(&format!("note: {why}"));
+    }
+    frontend.close(plan.attempts.kept().into_iter());
     if let Err(panic) = trials.join() {
         panic::resume_unwind(panic);
     }
     heartbeat.iter().for_each(JoinHandle::abort);
-    let ended = runtime.block_on(end(&engine, ownership, &started.id, &mut results, terminal));
-    let session = ended.unwrap_or_else(|error| {
-        terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
-        Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..started }
-    });
+    let session = match runtime.block_on(session_loop::end(&engine, ownership, &mut plan.attempts)) {
+        Ok(session) => session,
+        Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(&started.id, terminal)),
+        Err(error) => {
+            terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
+            Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..started }
+        }
+    };
     // The view ends when no sender of events is left.
     drop((is_running, engine));
     let _ = watching.join();
-    Ok((session, results))
+    Ok(session)
+}
+
+/// Without `--format` a person reads the lines of Muster, and libtest prints nothing.
+fn libtest_arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
+    if let Some(arguments) = &cli.output.libtest {
+        let test_threads = arguments.test_threads.or_else(|| Some(libtest::threads(cases)));
+        return libtest_mimic::Arguments { test_threads, ..arguments.clone() };
+    }
+    let format = match cli.output.format {
+        None => return libtest::silent(),
+        Some(TestFormat::Pretty) => FormatSetting::Pretty,
+        Some(TestFormat::Terse) => FormatSetting::Terse,
+        Some(TestFormat::Json) => FormatSetting::Json,
+    };
+    libtest::printing(format, cases)
 }
 
 /// Cancels the session at the first signal, and ends the process at the second one, also while the session is reported: nobody may
@@ -186,25 +196,4 @@ async fn supervise(
     signals.second().await;
     NoEcho::end();
     exit::at_once(EXIT_INTERRUPTED)
-}
-
-/// Stores the end of the session, unless another process owns it by now.
-async fn end(
-    engine: &Engine,
-    ownership: Option<Ownership>,
-    session: &SessionId,
-    results: &mut [Arc<CaseResult>],
-    terminal: Terminal,
-) -> Result<Session, StoreError> {
-    if let Some(Ownership { store, owner, .. }) = &ownership
-        && let Err(StoreError::Taken { .. }) = store.beat(session, owner).await
-    {
-        leave::taken(session, terminal).await;
-    }
-    let session = engine.end().await?;
-    leave::name_what_is_kept(results, engine.with_leftovers().await);
-    if let Some(Ownership { store, .. }) = ownership {
-        store.close().await?;
-    }
-    Ok(session)
 }

@@ -1,0 +1,69 @@
+//! `--restore-session`: the results of an earlier session, among which a new one runs the rest.
+//!
+//! What a killed session left running is ended first: two runs of one case at the same time would measure each other.
+
+use crate::{
+    args::Cli,
+    settings::{self, Places},
+    terminal::Terminal,
+    wiring::{
+        self, database,
+        owners::{self, Owners},
+    },
+};
+use muster_check::cases::test_case::TestCase;
+use muster_core::{
+    case::SessionId,
+    result::{CaseResult, Session},
+};
+use muster_session::session_loop;
+use muster_store::{Reader, SessionState, Store};
+use tokio::runtime::Runtime;
+
+/// Divides the selected cases into those that run and those whose results are taken over.
+pub fn restore(
+    cli: &Cli,
+    named: &str,
+    cases: &mut Vec<TestCase>,
+    runtime: &Runtime,
+    terminal: Terminal,
+) -> anyhow::Result<Vec<CaseResult>> {
+    let past = named.split(',').map(|named| runtime.block_on(past(cli, named, terminal)));
+    let restored = session_loop::restore::divide(cases, &past.collect::<Result<Vec<_>, _>>()?, cli.rounds.failed);
+    terminal.note(&format!("{} case(s) are restored, {} run", restored.len(), cases.len()));
+    Ok(restored)
+}
+
+/// A session of the past, of which nothing runs any more.
+async fn past(cli: &Cli, named: &str, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
+    let reader = Reader::open(Places::of(cli).database).await?;
+    let row = database::session_named(&reader, named).await?;
+    let id = &row.session.id;
+    if row.state != SessionState::Ended {
+        let left = reader.unfinished(id).await?;
+        let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
+        let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
+        owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
+        end_what_runs(cli, &reader, id, terminal).await?;
+    }
+    let results = reader.results(id).await?;
+    Ok((row.session, results))
+}
+
+/// Ends the jobs of a session whose process is gone, its teardowns included.
+async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal: Terminal) -> anyhow::Result<()> {
+    let mut left = reader.unfinished(session).await?;
+    left.extend(reader.teardowns(session).await?);
+    if left.iter().all(|row| wiring::dies_with_the_harness(row.job.scheduler)) {
+        return Ok(());
+    }
+    let wired = wiring::schedulers(left.iter().map(|row| (row.name.partition.clone(), row.job.scheduler)))?;
+    let store = Store::open(reader.path()).await?;
+    for (row, why) in wired.end(&left, &store).await {
+        let sweep = settings::on_this_database(cli, "sweep");
+        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", row.name));
+    }
+    store.close().await?;
+    wired.close().await;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! The session loop: what runs next, until nothing more does.
+//!
+//! ```text
+//! source --More(items)--> relaunch: what they need is there --> engine --results--> Attempts --+
+//!    ^ Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)              |
+//!    '-----------------------------------------------------------------------------------------'
+//! ```
+//! `plan` is what a session begins with; `restore` and `resume` say what of earlier sessions holds.
+
+pub mod plan;
+mod relaunch;
+pub mod restore;
+pub mod resume;
+pub mod rounds;
+pub mod source;
+pub mod taken_over;
+
+use crate::engine::{Engine, EngineConfig, Ownership};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
+use muster_core::{
+    decisions::attempts::Attempts,
+    result::{CaseResult, Session},
+};
+use muster_host::clock;
+use muster_store::StoreError;
+use relaunch::Relaunch;
+use source::{Next, SoFar, Source};
+use std::sync::Arc;
+
+/// Begins a session, and stores what it was given of another one.
+///
+/// # Errors
+/// The session cannot be stored.
+pub async fn begin(config: EngineConfig, attempts: &Attempts) -> Result<Engine, StoreError> {
+    let (session, ownership) = (config.session.clone(), config.ownership.clone());
+    let engine = Engine::begin(config).await?;
+    if let Some(Ownership { store, is_new: true, .. }) = &ownership {
+        restore::store(store, &session, &attempts.kept()).await?;
+    }
+    Ok(engine)
+}
+
+/// The cases of a session, to run again those that others need.
+pub struct Cases<'a> {
+    pub cases: &'a [TestCase],
+    /// What the command line changes of every case.
+    pub adjustments: &'a Arc<Adjustments>,
+}
+
+/// Runs what `source` gives, until it gives nothing more. `ended` is called with each result. Returns why the source is done, if that may
+/// surprise.
+pub async fn run(
+    engine: &Engine,
+    source: &mut impl Source,
+    cases: Cases<'_>,
+    attempts: &mut Attempts,
+    ended: impl Fn(&Arc<CaseResult>),
+) -> Option<String> {
+    let relaunch = Relaunch::new(cases.cases, cases.adjustments);
+    for result in attempts.kept() {
+        engine.recall(Arc::clone(result));
+    }
+    let mut is_idle = true;
+    loop {
+        match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed: engine.is_closed() }) {
+            Next::More(batch) => {
+                let items = relaunch.complete(batch.items, attempts);
+                if let Some(title) = batch.title {
+                    engine.begin_round(u32::try_from(items.len()).unwrap_or(u32::MAX), title);
+                }
+                engine.submit_all(items);
+            }
+            Next::Done(why) => return why,
+            // Nothing can change its answer any more.
+            Next::Wait if is_idle => return None,
+            Next::Wait => {}
+        }
+        let news = engine.ended().await;
+        is_idle = news.is_idle;
+        for result in news.results {
+            ended(&result);
+            attempts.add(result);
+        }
+    }
+}
+
+/// Ends a session that nothing runs of any more, unless another process owns it by now.
+///
+/// # Errors
+/// [`StoreError::Taken`] if another process owns it, or it cannot be stored.
+pub async fn end(engine: &Engine, ownership: Option<Ownership>, attempts: &mut Attempts) -> Result<Session, StoreError> {
+    if let Some(Ownership { store, owner, .. }) = &ownership
+        && let Err(error @ StoreError::Taken { .. }) = store.beat(engine.session(), owner).await
+    {
+        return Err(error);
+    }
+    let session = engine.end().await?;
+    // Results that name what is kept.
+    engine.with_leftovers().await.into_iter().for_each(|kept| attempts.replace(kept));
+    if let Some(Ownership { store, .. }) = ownership {
+        store.close().await?;
+    }
+    Ok(session)
+}

@@ -1,0 +1,128 @@
+//! What another process has started of a session: stored plans, and jobs that run already.
+
+use crate::{
+    case::{QueuedCase, StoredCase, Work, render},
+    session_loop::source::{Batch, Next, SoFar, Source},
+};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::System};
+use muster_core::{
+    case::CaseName,
+    job::{scheduler_kind::SchedulerKind, workload::Limits},
+};
+use muster_store::{JobRow, JobState};
+use muster_text::{diagnostic::Diagnostic, time::Timestamp};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+
+/// A source of which another process has run a part. It gives the same answers again; of them, what has ended is left out, and
+/// what was started is continued.
+pub struct TakenOver<S> {
+    pub started: Vec<QueuedCase>,
+    pub rest: S,
+}
+
+impl<S: Source> Source for TakenOver<S> {
+    fn next(&mut self, now: Timestamp, so_far: &SoFar<'_>) -> Next {
+        loop {
+            match self.rest.next(now, so_far) {
+                Next::More(batch) => {
+                    let number = batch.number;
+                    let batch = self.continued(batch, so_far);
+                    // A round that was over before runs nothing. The first one may be empty.
+                    if !batch.items.is_empty() || number == 1 {
+                        return Next::More(batch);
+                    }
+                }
+                Next::Done(_) if !self.started.is_empty() => {
+                    let items = std::mem::take(&mut self.started);
+                    return Next::More(Batch { items, number: 0, title: None });
+                }
+                next => return next,
+            }
+        }
+    }
+}
+
+impl<S> TakenOver<S> {
+    /// What is left of a batch.
+    fn continued(&mut self, batch: Batch, so_far: &SoFar<'_>) -> Batch {
+        let Batch { items, number, title } = batch;
+        let started: Vec<QueuedCase> = self.started.extract_if(.., |case| case.attempt == number).collect();
+        let items = {
+            let known: BTreeSet<&CaseName> = started.iter().map(|case| &*case.name).collect();
+            let has_ended = |name: &CaseName| so_far.attempts.has(name, number);
+            items.into_iter().filter(|case| !known.contains(&*case.name) && !has_ended(&case.name)).collect::<Vec<_>>()
+        };
+        Batch { items: started.into_iter().chain(items).collect(), number, title }
+    }
+}
+
+/// What is known of a session that this process continues.
+pub struct Continued<'a> {
+    pub cases: &'a [TestCase],
+    pub system: &'a System,
+    pub adjustments: &'a Arc<Adjustments>,
+    /// Plans were stored without the secrets of the command line.
+    pub has_secret: bool,
+    /// Whether jobs of a scheduler end with the process that launched them.
+    pub dies_with_the_harness: fn(SchedulerKind) -> bool,
+}
+
+impl Continued<'_> {
+    /// An attempt that another process has started, as work for the engine.
+    pub fn queued(&self, row: JobRow) -> QueuedCase {
+        let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
+        let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
+        let case = self.cases.iter().find(|case| *case.name == name);
+        let partition = self.system.partitions.iter().find(|partition| partition.name == name.partition);
+        let launched = state != JobState::Intent && !(self.dies_with_the_harness)(job.scheduler);
+        QueuedCase {
+            folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
+            scheduler: job.scheduler,
+            max_jobs: partition.map_or(1, |partition| partition.max_jobs),
+            attempt,
+            needs: case.map(|case| case.needs().into()).unwrap_or_default(),
+            name: Arc::new(name),
+            about: Arc::new(move || about.clone()),
+            work: match case.map(|case| render(case.clone(), Arc::clone(self.adjustments))) {
+                // What would launch it was stored without its secrets.
+                render if self.has_secret && !launched => {
+                    Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(missing_secret()))))
+                }
+                render => Work::TakenOver {
+                    stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
+                    render,
+                },
+            },
+        }
+    }
+}
+
+/// Why a case is not planned again.
+fn missing_secret() -> Vec<Diagnostic> {
+    let message = "its plan was stored without the secrets of the command line, and its check is not there any more";
+    vec![Diagnostic::general(message).hint("run it in a new session")]
+}
+
+/// The name of a case's folders, from one attempt's stage folder.
+fn folder_of(stage: &Path, attempt: u32, identifier: &str) -> String {
+    let name = stage.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(&format!(".{identifier}")).unwrap_or(&name);
+    name.strip_suffix(&format!(".{attempt}")).unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_folder_of_an_attempt_is_that_of_its_case() {
+        for (stage, attempt) in [
+            ("/stage/s/p/e/triad_0123456789abcdef", 1),
+            ("/stage/s/p/e/triad_0123456789abcdef.2", 2),
+            ("/stage/s/p/e/triad_0123456789abcdef.abcdefgh", 1),
+            ("/stage/s/p/e/triad_0123456789abcdef.2.abcdefgh", 2),
+        ] {
+            assert_eq!(folder_of(Path::new(stage), attempt, "abcdefgh"), "triad_0123456789abcdef", "{stage}");
+        }
+    }
+}
