@@ -165,6 +165,8 @@ pub enum ResultsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Bring the results database of an earlier version up to date
+    Migrate,
 }
 
 /// The actions: exactly one.

@@ -5,6 +5,7 @@
 //! job         Workload -plan-> Job -> JobStatus, Stdout; the trait Scheduler
 //! rules       how a case is judged: sanity, performance variables, references
 //! result      how cases and sessions ended
+//! live        how far the cases of a session are that runs
 //! judge       Stdout, Rules -> Judgement
 //! decisions   limits, retries, dependencies, takeover, exit code
 //! ```
@@ -15,6 +16,7 @@ pub mod error;
 pub mod fact;
 pub mod job;
 pub mod judge;
+pub mod live;
 pub mod result;
 pub mod rules;
 pub mod secret;

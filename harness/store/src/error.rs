@@ -1,6 +1,7 @@
 //! What the store could not do.
 
 use muster_core::case::SessionId;
+use muster_text::shell;
 use std::{error::Error, fmt, io, path::PathBuf, sync::Arc};
 
 /// A failed operation on the results database.
@@ -29,6 +30,12 @@ pub enum StoreError {
     /// The file was written by a later muster.
     #[error("the results database {} has schema {found}, and this muster knows only {known}: use a newer one", path.display())]
     NewerSchema { path: PathBuf, found: i64, known: i64 },
+    /// The file was written by an earlier muster, and a reader changes nothing.
+    #[error(
+        "the results database {} has schema {found}, and this muster reads schema {known}: \
+         `muster results migrate --db {}` brings it up to date", path.display(), shell::quote(&path.to_string_lossy())
+    )]
+    OlderSchema { path: PathBuf, found: i64, known: i64 },
     /// The tables could not be brought up to date; nothing was changed.
     #[error("bring the results database {} to schema {version}", path.display())]
     Migrate {
@@ -84,6 +91,9 @@ pub struct SqlError(Arc<sqlx::Error>);
 
 // Result codes of SQLite, without their extensions (sqlite.org/rescode.html).
 const BUSY: i32 = 5;
+const READ_ONLY: i32 = 8;
+const CORRUPT: i32 = 11;
+const CANNOT_OPEN: i32 = 14;
 const TOO_BIG: i32 = 18;
 const CONSTRAINT: i32 = 19;
 
@@ -94,6 +104,11 @@ impl SqlError {
 
     pub(crate) fn is_busy(&self) -> bool {
         self.code() == Some(BUSY)
+    }
+
+    /// A reader may have come while a writer opened or closed the file.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.code(), Some(READ_ONLY | CORRUPT | CANNOT_OPEN))
     }
 
     /// It is about what was to be written, and not about the file or a lock.
@@ -146,6 +161,7 @@ mod tests {
             StoreError::Open { path: path.clone(), cause: sqlx() },
             StoreError::Foreign { path: path.clone() },
             StoreError::NewerSchema { path: path.clone(), found: 3, known: 1 },
+            StoreError::OlderSchema { path: path.clone(), found: 1, known: 3 },
             StoreError::Migrate { path: path.clone(), version: 2, cause: sqlx() },
             StoreError::Write { path: path.clone(), cause: sqlx() },
             StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
@@ -162,6 +178,7 @@ mod tests {
         open the results database state/results.db: attempted to communicate with a crashed background worker
         state/results.db is a database, but not one of muster
         the results database state/results.db has schema 3, and this muster knows only 1: use a newer one
+        the results database state/results.db has schema 1, and this muster reads schema 3: `muster results migrate --db state/results.db` brings it up to date
         bring the results database state/results.db to schema 2: attempted to communicate with a crashed background worker
         write to the results database state/results.db: attempted to communicate with a crashed background worker
         store the job of nbody @eidf:gpu+default: expected value at line 1 column 1

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! begin -> { intent -> launched -> finished -> cleaned } for each attempt -> end        Store, one writer
-//!                                         sessions, results, unfinished, open_jobs                   Reader, any number
+//!      waiting -> pending -> running -> ended, of each case the last state    `progress`, with the next commit
+//!                                         sessions, results, changes, unfinished, open_jobs          Reader, any number
 //! ```
 //! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
@@ -16,8 +17,8 @@ mod write;
 pub use error::{SqlError, StoreError};
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
-pub use read::{Alive, Held, JobRow, JobState, Reader, SessionRow};
-pub use write::{Intent, Store};
+pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
+pub use write::{Describe, Intent, Store, migrate};
 
 /// A statement whose values are bound next.
 type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;

@@ -99,10 +99,22 @@ fn holds(old: &Value, new: &Value, at: &str) {
     }
 }
 
+/// Readers refuse the database, and name the command that brings it up to date.
+fn migrated(sandbox: &Sandbox) {
+    for command in [&["results", "list"][..], &["results", "show"]] {
+        let refused = muster(sandbox, command);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains("`muster results migrate --db [FOLDER]/state/muster/results.db`"), "{}", refused.stderr);
+    }
+    let migrated = muster(sandbox, &["results", "migrate"]);
+    assert_eq!((migrated.code, &*migrated.stderr), (Some(0), ""), "{}", migrated.stdout);
+}
+
 #[test]
 fn sessions_in_an_old_database_are_listed_and_shown() {
     let sandbox = old(&read("recorded/sessions.sql"));
     let (ended, interrupted) = sessions();
+    migrated(&sandbox);
     let listed = muster(&sandbox, &["results", "list"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
     let line = |id: &str| listed.stdout.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{}", listed.stdout));
@@ -122,6 +134,7 @@ fn sessions_in_an_old_database_are_listed_and_shown() {
 #[test]
 fn the_figures_of_an_old_session_are_written_as_they_were() {
     let sandbox = old(&read("recorded/sessions.sql"));
+    migrated(&sandbox);
     let ended = muster(&sandbox, &["results", "show", &sessions().0, "--perflogdir", "perflogs"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let mut files = vec![sandbox.path("perflogs")];

@@ -6,3 +6,4 @@ mod redraw;
 mod resume;
 mod rounds;
 mod signals;
+mod watched;

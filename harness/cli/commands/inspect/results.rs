@@ -1,4 +1,4 @@
-//! `muster results list|show`: sessions of the past, from the store.
+//! `muster results list|show|migrate`: sessions of the past, from the store. `list` and `show` change nothing in its folder.
 
 use crate::{
     args::Cli,
@@ -67,6 +67,14 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
         return Err(error);
     }
     terminal.note(&files.places());
+    Ok(0)
+}
+
+/// Brings a database of an earlier version up to date, which a reader never does.
+pub fn migrate(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
+    let database = Places::of(cli).database;
+    runtime::build()?.block_on(muster_store::migrate(&database))?;
+    terminal.print(&format!("{} is up to date\n", database.display()));
     Ok(0)
 }
 

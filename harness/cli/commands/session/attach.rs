@@ -45,7 +45,7 @@ use tokio::runtime::Runtime;
 /// Takes a session over and finishes it. The exit code is that of the whole session.
 pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
-    let reader = runtime.block_on(Reader::open(Places::of(cli).database))?;
+    let reader = runtime.block_on(Reader::of_writer(Places::of(cli).database))?;
     let row = runtime.block_on(named(&reader, session))?;
     let id = &row.session.id;
     match row.state {
@@ -110,7 +110,7 @@ impl Unfinished {
         let places = Places::of(cli);
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
-            let reader = Reader::open(&places.database).await?;
+            let reader = Reader::of_writer(&places.database).await?;
             previous.take_over(&reader, store, &row).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));

@@ -36,7 +36,7 @@ pub fn restore(
 
 /// A session of the past, of which nothing runs any more.
 async fn past(cli: &Cli, named: &str, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
-    let reader = Reader::open(Places::of(cli).database).await?;
+    let reader = Reader::of_writer(Places::of(cli).database).await?;
     let row = database::session_named(&reader, named).await?;
     let id = &row.session.id;
     if row.state != SessionState::Ended {

@@ -32,7 +32,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     if !database.exists() {
         return Ok(Resumed::Nothing);
     }
-    let reader = runtime.block_on(Reader::open(&database))?;
+    let reader = runtime.block_on(Reader::of_writer(&database))?;
     let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
     let Some(row) = session_loop::resume::to_finish(rows, session) else { return Ok(Resumed::Nothing) };
     let id = row.session.id.clone();
@@ -78,7 +78,7 @@ pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
 
 /// Sessions of other cases that were cut short, and may be resumed as well.
 async fn left_for_others(cli: &Cli) -> anyhow::Result<BTreeSet<SessionId>> {
-    let reader = Reader::open(Places::of(cli).database).await?;
+    let reader = Reader::of_writer(Places::of(cli).database).await?;
     let rows = reader.sessions(NEWEST, &owner::is_alive).await?;
     Ok(session_loop::resume::left_for_others(rows, clock::now()))
 }

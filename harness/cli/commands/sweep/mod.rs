@@ -44,7 +44,7 @@ pub struct Summary {
 /// Sweeps, except for the sessions in `spared`: another command may still finish them.
 pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
-    let reader = if database.exists() { Some(Reader::open(&database).await?) } else { None };
+    let reader = if database.exists() { Some(Reader::of_writer(&database).await?) } else { None };
     let open = match &reader {
         Some(reader) => reader.open_jobs().await?,
         None => Vec::new(),

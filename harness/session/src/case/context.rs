@@ -9,9 +9,10 @@ use crate::{
 use muster_core::{
     case::{CaseName, Identifier},
     job::scheduler::Job,
+    live::CaseProgress,
     result::{Phase, Session},
 };
-use muster_store::Store;
+use muster_store::{Describe, Store};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -87,6 +88,13 @@ impl Context {
     /// Says in which phase a case is, and what it waits for.
     pub(crate) fn phase(&self, case: &Arc<CaseName>, phase: Phase, note: Option<String>, limit: Option<Limit>) {
         self.emit(Event::Phase { case: Arc::clone(case), phase, note, limit });
+    }
+
+    /// Says in the store how far a case is. `describe`: it may have no row yet.
+    pub(crate) fn progress(&self, case: &Arc<CaseName>, progress: CaseProgress, describe: Option<&Describe>) {
+        if let Some(store) = &self.store {
+            store.progress(&self.session.id, case, progress, describe);
+        }
     }
 
     /// Lets time pass, but not beyond the end of the session.

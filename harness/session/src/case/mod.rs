@@ -165,7 +165,8 @@ async fn remove_unknown(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, 
 async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: Ready, record: &mut Record) -> End {
     let Ready { mut plan, progress } = ready;
     let mut attempt = Attempt::new(context, scheduler, Arc::clone(&record.name), Arc::clone(&plan.job), plan.limits)
-        .with_log_limit(plan.rules.log_limit);
+        .with_log_limit(plan.rules.log_limit)
+        .numbered(record.result.attempt);
     let end = match run_from(&mut attempt, &mut plan, progress, record).await {
         AttemptEnd::NothingRan(end) => end,
         AttemptEnd::Ended(ended) => {
@@ -173,6 +174,7 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
             let Plan { folder, job, rules, limits, .. } = &*plan;
             let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
             let files = AttemptFiles { name, folder, number, identifier, stage };
+            attempt.store_phase(Phase::Sanity, record);
             let end = Box::pin(judge(context, record, Arc::clone(rules), *ended, limits.judge, files)).await;
             crash_points::reached(Point::Judged);
             end

@@ -32,6 +32,7 @@ use muster_core::{
     decisions::{graph::CaseId, rounds},
     error::chain,
     job::scheduler::Scheduler,
+    live::CaseProgress,
     result::{CaseResult, Outcome, Phase, Session},
 };
 use muster_host::clock;
@@ -187,6 +188,11 @@ impl Engine {
     }
 
     fn take(&self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) {
+        // What another process has launched does not wait: the store knows more of it.
+        for (queued, _) in batch.iter().filter(|(queued, _)| !queued.is_launched()) {
+            let progress = CaseProgress { attempt: queued.attempt, since: clock::now(), ..CaseProgress::default() };
+            self.shared.context.progress(&queued.name, progress, Some(&queued.about));
+        }
         let actions = {
             let mut state = self.shared.state();
             state.outstanding += batch.len();

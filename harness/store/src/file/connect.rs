@@ -16,7 +16,7 @@ use std::{
 };
 
 /// How long to wait for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 
 /// Opens for writing: makes folder and file, brings the tables up to date. Also returns what the user should know.
 pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<String>), StoreError> {
@@ -55,8 +55,8 @@ async fn open(path: &Path, network: Option<&str>) -> Result<(SqliteConnection, V
     Ok((connection, notes.into_iter().collect()))
 }
 
-/// Opens for reading. The file itself is opened for writing if it may be, because after a crash even a reader has to
-/// put the journal right; `query_only` keeps it from writing anything else.
+/// Opens for a process that reads what it is about to write to: the tables are brought up to date. `query_only` keeps the
+/// connection from writing anything else.
 pub(crate) async fn for_reading(path: &Path) -> Result<SqliteConnection, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing { path: path.to_owned() });
@@ -92,7 +92,8 @@ async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<
 
 /// Flushes the journal into the file and closes it.
 pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), SqlError> {
-    // Fails harmlessly while others read.
+    // Fails harmlessly while others read, and waits for nobody.
+    let _ = sqlx::query("PRAGMA busy_timeout = 0").execute(&mut connection).await;
     let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_all(&mut connection).await;
     Ok(connection.close().await?)
 }

@@ -10,11 +10,23 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0002_resume.sql"),
     include_str!("migrations/0003_rounds.sql"),
     include_str!("migrations/0004_owners.sql"),
+    include_str!("migrations/0005_live.sql"),
 ];
 
 /// Brings the file to the version this crate knows.
 pub(crate) async fn to_newest(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
     apply(connection, path, STEPS).await
+}
+
+/// Says whether the file is of the version this crate knows.
+///
+/// # Errors
+/// [`StoreError::OlderSchema`] or [`StoreError::NewerSchema`] if it is not.
+pub(crate) async fn is_newest(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
+    match missing(connection, path, STEPS).await?.first() {
+        None => Ok(()),
+        Some((next, _)) => Err(StoreError::OlderSchema { path: path.to_owned(), found: next - 1, known: newest(STEPS) }),
+    }
 }
 
 async fn apply(connection: &mut SqliteConnection, path: &Path, steps: &'static [&'static str]) -> Result<(), StoreError> {

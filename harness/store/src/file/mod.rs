@@ -2,3 +2,4 @@
 
 pub(crate) mod connect;
 mod migrate;
+pub(crate) mod reading;

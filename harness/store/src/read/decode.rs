@@ -7,6 +7,7 @@ use muster_core::{
         outputs::CaseOutputs,
         scheduler::{Job, SectionExit},
     },
+    live::{CaseProgress, CaseState, LiveCase},
     result::{CaseResult, Session, Times},
     rules::perf::{Bounds, Measurement},
 };
@@ -147,6 +148,24 @@ pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
         launched_at: time(row, "launched_at")?,
         swept: row.try_get("swept")?,
     })
+}
+
+/// The number of a change, and the case as it is since.
+pub(crate) fn live(row: &SqliteRow) -> Result<(i64, LiveCase), Error> {
+    let given = |column: &str| Ok::<_, Error>(row.try_get::<Option<&str>, _>(column)?.is_some());
+    let state = word(row, "state")?;
+    let progress = CaseProgress {
+        attempt: row.try_get("attempt")?,
+        state,
+        since: Timestamp(row.try_get("since")?),
+        note: row.try_get("note")?,
+        nodes: if given("nodes")? { json(row, "nodes")? } else { Vec::new() },
+    };
+    // An attempt that a takeover repeats has a result until it has another.
+    let has_ended = state == CaseState::Ended && given("outcome")?;
+    let outcome = if has_ended { Some(variant(row, "outcome", "reason")?) } else { None };
+    let quarantine = if has_ended && given("quarantine")? { Some(json(row, "quarantine")?) } else { None };
+    Ok((row.try_get("change")?, LiveCase { name: name(row)?, progress, outcome, quarantine }))
 }
 
 /// A job, as launched if that is known, else as planned.

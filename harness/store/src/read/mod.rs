@@ -1,11 +1,16 @@
 //! The reading side: a connection of its own, that works while another process writes and after a writer was killed.
+//! It needs no right to write, and no writer waits for it.
 
 pub(crate) mod decode;
 
-use crate::{Owner, Statement, StoreError, file::connect};
+use crate::{
+    Owner, Statement, StoreError,
+    file::{connect, reading::Opened},
+};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{scheduler::Job, workload::Limits},
+    live::LiveCase,
     result::{About, CaseResult, Session, SessionState},
     rules::{Rules, perf::Measurement},
 };
@@ -14,6 +19,7 @@ use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteRow};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio::sync::Mutex;
 
@@ -74,17 +80,46 @@ pub struct JobRow {
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    connection: Mutex<SqliteConnection>,
+    connection: Mutex<Connection>,
 }
+
+#[derive(Debug)]
+enum Connection {
+    /// Of a process that also writes.
+    Writer(SqliteConnection),
+    ReadOnly(Opened),
+}
+
+/// What has changed in a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Changes {
+    /// The cases that have another state than before, in the order of their last change.
+    pub cases: Vec<LiveCase>,
+    /// What to ask for next: changes since this one.
+    pub last: i64,
+}
+
+/// How often a query is repeated because a writer came in between.
+const TRIES: u32 = 5;
 
 /// Whether the process that holds a session still lives; `None`: that is not known at once.
 pub type Alive<'a> = &'a (dyn Fn(&Owner) -> Option<bool> + Sync);
 
 impl Reader {
-    /// Opens the database. A file of an older muster is brought up to date first.
+    /// Opens the database for reading only. Nothing is written to its folder.
+    ///
+    /// # Errors
+    /// [`StoreError::OlderSchema`] if an earlier version has written it.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
-        let connection = Mutex::new(connect::for_reading(&path).await?);
+        let connection = Mutex::new(Connection::ReadOnly(Opened::open(&path).await?));
+        Ok(Self { path, connection })
+    }
+
+    /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
+    pub async fn of_writer(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let connection = Mutex::new(Connection::Writer(connect::for_reading(&path).await?));
         Ok(Self { path, connection })
     }
 
@@ -93,16 +128,15 @@ impl Reader {
     }
 
     pub async fn sessions(&self, limit: u32, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
-        let query = sqlx::query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1");
-        self.session_rows(query.bind(limit), alive).await
+        let query = || sqlx::query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1").bind(limit);
+        self.session_rows(query, alive).await
     }
 
     /// The session whose id is, or alone begins with, `prefix`.
     pub async fn session(&self, prefix: &str, alive: Alive<'_>) -> Result<SessionRow, StoreError> {
         // The whole id comes first, should another begin with it.
-        let query =
-            sqlx::query("SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY length(id), started DESC LIMIT 5");
-        let mut rows = self.session_rows(query.bind(prefix.to_owned()), alive).await?;
+        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY length(id), started DESC LIMIT 5";
+        let mut rows = self.session_rows(|| sqlx::query(text).bind(prefix.to_owned()), alive).await?;
         match rows.first() {
             None => Err(StoreError::NoSession { prefix: prefix.to_owned() }),
             Some(first) if rows.len() == 1 || first.session.id.0 == prefix => Ok(rows.swap_remove(0)),
@@ -115,26 +149,23 @@ impl Reader {
 
     /// Who holds a session, as it is now; `None`: it has ended.
     pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
-        let query = sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
+        let query = || sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
         let rows = self.all("the owner of a session", query, decode::session).await?;
         Ok(rows.into_iter().next().map(|(_, held)| held))
     }
 
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
     pub async fn results(&self, session: &SessionId) -> Result<Vec<CaseResult>, StoreError> {
-        let attempts = sqlx::query(
-            r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+        let attempts = r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
             FROM attempt a JOIN "case" c ON c.id = a."case"
-            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#,
-        );
-        let attempts = self.all("results", attempts.bind(session.0.clone()), decode::attempt).await?;
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#;
+        let attempts = self.all("results", || sqlx::query(attempts).bind(session.0.clone()), decode::attempt).await?;
         // Asked for later, so that no result that comes in between lacks its measurements.
-        let measurements = sqlx::query(
-            r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
-            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY m.attempt, m.position"#,
-        );
+        let measurements = r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY m.attempt, m.position"#;
+        let measurements = || sqlx::query(measurements).bind(session.0.clone());
         let mut of_attempt: HashMap<i64, Vec<Measurement>> = HashMap::new();
-        for (attempt, measurement) in self.all("measurements", measurements.bind(session.0.clone()), decode::measurement).await? {
+        for (attempt, measurement) in self.all("measurements", measurements, decode::measurement).await? {
             of_attempt.entry(attempt).or_default().push(measurement);
         }
         let whole = |(id, result)| CaseResult { measurements: of_attempt.remove(&id).unwrap_or_default(), ..result };
@@ -153,21 +184,31 @@ impl Reader {
 
     /// The jobs of a session for which a condition on the job `j` and on the result `a` of its attempt holds.
     async fn jobs(&self, what: &'static str, session: &SessionId, condition: &str) -> Result<Vec<JobRow>, StoreError> {
-        let query = sqlx::query(AssertSqlSafe(format!(
+        let text: Arc<str> = format!(
             r#"SELECT j.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
             FROM job j JOIN "case" c ON c.id = j."case" LEFT JOIN attempt a ON a."case" = j."case" AND a.number = j.attempt
             WHERE j.session = (SELECT number FROM session WHERE id = $1) AND {condition} ORDER BY c.id, j.attempt"#
-        )));
-        self.all(what, query.bind(session.0.clone()), decode::job).await
+        )
+        .into();
+        let query = || sqlx::query(AssertSqlSafe(Arc::clone(&text))).bind(session.0.clone());
+        self.all(what, query, decode::job).await
     }
 
     /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.
     pub async fn open_jobs(&self) -> Result<Vec<Job>, StoreError> {
-        let query = sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
+        let query = || sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
         self.all("open jobs", query, decode::launched_or_planned).await
     }
 
-    async fn session_rows(&self, query: Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
+    /// The states of cases that were written after `since`: 0 is before all of them.
+    pub async fn changes(&self, session: &SessionId, since: i64) -> Result<Changes, StoreError> {
+        let query = || sqlx::query(CHANGES).bind(session.0.clone()).bind(since);
+        let rows = self.all("states", query, decode::live).await?;
+        let last = rows.last().map_or(since, |(change, _)| *change);
+        Ok(Changes { cases: rows.into_iter().map(|(_, case)| case).collect(), last })
+    }
+
+    async fn session_rows(&self, query: impl Fn() -> Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
         let sessions = self.all("sessions", query, decode::session).await?;
         let row = |(session, held): (Session, Held)| {
             let state = match session.ended {
@@ -187,11 +228,53 @@ impl Reader {
     async fn all<T>(
         &self,
         what: &'static str,
-        query: Statement,
+        query: impl Fn() -> Statement,
         decode: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
         let failed = |cause: sqlx::Error| StoreError::Read { path: self.path.clone(), what, cause: cause.into() };
-        let rows = query.fetch_all(&mut *self.connection.lock().await).await.map_err(failed)?;
+        let mut connection = self.connection.lock().await;
+        let mut tries = 0;
+        let rows = loop {
+            tries += 1;
+            let rows = query().fetch_all(connection.inner()).await.map_err(failed);
+            match rows {
+                Ok(rows) if connection.is_current(&self.path) => break rows,
+                Err(StoreError::Read { cause, .. }) if tries < TRIES && cause.may_pass() => {}
+                Err(error) => return Err(error),
+                Ok(rows) if tries == TRIES => break rows,
+                Ok(_) => {}
+            }
+            connection.reopen(&self.path).await?;
+        };
         rows.iter().map(decode).collect::<Result<_, _>>().map_err(failed)
+    }
+}
+
+/// The states of the cases of a session since a change.
+pub(crate) const CHANGES: &str = r#"SELECT l.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden,
+    a.outcome, a.reason, a.quarantine
+    FROM live l JOIN "case" c ON c.id = l."case" LEFT JOIN attempt a ON a."case" = l."case" AND a.number = l.attempt
+    WHERE l.session = (SELECT number FROM session WHERE id = $1) AND l.change > $2 ORDER BY l.change"#;
+
+impl Connection {
+    fn inner(&mut self) -> &mut SqliteConnection {
+        match self {
+            Self::Writer(connection) | Self::ReadOnly(Opened { connection, .. }) => connection,
+        }
+    }
+
+    fn is_current(&self, path: &Path) -> bool {
+        match self {
+            Self::Writer(_) => true,
+            Self::ReadOnly(opened) => opened.is_current(path),
+        }
+    }
+
+    /// Opens it again, as what lies there now asks for.
+    async fn reopen(&mut self, path: &Path) -> Result<(), StoreError> {
+        if let Self::ReadOnly(opened) = self {
+            *opened = Opened::open(path).await?;
+        }
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     file::connect,
     read::decode,
     write::{
+        live::{CaseKey, LiveRow, NewState, States},
         message::{AttemptEntry, CaseEntry, Envelope, IntentEntry, JobKey, Message, Text},
         session,
         statements::{REOPEN, Row, Statements},
@@ -16,9 +17,11 @@ use crate::{
 };
 use muster_core::{case::SessionId, rules::perf::Measurement};
 use muster_text::time::Timestamp;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use std::{
-    collections::{HashMap, HashSet},
+    borrow::Cow,
+    collections::{BTreeMap, HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -29,12 +32,17 @@ use tokio::time::sleep;
 const LOCKED: Duration = Duration::from_mins(2);
 const LOCK_POLL: Duration = Duration::from_millis(100);
 
+/// The most states of cases in one transaction.
+const STATES: usize = 256;
+
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
     path: PathBuf,
     connection: SqliteConnection,
     statements: Statements,
     sessions: Sessions,
+    /// What is written with the next transaction.
+    states: Arc<States>,
 }
 
 /// The sessions that this writer has started or taken over, until they end.
@@ -42,16 +50,30 @@ type Sessions = HashMap<Text, SessionCases>;
 
 struct SessionCases {
     number: i64,
-    cases: HashMap<Text, i64>,
+    cases: HashMap<Text, KnownCase>,
+}
+
+/// A case that has a row.
+#[derive(Clone, Copy)]
+struct KnownCase {
+    id: i64,
+    /// A digest of the description in that row.
+    about: u64,
+}
+
+fn digest(about: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    about.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Writer {
-    pub(crate) fn new(connection: SqliteConnection, path: PathBuf) -> Self {
-        Self { path, connection, statements: Statements::new(), sessions: Sessions::new() }
+    pub(crate) fn new(connection: SqliteConnection, path: PathBuf, states: Arc<States>) -> Self {
+        Self { path, connection, statements: Statements::new(), sessions: Sessions::new(), states }
     }
 
-    /// Commits and answers all of `envelopes`, and leaves none of them.
-    pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) {
+    /// Commits and answers all of `envelopes`, and leaves none of them. Says whether there are states for another transaction.
+    pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) -> bool {
         self.refuse_unknown_sessions(envelopes);
         let all: Vec<&Message> = envelopes.iter().map(|envelope| &envelope.message).collect();
         let outcome = self.retry_while_locked(&all).await;
@@ -67,9 +89,12 @@ impl Writer {
                         self.answer(envelope, outcome);
                     }
                 }
+                false
             }
             outcome => {
                 envelopes.drain(..).for_each(|envelope| self.answer(envelope, outcome.clone()));
+                // What failed is tried again with the next message.
+                outcome.is_ok() && !self.states.is_empty()
             }
         }
     }
@@ -121,24 +146,32 @@ impl Writer {
         }
     }
 
-    /// Writes all of `messages` or nothing.
-    ///
-    /// In plain statements: sqlx counts transactions by itself, and miscounts when SQLite rolls back on its own,
-    /// as it does on a full disk.
+    /// Writes all of `messages` and the states that wait, or nothing.
     async fn transaction(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
-        if messages.is_empty() {
+        let states = self.states.take(STATES);
+        if states.is_empty() && messages.iter().all(|message| matches!(message, Message::States)) {
             return Ok(());
         }
+        let written = self.write(messages, &states).await;
+        if written.is_err() {
+            self.states.put_back(states);
+        }
+        written
+    }
+
+    /// In plain statements: sqlx counts transactions by itself, and miscounts when SQLite rolls back on its own,
+    /// as it does on a full disk.
+    async fn write(&mut self, messages: &[&Message], states: &[(CaseKey, NewState)]) -> Result<(), SqlError> {
         execute(&mut self.connection, "BEGIN IMMEDIATE").await?;
         let written = async {
             let started = insert_sessions(&mut self.connection, messages).await?;
             let taken = take_over_sessions(&mut self.connection, messages).await?;
             beat(&mut self.connection, messages).await?;
-            let last = Ids::last(&mut self.connection, messages).await?;
-            let rows = Rows::sort(messages, &self.sessions, last);
+            let last = Ids::last(&mut self.connection, messages, states, &self.sessions).await?;
+            let rows = Rows::sort(messages, states, &self.sessions, last);
             rows.write(&mut self.connection, &self.statements).await?;
             execute(&mut self.connection, "COMMIT").await?;
-            Ok((started, taken, rows.new_cases))
+            Ok((started, taken, rows.learned))
         };
         match written.await {
             Ok((started, taken, cases)) => {
@@ -155,13 +188,13 @@ impl Writer {
         }
     }
 
-    fn add_known(&mut self, started: Vec<(Text, i64)>, cases: HashMap<(Text, Text), i64>) {
+    fn add_known(&mut self, started: Vec<(Text, i64)>, cases: HashMap<CaseKey, KnownCase>) {
         for (session, number) in started {
             self.sessions.insert(session, SessionCases { number, cases: HashMap::new() });
         }
-        for ((session, key), id) in cases {
-            if let Some(known) = self.sessions.get_mut(&session) {
-                known.cases.insert(key, id);
+        for (key, case) in cases {
+            if let Some(known) = self.sessions.get_mut(&key.session) {
+                known.cases.insert(key.case, case);
             }
         }
     }
@@ -204,7 +237,8 @@ async fn take_over_sessions(
             sqlx::query(statement).bind(number).execute(&mut *connection).await?;
         }
         let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
-        let case = |row| Ok((Text::from(decode::name(row)?.to_string()), row.try_get("id")?));
+        let known = |row: &SqliteRow| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
+        let case = |row| Ok((Text::from(decode::name(row)?.to_string()), known(row)?));
         let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
         taken.push((Arc::clone(session), SessionCases { number, cases }));
     }
@@ -220,28 +254,45 @@ async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Resul
     Ok(())
 }
 
-/// The highest ids given out. No other process gives out any while this transaction holds the write lock.
-#[derive(Clone, Copy, Default)]
+/// The highest numbers given out. No other process gives out any while this transaction holds the write lock.
+#[derive(Default)]
 struct Ids {
     case: i64,
     attempt: i64,
+    /// Of the changes of each session.
+    changes: HashMap<i64, i64>,
 }
 
 impl Ids {
-    async fn last(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<Self, sqlx::Error> {
-        if messages.iter().all(|message| message.session().is_none()) {
+    async fn last(
+        connection: &mut SqliteConnection,
+        messages: &[&Message],
+        states: &[(CaseKey, NewState)],
+        sessions: &Sessions,
+    ) -> Result<Self, sqlx::Error> {
+        if states.is_empty() && messages.iter().all(|message| message.session().is_none()) {
             return Ok(Self::default());
         }
         let last = r#"SELECT coalesce((SELECT max(id) FROM "case"), 0), coalesce((SELECT max(id) FROM attempt), 0)"#;
-        let row = sqlx::query(last).fetch_one(connection).await?;
-        Ok(Self { case: row.try_get(0)?, attempt: row.try_get(1)? })
+        let row = sqlx::query(last).fetch_one(&mut *connection).await?;
+        let mut changes = HashMap::new();
+        for SessionCases { number, .. } in sessions.values() {
+            let last = sqlx::query_scalar("SELECT coalesce(max(change), 0) FROM live WHERE session = $1").bind(number);
+            changes.insert(*number, last.fetch_one(&mut *connection).await?);
+        }
+        Ok(Self { case: row.try_get(0)?, attempt: row.try_get(1)?, changes })
+    }
+
+    /// The number of this transaction within a session.
+    fn change(&self, session: i64) -> i64 {
+        self.changes.get(&session).copied().unwrap_or_default() + 1
     }
 }
 
 /// The rows of one transaction, by kind.
 #[derive(Default)]
 struct Rows<'m> {
-    cases: Vec<Row<'m, CaseEntry>>,
+    cases: Vec<(i64, i64, Cow<'m, CaseEntry>)>,
     intents: Vec<Row<'m, IntentEntry>>,
     launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
     attempts: Vec<Row<'m, AttemptEntry>>,
@@ -250,37 +301,69 @@ struct Rows<'m> {
     cleaned: Vec<&'m JobKey>,
     swept: Vec<&'m JobKey>,
     ends: Vec<(&'m Text, Timestamp, bool)>,
-    /// The ids of cases that no earlier transaction wrote.
-    new_cases: HashMap<(Text, Text), i64>,
+    /// Descriptions that differ from those in the rows of their cases.
+    abouts: BTreeMap<i64, Text>,
+    /// The states of cases, each with the number of its session.
+    live: BTreeMap<i64, (i64, LiveRow)>,
+    /// What is known of cases after this transaction, and was not before.
+    learned: HashMap<CaseKey, KnownCase>,
 }
 
 impl<'m> Rows<'m> {
-    fn sort(messages: &[&'m Message], sessions: &Sessions, mut last: Ids) -> Self {
+    fn sort(messages: &[&'m Message], states: &[(CaseKey, NewState)], sessions: &Sessions, mut last: Ids) -> Self {
         let mut rows = Self::default();
         for message in messages {
             match message {
                 Message::Intent(entry) => {
-                    if let Some((session, case)) = rows.case(&entry.key.session, &entry.case, sessions, &mut last) {
+                    let case = Cow::Borrowed(&entry.case);
+                    if let Some((session, case)) = rows.case(&entry.key.session, case, sessions, &mut last) {
                         rows.intents.push((session, case, entry));
                     }
                 }
                 Message::Launched(key, job, at) => rows.launched.push((key, job, *at)),
                 Message::Finished(entry) => {
-                    if let Some((_, case)) = rows.case(&entry.session, &entry.case, sessions, &mut last) {
-                        last.attempt += 1;
-                        rows.attempts.push((last.attempt, case, entry));
-                        rows.measurements.extend((0..).zip(&entry.result.measurements).map(|(at, m)| (last.attempt, at, m)));
-                        rows.ended.extend(&entry.job);
+                    if let Some(case) = rows.case(&entry.session, Cow::Borrowed(&entry.case), sessions, &mut last) {
+                        rows.finished(entry, case, &mut last);
                     }
                 }
                 Message::Cleaned(key) => rows.cleaned.push(key),
                 Message::Swept(key) => rows.swept.push(key),
                 Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
-                Message::Begin(_) | Message::TakeOver(..) | Message::Beat(..) | Message::Close => {}
+                Message::Begin(_) | Message::TakeOver(..) | Message::Beat(..) | Message::States | Message::Close => {}
             }
+        }
+        for (key, state) in states {
+            rows.state(key, state, sessions, &mut last);
         }
         rows.drop_outdated();
         rows
+    }
+
+    fn finished(&mut self, entry: &'m AttemptEntry, (session, case): (i64, i64), last: &mut Ids) {
+        last.attempt += 1;
+        self.attempts.push((last.attempt, case, entry));
+        self.measurements.extend((0..).zip(&entry.result.measurements).map(|(at, m)| (last.attempt, at, m)));
+        self.ended.extend(&entry.job);
+        self.live.insert(case, (session, LiveRow::ended(&entry.result, last.change(session))));
+    }
+
+    /// The state of a case, unless that attempt has its result by now.
+    fn state(&mut self, key: &CaseKey, new: &NewState, sessions: &Sessions, last: &mut Ids) {
+        let Some((session, case)) = self.case_in_state(key, new, sessions, last) else { return };
+        if self.live.get(&case).is_none_or(|(_, row)| !row.is_end_of(&new.progress)) {
+            let row = LiveRow { change: last.change(session), progress: new.progress.clone() };
+            self.live.insert(case, (session, row));
+        }
+    }
+
+    fn case_in_state(&mut self, key: &CaseKey, new: &NewState, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
+        let SessionCases { number, cases } = sessions.get(&key.session)?;
+        if let Some(known) = cases.get(&key.case).or_else(|| self.learned.get(key)) {
+            return Some((*number, known.id));
+        }
+        let (name, describe) = new.case.as_ref()?;
+        let entry = CaseEntry::of(name, &describe()).ok()?;
+        self.case(&key.session, Cow::Owned(entry), sessions, last)
     }
 
     /// Leaves out what a later message of the same transaction makes useless: most cases are over soon.
@@ -293,21 +376,38 @@ impl<'m> Rows<'m> {
     }
 
     /// The numbers of a case's session and of itself.
-    fn case(&mut self, session: &Text, entry: &'m CaseEntry, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
+    fn case(
+        &mut self,
+        session: &Text,
+        entry: Cow<'m, CaseEntry>,
+        sessions: &Sessions,
+        last: &mut Ids,
+    ) -> Option<(i64, i64)> {
         let SessionCases { number, cases } = sessions.get(session)?;
-        if let Some(id) = cases.get(&entry.key) {
-            return Some((*number, *id));
-        }
-        let id = *self.new_cases.entry((Arc::clone(session), Arc::clone(&entry.key))).or_insert_with(|| {
-            last.case += 1;
-            self.cases.push((last.case, *number, entry));
-            last.case
-        });
+        let key = CaseKey { session: Arc::clone(session), case: Arc::clone(&entry.key) };
+        let about = digest(&entry.about);
+        let known = self.learned.get(&key).or_else(|| cases.get(&key.case)).copied();
+        let id = match known {
+            Some(known) if known.about == about => return Some((*number, known.id)),
+            Some(known) => {
+                self.abouts.insert(known.id, Arc::clone(&entry.about));
+                known.id
+            }
+            None => {
+                last.case += 1;
+                self.cases.push((last.case, *number, entry));
+                last.case
+            }
+        };
+        self.learned.insert(key, KnownCase { id, about });
         Some((*number, id))
     }
 
     async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
-        statements.case.execute(connection, &self.cases).await?;
+        let cases: Vec<_> = self.cases.iter().map(|(id, session, entry)| (*id, *session, &**entry)).collect();
+        statements.case.execute(connection, &cases).await?;
+        let abouts: Vec<_> = self.abouts.iter().collect();
+        statements.about.execute(connection, &abouts, |statement, (id, about)| statement.bind(**id).bind(Arc::clone(about))).await?;
         statements.intent.execute(connection, &self.intents).await?;
         for (session, _, entry) in &self.intents {
             let Some(old) = &entry.replaces else { continue };
@@ -321,6 +421,8 @@ impl<'m> Rows<'m> {
         // What is removed soon is marked before its state says so.
         statements.swept.execute(connection, &self.swept, |statement, key| bind_job(statement, key)).await?;
         statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
+        let live: Vec<_> = self.live.iter().map(|(case, (session, row))| (*case, *session, row)).collect();
+        statements.live.execute(connection, &live).await?;
         for (session, ended, interrupted) in &self.ends {
             let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
             let update = update.bind(Arc::clone(session)).bind(ended.0).bind(i64::from(*interrupted));
@@ -347,8 +449,12 @@ fn keep_last<'m, T>(rows: &mut Vec<T>, key: impl Fn(&T) -> &'m JobKey) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::tests::skipped;
-    use muster_core::case::CaseName;
+    use crate::write::{live::Describe, tests::skipped};
+    use muster_core::{
+        case::CaseName,
+        live::{CaseProgress, CaseState},
+        result::About,
+    };
 
     fn key(identifier: &str) -> JobKey {
         JobKey { session: "s".into(), identifier: identifier.into() }
@@ -379,13 +485,62 @@ mod tests {
     }
 
     fn sessions() -> Sessions {
-        let cases = HashMap::from([("old".into(), 3)]);
+        let cases = HashMap::from([("old".into(), KnownCase { id: 3, about: digest("{}") })]);
         HashMap::from([("s".into(), SessionCases { number: 9, cases })])
     }
 
     fn sorted(messages: &[Message]) -> Rows<'_> {
+        sorted_with(messages, &[])
+    }
+
+    fn sorted_with<'m>(messages: &'m [Message], states: &[(CaseKey, NewState)]) -> Rows<'m> {
         let messages: Vec<_> = messages.iter().collect();
-        Rows::sort(&messages, &sessions(), Ids { case: 40, attempt: 70 })
+        Rows::sort(&messages, states, &sessions(), Ids { case: 40, attempt: 70, changes: HashMap::from([(9, 5)]) })
+    }
+
+    fn state(display: &str, attempt: u32, state: CaseState) -> (CaseKey, NewState) {
+        let case = case(display);
+        let key = CaseKey { session: "s".into(), case: case.key };
+        let describe: Describe = Arc::new(|| About { descr: "before it is planned".into(), ..About::default() });
+        let progress = CaseProgress { attempt, state, ..CaseProgress::default() };
+        (key, NewState { case: Some((Arc::new(CaseName { display: display.into(), ..case.name }), describe)), progress })
+    }
+
+    #[test]
+    fn a_state_is_written_unless_the_same_transaction_has_the_result_of_its_attempt() {
+        use CaseState::{Ended, Running, Waiting};
+        let rows = [
+            ("other", state("old", 1, Waiting), &[(3, Waiting, 1)][..]),
+            ("old", state("old", 1, Running), &[(3, Ended, 1)]),
+            ("old", state("old", 2, Waiting), &[(3, Waiting, 2)]),
+        ];
+        for (finishes, state, expected) in rows {
+            let messages = [finished("a", finishes)];
+            let rows = sorted_with(&messages, &[state]);
+            let written = |(case, (session, row)): (&i64, &(i64, LiveRow))| {
+                assert_eq!((*session, row.change), (9, 6));
+                (*case, row.progress.state, row.progress.attempt)
+            };
+            let written: Vec<_> = rows.live.iter().map(written).filter(|(case, ..)| *case == 3).collect();
+            assert_eq!(written, expected, "{finishes}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_waits_has_a_row_whose_description_is_replaced_when_it_is_planned() {
+        let (key, new) = state("new", 1, CaseState::Waiting);
+        let states = [(key, new)];
+        let rows = sorted_with(&[], &states);
+        assert_eq!(rows.cases.len(), 1);
+        assert!(rows.cases[0].2.about.contains("before it is planned"));
+        assert!(rows.abouts.is_empty());
+        let messages = [intent("a", "old")];
+        assert!(sorted(&messages).abouts.is_empty(), "the same description is not written again");
+        let mut planned = case("old");
+        planned.about = "{\"descr\":\"planned\"}".into();
+        let Message::Intent(entry) = intent("a", "old") else { panic!("an intent") };
+        let messages = [Message::Intent(Box::new(IntentEntry { case: planned, ..*entry }))];
+        assert_eq!(sorted(&messages).abouts.into_keys().collect::<Vec<_>>(), [3]);
     }
 
     fn names(keys: &[&JobKey]) -> Vec<String> {

@@ -32,6 +32,8 @@ pub(crate) enum Message {
     TakeOver(Text, Box<(Held, Owner)>),
     /// The owner of a session lives.
     Beat(Text, Box<Owner>),
+    /// States of cases wait beside the queue.
+    States,
     End {
         session: Text,
         ended: Timestamp,
@@ -82,6 +84,7 @@ impl SessionEntry {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct CaseEntry {
     /// What makes it one case of its session: the name as displayed, with its place.
     pub(crate) key: Text,
@@ -90,7 +93,7 @@ pub(crate) struct CaseEntry {
 }
 
 impl CaseEntry {
-    fn of(name: &CaseName, about: &About) -> Result<Self, StoreError> {
+    pub(crate) fn of(name: &CaseName, about: &About) -> Result<Self, StoreError> {
         let about = encode("description", name, about)?;
         Ok(Self { key: name.to_string().into(), name: name.clone(), about })
     }

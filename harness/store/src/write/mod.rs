@@ -2,6 +2,7 @@
 //! transaction, and only then answers.
 
 mod batch;
+mod live;
 mod message;
 mod session;
 mod statements;
@@ -11,12 +12,15 @@ use crate::{
     file::connect,
     write::{
         batch::Writer,
+        live::{CaseKey, NewState, States},
         message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, encode_job},
     },
 };
+pub use live::Describe;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{scheduler::Job, workload::Limits},
+    live::CaseProgress,
     result::{About, CaseResult, Session},
     rules::Rules,
     secret::Secrets,
@@ -35,6 +39,9 @@ const BATCH: usize = 256;
 
 /// How long a message that no caller awaits may wait for others: most cases then need two transactions, not four.
 const UNAWAITED: Duration = Duration::from_millis(200);
+
+/// How long states of cases may wait for another message, with which they are written: a reader looks once a second.
+const STATES_ALONE: Duration = Duration::from_secs(1);
 
 /// What is written down before a launch.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +80,8 @@ struct Inner {
     path: PathBuf,
     notes: Vec<String>,
     sender: mpsc::UnboundedSender<Envelope>,
+    /// What is written with the next transaction.
+    states: Arc<States>,
     /// Who waits here has not encoded anything yet: ten thousand waiting cases hold no buffers. Twice a batch, so
     /// that the next is being made while one is committed.
     turns: Semaphore,
@@ -88,8 +97,9 @@ impl Store {
 
     fn start(connection: SqliteConnection, path: PathBuf, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(write(Writer::new(connection, path.clone()), receiver));
-        let inner = Inner { path, notes, sender, turns: Semaphore::new(2 * BATCH) };
+        let states = Arc::<States>::default();
+        tokio::spawn(write(Writer::new(connection, path.clone(), Arc::clone(&states)), receiver));
+        let inner = Inner { path, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
         Self { inner: Arc::new(inner), secrets: Arc::default() }
     }
 
@@ -142,6 +152,16 @@ impl Store {
         self.queue(encode_job(job, &self.secrets).map(|text| Message::Launched(JobKey::of(job), text, at)));
     }
 
+    /// Says how far a case is. That is written with what is committed next, and not at all if it is overtaken before. `describe` is
+    /// asked for cases that have no row yet: those that were neither planned nor waited.
+    pub fn progress(&self, session: &SessionId, case: &Arc<CaseName>, progress: CaseProgress, describe: Option<&Describe>) {
+        let key = CaseKey { session: session.0.as_str().into(), case: case.to_string().into() };
+        let case = describe.map(|describe| (Arc::clone(case), Arc::clone(describe)));
+        if self.inner.states.put(key, NewState { case, progress }) {
+            self.queue(Ok(Message::States));
+        }
+    }
+
     /// Writes down how an attempt ended.
     pub async fn finished(&self, session: &SessionId, result: &CaseResult) -> Result<(), StoreError> {
         self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result)?)))).await
@@ -188,6 +208,18 @@ impl Store {
     }
 }
 
+/// Brings the tables of a database up to date, and does nothing else.
+///
+/// # Errors
+/// [`StoreError::Missing`] if there is none.
+pub async fn migrate(path: &Path) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Missing { path: path.to_owned() });
+    }
+    let (connection, _) = connect::for_writing(path).await?;
+    connect::close(connection).await.map_err(|cause| StoreError::Write { path: path.to_owned(), cause })
+}
+
 /// No row is another owner's.
 fn taken(session: &SessionId, error: StoreError) -> StoreError {
     match error {
@@ -199,11 +231,12 @@ fn taken(session: &SessionId, error: StoreError) -> StoreError {
 /// The writer task: ends at `Close`, or when the last `Store` is gone.
 async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelope>) {
     let mut envelopes = Vec::with_capacity(BATCH);
+    let mut has_states = false;
     loop {
-        let open = next_batch(&mut receiver, &mut envelopes).await;
+        let open = next_batch(&mut receiver, &mut envelopes, has_states).await;
         let close = envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close));
         let close = close.and_then(|at| envelopes.drain(at..).next());
-        writer.commit(&mut envelopes).await;
+        has_states = writer.commit(&mut envelopes).await;
         if close.is_some() || !open {
             receiver.close();
             let closed = writer.close().await;
@@ -215,11 +248,22 @@ async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelop
     }
 }
 
-/// Takes what has queued; if no caller awaits any of it, also what comes within a moment. False when no more can come.
-async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes: &mut Vec<Envelope>) -> bool {
+/// Takes what has queued; if no caller awaits any of it, also what comes within a moment. Waits for nothing if there are states left
+/// to write. False when no more can come.
+async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes: &mut Vec<Envelope>, has_states: bool) -> bool {
+    if has_states {
+        while envelopes.len() < BATCH
+            && let Ok(envelope) = receiver.try_recv()
+        {
+            envelopes.push(envelope);
+        }
+        return true;
+    }
     let mut open = receiver.recv_many(envelopes, BATCH).await > 0;
-    let deadline = tokio::time::Instant::now() + UNAWAITED;
+    let started = tokio::time::Instant::now();
     while open && envelopes.len() < BATCH && envelopes.iter().all(|envelope| envelope.ack.is_none()) {
+        let only_states = envelopes.iter().all(|envelope| matches!(envelope.message, Message::States));
+        let deadline = started + if only_states { STATES_ALONE } else { UNAWAITED };
         let more = receiver.recv_many(envelopes, BATCH - envelopes.len());
         match tokio::time::timeout_at(deadline, more).await {
             Ok(count) => open = count > 0,

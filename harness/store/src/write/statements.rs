@@ -3,7 +3,10 @@
 
 use crate::{
     Statement,
-    write::message::{AttemptEntry, CaseEntry, IntentEntry},
+    write::{
+        live::LiveRow,
+        message::{AttemptEntry, CaseEntry, IntentEntry},
+    },
 };
 use muster_core::rules::perf::{Direction, Measurement};
 use muster_text::time::Timestamp;
@@ -85,13 +88,33 @@ const MEASUREMENT: Columns<Measurement> = &[
     ("direction", |s, (.., m)| s.bind(m.direction.map(Direction::as_str))),
 ];
 
+/// Of a state, the numbers are those of its case and of its session.
+const LIVE: Columns<LiveRow> = &[
+    (r#""case""#, |s, (case, ..)| s.bind(case)),
+    ("session", |s, (_, session, _)| s.bind(session)),
+    ("change", |s, (.., row)| s.bind(row.change)),
+    ("attempt", |s, (.., row)| s.bind(row.progress.attempt)),
+    ("state", |s, (.., row)| s.bind(row.progress.state.as_str())),
+    ("since", |s, (.., row)| s.bind(row.progress.since.0)),
+    ("note", |s, (.., row)| s.bind(row.progress.note.clone())),
+    ("nodes", |s, (.., row)| s.bind(row.nodes())),
+];
+
+/// Takes the place of the state before, which began earlier if it is the same.
+const LIVE_INSTEAD: &str = r#"ON CONFLICT ("case") DO UPDATE SET change = excluded.change, attempt = excluded.attempt,
+    state = excluded.state, note = excluded.note, nodes = excluded.nodes, since = CASE
+    WHEN live.state = excluded.state AND live.attempt = excluded.attempt THEN live.since ELSE excluded.since END"#;
+
 fn time(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.0)
 }
 
 /// Deletes the attempts that a signal aborted, so that they run again. If something of an attempt may be left, its plan stays, in
 /// state `intent`: it may or may not have been launched.
-pub(crate) const REOPEN: [&str; 4] = [
+pub(crate) const REOPEN: [&str; 5] = [
+    r#"UPDATE live SET state = 'waiting', note = NULL, nodes = NULL,
+    change = (SELECT coalesce(max(change), 0) + 1 FROM live WHERE session = $1) WHERE session = $1 AND EXISTS
+    (SELECT 1 FROM attempt a WHERE a."case" = live."case" AND a.number = live.attempt AND a.outcome = 'abort')"#,
     r#"DELETE FROM measurement WHERE attempt IN (SELECT a.id FROM attempt a JOIN "case" c ON c.id = a."case"
     WHERE c.session = $1 AND a.outcome = 'abort')"#,
     r#"DELETE FROM job WHERE session = $1 AND state = 'cleaned' AND EXISTS (SELECT 1 FROM attempt a
@@ -113,8 +136,8 @@ impl ForRows {
         }))
     }
 
-    fn insert(table: &str, columns: &[&str]) -> Self {
-        Self::new(&format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), "")
+    fn insert(table: &str, columns: &[&str], tail: &str) -> Self {
+        Self::new(&format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), tail)
     }
 
     /// `values` names its columns `column1`, `column2` in SQLite as in PostgreSQL.
@@ -164,9 +187,9 @@ pub(crate) struct Insert<T: 'static> {
 }
 
 impl<T: Sync> Insert<T> {
-    fn into(table: &str, columns: Columns<T>) -> Self {
+    fn into(table: &str, columns: Columns<T>, tail: &str) -> Self {
         let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
-        Self { statement: ForRows::insert(table, &names), columns }
+        Self { statement: ForRows::insert(table, &names, tail), columns }
     }
 
     pub(crate) async fn execute(&self, connection: &mut SqliteConnection, rows: &[Row<'_, T>]) -> Result<(), sqlx::Error> {
@@ -185,13 +208,16 @@ pub(crate) struct Statements {
     pub(crate) ended: ForRows,
     pub(crate) cleaned: ForRows,
     pub(crate) swept: ForRows,
+    /// The description of a case: at first it has the one that is known before it is planned.
+    pub(crate) about: ForRows,
+    pub(crate) live: Insert<LiveRow>,
 }
 
 impl Statements {
     pub(crate) fn new() -> Self {
         Self {
-            case: Insert::into(r#""case""#, CASE),
-            intent: Insert::into("job", JOB),
+            case: Insert::into(r#""case""#, CASE, ""),
+            intent: Insert::into("job", JOB, ""),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
                 "launched = row.column3, launched_at = row.column4, \
@@ -199,11 +225,17 @@ impl Statements {
                 4,
                 "",
             ),
-            attempt: Insert::into("attempt", ATTEMPT),
-            measurement: Insert::into("measurement", MEASUREMENT),
+            attempt: Insert::into("attempt", ATTEMPT, ""),
+            measurement: Insert::into("measurement", MEASUREMENT, ""),
             ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
             cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
             swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
+            about: ForRows::new(
+                r#"UPDATE "case" SET about = row.column2 FROM (VALUES"#,
+                2,
+                r#") AS row WHERE "case".id = row.column1"#,
+            ),
+            live: Insert::into("live", LIVE, LIVE_INSTEAD),
         }
     }
 }
@@ -211,12 +243,12 @@ impl Statements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::connect;
+    use crate::{file::connect, read::CHANGES};
     use sqlx::Row;
 
     #[test]
     fn a_statement_numbers_its_placeholders_through_all_rows() {
-        let statement = ForRows::insert("t", &["a", "b"]);
+        let statement = ForRows::insert("t", &["a", "b"], "");
         assert_eq!(&*statement.0[0], "INSERT INTO t (a, b) VALUES ($1, $2) ");
         assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4) ");
         assert!(statement.0[5].ends_with("($63, $64) "));
@@ -241,6 +273,17 @@ mod tests {
                 assert!(search.ends_with("sqlite_autoindex_job_1 (session=? AND identifier=?)"), "{plan}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn what_has_changed_is_found_by_its_index() {
+        insta::assert_snapshot!(plan(CHANGES).await, @"
+        SEARCH l USING INDEX live_change (session=? AND change>?)
+        SCALAR SUBQUERY 1
+        SEARCH session USING COVERING INDEX sqlite_autoindex_session_1 (id=?)
+        SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
+        SEARCH a USING INDEX sqlite_autoindex_attempt_1 (case=? AND number=?) LEFT-JOIN
+        ");
     }
 
     #[tokio::test]

@@ -134,7 +134,7 @@ async fn a_kill_while_the_tables_are_made_leaves_none_or_all() {
         std::thread::sleep(Duration::from_micros(random(8_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let reader = Reader::open(&path).await.unwrap();
+        let reader = Reader::of_writer(&path).await.unwrap();
         check_integrity(&path).await;
         reader.sessions(10, &|_| Some(false)).await.unwrap();
     }

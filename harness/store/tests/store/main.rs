@@ -4,6 +4,8 @@
 mod cost;
 mod failures;
 mod killed;
+mod live;
+mod reader;
 mod round_trip;
 mod session;
 mod support;

@@ -35,6 +35,7 @@ impl Attempt<'_> {
     /// Removes, or stops and keeps. What fails here is named in the result and changes no outcome.
     pub(crate) async fn cleanup(mut self, how: Disposition, record: &mut Record) {
         if self.may_exist && !(self.stopped && how == Disposition::Stop) {
+            self.store_phase(Phase::Cleanup, record);
             self.context.phase(&self.case, Phase::Cleanup, None, None);
             match self.cleaned(how).await {
                 Ok(leftovers) => *self.kept = leftovers,

@@ -91,6 +91,7 @@ impl Attempt<'_> {
     /// Launches, as often as it takes and the clock for waiting allows.
     pub(crate) async fn launch(&mut self, plan: &mut Plan, record: &mut Record) -> Result<(), End> {
         self.stage().await?;
+        self.store_pending(None);
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
         let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
         loop {
@@ -115,6 +116,7 @@ impl Attempt<'_> {
                 }
                 Ok(Launch::NotNow { why, retry_after }) => {
                     self.mark_ended();
+                    self.store_pending(Some(why.clone()));
                     self.report_wait(Phase::Launch, Clock::Pending, why.clone());
                     self.await_room(&why, retry_after).await?;
                     failures = Failures::default();
@@ -152,6 +154,7 @@ impl Attempt<'_> {
     async fn stage(&mut self) -> Result<(), End> {
         let (context, scheduler, job) = (Arc::clone(self.context), Arc::clone(self.scheduler), Arc::clone(&self.job));
         let Some(staged) = scheduler.stage(&job, Box::pin(context.cancel.cancelled())) else { return Ok(()) };
+        self.store_pending(Some(staged.what.clone()));
         context.phase(&self.case, Phase::Stage, Some(staged.what), None);
         let started = Instant::now();
         let ended = staged.done.await;

@@ -41,10 +41,12 @@ use muster_core::{
         scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
         workload::{Clock, Limits},
     },
+    live::{CaseProgress, CaseState},
     result::{Invalid, Outcome, Phase},
     rules::LogLimit,
 };
-use muster_text::time::format_duration;
+use muster_host::clock;
+use muster_text::time::{Timestamp, format_duration};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -66,6 +68,8 @@ pub(crate) struct Attempt<'a> {
     context: &'a Arc<Context>,
     scheduler: &'a Arc<dyn Scheduler>,
     case: Arc<CaseName>,
+    /// 1, 2, ... within the session; 0: nobody is told how far it is.
+    number: u32,
     job: Arc<Job>,
     limits: Limits,
     /// How much of its log is kept.
@@ -90,12 +94,17 @@ impl<'a> Attempt<'a> {
         limits: Limits,
     ) -> Self {
         let clocks = Clocks::start();
-        let (log_limit, kept) = (None, Box::default());
-        Self { context, scheduler, case, job, limits, log_limit, clocks, last_note: None, may_exist: false, stopped: false, kept }
+        let (number, log_limit, kept) = (0, None, Box::default());
+        let (last_note, may_exist, stopped) = (None, false, false);
+        Self { context, scheduler, case, number, job, limits, log_limit, clocks, last_note, may_exist, stopped, kept }
     }
 
     pub(crate) fn with_log_limit(self, log_limit: Option<LogLimit>) -> Self {
         Self { log_limit, ..self }
+    }
+
+    pub(crate) fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
     }
 
     /// What is left of a case that panicked.
@@ -163,6 +172,7 @@ impl<'a> Attempt<'a> {
                     self.clocks.saw(&status);
                     record.saw(&status);
                     crash_points::reached(point_of(&status));
+                    self.store_status(&status);
                     if let Some(note) = note(&status) {
                         let runs = matches!(status, JobStatus::Running { .. });
                         self.report_wait(Phase::Run, if runs { Clock::Run } else { Clock::Pending }, note);
@@ -193,8 +203,38 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Says in the store what a status says.
+    fn store_status(&self, status: &JobStatus) {
+        match status {
+            JobStatus::Pending { why } => self.store_pending(Some(why.clone())),
+            JobStatus::Running { since, nodes, partly_ended } => {
+                self.store(CaseState::Running, *since, partly_ended.clone(), nodes.clone());
+            }
+            JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => {}
+        }
+    }
+
+    fn store_pending(&self, note: Option<String>) {
+        self.store(CaseState::Pending, clock::now(), note, Vec::new());
+    }
+
+    /// Says in the store what is done with a job that has ended.
+    pub(crate) fn store_phase(&self, phase: Phase, record: &Record) {
+        self.store(CaseState::Running, clock::now(), Some(phase.to_string()), record.result.nodes.clone());
+    }
+
+    fn store(&self, state: CaseState, since: Timestamp, note: Option<String>, nodes: Vec<String>) {
+        if self.number > 0 {
+            let progress = CaseProgress { attempt: self.number, state, since, note, nodes };
+            self.context.progress(&self.case, progress, None);
+        }
+    }
+
     async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, pause: Duration) {
         let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
+        if phase == Phase::Launch {
+            self.store_pending(Some(note.clone()));
+        }
         self.context.phase(&self.case, phase, Some(note), None);
         self.context.pause(pause).await;
     }

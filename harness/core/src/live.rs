@@ -1,0 +1,48 @@
+//! What is known of the cases of a session that runs: levels, not events. A view of it needs nothing else.
+
+use crate::{
+    case::CaseName,
+    result::{Outcome, Quarantine},
+};
+use muster_text::{time::Timestamp, words};
+
+words! {
+    /// How far the last attempt at a case is.
+    #[derive(Default)]
+    pub enum CaseState {
+        /// It has no slot yet, or is planned.
+        #[default]
+        Waiting = "waiting",
+        /// It is being launched, or waits for its scheduler.
+        Pending = "pending",
+        /// It runs, or is judged or cleaned up after that.
+        Running = "running",
+        /// Its result is stored.
+        Ended = "ended",
+    }
+}
+
+/// The state of the last attempt at a case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaseProgress {
+    /// 1, 2, ... within the session.
+    pub attempt: u32,
+    pub state: CaseState,
+    /// When this state began.
+    pub since: Timestamp,
+    /// What it waits for, or what it does beside running; one fragment.
+    pub note: Option<String>,
+    /// Where it runs, or ran, as far as that is known.
+    pub nodes: Vec<String>,
+}
+
+/// A case of a session, as it is now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LiveCase {
+    pub name: CaseName,
+    pub progress: CaseProgress,
+    /// How it ended, if it has.
+    pub outcome: Option<Outcome>,
+    /// Set if that outcome does not count.
+    pub quarantine: Option<Quarantine>,
+}
