@@ -85,6 +85,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
             commands::inspect::results::show(cli, session, *json, terminal)
         }
         Some(Command::Results { what: ResultsCommand::Migrate }) => commands::inspect::results::migrate(cli, terminal),
+        Some(Command::Top(args)) => commands::inspect::top::top(cli, args, terminal),
         Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),

@@ -69,6 +69,8 @@ pub enum Command {
         #[command(subcommand)]
         what: ResultsCommand,
     },
+    /// Watch a session that runs elsewhere: what runs and where, why cases wait, what has failed
+    Top(TopArgs),
     /// Continue a session whose process is gone: take over what runs, run the rest, report everything
     Attach {
         /// The session, or an unambiguous beginning of it; `latest` for the newest that was interrupted
@@ -105,6 +107,16 @@ pub enum Command {
         #[command(subcommand)]
         kernel: muster_kernels::Kernel,
     },
+}
+
+/// `muster top`
+#[derive(Debug, Clone, Args)]
+pub struct TopArgs {
+    /// The session, or an unambiguous beginning of it [default: the newest that has not ended, else the newest]
+    pub session: Option<String>,
+    /// Print one JSON object and end
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `muster config ...`

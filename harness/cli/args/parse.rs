@@ -180,6 +180,7 @@ pub fn definition() -> clap::Command {
                 "failure_stats",
             ]),
         )
+        .mut_subcommand("top", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
         .mut_subcommand("check", keep(&["checkpath", "config_file", "nocolor"]))

@@ -169,6 +169,7 @@ impl Watching {
             Event::Finished(result) => self.finished(&result, paint),
             Event::Warning(text) => self.queue_note(&format!("warning: {}", one_line(&text))),
             Event::Cancelling(why) => {
+                self.board.cancelled();
                 self.queue_note(&format!(
                     "{}: stopping what runs, then reporting; a second signal ends the process at once",
                     one_line(&why)

@@ -103,7 +103,24 @@ pub struct Finding {
     held: Option<Held>,
 }
 
+impl Finding {
+    /// Enough to show it. Who takes a session over waits until it is certain.
+    pub fn state(&self) -> SessionState {
+        match self.life {
+            OwnerState::Alive | OwnerState::Silent { last: LastHeartbeat::Recent, .. } => SessionState::Running,
+            OwnerState::Gone | OwnerState::Silent { last: LastHeartbeat::Expired, .. } => SessionState::Interrupted,
+            OwnerState::Silent { .. } | OwnerState::Unknown => SessionState::Unknown,
+        }
+    }
+}
+
 impl Owners<'_> {
+    /// Looks again at the owner of a session that was first seen so long ago.
+    pub async fn look_again(&self, session: &SessionId, finding: &mut Finding, watched: Duration) -> SessionState {
+        finding.life = owner_state(&self.signs(session, finding, watched).await);
+        finding.state()
+    }
+
     /// Looks at the owners of sessions, and waits as long as `wait` allows. Of sessions that the database does not know, only the
     /// Leases count. A signal during the wait ends the process.
     pub async fn find(
@@ -194,12 +211,7 @@ impl Owners<'_> {
         let unknown: Vec<_> = unknown.map(|row| (row.session.id.clone(), Some(row.held.clone()))).collect();
         let findings = self.find(unknown, Wait::No).await;
         for row in rows {
-            row.state = match findings.get(&row.session.id).map(|finding| finding.life) {
-                Some(OwnerState::Alive | OwnerState::Silent { last: LastHeartbeat::Recent, .. }) => SessionState::Running,
-                // Enough to show it. Who takes it over waits until it is certain.
-                Some(OwnerState::Gone | OwnerState::Silent { last: LastHeartbeat::Expired, .. }) => SessionState::Interrupted,
-                Some(OwnerState::Silent { .. } | OwnerState::Unknown) | None => row.state,
-            };
+            row.state = findings.get(&row.session.id).map_or(row.state, Finding::state);
         }
     }
 }

@@ -115,3 +115,59 @@ fn another_user_reads_the_results_of_a_session_while_it_runs_and_after_it_was_ki
     let folder = fs::read_dir(running.sandbox.path("state")).expect("a folder");
     assert_eq!(folder.count(), before.len(), "a reader leaves nothing");
 }
+
+#[test]
+fn top_prints_one_object_of_the_session_that_runs() {
+    let running = Running::start();
+    let object = || -> serde_json::Value {
+        let ended = running.results(&["top", "--json"], None);
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        serde_json::from_str(&ended.stdout).expect("one object")
+    };
+    let cases = || object()["cases"].clone();
+    let expected = serde_json::json!({
+        "total": 6, "waiting": 1, "pending": 1, "running": 3, "ended": 1, "passed": 1, "failed": 0, "other": 0
+    });
+    eventually("the states of six cases", Duration::from_secs(10), || cases() == expected);
+    let object = object();
+    assert_eq!(object["session"]["state"], "running");
+    assert_eq!(object["reasons"], serde_json::json!([{ "reason": "0/3 nodes have a free GPU", "cases": 1 }]));
+    assert_eq!(object["nodes"], serde_json::json!([{ "node": "gpu-07", "cases": 2 }, { "node": "gpu-08", "cases": 2 }]));
+    assert_eq!(object["pending"][0]["case"], "queued @here:fake+default");
+}
+
+#[test]
+fn top_ends_with_its_session_and_says_how_that_ended() {
+    let quick = Sandbox::with_check("name: quick\nvalid_systems: ['*']\nsanity: []\n");
+    quick.write("site-config/here.yaml", SITE);
+    let run = quick.muster(&["-c", "check.yaml", "-r", "--system", "here:fake", "--db", "state/r.db"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let top = quick.muster(&["top", "--db", "state/r.db"]);
+    assert_eq!((top.code, &*top.stderr), (Some(0), ""));
+    assert!(top.stdout.contains(" has ended after ") && top.stdout.contains("1 passed, 0 failed"), "{}", top.stdout);
+
+    let mut running = Running::start();
+    let top = running.sandbox.command(&["top", "--db", "state/r.db"]).spawn().expect("runs");
+    std::thread::sleep(Duration::from_millis(1500));
+    running.child.kill().expect("killed");
+    running.child.wait().expect("killed");
+    let top = running.sandbox.ended(&top.wait_with_output().expect("ends"));
+    assert_eq!((top.code, &*top.stderr), (Some(0), ""), "{}", top.stdout);
+    let lines: Vec<_> = top.stdout.lines().collect();
+    assert!(lines.len() > 1 && lines[0].contains("1/6  "), "{lines:#?}");
+    assert!(lines.last().is_some_and(|line| line.contains(" is abandoned") && line.contains("5 of 6 cases")), "{lines:#?}");
+}
+
+#[test]
+fn top_refuses_an_unknown_session_and_ends_at_a_signal() {
+    let running = Running::start();
+    let unknown = running.results(&["top", "nosuch"], None);
+    assert_eq!((unknown.code, &*unknown.stderr), (Some(2), "error: no session begins with `nosuch`\n"));
+    let missing = running.sandbox.muster(&["top", "--db", "nowhere.db"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stdout);
+    let top = running.sandbox.command(&["top", "--db", "state/r.db"]).spawn().expect("runs");
+    std::thread::sleep(Duration::from_millis(1500));
+    let status = Command::new("kill").args(["-INT", &top.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+    assert_eq!(top.wait_with_output().expect("ends").status.code(), Some(130));
+}

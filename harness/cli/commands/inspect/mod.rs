@@ -4,3 +4,4 @@ pub mod config;
 pub mod dry_run;
 pub mod list;
 pub mod results;
+pub mod top;

@@ -79,7 +79,12 @@ pub fn migrate(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
 }
 
 /// Replaces the unknown states of sessions whose process is not visible from here, by the Leases in their clusters.
-async fn resolve_states(cli: &Cli, reader: &Reader, rows: &mut [SessionRow], terminal: Terminal) -> anyhow::Result<()> {
+pub(super) async fn resolve_states(
+    cli: &Cli,
+    reader: &Reader,
+    rows: &mut [SessionRow],
+    terminal: Terminal,
+) -> anyhow::Result<()> {
     if rows.iter().all(|row| row.state != SessionState::Unknown) {
         return Ok(());
     }

@@ -196,7 +196,8 @@ impl Reader {
 
     /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.
     pub async fn open_jobs(&self) -> Result<Vec<Job>, StoreError> {
-        let query = || sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
+        let query =
+            || sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
         self.all("open jobs", query, decode::launched_or_planned).await
     }
 

@@ -237,7 +237,8 @@ async fn take_over_sessions(
             sqlx::query(statement).bind(number).execute(&mut *connection).await?;
         }
         let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
-        let known = |row: &SqliteRow| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
+        let known =
+            |row: &SqliteRow| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
         let case = |row| Ok((Text::from(decode::name(row)?.to_string()), known(row)?));
         let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
         taken.push((Arc::clone(session), SessionCases { number, cases }));
@@ -376,13 +377,7 @@ impl<'m> Rows<'m> {
     }
 
     /// The numbers of a case's session and of itself.
-    fn case(
-        &mut self,
-        session: &Text,
-        entry: Cow<'m, CaseEntry>,
-        sessions: &Sessions,
-        last: &mut Ids,
-    ) -> Option<(i64, i64)> {
+    fn case(&mut self, session: &Text, entry: Cow<'m, CaseEntry>, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
         let SessionCases { number, cases } = sessions.get(session)?;
         let key = CaseKey { session: Arc::clone(session), case: Arc::clone(&entry.key) };
         let about = digest(&entry.about);
@@ -407,7 +402,10 @@ impl<'m> Rows<'m> {
         let cases: Vec<_> = self.cases.iter().map(|(id, session, entry)| (*id, *session, &**entry)).collect();
         statements.case.execute(connection, &cases).await?;
         let abouts: Vec<_> = self.abouts.iter().collect();
-        statements.about.execute(connection, &abouts, |statement, (id, about)| statement.bind(**id).bind(Arc::clone(about))).await?;
+        statements
+            .about
+            .execute(connection, &abouts, |statement, (id, about)| statement.bind(**id).bind(Arc::clone(about)))
+            .await?;
         statements.intent.execute(connection, &self.intents).await?;
         for (session, _, entry) in &self.intents {
             let Some(old) = &entry.replaces else { continue };

@@ -68,10 +68,7 @@ async fn a_reader_sees_what_has_changed_since_it_last_looked() {
     store.progress(&session.id, &names[1], running, None);
     store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
     let ended = next(&reader, pending.last).await;
-    assert_eq!(
-        lines(&ended),
-        ["0: pending 1 20 \"1/3 nodes have a free GPU\" []", "1: ended 1 2400001 \"\" [\"gpu-07\"] pass"]
-    );
+    assert_eq!(lines(&ended), ["0: pending 1 20 \"1/3 nodes have a free GPU\" []", "1: ended 1 2400001 \"\" [\"gpu-07\"] pass"]);
     // What it was described as before it was planned is forgotten.
     assert_eq!(reader.results(&session.id).await.unwrap(), [result(1, 1, Outcome::Pass)]);
 

@@ -160,7 +160,8 @@ fn another_user_reads_what_a_writer_with_a_rollback_journal_has_left() {
     let kept = runtime.block_on(async {
         let mut connection = SqliteConnection::connect(&format!("sqlite://{}", place.database().display())).await.unwrap();
         sqlx::raw_sql(script).execute(&mut connection).await.unwrap();
-        let filler = "CREATE TABLE filler (x); INSERT INTO filler SELECT randomblob(4000) FROM attempt, pragma_function_list LIMIT 900";
+        let filler =
+            "CREATE TABLE filler (x); INSERT INTO filler SELECT randomblob(4000) FROM attempt, pragma_function_list LIMIT 900";
         sqlx::raw_sql(filler).execute(&mut connection).await.unwrap();
         connection
     });

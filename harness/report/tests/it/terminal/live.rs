@@ -64,13 +64,13 @@ fn a_view_of_eighty_columns() {
     assert_snapshot!(board().frame(seconds(200), size(80, 24), Paint::OFF).join("\n"), @"
     FAIL nbody %n=7 @gpu-service+default: pattern 'Max Write: .* MiB/sec' was not …
     FAIL osu_latency %n=3 @cpu+default: pattern 'Max Write: .* MiB/sec' was not fo…
-    ⠦ nbody %n=12 @gpu-service+defau…  run: running on gpu-17             2m20s/10m
-    ⠦ nbody %n=13 @gpu-service+defau…  run: running on gpu-18 and 3 more   2m30s/3m
-    ⠦ nbody %n=14 @gpu-service+defau…  run: 0/12 nodes have a free GPU     2m50s/2h
-    ⠦ nbody %n=15 @gpu-service+defau…  run: 0/12 nodes have a free GPU     2m50s/2h
-    ⠦ nbody %n=16 @gpu-service+defau…  run: 0/12 nodes have a free GPU     2m50s/2h
-    ⠦ osu_latency %n=10 @cpu+default   sanity                                   30s
-    slowest: nbody %n=0 12s, nbody %n=1 12s, nbody %n=2 12s
+    ⠦ nbody %n=12 @gpu-service+default  running on gpu-17                 2m20s/10m
+    ⠦ nbody %n=13 @gpu-service+default  running on gpu-18 and 3 more       2m30s/3m
+    ⠦ nbody %n=14 @gpu-service+default  0/12 nodes have a free GPU         2m50s/2h
+    ⠦ nbody %n=15 @gpu-service+default  0/12 nodes have a free GPU         2m50s/2h
+    ⠦ nbody %n=16 @gpu-service+default  0/12 nodes have a free GPU         2m50s/2h
+    ⠦ osu_latency %n=10 @cpu+default    sanity                                  30s
+    slowest: nbody %n=0 @gpu-service 12s, nbody %n=1 @gpu-service 12s
     eidf:cpu          █████████▒░░░░░░░░░  10/20  1 running  1 failed
     eidf:gpu-service  ██████▒▒░░░░░░░░░░░  12/40  5 running  1 failed
     total             ███████▒░░░░░░░░░░░  22/60  6 running  2 failed  3m20s
@@ -78,19 +78,29 @@ fn a_view_of_eighty_columns() {
 }
 
 #[test]
+fn after_an_interrupt_nothing_says_that_it_still_runs() {
+    let mut board = board();
+    board.cancelled();
+    let frame = board.frame(seconds(200), size(80, 24), Paint::OFF);
+    let stopping = |line: &&String| line.starts_with('⠦');
+    assert_eq!(frame.iter().filter(stopping).count(), 6);
+    assert!(frame.iter().filter(stopping).all(|line| line.contains("stopping") && !line.contains('/')), "{frame:#?}");
+}
+
+#[test]
 fn a_view_of_two_hundred_columns() {
     assert_snapshot!(board().frame(seconds(200), size(200, 50), Paint::OFF).join("\n"), @"
     FAIL nbody %n=7 @gpu-service+default: pattern 'Max Write: .* MiB/sec' was not found in any of 2 sections  of the log
     FAIL osu_latency %n=3 @cpu+default: pattern 'Max Write: .* MiB/sec' was not found in any of 2 sections  of the log
-    ⠦ nbody %n=12 @gpu-service+default  run: running on gpu-17                                                     2m20s/10m
-    ⠦ nbody %n=13 @gpu-service+default  run: running on gpu-18 and 3 more                                           2m30s/3m
-    ⠦ nbody %n=14 @gpu-service+default  run: 0/12 nodes have a free GPU                                             2m50s/2h
-    ⠦ nbody %n=15 @gpu-service+default  run: 0/12 nodes have a free GPU                                             2m50s/2h
-    ⠦ nbody %n=16 @gpu-service+default  run: 0/12 nodes have a free GPU                                             2m50s/2h
+    ⠦ nbody %n=12 @gpu-service+default  running on gpu-17                                                          2m20s/10m
+    ⠦ nbody %n=13 @gpu-service+default  running on gpu-18 and 3 more                                                2m30s/3m
+    ⠦ nbody %n=14 @gpu-service+default  0/12 nodes have a free GPU                                                  2m50s/2h
+    ⠦ nbody %n=15 @gpu-service+default  0/12 nodes have a free GPU                                                  2m50s/2h
+    ⠦ nbody %n=16 @gpu-service+default  0/12 nodes have a free GPU                                                  2m50s/2h
     ⠦ osu_latency %n=10 @cpu+default    sanity                                                                           30s
     eidf:cpu          ████████████████████████▒▒░░░░░░░░░░░░░░░░░░░░░░  10/20  1 running  1 failed
     eidf:gpu-service  ██████████████▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░  12/40  5 running  1 failed
-    total             █████████████████▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░  22/60  6 running  2 failed  3m20s  slowest: nbody %n=0 12s, nbody %n=1 12s, nbody %n=2 12s
+    total             █████████████████▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░  22/60  6 running  2 failed  3m20s  slowest: nbody %n=0 @gpu-service 12s, nbody %n=1 @gpu-service 12s, nbody %n=2 @gpu-service 12s
     ");
 }
 
@@ -98,7 +108,7 @@ fn a_view_of_two_hundred_columns() {
 fn a_small_terminal_keeps_the_last_bar() {
     assert_snapshot!(board().frame(seconds(200), size(60, 5), Paint::OFF).join("\n"), @"
       … and 6 more running
-    total             █████▒░░░░░░░░  22/60  6 running  2 fail…
+    total             ███▒░░░░  22/60  6 running  2 failed  3m…
     ");
     assert!(board().frame(seconds(200), size(20, 24), Paint::OFF).is_empty());
 }
@@ -110,9 +120,9 @@ fn without_unicode_it_is_ascii() {
     assert!(text.is_ascii(), "{text}");
     assert_snapshot!(text, @"
     FAIL osu_latency %n=3 @cpu+default: pattern 'Max Write: .* MiB/sec' was not fo~
-    | nbody %n=12 @gpu-service+defau~  run: running on gpu-17             2m20s/10m
+    | nbody %n=12 @gpu-service+default  running on gpu-17                 2m20s/10m
       ... and 5 more running
-    slowest: nbody %n=0 12s, nbody %n=1 12s, nbody %n=2 12s
+    slowest: nbody %n=0 @gpu-service 12s, nbody %n=1 @gpu-service 12s
     eidf:cpu          ########!+.........  10/20  1 running  1 failed
     eidf:gpu-service  #####!++...........  12/40  5 running  1 failed
     total             ######!+...........  22/60  6 running  2 failed  3m20s

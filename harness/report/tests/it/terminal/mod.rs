@@ -8,3 +8,4 @@ mod progress;
 mod results;
 mod retries;
 mod summary;
+mod top;
