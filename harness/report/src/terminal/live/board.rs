@@ -133,7 +133,8 @@ impl Board {
             let more = self.failures.len().saturating_sub(FAILURES);
             self.failures.drain(..more);
         }
-        if result.outcome != Outcome::Skip {
+        // What was aborted took as long as the session let it.
+        if crate::counts::ran_here(result) && result.outcome != Outcome::Abort {
             self.slowest.push((result.times.total(), name.clone()));
             self.slowest.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
             self.slowest.truncate(SLOWEST);

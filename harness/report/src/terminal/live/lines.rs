@@ -46,7 +46,8 @@ pub(super) struct CaseLine<'a> {
     pub(super) tone: Tone,
 }
 
-/// A line for each case: its name, what it does, and its clock at the end. The name gets what the others leave, and at least half.
+/// A line for each case: its name, what it does, and its clock at the end. The name gets what the others leave, and most
+/// of the room in any case.
 pub(super) fn case_lines(
     cases: &[CaseLine<'_>],
     names: &Names,
@@ -60,7 +61,7 @@ pub(super) fn case_lines(
     let clock = cases.iter().map(|case| case.clock.width()).max().unwrap_or_default();
     let room = width.saturating_sub(2 + 2 + 2 + clock);
     let doing = cases.iter().map(|case| case.doing.width()).max().unwrap_or_default();
-    let most = room.saturating_sub(doing).max(room / 2);
+    let most = room.saturating_sub(doing).max(room * 3 / 5);
     let short: Vec<_> = cases.iter().map(|case| names.short(case.name, most, unicode)).collect();
     let name_width = short.iter().map(|name| name.width()).max().unwrap_or_default();
     let line = |(case, name): (&CaseLine<'_>, String)| {

@@ -80,12 +80,12 @@ fn top() -> Top {
 fn a_view_of_eighty_columns() {
     assert_snapshot!(top().frame(seconds(200), SessionState::Running, size(80, 24), Paint::OFF).join("\n"), @"
     session 20260105T070312-3fa2 on eidf, by ada on login1: running, 3m20s
-    ⠦ osu_latency %n=1 @cpu               running                                3m
-    ⠦ allreduce_band… %n=16 @gpu-service  running on gpu-17 and 1 more        1m56s
-    ⠦ allreduce_band… %n=15 @gpu-service  running on gpu-17                   1m55s
-    ⠦ allreduce_band… %n=14 @gpu-service  sanity (gpu-17 and 2 more)          1m54s
-    ⠦ allreduce_band… %n=13 @gpu-service  running on gpu-17 and 1 more        1m53s
-    ⠦ allreduce_band… %n=12 @gpu-service  running on gpu-17                   1m52s
+    ⠦ osu_latency %msg_size=1048576 %n=1 @cpu  running                           3m
+    ⠦ allreduce_bandwidth %n=16 @gpu-service   running on gpu-17 and 1 more   1m56s
+    ⠦ allreduce_bandwidth %n=15 @gpu-service   running on gpu-17              1m55s
+    ⠦ allreduce_bandwidth %n=14 @gpu-service   sanity (gpu-17 and 2 more)     1m54s
+    ⠦ allreduce_bandwidth %n=13 @gpu-service   running on gpu-17 and 1 more   1m53s
+    ⠦ allreduce_bandwidth %n=12 @gpu-service   running on gpu-17              1m52s
     pending  11 0/12 nodes have a free GPU
     pending   3 queue nightly is full
     pending   2 image pull
