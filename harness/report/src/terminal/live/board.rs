@@ -184,7 +184,7 @@ impl Board {
         let cases = self.order.values().take(shown).filter_map(|case| {
             let running = self.running.get(case)?;
             let (clock, tone) = running.clock_text(now);
-            Some(CaseLine { name: &**case, doing: &running.doing, clock, tone })
+            Some(CaseLine { name: case, doing: &running.doing, clock, tone })
         });
         let mut lines = case_lines(&cases.collect::<Vec<_>>(), &self.names, now, look);
         let more = self.order.len() - shown;

@@ -33,8 +33,8 @@ impl Tally {
     pub(super) fn text(self) -> String {
         let counts = [(self.running, "running"), (self.pending, "pending"), (self.bad, "failed")];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts: String = counts.map(|(count, word)| format!("  {count} {word}")).collect();
-        format!("{}/{}{counts}", self.done(), self.total)
+        let done = format!("{}/{}", self.done(), self.total);
+        counts.fold(done, |text, (count, word)| format!("{text}  {count} {word}"))
     }
 }
 

@@ -64,7 +64,7 @@ fn top() -> Top {
     for number in 12..17 {
         let case = case("allreduce_bandwidth", number, "gpu-service");
         let note = (number == 14).then_some("sanity");
-        top.update(in_state(case, CaseState::Running, 100 - i64::try_from(number).unwrap(), note, &nodes[..number % 3 + 1]));
+        top.update(in_state(case, CaseState::Running, 100 - i64::try_from(number).unwrap(), note, &nodes[..=(number % 3)]));
     }
     top.update(in_state(case("osu_latency", 1, "cpu"), CaseState::Running, 20, None, &[]));
     for number in 2..22 {
