@@ -38,6 +38,8 @@ pub struct ReportFiles {
     html: Option<OutFile>,
     markdown: Option<OutFile>,
     perflogs: Option<PathBuf>,
+    /// Where all attempts are stored; `None`: nowhere.
+    database: Option<PathBuf>,
     templates: Templates,
     reader: Reader,
 }
@@ -67,6 +69,7 @@ impl ReportFiles {
             html: file("the HTML report", &wanted.report_html, "--report-html")?,
             markdown: file("the Markdown summary", &wanted.report_markdown, "--report-markdown")?,
             perflogs: wanted.perflogdir.clone(),
+            database: cli.rounds.rehearse.is_none().then(|| Places::of(cli).database),
             templates: templates(wanted.report_templates.as_deref())?,
             reader: Reader { rerun_options: masked_words(&rerun_options(cli)), zone: jiff::tz::TimeZone::system() },
         })
@@ -92,7 +95,10 @@ impl ReportFiles {
             keep(self.markdown(results).and_then(|text| file.write(&text)));
         }
         if let Some(folder) = &self.perflogs {
-            errors.extend(perflogs::append(folder, results));
+            errors.extend(match &self.database {
+                Some(database) if results.dropped().attempts > 0 => perflogs::append_stored(folder, results.session, database),
+                _ => perflogs::append(folder, results),
+            });
         }
         errors
     }

@@ -2,17 +2,23 @@
 
 use crate::terminal::unwritten::Written;
 use anyhow::Context;
+use muster_core::result::Session;
 use muster_host::files;
 use muster_report::{
     Results,
     perflog::{self, Addition, Continued},
 };
+use muster_session::runtime;
+use muster_store::Reader;
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
+
+/// So many attempts are read at once from the database.
+const AT_ONCE: u32 = 1000;
 
 /// A longer first line is not a header that Muster wrote.
 const HEADER_LIMIT: u64 = 16 * 1024;
@@ -29,6 +35,25 @@ pub fn prepare(folder: &Path) -> anyhow::Result<()> {
 pub fn append(folder: &Path, results: &Results<'_>) -> Vec<anyhow::Error> {
     let additions = perflog::additions(results);
     additions.iter().filter_map(|addition| one(folder, addition).err()).collect()
+}
+
+/// Appends the figures of all attempts of a session that remembers only some of them: they are in the database.
+pub fn append_stored(folder: &Path, session: &Session, database: &Path) -> Vec<anyhow::Error> {
+    let appended = runtime::build().context("start the runtime").and_then(|runtime| {
+        runtime.block_on(async {
+            let reader = Reader::open(database).await?;
+            let mut after = 0;
+            loop {
+                let (cases, last) = reader.results_after(&session.id, after, AT_ONCE).await?;
+                let errors = append(folder, &Results::new(session, &cases));
+                if cases.is_empty() || !errors.is_empty() {
+                    return Ok(errors);
+                }
+                after = last;
+            }
+        })
+    });
+    appended.unwrap_or_else(|error: anyhow::Error| vec![error.context("the perflogs could not be written")])
 }
 
 fn one(folder: &Path, addition: &Addition) -> anyhow::Result<()> {

@@ -13,9 +13,8 @@ use muster_report::{Results, failure, performance, progress, retries, statistics
 
 /// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
 pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> anyhow::Result<u8> {
-    let cases = attempts.kept();
-    let results = Results::new(session, cases.iter().map(|case| &***case));
-    let code = rounds::exit_code(session, cases.iter().map(|case| &***case));
+    let results = Results::of(session, attempts);
+    let code = rounds::exit_code(session, results.attempts().iter().copied(), results.dropped());
     let mut errors = files.write(&results);
     errors.extend(files.append_to_step_summary(&results).err());
     // With libtest's lines on stdout nothing else belongs there.

@@ -2,7 +2,10 @@
 
 use muster_core::{
     case::CaseName,
-    decisions::rounds,
+    decisions::{
+        attempts::{Attempts, Dropped},
+        rounds,
+    },
     result::{CaseResult, Counting, Grade, Outcome, Session},
 };
 use serde::Serialize;
@@ -16,12 +19,24 @@ use std::{
 pub struct Results<'a> {
     pub session: &'a Session,
     cases: Vec<&'a CaseResult>,
+    dropped: Dropped,
 }
 
 impl<'a> Results<'a> {
     /// A session with its attempts in any order.
     pub fn new(session: &'a Session, cases: impl IntoIterator<Item = &'a CaseResult>) -> Self {
-        Self { session, cases: cases.into_iter().collect() }
+        Self { session, cases: cases.into_iter().collect(), dropped: Dropped::default() }
+    }
+
+    /// A session with what it remembers of its attempts.
+    pub fn of(session: &'a Session, attempts: &'a Attempts) -> Self {
+        let cases = attempts.kept().into_iter().map(|result| &**result).collect();
+        Self { session, cases, dropped: attempts.dropped().clone() }
+    }
+
+    /// The attempts that are only counted.
+    pub fn dropped(&self) -> &Dropped {
+        &self.dropped
     }
 
     pub fn attempts(&self) -> &[&'a CaseResult] {
@@ -41,7 +56,12 @@ impl<'a> Results<'a> {
 
     /// How many cases ended how.
     pub fn counts(&self) -> Counts {
-        Counts::of(&self.counting(), self.session.num_cases)
+        let mut counts = Counts::of(&self.counting(), self.session.num_cases);
+        for (outcome, is_quarantined, times) in self.dropped.outcomes() {
+            let is_excused = is_quarantined && outcome.row().grade == Grade::Bad;
+            (0..times).for_each(|_| counts.add(outcome, is_excused));
+        }
+        counts
     }
 }
 

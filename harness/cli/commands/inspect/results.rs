@@ -10,7 +10,7 @@ use crate::{
         owners::{self, Owners},
     },
 };
-use muster_core::job::scheduler::Job;
+use muster_core::{decisions::attempts::Attempts, job::scheduler::Job};
 use muster_host::{clock, owner};
 use muster_report::{
     Results, json,
@@ -52,7 +52,8 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
         let cases = reader.results(&row.session.id).await?;
         anyhow::Ok((row, cases))
     })?;
-    let results = Results::new(&row.session, &cases);
+    let attempts = Attempts::of(row.session.counting, cases);
+    let results = Results::of(&row.session, &attempts);
     let files = ReportFiles::asked_for(cli, &row.session)?;
     if as_json {
         terminal.print(&json::report(&results, None)?);

@@ -28,15 +28,13 @@ use anyhow::{Context, bail};
 use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, SessionId},
+    decisions::attempts::Attempts,
     result::Session,
 };
 use muster_host::owner;
 use muster_session::{
     runtime,
-    session_loop::{
-        plan::{self, SessionPlan},
-        taken_over::Continued,
-    },
+    session_loop::{plan::SessionPlan, taken_over::Continued},
 };
 use muster_store::{JobRow, Reader, SessionRow, SessionState, Store};
 use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
@@ -127,7 +125,7 @@ impl Unfinished {
         };
         let started = started.into_iter().map(|row| continued.queued(row)).collect();
         let plan = SessionPlan {
-            attempts: plan::attempts(row.session.counting, results),
+            attempts: Attempts::of(row.session.counting, results),
             session: Session { ended: None, interrupted: false, ..row.session },
             taken_over: Some(store),
             is_beside_another: false,

@@ -22,6 +22,7 @@ use anyhow::Context;
 use muster_core::{
     case::{self, SessionId},
     decisions::{
+        attempts::Attempts,
         pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
         rounds::Policy,
     },
@@ -29,10 +30,7 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_report::secret::{masked_setting, masked_words};
-use muster_session::{
-    identifier, runtime,
-    session_loop::plan::{self, SessionPlan},
-};
+use muster_session::{identifier, runtime, session_loop::plan::SessionPlan};
 use std::{path::PathBuf, sync::Arc};
 use tokio::runtime::Runtime;
 
@@ -98,7 +96,7 @@ fn within(
         session: begun,
         taken_over: None,
         is_beside_another: matches!(resumed, Resumed::TakenByOther),
-        attempts: plan::attempts(policy.counting(), restored),
+        attempts: Attempts::of(policy.counting(), restored),
         started: Vec::new(),
         cases: cases.into(),
         policy,

@@ -13,6 +13,7 @@ use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     hash::{Hash, Hasher},
     sync::Arc,
+    time::Duration,
 };
 
 /// So many attempts before the last one of their case are kept one by one: of those that failed, and of the others.
@@ -33,10 +34,12 @@ pub struct Attempts {
 /// The attempts that are only counted.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// How many attempts ended how; `true`: in quarantine.
-    pub outcomes: BTreeMap<(String, bool), (Outcome, u32)>,
+    /// How many attempts ended how, by the outcome as text; `true`: in quarantine.
+    outcomes: BTreeMap<(String, bool), (Outcome, u32)>,
     pub attempts: usize,
     pub figures: usize,
+    /// What they took in all.
+    pub time: Duration,
 }
 
 /// A result, found by the name of its case.
@@ -66,6 +69,15 @@ impl Hash for ByName {
 impl Attempts {
     pub fn new(counting: Counting) -> Self {
         Self { counting, ..Self::default() }
+    }
+
+    /// Those of these results, which stand in the order of their endings.
+    pub fn of(counting: Counting, results: impl IntoIterator<Item = CaseResult>) -> Self {
+        let mut attempts = Self::new(counting);
+        for result in results {
+            attempts.add(Arc::new(result));
+        }
+        attempts
     }
 
     /// An attempt has ended.
@@ -148,11 +160,17 @@ impl Attempts {
 }
 
 impl Dropped {
+    /// Each outcome, whether that was in quarantine, and how often.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&Outcome, bool, u32)> {
+        self.outcomes.iter().map(|((_, quarantined), (outcome, count))| (outcome, *quarantined, *count))
+    }
+
     fn add(&mut self, result: &CaseResult) {
         let key = (result.outcome.to_string(), result.quarantine.is_some());
         self.outcomes.entry(key).or_insert_with(|| (result.outcome.clone(), 0)).1 += 1;
         self.attempts += 1;
         self.figures += result.measurements.len();
+        self.time += result.times.total();
     }
 }
 
@@ -201,7 +219,7 @@ mod tests {
             assert_eq!(attempts.kept().len(), KEPT + 5 - gone, "{counting:?}");
             assert_eq!(attempts.dropped().attempts, gone, "{counting:?}");
             assert_eq!(kept(&attempts)[..3], if gone > 0 { ["bad 1", "bad 2", "a 3"] } else { ["bad 1", "bad 2", "a 1"] });
-            let counted = attempts.dropped().outcomes.values().map(|(_, count)| *count).sum::<u32>();
+            let counted = attempts.dropped().outcomes().map(|(_, _, count)| count).sum::<u32>();
             assert_eq!(counted as usize, gone);
         }
     }

@@ -205,8 +205,8 @@ fn totals(results: &Results<'_>) -> Value {
         "stopped": counts.stopped,
         "not_run": counts.not_run,
         "by_outcome": counts.by_outcome,
-        "figures": results.attempts().iter().map(|case| case.measurements.len()).sum::<usize>(),
-        "attempts": results.attempts().len(),
+        "figures": results.attempts().iter().map(|case| case.measurements.len()).sum::<usize>() + results.dropped().figures,
+        "attempts": results.attempts().len() + results.dropped().attempts,
         "elapsed_s": session.ended.map(|ended| ended.since(session.started).as_secs_f64()),
     })
 }

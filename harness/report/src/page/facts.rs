@@ -251,6 +251,11 @@ fn outcomes(results: &Results<'_>, cases: &[&CaseResult]) -> Vec<Json> {
         let excused = if is_excused(case) { " in quarantine" } else { "" };
         seen.entry(line(&format!("{}{excused}", case.outcome))).or_insert((grade_of(case), 0)).1 += 1;
     }
+    for (outcome, is_quarantined, count) in results.dropped().outcomes() {
+        let is_excused = is_quarantined && outcome.row().grade == Grade::Bad;
+        let (excused, grade) = if is_excused { (" in quarantine", Grade::Odd) } else { ("", outcome.row().grade) };
+        seen.entry(line(&format!("{outcome}{excused}"))).or_insert((grade, 0)).1 += count;
+    }
     let mut seen: Vec<_> = seen.into_iter().collect();
     // Stable: of as many, by their words.
     seen.sort_by_key(|(_, (grade, count))| (*grade, Reverse(*count)));

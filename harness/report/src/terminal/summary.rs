@@ -26,9 +26,13 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     let mut text = if parts.is_empty() { lead + "\n" } else { folded(&lead, &parts, 80) };
     let longest = results.attempts().iter().filter(|case| case.outcome != Outcome::Skip).max_by_key(|case| case.times.total());
     if let Some(case) = longest.filter(|_| results.attempts().len() > 1) {
-        let all: Duration = results.attempts().iter().map(|case| case.times.total()).sum();
+        let all = results.attempts().iter().map(|case| case.times.total()).sum::<Duration>() + results.dropped().time;
         let (longest, name) = (format_duration(case.times.total()), titled(&case.name));
         let _ = writeln!(text, "the cases took {} in all; the longest {longest}: {name}", format_duration(all));
+    }
+    let dropped = results.dropped().attempts;
+    if dropped > 0 {
+        let _ = writeln!(text, "{} are only counted here: the results database has them", counted(dropped, "earlier attempt"));
     }
     let retried = retried(results);
     if !retried.is_empty() {

@@ -2,8 +2,8 @@
 //! the form "what if".
 //!
 //! Its server does what real ones do: it finishes a request whose client is gone, and keeps
-//! everything that is not deleted. Time is tokio's, so a test with a paused clock runs hours at once. Every call is
-//! recorded, in order.
+//! everything that is not deleted. Time is tokio's, so a test with a paused clock runs hours at once. The latest calls
+//! are recorded, in order.
 
 mod scenario;
 mod server;
@@ -51,7 +51,7 @@ pub struct FakeScheduler {
 }
 
 impl FakeScheduler {
-    /// Every call so far, in order.
+    /// The latest 10,000 calls, in order.
     pub fn calls(&self) -> Vec<(Call, Identifier)> {
         self.server.calls()
     }

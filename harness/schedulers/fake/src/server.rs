@@ -16,7 +16,7 @@ use muster_host::clock;
 use muster_text::{Value, time::Timestamp};
 use parking_lot::Mutex;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -28,6 +28,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+/// So many calls are remembered: a session may have millions.
+const CALLS: usize = 10_000;
+
 /// What a stopped job ended with.
 const TERM: i32 = 15;
 
@@ -38,17 +41,22 @@ pub(super) struct Server {
     launches: Mutex<HashMap<Identifier, u32>>,
     /// How many identifiers of a case were taken.
     taken: Mutex<HashMap<String, u32>>,
-    calls: Mutex<Vec<(Call, Identifier)>>,
+    /// The latest calls.
+    calls: Mutex<VecDeque<(Call, Identifier)>>,
     created: AtomicUsize,
 }
 
 impl Server {
     pub(super) fn record(&self, call: Call, identifier: &Identifier) {
-        self.calls.lock().push((call, identifier.clone()));
+        let mut calls = self.calls.lock();
+        if calls.len() == CALLS {
+            calls.pop_front();
+        }
+        calls.push_back((call, identifier.clone()));
     }
 
     pub(super) fn calls(&self) -> Vec<(Call, Identifier)> {
-        self.calls.lock().clone()
+        self.calls.lock().iter().cloned().collect()
     }
 
     pub(super) fn created(&self) -> usize {
@@ -99,6 +107,7 @@ impl Server {
 
     pub(super) fn delete(&self, identifier: &Identifier) {
         if let Some(found) = self.jobs.lock().remove(identifier) {
+            self.launches.lock().remove(identifier);
             found.stop();
         }
     }

@@ -11,7 +11,7 @@
 
 use crate::{
     case::{QueuedCase, Render, Work},
-    engine::teardown::TeardownReport,
+    engine::teardown::{self, TeardownReport},
     folders,
 };
 use muster_check::cases::test_case::LaunchFacts;
@@ -21,7 +21,10 @@ use muster_core::{
     job::outputs::{CaseInputs, Need},
     result::{CaseResult, Completion, Outcome},
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 use tokio::sync::oneshot;
 
 /// A submitted case that has not started.
@@ -57,21 +60,23 @@ pub(crate) struct Release {
     pub(crate) wanted: bool,
 }
 
-/// All cases of a session.
+/// The cases of a session. Of attempts that another one has replaced, only those of which something is left.
 #[derive(Default)]
 pub(crate) struct Dependencies {
     graph: Graph,
-    entries: Vec<Entry>,
+    entries: BTreeMap<CaseId, Entry>,
     /// The last attempt of each.
     by_name: HashMap<Arc<CaseName>, CaseId>,
+    /// Attempts before the last one, to be forgotten.
+    replaced: Vec<CaseId>,
 }
 
 struct Entry {
     id: CaseId,
     name: Arc<CaseName>,
     needs: Vec<(Need, CaseId)>,
-    /// The attempt before this one.
-    before: Option<CaseId>,
+    /// An attempt before this one failed.
+    had_failed: bool,
     held: Option<Box<Waiting>>,
     result: Option<Arc<CaseResult>>,
     outputs: OutputState,
@@ -102,7 +107,9 @@ impl Dependencies {
             }
         }
         let news = self.graph.resolve(&ids);
-        self.actions(news)
+        let actions = self.actions(news);
+        self.forget_replaced();
+        actions
     }
 
     /// A case that ended before this session, or in another process.
@@ -113,15 +120,15 @@ impl Dependencies {
         let completion = if stage_is_gone { Completion::Failed } else { result.outcome.row().completion };
         // A teardown that did not end is done again.
         if stage.is_some_and(|stage| !stage.is_dir()) {
-            self.entries[id.index()].outputs = OutputState::Released(Box::default());
+            self.entry(id).outputs = OutputState::Released(Box::default());
         }
-        self.entries[id.index()].result = Some(result);
+        self.entry(id).result = Some(result);
         self.graph.finish(id, completion);
     }
 
     /// A case has its result.
     pub(crate) fn over(&mut self, id: CaseId, result: &Arc<CaseResult>) -> Vec<Action> {
-        self.entries[id.index()].result = Some(Arc::clone(result));
+        self.entry(id).result = Some(Arc::clone(result));
         let news = self.graph.finish(id, result.outcome.row().completion);
         self.actions(news)
     }
@@ -129,32 +136,42 @@ impl Dependencies {
     /// Whether an earlier attempt at a case failed. One that was skipped because of another case did not, nor did one
     /// that passed and is gone.
     pub(crate) fn had_failed(&self, case: CaseId) -> bool {
-        let entry = |id: CaseId| &self.entries[id.index()];
-        let before = std::iter::successors(entry(case).before, |id| entry(*id).before);
-        before.filter_map(|id| entry(id).result.as_ref()).any(|result| !result.outcome.is_fine())
+        self.entries[&case].had_failed
+    }
+
+    /// Forgets the attempts that nobody asks for any more.
+    fn forget_replaced(&mut self) {
+        for id in std::mem::take(&mut self.replaced) {
+            let Some(entry) = self.entries.get(&id) else { continue };
+            if entry.result.is_none() {
+                self.replaced.push(id);
+            } else if entry.nothing_is_left() && self.graph.forget(id) {
+                self.entries.remove(&id);
+            }
+        }
     }
 
     /// Nothing more begins: everything that is held.
     pub(crate) fn abort(&mut self) -> (Vec<Waiting>, Vec<Action>) {
         let (held, news) = self.graph.abort_waiting();
-        let held = held.into_iter().filter_map(|id| self.entries[id.index()].held.take()).map(|waiting| *waiting).collect();
+        let held = held.into_iter().filter_map(|id| self.entry(id).held.take()).map(|waiting| *waiting).collect();
         (held, self.actions(news))
     }
 
     /// What is left at the end of the session, latest first: what was built last is torn down first.
     pub(crate) fn rest(&mut self) -> Vec<Release> {
-        let entries = self.entries.iter_mut().rev();
+        let entries = self.entries.values_mut().rev();
         entries.filter_map(|entry| entry.release(true)).collect()
     }
 
     /// What was to become of what a case left, has.
     pub(crate) fn released(&mut self, case: CaseId, report: TeardownReport) {
-        self.entries[case.index()].outputs = OutputState::Released(Box::new(report));
+        self.entry(case).outputs = OutputState::Released(Box::new(report));
     }
 
     /// The cases that have left something for others and whose teardown has not ended.
     pub(crate) fn not_torn_down(&self) -> Vec<Arc<CaseResult>> {
-        let entries = self.entries.iter().filter(|entry| !matches!(entry.outputs, OutputState::Released(_)));
+        let entries = self.entries.values().filter(|entry| !matches!(entry.outputs, OutputState::Released(_)));
         entries.filter_map(Entry::provider).collect()
     }
 
@@ -164,14 +181,14 @@ impl Dependencies {
             OutputState::Released(report) => (**report).clone(),
             OutputState::Available | OutputState::TearingDown => TeardownReport::default(),
         };
-        self.entries.iter().filter_map(|entry| Some((entry.provider()?, report(entry)))).collect()
+        self.entries.values().filter_map(|entry| Some((entry.provider()?, report(entry)))).collect()
     }
 
     fn add(&mut self, mut queued: QueuedCase, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
         let needs = std::mem::take(&mut queued.needs);
         let needs = needs.into_iter().map(|need| (self.known(&need.case), need)).map(|(id, need)| (need, id)).collect();
         let id = self.enter(Arc::clone(&queued.name), needs);
-        self.entries[id.index()].held = Some(Box::new(Waiting { id, queued, answer }));
+        self.entry(id).held = Some(Box::new(Waiting { id, queued, answer }));
         id
     }
 
@@ -189,8 +206,16 @@ impl Dependencies {
         let ids: Vec<CaseId> = needs.iter().map(|(_, id)| *id).collect();
         let id = self.graph.add(&ids);
         let before = self.by_name.insert(Arc::clone(&name), id);
-        self.entries.push(Entry { id, name, needs, before, held: None, result: None, outputs: OutputState::Available });
+        let failed = |entry: &Entry| entry.had_failed || entry.result.as_ref().is_some_and(|result| !result.outcome.is_fine());
+        let had_failed = before.and_then(|before| self.entries.get(&before)).is_some_and(failed);
+        self.replaced.extend(before);
+        self.entries.insert(id, Entry { id, name, needs, had_failed, held: None, result: None, outputs: OutputState::Available });
         id
+    }
+
+    #[allow(clippy::expect_used, reason = "an id stands for an entry until that is forgotten, and then nobody has it")]
+    fn entry(&mut self, id: CaseId) -> &mut Entry {
+        self.entries.get_mut(&id).expect("a case that is not forgotten")
     }
 
     fn actions(&mut self, news: Vec<Change>) -> Vec<Action> {
@@ -200,24 +225,24 @@ impl Dependencies {
     fn action(&mut self, news: Change) -> Option<Action> {
         match news {
             Change::Ready(id) => {
-                let mut waiting = *self.entries[id.index()].held.take()?;
+                let mut waiting = *self.entry(id).held.take()?;
                 waiting.queued.work = with_inputs(self.inputs(id), waiting.queued.work);
                 Some(Action::Begin(waiting))
             }
             Change::Blocked { case, by, root } => {
-                let waiting = *self.entries[case.index()].held.take()?;
+                let waiting = *self.entry(case).held.take()?;
                 Some(Action::Skip(waiting, self.blocked(by, root)))
             }
             // Users who look into a failure, and a retry, need its inputs: they stay until the end of the session.
             Change::Unused { wanted: true, .. } => None,
-            Change::Unused { case, wanted: false } => self.entries[case.index()].release(false).map(Action::Release),
+            Change::Unused { case, wanted: false } => self.entry(case).release(false).map(Action::Release),
         }
     }
 
     fn inputs(&self, id: CaseId) -> CaseInputs {
         let mut inputs = CaseInputs { is_needed: self.graph.is_needed(id), ..CaseInputs::default() };
-        for (need, id) in &self.entries[id.index()].needs {
-            let result = self.entries[id.index()].result.as_ref();
+        for (need, id) in &self.entries[&id].needs {
+            let result = self.entries[id].result.as_ref();
             if let Some(outputs) = result.and_then(|result| result.outputs.as_ref()) {
                 inputs.add(need, outputs);
             }
@@ -226,7 +251,8 @@ impl Dependencies {
     }
 
     fn blocked(&self, by: CaseId, root: CaseId) -> Blocked {
-        let (by, root) = (&self.entries[by.index()], &self.entries[root.index()]);
+        let by = &self.entries[&by];
+        let root = self.entries.get(&root).unwrap_or(by);
         let what = match &root.result {
             None => "is not part of this session".to_owned(),
             // It passed, and yet it cannot be counted on.
@@ -246,6 +272,15 @@ impl Dependencies {
 }
 
 impl Entry {
+    /// Whether nothing of it is to be torn down or reported at the end. Looks for its folders.
+    fn nothing_is_left(&self) -> bool {
+        let Some(outputs) = self.result.as_ref().and_then(|result| result.outputs.as_ref()) else { return true };
+        match &self.outputs {
+            OutputState::Available | OutputState::TearingDown => false,
+            OutputState::Released(report) => report.is_empty() && !teardown::is_left(&outputs.stage),
+        }
+    }
+
     /// Its result, if it has left something for others.
     fn provider(&self) -> Option<Arc<CaseResult>> {
         self.result.clone().filter(|result| result.outputs.is_some())

@@ -13,7 +13,7 @@ use muster_core::{
     case::CaseName,
     decisions::{attempts::Attempts, rounds::Policy},
     job::scheduler_kind::SchedulerKind,
-    result::{CaseResult, Counting, Session},
+    result::{Counting, Session},
 };
 use muster_store::Store;
 use std::{collections::BTreeSet, sync::Arc};
@@ -87,11 +87,4 @@ impl SessionPlan {
     fn names_to_run(&self) -> impl Iterator<Item = &CaseName> {
         self.started.iter().map(|case| &*case.name).chain(self.cases.iter().map(|case| &*case.name))
     }
-}
-
-/// Results in the order of their endings.
-pub fn attempts(counting: Counting, results: impl IntoIterator<Item = CaseResult>) -> Attempts {
-    let mut attempts = Attempts::new(counting);
-    results.into_iter().for_each(|result| attempts.add(Arc::new(result)));
-    attempts
 }

@@ -1,10 +1,10 @@
 //! `--restore-session`: which cases run again, and which results of earlier sessions hold.
 
-use crate::session_loop::{plan, relaunch::Relaunch};
+use crate::session_loop::relaunch::Relaunch;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::CaseName,
-    decisions::rounds,
+    decisions::{attempts::Attempts, rounds},
     result::{CaseResult, Counting, Session},
 };
 use muster_store::{Store, StoreError};
@@ -34,7 +34,7 @@ pub fn divide(cases: &mut Vec<TestCase>, past: &[(Session, Vec<CaseResult>)], fa
     let mut again = again.unwrap_or_default();
     let gone = {
         let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
-        let known = plan::attempts(Counting::Last, taken.values().cloned());
+        let known = Attempts::of(Counting::Last, taken.values().cloned());
         Relaunch::new(cases, &Arc::new(Adjustments::default())).names(&run.collect(), &known)
     };
     again.extend(gone);

@@ -156,20 +156,45 @@ impl Reader {
 
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.
     pub async fn results(&self, session: &SessionId) -> Result<Vec<CaseResult>, StoreError> {
-        let attempts = r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
+        Ok(self.attempts(session, "", "ORDER BY a.id").await?.0)
+    }
+
+    /// So many finished attempts of a session after the one of this number, and the number of the last; 0 is before the first.
+    pub async fn results_after(&self, session: &SessionId, after: i64, limit: u32) -> Result<(Vec<CaseResult>, i64), StoreError> {
+        let (results, last) =
+            self.attempts(session, &format!("AND a.id > {after}"), &format!("ORDER BY a.id LIMIT {limit}")).await?;
+        Ok((results, last.unwrap_or(after)))
+    }
+
+    /// The attempts of a session for which a condition holds, and the number of the last.
+    async fn attempts(
+        &self,
+        session: &SessionId,
+        condition: &str,
+        order: &str,
+    ) -> Result<(Vec<CaseResult>, Option<i64>), StoreError> {
+        let attempts = format!(
+            r#"SELECT a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden, c.about
             FROM attempt a JOIN "case" c ON c.id = a."case"
-            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY a.id"#;
-        let attempts = self.all("results", || sqlx::query(attempts).bind(session.0.clone()), decode::attempt).await?;
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) {condition} {order}"#
+        );
+        let attempts = || sqlx::query(AssertSqlSafe(attempts.clone())).bind(session.0.clone());
+        let attempts = self.all("results", attempts, decode::attempt).await?;
+        let last = attempts.last().map(|(id, _)| *id);
         // Asked for later, so that no result that comes in between lacks its measurements.
-        let measurements = r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
-            WHERE c.session = (SELECT number FROM session WHERE id = $1) ORDER BY m.attempt, m.position"#;
-        let measurements = || sqlx::query(measurements).bind(session.0.clone());
+        let measurements = format!(
+            r#"SELECT m.* FROM measurement m JOIN attempt a ON a.id = m.attempt JOIN "case" c ON c.id = a."case"
+            WHERE c.session = (SELECT number FROM session WHERE id = $1) {condition} AND +a.id <= $2
+            ORDER BY m.attempt, m.position"#
+        );
+        let last_of = last.unwrap_or_default();
+        let measurements = || sqlx::query(AssertSqlSafe(measurements.clone())).bind(session.0.clone()).bind(last_of);
         let mut of_attempt: HashMap<i64, Vec<Measurement>> = HashMap::new();
         for (attempt, measurement) in self.all("measurements", measurements, decode::measurement).await? {
             of_attempt.entry(attempt).or_default().push(measurement);
         }
         let whole = |(id, result)| CaseResult { measurements: of_attempt.remove(&id).unwrap_or_default(), ..result };
-        Ok(attempts.into_iter().map(whole).collect())
+        Ok((attempts.into_iter().map(whole).collect(), last))
     }
 
     /// The attempts of a session that were to be launched and have no result, in the order they began.

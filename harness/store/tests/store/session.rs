@@ -183,3 +183,31 @@ async fn of_a_case_that_was_retried_the_last_attempt_counts() {
     let reader = Reader::open(&path).await.unwrap();
     assert_eq!(reader.results(&session.id).await.unwrap(), [lost, passed]);
 }
+
+#[tokio::test]
+async fn results_are_read_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let store = Store::open(&path).await.unwrap();
+    let (first, second) = (session("0199aa", 5), session("0199bb", 6));
+    for session in [&first, &second] {
+        store.begin(session, &owner(1)).await.unwrap();
+    }
+    for attempt in 1..=5 {
+        for session in [&first, &second] {
+            store.finished(&session.id, &result(1, attempt, Outcome::Pass)).await.unwrap();
+        }
+    }
+    let reader = Reader::open(&path).await.unwrap();
+    let (mut parts, mut after) = (Vec::new(), 0);
+    loop {
+        let (results, last) = reader.results_after(&second.id, after, 2).await.unwrap();
+        if results.is_empty() {
+            break;
+        }
+        parts.push(results);
+        after = last;
+    }
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(parts.concat(), reader.results(&second.id).await.unwrap());
+}

@@ -10,6 +10,7 @@
 //! schedulers: the caller decides when a case that is `Ready` starts.
 
 use crate::result::Completion;
+use std::collections::HashMap;
 
 /// A case, by the order in which it was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,16 +84,18 @@ pub fn needs_first(needs: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// All cases of a session.
+/// The cases of a session that are not forgotten.
 #[derive(Debug, Default)]
 pub struct Graph {
-    nodes: Vec<Node>,
+    added: u32,
+    nodes: HashMap<CaseId, Node>,
 }
 
 impl Graph {
     /// Adds a case that needs others, each of which was added before. It is held until `settle`.
     pub fn add(&mut self, needs: &[CaseId]) -> CaseId {
-        let id = CaseId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let id = CaseId(self.added);
+        self.added += 1;
         let mut needs = needs.to_vec();
         needs.sort_unstable();
         needs.dedup();
@@ -115,7 +118,7 @@ impl Graph {
             reported: false,
             root: None,
         };
-        self.nodes.push(node);
+        self.nodes.insert(id, node);
         id
     }
 
@@ -153,7 +156,9 @@ impl Graph {
 
     /// Nothing more will begin: all that is held is over, in order.
     pub fn abort_waiting(&mut self) -> (Vec<CaseId>, Vec<Change>) {
-        let waiting: Vec<CaseId> = self.ids().filter(|case| self.node(*case).state == State::Waiting).collect();
+        let is_waiting = |(case, node): (&CaseId, &Node)| (node.state == State::Waiting).then_some(*case);
+        let mut waiting: Vec<CaseId> = self.nodes.iter().filter_map(is_waiting).collect();
+        waiting.sort_unstable();
         for case in &waiting {
             self.node_mut(*case).state = State::Finished(Completion::Aborted);
         }
@@ -175,13 +180,19 @@ impl Graph {
         matches!(self.node(case).state, State::Finished(_))
     }
 
+    /// Forgets a case that is over, and all that need it, too. Nothing that is added later may need it.
+    pub fn forget(&mut self, case: CaseId) -> bool {
+        let is_over = self.is_finished(case) && self.node(case).open == 0;
+        is_over && self.nodes.remove(&case).is_some()
+    }
+
     /// Ends a case, and all that can no longer begin for it. A chain may be long: no recursion.
     fn end(&mut self, case: CaseId, completion: Completion, changes: &mut Vec<Change>) {
         let mut ended = vec![(case, completion)];
         while let Some((case, completion)) = ended.pop() {
             self.node_mut(case).state = State::Finished(completion);
             for user in std::mem::take(&mut self.node_mut(case).users) {
-                if self.node(user).state == State::Waiting {
+                if self.nodes.get(&user).is_some_and(|user| user.state == State::Waiting) {
                     if completion == Completion::Passed {
                         let node = self.node_mut(user);
                         node.missing -= 1;
@@ -229,23 +240,13 @@ impl Graph {
         }
     }
 
-    fn ids(&self) -> impl Iterator<Item = CaseId> + use<> {
-        (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(CaseId)
-    }
-
     fn node(&self, id: CaseId) -> &Node {
-        &self.nodes[id.0 as usize]
+        &self.nodes[&id]
     }
 
+    #[allow(clippy::expect_used, reason = "an id stands for a node until that is forgotten, and then nobody has it")]
     fn node_mut(&mut self, id: CaseId) -> &mut Node {
-        &mut self.nodes[id.0 as usize]
-    }
-}
-
-impl CaseId {
-    /// Its place in the order of additions.
-    pub fn index(self) -> usize {
-        self.0 as usize
+        self.nodes.get_mut(&id).expect("a case that is not forgotten")
     }
 }
 

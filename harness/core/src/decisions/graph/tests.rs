@@ -157,3 +157,25 @@ proptest! {
         prop_assert_eq!(started, vec![1; ids.len()]);
     }
 }
+
+impl CaseId {
+    /// Its place in the order of additions.
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[test]
+fn what_is_over_with_all_its_users_can_be_forgotten() {
+    let mut graph = Graph::default();
+    let first = graph.add(&[]);
+    let user = graph.add(&[first]);
+    graph.resolve(&[first, user]);
+    graph.finish(first, Completion::Passed);
+    assert!(!graph.forget(first), "its user runs");
+    graph.finish(user, Completion::Passed);
+    assert!(graph.forget(first) && graph.forget(user));
+    let next = graph.add(&[]);
+    assert_eq!(graph.resolve(&[next]), [Change::Ready(next)]);
+    assert!(next > user);
+}

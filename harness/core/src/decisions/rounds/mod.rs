@@ -10,7 +10,7 @@
 
 use crate::{
     case::{CaseName, cases_of},
-    decisions::pipeline,
+    decisions::{attempts::Dropped, pipeline},
     job::outputs::Need,
     result::{CaseResult, Counting, Grade, OnDisruption, Outcome, Session},
 };
@@ -264,10 +264,11 @@ pub fn counted<'a>(counting: Counting, results: impl IntoIterator<Item = &'a Cas
 }
 
 /// The exit code of a session: that of the attempts that count, without those in quarantine.
-pub fn exit_code<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>) -> u8 {
+pub fn exit_code<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>, dropped: &Dropped) -> u8 {
     let counting = counted(session.counting, results);
     let outcomes = counting.into_iter().filter(|result| result.quarantine.is_none()).map(|result| &result.outcome);
-    pipeline::exit_code(outcomes, session.interrupted)
+    let dropped = dropped.outcomes().filter(|(_, is_quarantined, _)| !is_quarantined).map(|(outcome, ..)| outcome);
+    pipeline::exit_code(outcomes.chain(dropped), session.interrupted)
 }
 
 #[cfg(test)]

@@ -292,7 +292,7 @@ fn the_exit_code_is_that_of_what_counts() {
         (Counting::Last, vec![quarantined(result("a", 1, FAIL)), result("b", 1, EVICTED)], 3),
     ];
     for (counting, results, code) in rows {
-        assert_eq!(exit_code(&session(counting), &results), code, "{counting:?} {results:?}");
+        assert_eq!(exit_code(&session(counting), &results, &Dropped::default()), code, "{counting:?} {results:?}");
     }
 }
 

@@ -2,7 +2,13 @@
 
 use crate::sample::{after, case, colored, screen, session, with, with_only};
 use insta::assert_snapshot;
-use muster_core::result::{CaseResult, Outcome, Phase};
+use muster_core::{
+    decisions::{
+        attempts::{Attempts, KEPT},
+        rounds,
+    },
+    result::{CaseResult, Counting, Failure, Outcome, Phase, Session},
+};
 use muster_report::{
     Results,
     summary::{kept, leftovers, summary},
@@ -57,4 +63,24 @@ fn what_others_were_given_and_is_kept_is_named_up_to_a_number() {
           rm -r /stage/build1
     ");
     assert!(of(12).ends_with("  ... and 2 more: see `delete` in the run report\n"));
+}
+
+#[test]
+fn attempts_of_a_long_session_that_are_not_shown_are_counted() {
+    let session = Session { counting: Counting::Every, num_cases: 2, ..session() };
+    let attempt =
+        |check: &str, attempt: u32, outcome: Outcome| CaseResult { attempt, ..case(check, &[], outcome, Phase::Sanity) };
+    let fails = || Outcome::Fail(Failure::Sanity);
+    let rounds = 1..=u32::try_from(KEPT).unwrap() + 4;
+    let both = rounds.flat_map(|round| [attempt("good", round, Outcome::Pass), attempt("bad", round, fails())]);
+    let last = [attempt("bad", 90_000, Outcome::Pass)];
+    let attempts = Attempts::of(session.counting, both.chain(last));
+    let results = Results::of(&session, &attempts);
+    assert_snapshot!(summary(&results, after(100.0)), @"
+    20009 cases in 1m34s: 10005 pass, 10004 fail{sanity}
+    the cases took 2d21h28m32s in all; the longest 12.5s: bad /2f05d4b6 @eidf:gpu-service+default
+    7 earlier attempts are only counted here: the results database has them
+    ");
+    assert_eq!(results.attempts().len(), 2 * KEPT + 2);
+    assert_eq!(rounds::exit_code(&session, [], results.dropped()), 1, "one of them failed");
 }

@@ -122,6 +122,11 @@ fn folder_of_teardown(stage: &Path) -> PathBuf {
     stage.with_added_extension("teardown")
 }
 
+/// Whether a stage folder is there, or that of its teardown. Blocks.
+pub(crate) fn is_left(stage: &Path) -> bool {
+    stage.is_dir() || folder_of_teardown(stage).is_dir()
+}
+
 /// The result of a case with what its teardown could not remove and, if it passed, the commands that remove what it has left for others
 /// and is still there. `None`: there is nothing to add. Blocks.
 pub(crate) fn with_leftovers(result: &CaseResult, report: &TeardownReport, keeps_stages: bool) -> Option<CaseResult> {
