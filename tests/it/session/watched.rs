@@ -2,10 +2,12 @@
 
 use crate::{
     common::eventually,
-    sandbox::{Ended, Sandbox},
+    sandbox::{Ended, Sandbox, terminal},
 };
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::{
-    fs,
+    fs::{self, File},
+    io::Read,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::Path,
     process::{Child, Command},
@@ -168,4 +170,53 @@ fn top_refuses_an_unknown_session_and_ends_at_a_signal() {
     let status = Command::new("kill").args(["-INT", &top.id().to_string()]).status().expect("kill runs");
     assert!(status.success());
     assert_eq!(top.wait_with_output().expect("ends").status.code(), Some(130));
+}
+
+/// The program on a terminal of 80 columns, and our end of that.
+fn on_terminal(sandbox: &Sandbox, args: &[&str]) -> (Child, File) {
+    let (ours, theirs) = terminal();
+    tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    let mut command = sandbox.command(args);
+    command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("COLUMNS");
+    (command.stdin(theirs()).stdout(theirs()).stderr(theirs()).spawn().expect("runs"), ours)
+}
+
+/// What the program writes, until all of these words have come.
+fn read_until(ours: &mut File, words: &[&str]) -> String {
+    let mut seen = Vec::new();
+    let mut block = [0; 4096];
+    loop {
+        // The other end is gone when the program is.
+        let Ok(count @ 1..) = ours.read(&mut block) else { return String::from_utf8_lossy(&seen).into_owned() };
+        seen.extend(&block[..count]);
+        let text = String::from_utf8_lossy(&seen);
+        if !words.is_empty() && words.iter().all(|word| text.contains(word)) {
+            return text.into_owned();
+        }
+    }
+}
+
+#[test]
+fn on_a_terminal_both_views_tell_cases_apart_and_keep_nothing_stale() {
+    let sandbox =
+        Sandbox::with_check(&CHECKS.replace("name: runs", "name: a_check_with_a_name_that_is_far_too_long_for_a_column"));
+    sandbox.write("site-config/here.yaml", SITE);
+    let (mut session, mut screen) = on_terminal(&sandbox, &["-c", "check.yaml", "-r", "--db", "state/r.db"]);
+    read_until(&mut screen, &["… %size=64 @fake ", "… %size=128 @fake "]);
+    let (mut top, mut watching) = on_terminal(&sandbox, &["top", "--db", "state/r.db"]);
+    let seen = read_until(
+        &mut watching,
+        &["… %size=64 @fake ", "nodes    2: gpu-07 2, gpu-08 2", "pending  1 0/3 nodes have a free GPU"],
+    );
+    assert!(seen.contains("1/6  3 running  1 pending  1 waiting"), "{seen}");
+    let status = Command::new("kill").args(["-INT", &session.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+    let seen = read_until(&mut screen, &[]);
+    assert_eq!(session.wait().expect("ends").code(), Some(130));
+    let (_, after) = seen.split_once("interrupted by SIGINT: stopping").expect("a note");
+    assert!(!after.contains("running on gpu-07"), "{after}");
+    let seen = read_until(&mut watching, &[]);
+    assert_eq!(top.wait().expect("ends").code(), Some(0));
+    let (_, last) = seen.rsplit_once("\x1b[J").expect("the view is taken down");
+    assert!(last.contains(" was interrupted after ") && !last.contains('░'), "{last}");
 }
