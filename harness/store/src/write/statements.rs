@@ -100,10 +100,12 @@ const LIVE: Columns<LiveRow> = &[
     ("nodes", |s, (.., row)| s.bind(row.nodes())),
 ];
 
-/// Takes the place of the state before, which began earlier if it is the same.
+/// Takes the place of the state before, which began earlier if it is the same. The result of an attempt is its last state: what was
+/// reported before may be written after it, if more has queued than one transaction takes.
 const LIVE_INSTEAD: &str = r#"ON CONFLICT ("case") DO UPDATE SET change = excluded.change, attempt = excluded.attempt,
     state = excluded.state, note = excluded.note, nodes = excluded.nodes, since = CASE
-    WHEN live.state = excluded.state AND live.attempt = excluded.attempt THEN live.since ELSE excluded.since END"#;
+    WHEN live.state = excluded.state AND live.attempt = excluded.attempt THEN live.since ELSE excluded.since END
+    WHERE excluded.state = 'ended' OR live.state <> 'ended' OR excluded.attempt > live.attempt"#;
 
 fn time(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.0)

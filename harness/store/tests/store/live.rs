@@ -7,7 +7,7 @@ use muster_core::{
 };
 use muster_store::{Changes, Describe, Reader, Store};
 use muster_text::time::Timestamp;
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 fn describe() -> Describe {
     Arc::new(|| About { descr: "before it is planned".into(), ..about() })
@@ -113,6 +113,33 @@ async fn more_states_than_a_transaction_holds_are_written_without_another_messag
         (cases, last) = (cases + changes.cases.len(), changes.last);
     }
     assert_eq!(cases, 2_000, "none is read twice");
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_state_is_written_after_the_result_of_its_attempt() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let session = session("0199live", 5);
+    store.begin(&session, &owner(1)).await.unwrap();
+    for number in 0..2_000 {
+        let name = Arc::new(name(number));
+        store.progress(&session.id, &name, progress(1, CaseState::Running, 1, "cleanup"), Some(&describe()));
+    }
+    // More states wait than one transaction takes: those of these cases may be among the others.
+    for number in 0..20 {
+        store.finished(&session.id, &result(number, 1, Outcome::Pass)).await.unwrap();
+    }
+    store.progress(&session.id, &Arc::new(name(0)), progress(2, CaseState::Waiting, 9, ""), None);
+    let reader = Reader::open(store.path()).await.unwrap();
+    let (mut states, mut last) = (BTreeMap::new(), 0);
+    while states.len() < 2_000 || states.values().all(|state| *state != CaseState::Waiting) {
+        let changes = next(&reader, last).await;
+        last = changes.last;
+        states.extend(changes.cases.into_iter().map(|case| (case.name.display, case.progress.state)));
+    }
+    let ended = states.values().filter(|state| **state == CaseState::Ended).count();
+    assert_eq!(ended, 19, "of 20 that have a result, one waits for its second attempt");
     store.close().await.unwrap();
 }
 
