@@ -134,12 +134,16 @@ impl Reader {
 
     /// The session whose id is, or alone begins with, `prefix`.
     pub async fn session(&self, prefix: &str, alive: Alive<'_>) -> Result<SessionRow, StoreError> {
-        // The whole id comes first, should another begin with it.
-        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY length(id), started DESC LIMIT 5";
+        // The whole id comes first, should another begin with it. A view that asks again and again has the whole one.
+        let whole = || sqlx::query("SELECT * FROM session WHERE id = $1").bind(prefix.to_owned());
+        if let Some(row) = self.session_rows(whole, alive).await?.pop() {
+            return Ok(row);
+        }
+        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 5";
         let mut rows = self.session_rows(|| sqlx::query(text).bind(prefix.to_owned()), alive).await?;
         match rows.first() {
             None => Err(StoreError::NoSession { prefix: prefix.to_owned() }),
-            Some(first) if rows.len() == 1 || first.session.id.0 == prefix => Ok(rows.swap_remove(0)),
+            Some(_) if rows.len() == 1 => Ok(rows.swap_remove(0)),
             Some(_) => Err(StoreError::ManySessions {
                 prefix: prefix.to_owned(),
                 matches: rows.into_iter().map(|row| row.session.id).collect(),
