@@ -15,10 +15,11 @@ mod read;
 mod write;
 
 pub use error::{SqlError, StoreError};
+pub use file::connect::migrate;
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
-pub use write::{Describe, Intent, Store, migrate};
+pub use write::{Describe, Intent, Store};
 
 /// A statement whose values are bound next.
 type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;

@@ -98,6 +98,18 @@ pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), SqlErr
     Ok(connection.close().await?)
 }
 
+/// Brings the tables of a database up to date, and does nothing else.
+///
+/// # Errors
+/// [`StoreError::Missing`] if there is none.
+pub async fn migrate(path: &Path) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Missing { path: path.to_owned() });
+    }
+    let (connection, _) = for_writing(path).await?;
+    close(connection).await.map_err(|cause| StoreError::Write { path: path.to_owned(), cause })
+}
+
 /// The kind of network file system that holds `folder`, if it is one.
 #[cfg(target_os = "linux")]
 fn network_file_system(folder: &Path) -> Option<&'static str> {

@@ -4,6 +4,7 @@
 mod batch;
 mod live;
 mod message;
+mod rows;
 mod session;
 mod statements;
 
@@ -206,18 +207,6 @@ impl Store {
     fn closed(&self) -> StoreError {
         StoreError::Closed { path: self.inner.path.clone() }
     }
-}
-
-/// Brings the tables of a database up to date, and does nothing else.
-///
-/// # Errors
-/// [`StoreError::Missing`] if there is none.
-pub async fn migrate(path: &Path) -> Result<(), StoreError> {
-    if !path.exists() {
-        return Err(StoreError::Missing { path: path.to_owned() });
-    }
-    let (connection, _) = connect::for_writing(path).await?;
-    connect::close(connection).await.map_err(|cause| StoreError::Write { path: path.to_owned(), cause })
 }
 
 /// No row is another owner's.
