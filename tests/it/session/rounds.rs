@@ -372,3 +372,81 @@ fn attach_goes_on_with_the_rounds_of_the_session() {
         assert_eq!(attempts, ["bad 1 fail", "bad 2 fail", "flaky 1 fail", "flaky 2 pass", "good 1 pass"], "{step}");
     }
 }
+
+/// The cases that a listing names, in its order.
+fn listed(ended: &Ended) -> Vec<String> {
+    ended.stdout.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+}
+
+/// The cases that `-r` has started, in their order.
+fn started(ended: &Ended) -> Vec<String> {
+    ended.stdout.lines().filter_map(|line| line.strip_prefix("[ RUN      ] ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_listed_with_the_flags_of_a_run_is_what_runs() {
+    let sandbox = sandbox();
+    muster(&sandbox, &["-r"]);
+    let rows: [&[&str]; 8] = [
+        &[],
+        &["--exec-order=rname"],
+        &["--shard=1/2"],
+        &["--shard=2/2"],
+        &["--repeat=2"],
+        &["--distribute=all", "--exec-order=name"],
+        &["--restore-session", "--failed"],
+        &["--restore-session", "-n", "good"],
+    ];
+    for flags in rows {
+        let session = muster(&sandbox, &["-r"]);
+        assert!(session.code.is_some());
+        let shown = muster(&sandbox, &[flags, &["-lC"]].concat());
+        let described = muster(&sandbox, &[flags, &["--describe"]].concat());
+        let dry = muster(&sandbox, &[flags, &["--dry-run"]].concat());
+        let ran = muster(&sandbox, &[flags, &["-r", "--exec-policy=serial"]].concat());
+        assert_eq!((shown.code, described.code, dry.code), (Some(0), Some(0), Some(0)), "{flags:?}: {}", shown.stderr);
+        let ran = started(&ran);
+        assert!(!ran.is_empty(), "{flags:?}");
+        assert_eq!(listed(&shown), ran, "{flags:?}");
+        let planned = dry.stdout.lines().filter_map(|line| line.strip_prefix("# ")).filter(|line| line.contains(" @site:here+"));
+        let place =
+            |line: &String| line.rsplit_once(" @").map(|(name, _)| name.rsplit_once(" /").map(|(name, _)| name.to_owned()));
+        let names: Vec<_> = ran.iter().map(place).collect();
+        let planned: Vec<_> = planned.map(|line| Some(line.split_once(" @").map(|(name, _)| name.to_owned()))).collect();
+        assert_eq!(planned, names, "{flags:?}");
+        let described: Value = serde_json::from_str(&described.stdout).expect("JSON");
+        let cases = described.as_array().expect("checks").iter().filter_map(|check| check["cases"].as_array());
+        assert_eq!(cases.map(Vec::len).sum::<usize>(), ran.len(), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_options_of_the_command_line() {
+    let sandbox = sandbox();
+    sandbox.write("again.yaml", "logs: [{ text: hello }]\n");
+    let shown = muster(&sandbox, &["--dry-run", "-n", "good", "--rehearse", "again.yaml"]);
+    assert!(
+        shown.stdout.contains("# scheduler fake") && shown.stdout.contains("text: hello"),
+        "{}{}",
+        shown.stdout,
+        shown.stderr
+    );
+}
+
+#[test]
+fn an_empty_share_is_one_line_and_no_failure() {
+    let sandbox = sandbox();
+    let share = (1..=2).map(|share| format!("--shard={share}/2")).find(|share| {
+        let shown = muster(&sandbox, &["-n", "good", "-lC", share]);
+        listed(&shown).is_empty()
+    });
+    let share = share.expect("one case is in one of two shares");
+    for action in ["-r", "-l", "--describe", "--dry-run"] {
+        let ended = muster(&sandbox, &["-n", "good", action, &share]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{action}");
+        assert_eq!(ended.stderr.trim_end(), "nothing to do: no selected case is in this share (--shard)", "{action}");
+    }
+    assert!(!sandbox.path("reports").exists(), "no session begins");
+    let ended = muster(&sandbox, &["-n", "nothing-like-this", "-r", &share]);
+    assert_eq!(ended.code, Some(2), "an empty selection is a mistake");
+}

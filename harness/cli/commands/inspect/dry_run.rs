@@ -2,10 +2,12 @@
 
 use crate::{
     args::{Cli, DryRun},
+    commands::session::plan::{self, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
     wiring::{self, k8s_plans},
 };
+use anyhow::Context;
 use muster_check::cases::test_case::{Rendered, TestCase};
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
@@ -24,17 +26,21 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
+    let runtime = runtime::build().context("start the runtime")?;
+    let plan = plan::plan(cli, selection, Purpose::Show, &plan::session_id(), &runtime, terminal)?;
+    let Some(plan) = plan else { return Ok(0) };
+    let selection = &plan.selection;
     let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
         k8s_plans::contexts()?
     } else {
         Contexts::unknown()
     };
-    let server = if how == DryRun::Server { Some((runtime::build()?, wiring::kubernetes(contexts.clone()))) } else { None };
+    let server = if how == DryRun::Server { Some(wiring::kubernetes(contexts.clone())) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
-        if let Ok(rendered) = case.render(&case.rehearsal()) {
-            let (shown, plan) = match shown(case, &rendered, &contexts) {
+        if let Some(rendered) = plan.rendered(case) {
+            let (shown, planned) = match shown(case, &rendered, &contexts) {
                 Ok(shown) => shown,
                 Err(found) => {
                     k8s_plans::add_new(&mut mistakes, found);
@@ -42,8 +48,8 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
                 }
             };
             text += &shown;
-            if let (Some((runtime, kubernetes)), Some(plan)) = (&server, plan) {
-                match runtime.block_on(kubernetes.dry_run(&plan.handle)) {
+            if let (Some(kubernetes), Some(planned)) = (&server, planned) {
+                match runtime.block_on(kubernetes.dry_run(&planned.handle)) {
                     Ok(warnings) => text += &accepted(&warnings),
                     Err(error) => {
                         refused += 1;
@@ -60,7 +66,14 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if refused > 0 {
         terminal.note(&format!("the API server did not accept {refused} of {} case(s)", selection.cases.len()));
     }
-    Ok(if mistakes.is_empty() && refused == 0 { selection.report_if_empty(terminal) } else { EXIT_USAGE })
+    let has_mistakes = !mistakes.is_empty() || refused > 0;
+    Ok(if has_mistakes {
+        EXIT_USAGE
+    } else if !plan.restored.is_empty() {
+        0
+    } else {
+        selection.report_if_empty(terminal)
+    })
 }
 
 /// What the API server made of it.
@@ -83,7 +96,7 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
     let _ = writeln!(
         text,
         "# scheduler {}, {} task(s), time_limit {}, max_pending_time {}",
-        case.place.partition.scheduler,
+        rendered.about.scheduler,
         workload.num_tasks,
         limit(workload.limits.run),
         limit(workload.limits.pending),
@@ -93,7 +106,7 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
         let linked = if linked.is_empty() { String::new() } else { format!(", {} linked", linked.join(", ")) };
         let _ = writeln!(text, "# stages {}{linked}", staging.folder.display());
     }
-    if !case.place.partition.scheduler.is_kubernetes() {
+    if !rendered.about.scheduler.is_kubernetes() {
         return Ok((text + &program(&workload.program), None));
     }
     let plan = k8s_plans::planned(case, workload, contexts)?;

@@ -2,23 +2,40 @@
 
 use crate::{
     args::{Cli, Listing},
-    inputs::selection::{self, Depth, Selection},
+    commands::session::plan::{self, Plan, Purpose},
+    inputs::selection::{self, Depth},
     terminal::Terminal,
 };
-use muster_check::cases::dependencies::Edge;
-use muster_core::{decisions::pipeline::EXIT_USAGE, job::outputs::Binding};
+use anyhow::Context;
+use muster_check::cases::test_case::TestCase;
+use muster_core::{
+    case::CaseName,
+    decisions::pipeline::EXIT_USAGE,
+    job::outputs::{Binding, Need},
+};
 use muster_report::{
     Paint,
     listing::{self, ListedCase, ListedNeed},
 };
+use muster_session::runtime;
+use std::collections::HashMap;
 
-/// Lists the selection. Mistakes end with 2, but what is right is listed first.
+/// Lists what the same command line with `-r` would run. Mistakes end with 2, but what is right is listed first.
 pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = selection::select(cli, Depth::Sample, terminal.live)?;
+    let runtime = runtime::build().context("start the runtime")?;
+    let plan = plan::plan(cli, selection, Purpose::Show, &plan::session_id(), &runtime, terminal)?;
+    let Some(plan) = plan else { return Ok(0) };
     let action = &cli.action;
     let is_detailed = action.list_detailed.is_some() || action.describe;
     let paint = Paint { color: terminal.color };
-    let listed: Vec<ListedCase> = (0..selection.cases.len()).map(|at| listed(&selection, at, is_detailed)).collect();
+    let cases = &plan.selection.cases;
+    let places: HashMap<&CaseName, usize> = if cases.iter().all(|case| case.needs().is_empty()) {
+        HashMap::new()
+    } else {
+        cases.iter().enumerate().map(|(at, case)| (&*case.name, at)).collect()
+    };
+    let listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_detailed)).collect();
     let text = match (action.list, action.list_detailed) {
         (Some(Listing::T), _) => listing::checks(&listed, false, paint),
         (Some(Listing::C), _) => listing::cases(&listed, false, paint),
@@ -28,25 +45,33 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
         (None, None) => listing::describe(&listed)?,
     };
     terminal.print(&text);
+    let selection = &plan.selection;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
-    Ok(if selection.has_errors() { EXIT_USAGE } else { selection.report_if_empty(terminal) })
+    let is_restored = !plan.restored.is_empty();
+    Ok(if selection.has_errors() {
+        EXIT_USAGE
+    } else if is_restored {
+        0
+    } else {
+        selection.report_if_empty(terminal)
+    })
 }
 
 /// A case as listings want it. What a check says of itself may hold placeholders, so details need rendering.
-fn listed(selection: &Selection, at: usize, is_detailed: bool) -> ListedCase {
-    let case = &selection.cases[at];
-    let rendered = is_detailed.then(|| case.render(&case.rehearsal()).ok()).flatten();
-    let need = |edge: &Edge| ListedNeed {
-        at: edge.at,
-        fixture: match &edge.binding {
+fn listed(plan: &Plan, case: &TestCase, places: &HashMap<&CaseName, usize>, is_detailed: bool) -> ListedCase {
+    let rendered = is_detailed.then(|| plan.rendered(case)).flatten();
+    // What has its result from an earlier session does not run.
+    let need = |need: &Need| {
+        let fixture = match &need.binding {
             Binding::Fixture(name) => Some(name.to_string()),
             Binding::Check(_) => None,
-        },
+        };
+        Some(ListedNeed { at: *places.get(&*need.case)?, fixture })
     };
     ListedCase {
         name: (*case.name).clone(),
         about: rendered.map_or_else(|| case.about(), |rendered| rendered.about),
         is_fixture: case.is_fixture(),
-        needs: selection.needs[at].iter().map(need).collect(),
+        needs: case.needs().iter().filter_map(need).collect(),
     }
 }

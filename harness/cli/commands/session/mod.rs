@@ -4,6 +4,7 @@ pub mod attach;
 mod cases;
 mod distribute;
 pub mod libtest;
+pub mod plan;
 mod restore;
 mod resume;
 pub mod run;

@@ -4,6 +4,7 @@
 
 use crate::{
     args::Cli,
+    commands::session::plan::Purpose,
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
@@ -25,21 +26,25 @@ pub fn restore(
     cli: &Cli,
     named: &str,
     cases: &mut Vec<TestCase>,
+    purpose: Purpose,
     runtime: &Runtime,
     terminal: Terminal,
 ) -> anyhow::Result<Vec<CaseResult>> {
-    let past = named.split(',').map(|named| runtime.block_on(past(cli, named, terminal)));
+    let past = named.split(',').map(|named| runtime.block_on(past(cli, named, purpose, terminal)));
     let restored = session_loop::restore::divide(cases, &past.collect::<Result<Vec<_>, _>>()?, cli.rounds.failed);
     terminal.note(&format!("{} case(s) are restored, {} run", restored.len(), cases.len()));
     Ok(restored)
 }
 
-/// A session of the past, of which nothing runs any more.
-async fn past(cli: &Cli, named: &str, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
+/// A session of the past. Before a run it is made certain that nothing of it runs any more.
+async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
     let reader = Reader::of_writer(Places::of(cli).database).await?;
     let row = database::session_named(&reader, named).await?;
     let id = &row.session.id;
-    if row.state != SessionState::Ended {
+    if row.state == SessionState::Running {
+        return Err(owners::still_runs(&row));
+    }
+    if row.state != SessionState::Ended && purpose == Purpose::Run {
         let left = reader.unfinished(id).await?;
         let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
         let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };

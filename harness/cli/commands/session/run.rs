@@ -7,7 +7,8 @@
 use crate::{
     args::{Cli, Parsed},
     commands::session::{
-        cases, restore,
+        cases,
+        plan::{self, Plan, Purpose},
         resume::{self, Resumed},
     },
     inputs::{
@@ -20,18 +21,16 @@ use crate::{
 };
 use anyhow::Context;
 use muster_core::{
-    case::{self, SessionId},
     decisions::{
         attempts::Attempts,
         pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
-        rounds::Policy,
     },
     result::Session,
 };
 use muster_host::clock;
 use muster_report::secret::{masked_setting, masked_words};
-use muster_session::{identifier, runtime, session_loop::plan::SessionPlan};
-use std::{path::PathBuf, sync::Arc};
+use muster_session::{runtime, session_loop::plan::SessionPlan};
+use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
 /// Runs the selection. The exit code is that of [`muster_core::decisions::rounds::exit_code`].
@@ -51,15 +50,7 @@ pub fn selected(parsed: &Parsed, selection: Selection, command_line: &[String], 
     Ok(code)
 }
 
-fn within(
-    runtime: &Runtime,
-    cli: &Cli,
-    mut selection: Selection,
-    command_line: &[String],
-    terminal: Terminal,
-) -> anyhow::Result<u8> {
-    let policy = cli.rounds.policy()?;
-    let adjustments = Arc::new(cases::adjustments(cli)?);
+fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     if selection.has_errors() {
         terminal.note("nothing was launched");
@@ -68,28 +59,22 @@ fn within(
     if selection.cases.is_empty() {
         return Ok(selection.report_if_empty(terminal));
     }
-    let mistakes = if adjustments.scenario.is_none() { k8s_plans::mistakes(&selection.cases)? } else { Vec::new() };
+    let mistakes = if cli.rounds.rehearse.is_none() { k8s_plans::mistakes(&selection.cases)? } else { Vec::new() };
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }
     settings::use_file_mode(cli, Some(&selection.system));
-    let mut begun = begun(cli, policy, &selection, command_line);
+    let mut begun = begun(cli, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
-    let mut cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &begun.id, runtime)?;
-    begun.selection = case::selection(cases.iter().map(|case| &*case.name), &settings::that_change_what_runs(cli));
-    if cases.is_empty() {
-        terminal.note("nothing to do: no selected case is in this share (--shard)");
-    }
+    let Some(plan) = plan::plan(cli, selection, Purpose::Run, &begun.id, runtime, terminal)? else { return Ok(0) };
+    let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint } = plan;
+    begun.selection = fingerprint;
     let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {
         return Ok(code);
     }
-    let restored = match &cli.rounds.restore_session {
-        Some(named) => restore::restore(cli, named, &mut cases, runtime, terminal)?,
-        None => Vec::new(),
-    };
     begun.num_cases = u32::try_from(cases.len() + restored.len()).unwrap_or(u32::MAX);
     let wired = wiring::schedulers(cases::partitions(&cases, &adjustments).into_iter())?;
     let plan = SessionPlan {
@@ -107,9 +92,9 @@ fn within(
 }
 
 /// A session that begins now.
-fn begun(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[String]) -> Session {
-    Session {
-        id: session_id(),
+fn begun(cli: &Cli, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {
+    Ok(Session {
+        id: plan::session_id(),
         started: clock::now(),
         ended: None,
         command: masked_words(command_line),
@@ -122,20 +107,14 @@ fn begun(cli: &Cli, policy: Policy, selection: &Selection, command_line: &[Strin
         version: env!("CARGO_PKG_VERSION").to_owned(),
         num_cases: 0,
         interrupted: false,
-        counting: policy.counting(),
+        counting: cli.rounds.policy()?.counting(),
         extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
         selection: String::new(),
-    }
+    })
 }
 
 /// A fact about the session as it is stored and reported.
 fn without_secret((name, value): &(String, String)) -> (String, String) {
     let shown = masked_setting(&format!("{name}={value}")).into_owned();
     (name.clone(), shown.strip_prefix(&format!("{name}=")).unwrap_or(&shown).to_owned())
-}
-
-/// `20261121-071500-kqzvwxyz`: sorts by time, reads well, fits a label of Kubernetes.
-fn session_id() -> SessionId {
-    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    SessionId(format!("{now}-{}", identifier::random()))
 }

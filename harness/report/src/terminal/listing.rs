@@ -37,7 +37,8 @@ pub fn checks(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
     let (groups, needed) = (grouped(cases), needed(cases));
     let mut text = title("List of matched checks", groups.len() * if is_detailed { 256 } else { 48 }, paint);
     for group in groups.iter().filter(|group| is_detailed || group.is_root(&needed)) {
-        push_title(&mut text, &cases[group.first]);
+        let first = &cases[group.first];
+        push_name(&mut text, &first.name.display, first);
         text.push('\n');
         push_needs(&mut text, cases, &group.cases, Places::Left);
         if is_detailed {
@@ -58,7 +59,7 @@ pub fn cases(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
     let needed = needed(cases);
     let mut text = title("List of matched checks", cases.len() * if is_detailed { 256 } else { 80 }, paint);
     for (at, case) in cases.iter().enumerate().filter(|(at, _)| is_detailed || !needed[*at]) {
-        push_title(&mut text, case);
+        push_name(&mut text, &case.name.title(), case);
         push_place(&mut text, case);
         text.push('\n');
         push_needs(&mut text, cases, &[at], Places::Shown);
@@ -91,13 +92,17 @@ fn described(group: &Group, cases: &[ListedCase]) -> Value {
     let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
     let case = |at: &usize| {
         let ListedCase { name, about, .. } = &cases[*at];
-        json!({
+        let mut described = json!({
             "system": name.system,
             "partition": name.partition,
             "environ": name.environ,
             "scheduler": about.scheduler,
             "num_tasks": about.num_tasks,
-        })
+        });
+        if !name.hidden.is_empty() {
+            described["hidden"] = name.hidden.as_str().into();
+        }
+        described
     };
     let needs = group.cases.iter().flat_map(|at| &cases[*at].needs).map(|need| &*cases[need.at].name.display);
     json!({
@@ -187,8 +192,8 @@ fn title(title: &str, capacity: usize, paint: Paint) -> String {
 }
 
 /// `- NAME /HASH`
-fn push_title(text: &mut String, case: &ListedCase) {
-    for piece in ["- ", &one_line(&case.name.display), " /", &one_line(&case.name.hash)] {
+fn push_name(text: &mut String, name: &str, case: &ListedCase) {
+    for piece in ["- ", &one_line(name), " /", &one_line(&case.name.hash)] {
         text.push_str(piece);
     }
 }

@@ -1,0 +1,89 @@
+//! What an invocation runs: shown by `-l`, `--describe` and `--dry-run`, run by `-r`.
+//!
+//! ```text
+//! selection -> share (--shard) -> copies (--distribute, --repeat) -> order (--exec-order) -> those that --restore-session leaves
+//! ```
+
+use crate::{
+    args::Cli,
+    commands::session::{cases, restore},
+    inputs::selection::Selection,
+    settings,
+    terminal::Terminal,
+};
+use muster_check::{
+    cases::test_case::{Rendered, TestCase},
+    selection::adjust::Adjustments,
+};
+use muster_core::{
+    case::{self, SessionId},
+    decisions::rounds::Policy,
+    result::CaseResult,
+};
+use muster_session::identifier;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// The cases of an invocation, and how they run.
+pub struct Plan {
+    /// The `cases` are those that run, in order.
+    pub selection: Selection,
+    /// The results of earlier sessions that hold.
+    pub restored: Vec<CaseResult>,
+    pub policy: Policy,
+    /// What the command line changes of every case.
+    pub adjustments: Arc<Adjustments>,
+    /// Which cases these are with those of `restored`, see [`case::selection`].
+    pub fingerprint: String,
+}
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Nothing is changed.
+    Show,
+    /// Jobs that an abandoned session has left are ended.
+    Run,
+}
+
+/// Makes the plan of a selection for a session. `None`: the share of this invocation is empty, and that was said.
+pub fn plan(
+    cli: &Cli,
+    mut selection: Selection,
+    purpose: Purpose,
+    session: &SessionId,
+    runtime: &Runtime,
+    terminal: Terminal,
+) -> anyhow::Result<Option<Plan>> {
+    let policy = cli.rounds.policy()?;
+    let adjustments = Arc::new(cases::adjustments(cli)?);
+    let was_empty = selection.cases.is_empty();
+    selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), session, runtime)?;
+    if selection.cases.is_empty() && !was_empty {
+        terminal.note("nothing to do: no selected case is in this share (--shard)");
+        return Ok(None);
+    }
+    let settings = settings::that_change_what_runs(cli);
+    let fingerprint = case::selection(selection.cases.iter().map(|case| &*case.name), &settings);
+    let restored = match &cli.rounds.restore_session {
+        Some(named) => restore::restore(cli, named, &mut selection.cases, purpose, runtime, terminal)?,
+        None => Vec::new(),
+    };
+    Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint }))
+}
+
+impl Plan {
+    /// A case as it would be launched, with stand-ins for what is known only then. `None`: it has mistakes, which were found when
+    /// it was selected.
+    pub fn rendered(&self, case: &TestCase) -> Option<Rendered> {
+        let mut rendered = case.render(&case.rehearsal()).ok()?;
+        self.adjustments.apply(&mut rendered);
+        Some(rendered)
+    }
+}
+
+/// `20261121-071500-kqzvwxyz`: sorts by time, reads well, fits a label of Kubernetes.
+pub fn session_id() -> SessionId {
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+    SessionId(format!("{now}-{}", identifier::random()))
+}
