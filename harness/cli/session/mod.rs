@@ -4,11 +4,10 @@
 //! ```text
 //! plan -> session_loop -> engine -> events -> view, on a thread of its own
 //!              '-> results -> frontend: libtest's harness, one trial a case
-//! store: end -> reports -> clusters are closed, daemons ended -> exit code
+//! store: end -> reports -> schedulers are closed, daemons ended -> exit code
 //! ```
 //! The first signal cancels the session, the second one ends the process at once, until the reports are written.
 
-pub mod daemons;
 pub mod leave;
 pub mod takeover;
 
@@ -22,7 +21,11 @@ use crate::{
 };
 use anyhow::Context;
 use libtest_mimic::FormatSetting;
-use muster_core::{decisions::pipeline::EXIT_INTERRUPTED, result::Session};
+use muster_core::{
+    decisions::{attempts::Attempts, pipeline::EXIT_INTERRUPTED},
+    job::inventory::Removed,
+    result::Session,
+};
 use muster_host::{clock, owner};
 use muster_report::progress;
 use muster_session::{
@@ -90,8 +93,8 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, t
     let session = conduct(runtime, config, &mut plan, cli, terminal, || view.watch(receiver))?;
     let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
     // The report comes first: a cluster may not answer any more.
-    runtime.block_on(wired.close());
-    runtime.block_on(daemons::end(cli, &session.id, &plan.attempts, terminal));
+    let removed = runtime.block_on(wired.close(Some(&session.id)));
+    report_daemons(&removed, &plan.attempts, cli, terminal);
     code
 }
 
@@ -166,6 +169,18 @@ fn libtest_arguments(cli: &Cli, cases: usize) -> libtest_mimic::Arguments {
         Some(TestFormat::Json) => FormatSetting::Json,
     };
     libtest::printing(format, cases)
+}
+
+/// What jobs had left running: a check must not slow down the next one, or the users.
+fn report_daemons(removed: &[Removed], attempts: &Attempts, cli: &Cli, terminal: Terminal) {
+    for Removed { found, left } in removed {
+        let identifier = &found.job.identifier;
+        let case = attempts.kept().into_iter().find(|case| case.identifier.as_ref() == Some(identifier));
+        let case = case.map_or_else(|| format!("job {identifier}"), |case| case.name.to_string());
+        let again = || format!("could not end it; try `{}`", settings::on_this_database(cli, "sweep"));
+        let end = if left.is_empty() { "ended it".to_owned() } else { again() };
+        terminal.note(&format!("warning: {case} left a process running: {}: {end}", found.what));
+    }
 }
 
 /// Cancels the session at the first signal, and ends the process at the second one, also while the session is reported: nobody may

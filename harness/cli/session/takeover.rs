@@ -9,28 +9,31 @@
 use crate::{
     args::Cli,
     terminal::Terminal,
-    wiring::owners::{self, Owners},
+    wiring::{
+        self,
+        owners::Owners,
+        scope::{self, InScope},
+    },
 };
-use muster_core::{case::SessionId, job::scheduler::Job, result::CaseResult};
+use muster_core::{
+    case::SessionId,
+    job::{inventory::Lease, scheduler::Job},
+    result::CaseResult,
+};
 use muster_host::owner;
-use muster_k8s::{ClusterPlace, Handle, Kubernetes, LeaseSeen};
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
 
-/// The owner of an abandoned session: the clusters of the session, and its Leases there as they were seen.
+/// The owner of an abandoned session: the schedulers of the session, and its Leases there as they were seen.
 pub struct PreviousOwner {
-    kubernetes: Option<Arc<Kubernetes>>,
-    leases: BTreeMap<ClusterPlace, LeaseSeen>,
+    schedulers: Vec<InScope>,
+    leases: Vec<Vec<Lease>>,
 }
 
 /// A session that this process has taken over.
 pub struct TakenOver {
     pub store: Store,
-    /// Holds its Leases.
-    pub kubernetes: Option<Arc<Kubernetes>>,
+    /// They hold its Leases.
+    pub schedulers: Vec<InScope>,
     pub results: Vec<CaseResult>,
     pub started: Vec<JobRow>,
     /// Teardowns that may still run.
@@ -41,15 +44,14 @@ impl PreviousOwner {
     /// Waits until it is certain whether the owner is gone. `None`: it lives.
     pub async fn find(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<Option<Self>> {
         let started = reader.unfinished(&row.session.id).await?;
-        let jobs: Vec<&Job> = started.iter().map(|row| &row.job).collect();
-        let kubernetes = owners::clusters_that_answer(cli, &jobs);
+        let schedulers = scope::in_scope_if_connected(cli, started.iter().map(|row| &row.job));
         if row.session.interrupted {
             // A signal ended it, and it has stored that.
-            return Ok(Some(Self { kubernetes, leases: BTreeMap::new() }));
+            return Ok(Some(Self { leases: vec![Vec::new(); schedulers.len()], schedulers }));
         }
-        let owners = Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal };
+        let owners = Owners { reader: Some(reader), schedulers: &schedulers, terminal };
         let leases = owners.leases_if_owner_is_gone(row).await;
-        Ok(leases.map(|leases| Self { kubernetes, leases }))
+        Ok(leases.map(|leases| Self { schedulers, leases }))
     }
 
     /// Makes this process the owner, and then reads what is stored of the session: no other process changes it any more.
@@ -65,12 +67,10 @@ impl PreviousOwner {
         };
         match taken.await {
             Ok((results, started, teardowns)) => {
-                Ok(TakenOver { store, kubernetes: self.kubernetes, results, started, teardowns })
+                Ok(TakenOver { store, schedulers: self.schedulers, results, started, teardowns })
             }
             Err(error) => {
-                if let Some(kubernetes) = &self.kubernetes {
-                    kubernetes.close().await;
-                }
+                wiring::close(self.schedulers.iter().map(|connected| &connected.scheduler), None).await;
                 Err(error)
             }
         }
@@ -78,13 +78,10 @@ impl PreviousOwner {
 
     /// Takes the Leases that exist, and creates one in each place where something was started.
     async fn take_leases(&self, reader: &Reader, id: &SessionId) -> anyhow::Result<()> {
-        let Some(kubernetes) = &self.kubernetes else { return Ok(()) };
-        let started = reader.unfinished(id).await?;
-        let of_jobs = started.iter().filter(|row| row.job.scheduler.is_kubernetes()).filter_map(|row| Handle::of(&row.job).ok());
-        let places: BTreeSet<ClusterPlace> = of_jobs.map(|handle| handle.place).chain(self.leases.keys().cloned()).collect();
-        // In a fixed order, so that two processes do not get one each.
-        for place in places {
-            if !kubernetes.take_over(&place, id, self.leases.get(&place)).await? {
+        let started: Vec<Job> = reader.unfinished(id).await?.into_iter().map(|row| row.job).collect();
+        for (InScope { kind, scheduler, .. }, seen) in self.schedulers.iter().zip(&self.leases) {
+            let jobs: Vec<Job> = started.iter().filter(|job| wiring::shared_name(job.scheduler) == *kind).cloned().collect();
+            if !scheduler.take_over(id, &jobs, seen).await? {
                 return Err(StoreError::Taken { session: id.clone() }.into());
             }
         }

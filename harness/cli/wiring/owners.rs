@@ -1,6 +1,6 @@
 //! Whether the owners of sessions live: collects the signs on which `muster_core::decisions::liveness` decides, repeatedly if necessary.
 
-use crate::{args::Cli, exit, inputs::selection, terminal::Terminal, wiring};
+use crate::{exit, terminal::Terminal, wiring::scope::InScope};
 use anyhow::anyhow;
 use muster_core::{
     case::SessionId,
@@ -9,62 +9,19 @@ use muster_core::{
         pipeline::EXIT_INTERRUPTED,
     },
     error::chain,
-    job::scheduler::Job,
+    job::inventory::Lease,
 };
 use muster_host::owner;
-use muster_k8s::{ClusterPlace, Contexts, Kubernetes, LeaseSeen};
 use muster_session::{front::signals::Signals, heartbeat};
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use muster_text::time::format_duration;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
-use tokio::time::{Instant, sleep, timeout};
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::{Instant, sleep};
 
 /// The longest time between two looks.
 const POLL: Duration = Duration::from_secs(5);
 /// How often the wait is reported.
 const REPORT: Duration = Duration::from_mins(1);
-/// How long to wait for the answer of a cluster. Without one, its Leases do not count.
-const ANSWER: Duration = Duration::from_secs(15);
-
-/// The clusters of some jobs, and those of the system's partitions. `None`: there are none.
-pub fn clusters(cli: &Cli, jobs: &[&Job]) -> anyhow::Result<Option<Arc<Kubernetes>>> {
-    let jobs: Vec<&Job> = jobs.iter().copied().filter(|job| job.scheduler.is_kubernetes()).collect();
-    let options = partitions(cli);
-    if jobs.is_empty() && options.is_empty() {
-        return Ok(None);
-    }
-    let contexts = Contexts::load()?;
-    let place = |(context, namespace): &Options| contexts.place(context.as_deref(), namespace.as_deref());
-    let places: Vec<ClusterPlace> = options.iter().map(place).collect::<Result<_, _>>()?;
-    Ok(Some(Arc::new(wiring::kubernetes(contexts).in_places(places).around(jobs))))
-}
-
-/// The same, to look for Leases only: without a valid kubeconfig there are none.
-pub fn clusters_that_answer(cli: &Cli, jobs: &[&Job]) -> Option<Arc<Kubernetes>> {
-    clusters(cli, jobs).unwrap_or_else(|error| {
-        tracing::debug!(error = %format!("{error:#}"), "no Lease is looked for");
-        None
-    })
-}
-
-/// Context and namespace.
-type Options = (Option<String>, Option<String>);
-
-/// Context and namespace of the system's partitions on Kubernetes. If the system is unknown, the clusters of the jobs remain.
-fn partitions(cli: &Cli) -> BTreeSet<Options> {
-    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
-    let Ok(site) = site else { return BTreeSet::new() };
-    let on_kubernetes = site.system.partitions.iter().filter(|partition| partition.scheduler.is_kubernetes());
-    let text = |options: &muster_text::Value, key: &str| options[key].as_str().map(str::to_owned);
-    on_kubernetes
-        .map(|partition| (text(&partition.sched_options, "context"), text(&partition.sched_options, "namespace")))
-        .collect()
-}
-
 /// How long to wait until it is certain whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
@@ -90,15 +47,15 @@ impl Wait {
 /// Where to look for heartbeats.
 pub struct Owners<'a> {
     pub reader: Option<&'a Reader>,
-    pub kubernetes: Option<&'a Kubernetes>,
+    pub schedulers: &'a [InScope],
     pub terminal: Terminal,
 }
 
 /// What is known of the owner of a session.
 pub struct Finding {
     pub life: OwnerState,
-    /// The Leases as they were seen first. If the owner is gone, they have not changed since.
-    pub leases: BTreeMap<ClusterPlace, LeaseSeen>,
+    /// The Leases as they were seen first, of each scheduler. If the owner is gone, they have not changed since.
+    pub leases: Vec<Vec<Lease>>,
     /// Who held the session in the database at that time.
     held: Option<Held>,
 }
@@ -131,7 +88,7 @@ impl Owners<'_> {
         let started = Instant::now();
         let mut findings = BTreeMap::new();
         for (session, held) in sessions {
-            let mut finding = Finding { life: OwnerState::Unknown, leases: BTreeMap::new(), held };
+            let mut finding = Finding { life: OwnerState::Unknown, leases: vec![Vec::new(); self.schedulers.len()], held };
             finding.life = owner_state(&self.signs(&session, &mut finding, Duration::ZERO).await);
             findings.insert(session, finding);
         }
@@ -181,24 +138,25 @@ impl Owners<'_> {
     }
 
     async fn leases(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Vec<Heartbeat> {
-        let Some(kubernetes) = self.kubernetes else { return Vec::new() };
         let mut signs = Vec::new();
-        for place in kubernetes.places() {
-            match timeout(ANSWER, kubernetes.lease(&place, session)).await {
-                Ok(Ok(Some(seen))) => {
-                    let before = first.leases.entry(place).or_insert_with(|| seen.clone());
-                    signs.push(seen.heartbeat(before, watched));
+        for (InScope { scheduler, scope, .. }, first) in self.schedulers.iter().zip(&mut first.leases) {
+            let seen = scheduler.leases(scope, session).await.unwrap_or_else(|error| {
+                tracing::debug!(error = chain(&error), "no Lease is seen");
+                Vec::new()
+            });
+            for lease in seen {
+                let before = first.iter().find(|before| before.place == lease.place);
+                signs.push(Heartbeat::of(&lease, before.unwrap_or(&lease), watched));
+                if before.is_none() {
+                    first.push(lease);
                 }
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => tracing::debug!(%place, error = chain(&error), "no Lease is seen"),
-                Err(_) => tracing::debug!(%place, "no Lease is seen: no answer"),
             }
         }
         signs
     }
 
     /// Waits until it is certain, and returns the Leases of an owner that is gone. `None`: the owner lives.
-    pub async fn leases_if_owner_is_gone(&self, row: &SessionRow) -> Option<BTreeMap<ClusterPlace, LeaseSeen>> {
+    pub async fn leases_if_owner_is_gone(&self, row: &SessionRow) -> Option<Vec<Vec<Lease>>> {
         let session = (row.session.id.clone(), Some(row.held.clone()));
         let findings = self.find([session], Wait::UntilCertain).await;
         let gone = findings.into_values().next().filter(|finding| finding.life == OwnerState::Gone);

@@ -5,12 +5,9 @@ use crate::{
     reports::files::ReportFiles,
     settings::Places,
     terminal::Terminal,
-    wiring::{
-        database,
-        owners::{self, Owners},
-    },
+    wiring::{database, owners::Owners, scope},
 };
-use muster_core::{decisions::attempts::Attempts, job::scheduler::Job};
+use muster_core::decisions::attempts::Attempts;
 use muster_host::{clock, owner};
 use muster_report::{
     Results, json,
@@ -90,8 +87,7 @@ pub(super) async fn resolve_states(
         return Ok(());
     }
     let open = reader.open_jobs().await?;
-    let jobs: Vec<&Job> = open.iter().collect();
-    let kubernetes = owners::clusters_that_answer(cli, &jobs);
-    Owners { reader: Some(reader), kubernetes: kubernetes.as_deref(), terminal }.resolve_states(rows).await;
+    let schedulers = scope::in_scope_if_connected(cli, &open);
+    Owners { reader: Some(reader), schedulers: &schedulers, terminal }.resolve_states(rows).await;
     Ok(())
 }

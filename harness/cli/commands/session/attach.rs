@@ -112,9 +112,9 @@ impl Unfinished {
             previous.take_over(&reader, store, &row).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
-        let TakenOver { store, kubernetes, results, started, teardowns } = taken;
+        let TakenOver { store, schedulers, results, started, teardowns } = taken;
         let partitions = started.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
-        let wired = wiring::schedulers_with(kubernetes, partitions.chain(cases::partitions(&cases, &adjustments)))?;
+        let wired = wiring::schedulers_with(schedulers, partitions.chain(cases::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
         let continued = Continued {
             cases: &cases,
@@ -146,7 +146,7 @@ async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, sessi
     if left.is_empty() {
         return Ok(());
     }
-    wired.close().await;
+    wired.close(None).await;
     let left = left.iter().map(|(row, why)| format!("{} ({why})", row.name)).collect::<Vec<_>>().join("; ");
     bail!(
         "session {session} was tearing down {left}, which may go on and would remove what cases need: end that and attach again, or \

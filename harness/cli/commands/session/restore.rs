@@ -10,6 +10,7 @@ use crate::{
     wiring::{
         self, database,
         owners::{self, Owners},
+        scope,
     },
 };
 use muster_check::cases::test_case::TestCase;
@@ -46,8 +47,8 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
     }
     if row.state != SessionState::Ended && purpose == Purpose::Run {
         let left = reader.unfinished(id).await?;
-        let kubernetes = owners::clusters_that_answer(cli, &left.iter().map(|row| &row.job).collect::<Vec<_>>());
-        let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
+        let schedulers = scope::in_scope_if_connected(cli, left.iter().map(|row| &row.job));
+        let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
         owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
         end_what_runs(cli, &reader, id, terminal).await?;
     }
@@ -69,6 +70,6 @@ async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal
         terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", row.name));
     }
     store.close().await?;
-    wired.close().await;
+    wired.close(None).await;
     Ok(())
 }

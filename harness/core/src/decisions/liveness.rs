@@ -9,6 +9,7 @@
 //! be read, an expired Lease only counts once the heartbeat has missed a beat, too.
 //! Clocks of other machines and host names do not count. The caller reads, watches and waits.
 
+use crate::job::inventory::Lease;
 use std::time::Duration;
 
 /// How often an owner renews its heartbeat, and after which silence it counts as gone.
@@ -46,6 +47,11 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
+    /// What a Lease says of its owner, to one who saw it as `first` so long ago.
+    pub fn of(lease: &Lease, first: &Lease, watched: Duration) -> Self {
+        Self { limit: lease.limit, age: lease.age, watched, changed: lease.version != first.version }
+    }
+
     /// How much longer to watch before a beat counts as missed; `None`: one was missed.
     fn next_beat(&self) -> Option<Duration> {
         let HeartbeatTiming { interval, .. } = HeartbeatTiming::with_limit(self.limit);

@@ -5,3 +5,4 @@ pub mod graph;
 pub mod liveness;
 pub mod pipeline;
 pub mod rounds;
+pub mod sweep;

@@ -1,36 +1,57 @@
-//! The trait of all schedulers: launch, wait, logs and cleanup.
+//! The trait of all schedulers, and the contract of each of its methods. Authors of a scheduler read this.
 //!
-//! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete are functions of `pipeline`.
+//! A scheduler acts and reports; it decides nothing. Limits, retries, keep-or-delete, what a sweep removes are functions of
+//! `decisions`.
 //!
 //! ```text
 //!            plan       stage, launch           wait ...                cleanup
 //! Workload --------> Job ---------------> Job --------> JobStatus --> Leftovers (none, or named)
-//!           (stored)      (at most 60 s)    \ collect_logs --> Chunks
+//!           (stored)                        \ collect_logs --> Chunks
+//! nodes, before the plan; inventory, leases, take_over: what other processes have launched; close: the end
 //! ```
+//!
+//! - **The identifier finds everything.** `plan` does no I/O, and its result is stored before `launch`. All that `launch` creates
+//!   carries the identifier and the session (label, tag, name, environment variable), in the request that creates it. So a
+//!   process that is killed at any step leaves what `inventory` finds, and `cleanup` works from the plan alone.
+//! - **A launch may be lost.** An answer that does not come proves nothing: the job may exist. `launch` is called again with the
+//!   same job, and has to find what it created before, not create it twice. [`SchedulerError::nothing_created`] is a promise.
+//! - **Cancelling is dropping.** `stage`, `wait` and `collect_logs` may be dropped at any point and called again. `launch` and
+//!   `cleanup` run on after their case was cancelled, until the limit in [`CallLimits`], and are dropped then.
+//! - **A status is a level**, with the scheduler's own times, and a function of what is there: another process that calls `wait` for
+//!   the stored job sees the same. `NotSeen` is not `Gone`.
+//! - **An end by a limit of the scheduler's own** (Slurm's TIMEOUT, `activeDeadlineSeconds`) has [`Ending::limit`]: the
+//!   outcome is `timeout`, whatever the exits are.
+//! - **Errors have a class** that decides on retries; callers retry, never the scheduler, except for what is quicker than a case.
 
 use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     job::{
+        inventory::{Inventory, Lease, Removed, Scope},
         scheduler_kind::SchedulerKind,
-        workload::{Clock, Workload},
+        stdout::SectionOrigin,
+        workload::Workload,
     },
     secret::Secrets,
 };
 use futures_core::Stream;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+pub use crate::job::status::{Disruption, Ending, Exit, JobPod, JobStatus, SectionExit, Signal};
 
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
 
 pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
 
-/// One instance per (kind, endpoint, namespace or region).
-///
-/// Cancelling is dropping: `wait` and `collect_logs` may be dropped at any point and called again. `launch` is
-/// idempotent for an identifier and is awaited once it has started.
+/// One instance for all partitions of a session that share it. Other processes have instances of their own.
 pub trait Scheduler: Send + Sync {
+    /// How long calls may take here. Constant.
+    fn limits(&self) -> CallLimits {
+        CallLimits::default()
+    }
+
     /// Turns a workload into a job that can be found again. No I/O: the result is stored before `launch`, and
     /// `--dry-run` prints it.
     ///
@@ -38,24 +59,88 @@ pub trait Scheduler: Send + Sync {
     /// Every reason why this workload cannot run here.
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
 
+    /// Everything that can be known before the first of these jobs is launched: names, rights, quotas, queues. Called once before
+    /// each round, for all planned jobs of it; each finding ends the cases of its jobs as `error{config}`, and nothing of them is
+    /// launched. So it finds what would certainly fail, not what may pass: a server that does not answer, or may not be
+    /// asked, finds nothing. As few requests as possible, whatever the number of jobs, and an answer within 10 s.
+    fn preflight<'a>(&'a self, _jobs: &'a mut (dyn Iterator<Item = Job> + Send)) -> Fut<'a, Vec<Finding>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// Brings to where the job will run what it needs there, before it is launched and as long as that takes. `None`: there
     /// is nothing to bring. It may be dropped at any point and called again; it ends soon after `cancelled`.
     fn stage<'a>(&'a self, _job: &'a Job, _cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
         None
     }
 
-    /// One attempt to create what was planned, of at most 60 s.
+    /// One attempt to create what was planned, within `limits().launch`. Called again after an error that may pass and after
+    /// `NotNow`: what exists of this job already is found, by its identifier, and not created twice.
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch>;
 
     /// Returns as soon as the status differs from `seen`; at once if `seen` is `None`.
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus>;
 
-    /// The log of every section from `from` on. Ends when every section has ended.
-    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a>;
+    /// The log of every section from the marks on, while the job runs and after it. Ends when every section has ended. Who waits for
+    /// its turn, or for a server, sends `Alive`: a log that is silent after its job for longer than `limits().silence` is given up.
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a>;
 
-    /// Ends the compute, and with `Delete` removes the objects. Works from labels alone, even when `launch` never
-    /// answered; returns when they are verified stopped or absent. What is already gone is fine.
+    /// Ends the compute, and with `Delete` removes the objects, within `limits().cleanup`. Works from labels alone, even when `launch`
+    /// never answered; returns when they are verified stopped or absent. What is already gone is fine. What cannot be
+    /// removed is named in the answer, with the command that removes it.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
+
+    /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: a word
+    /// of the descriptor's for states of nodes; `all` has every node. `None`: this scheduler names no nodes.
+    ///
+    /// # Errors
+    /// `Unsupported`, in a sentence for people, for a state that this scheduler cannot tell.
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Everything with our label, of whichever session: in the places of the scope, and in those that the scheduler knows by
+    /// itself. Changes nothing, and takes no look that others pay for more than once a place. `cleanup` accepts each job of it.
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory>;
+
+    /// The Leases of a session in the places of the scope. A place that does not answer within seconds counts as one
+    /// without. None, where an owner has no sign of life but that in the database.
+    fn leases<'a>(&'a self, _scope: &'a Scope, _session: &'a SessionId) -> Fut<'a, Vec<Lease>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Makes this process the owner of a session: in the places of `jobs`, and where there are Leases, in the version in which
+    /// they were seen. It holds them until `close`. `false`: another process was faster, or the owner lives.
+    fn take_over<'a>(&'a self, _session: &'a SessionId, _jobs: &'a [Job], _seen: &'a [Lease]) -> Fut<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// Removes the Lease of an abandoned session of which nothing is left.
+    fn delete_lease<'a>(&'a self, _lease: &'a Lease) -> Fut<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// This process launches nothing more here: releases Leases and connections. `over`: all jobs of this session have ended, and
+    /// what they have left running outside of themselves ends now; `None`: its jobs may run on. Returns what it has ended.
+    fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// How long calls may take before nobody waits for their answer any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// One attempt to launch. Then the case is `error{infra}`, and `cleanup` follows.
+    pub launch: Duration,
+    /// Silence of a log after its job has ended. Then it has a gap there.
+    pub silence: Duration,
+    /// One cleanup, with its retries. Then what may be left is named in the result.
+    pub cleanup: Duration,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self { launch: Duration::from_mins(1), silence: Duration::from_secs(30), cleanup: Duration::from_mins(1) }
+    }
 }
 
 /// A planned or launched workload: plain data, enough to find, watch, read and delete it from the store alone.
@@ -96,6 +181,17 @@ impl Job {
     }
 }
 
+/// What is wrong with some jobs, as known before their launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Positions in what `preflight` was given.
+    pub jobs: Vec<usize>,
+    /// One sentence, without its full stop.
+    pub what: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
 pub struct Staged<'a> {
     /// A fragment for the progress line.
     pub what: String,
@@ -108,11 +204,14 @@ pub struct Staged<'a> {
 pub enum Launch {
     /// The job exists. It may hold more details than the plan.
     Launched(Job),
-    /// There is no room now (quota, capacity); nothing was created.
+    /// There is no room now (quota, capacity).
     NotNow {
         /// One sentence for the progress line and the report.
         why: String,
         retry_after: Duration,
+        /// What was created in part, and not removed: a part of a fleet. `cleanup` removes it before the next attempt, for who
+        /// waits for room holds none. `None`: nothing was created.
+        created: Option<Box<Job>>,
     },
     /// Something live that is not this session's has its identifier, and was left alone. Plan again with another
     /// identifier, after a `cleanup`: the job may have been created in part.
@@ -122,171 +221,7 @@ pub enum Launch {
     },
 }
 
-/// What is known of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum JobStatus {
-    /// Not seen yet: the watch may lag behind the launch. Not the same as `Gone`.
-    NotSeen,
-    /// It waits, and for what: `image pull`, `0/3 nodes have a free GPU`.
-    Pending {
-        /// One fragment for the progress line.
-        why: String,
-    },
-    /// At least one of its tasks runs.
-    Running {
-        since: Timestamp,
-        /// Known nodes.
-        nodes: Vec<String>,
-        /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
-        #[serde(default)]
-        partly_ended: Option<String>,
-    },
-    Ended(Ending),
-    /// The job existed and no longer does.
-    Gone {
-        why: Disruption,
-        cause: String,
-    },
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
-    /// Start of the first task.
-    pub started: Timestamp,
-    /// End of the last task.
-    pub ended: Timestamp,
-    /// The exit of every section that is judged, in stdout order.
-    pub exits: Vec<SectionExit>,
-    /// Its pods that had started, where it has pods: they alone say which sections are judged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pods: Vec<JobPod>,
-    /// The exits of pods that others replaced under the same name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub superseded: Vec<SectionExit>,
-    /// Set when the site ended it.
-    pub disruption: Option<Disruption>,
-    /// Set when the scheduler ended it at a limit of ours: it is a timeout, whatever its exits are.
-    #[serde(default)]
-    pub limit: Option<Clock>,
-    /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
-    pub cause: Option<String>,
-    /// What is worth knowing even if it passes, one sentence each: `1 failed attempt before: ...`.
-    #[serde(default)]
-    pub notes: Vec<String>,
-}
-
-/// A pod of a job, as it was known when the job had ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobPod {
-    /// Distinguishes pods of the same name.
-    pub uid: String,
-    /// A pod of this name with an unknown uid was created later, and is not part of the job.
-    pub name: String,
-    /// Number of later pods with the same name.
-    pub later: u32,
-    /// Its log is judged; else another that had its name is judged in its place.
-    pub judged: bool,
-}
-
-/// The exit of one container, process or instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SectionExit {
-    pub section: String,
-    /// Set if it differs from the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub section_id: Option<String>,
-    pub node: Option<String>,
-    pub exit: Exit,
-}
-
-impl SectionExit {
-    /// What the section is called whose end this is: names may be those of several.
-    pub fn id(&self) -> &str {
-        self.section_id.as_deref().unwrap_or(&self.section)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    Code(i32),
-    Signal(i32),
-    /// The exit status is unknown.
-    Unknown,
-}
-
-impl Exit {
-    /// The status a shell would report: 128 + the signal's number.
-    pub fn status(self) -> Option<i32> {
-        match self {
-            Self::Code(code) => Some(code),
-            Self::Signal(signal) => Some(128 + signal),
-            Self::Unknown => None,
-        }
-    }
-}
-
-/// `exit status 7`, `killed by signal 9 (SIGKILL)`.
-impl fmt::Display for Exit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Code(code) => write!(f, "exit status {code}"),
-            Self::Signal(signal) => write!(f, "killed by {}", Signal(signal)),
-            Self::Unknown => f.write_str("ended with unknown exit status"),
-        }
-    }
-}
-
-/// A signal for people: `signal 9 (SIGKILL)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Signal(pub i32);
-
-impl Signal {
-    /// Its name, if it has one: those that have the same number on every POSIX system, and on Linux those of Linux.
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            1 => "SIGHUP",
-            2 => "SIGINT",
-            3 => "SIGQUIT",
-            4 => "SIGILL",
-            5 => "SIGTRAP",
-            6 => "SIGABRT",
-            8 => "SIGFPE",
-            9 => "SIGKILL",
-            11 => "SIGSEGV",
-            13 => "SIGPIPE",
-            14 => "SIGALRM",
-            15 => "SIGTERM",
-            24 => "SIGXCPU",
-            25 => "SIGXFSZ",
-            7 if cfg!(target_os = "linux") => "SIGBUS",
-            10 if cfg!(target_os = "linux") => "SIGUSR1",
-            12 if cfg!(target_os = "linux") => "SIGUSR2",
-            31 if cfg!(target_os = "linux") => "SIGSYS",
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Signal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "signal {}", self.0)?;
-        self.name().map_or(Ok(()), |name| write!(f, " ({name})"))
-    }
-}
-
 words! {
-    /// Why the site ended a job.
-    pub enum Disruption {
-        Preempted = "preempted",
-        /// Node pressure or the eviction API.
-        Evicted = "evicted",
-        /// The node was lost.
-        Node = "node",
-        Deleted = "deleted",
-    }
-
     /// What to do with the objects of a job.
     pub enum Disposition {
         /// End the compute and keep the objects for inspection.
@@ -318,11 +253,28 @@ pub struct LogMark {
     pub time: Option<Timestamp>,
 }
 
+/// What is wanted of a job's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogRequest {
+    /// What the caller has already.
+    pub from: LogMarks,
+    /// The caller also reads the log while the job runs where `File` hands it over at the end: in `Live` chunks. Others pay
+    /// nothing for that.
+    pub live: bool,
+}
+
+/// What a section is. Stored nowhere: a reader handles each kind in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// What the job writes: a section of its stdout, which is judged.
+    Log,
+}
+
 /// A piece of a job's log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
     /// A new section. Sent once, before any other chunk of it.
-    Open(crate::job::stdout::SectionOrigin),
+    Open(Channel, SectionOrigin),
     /// Bytes of a section, in order.
     Bytes {
         section: String,
@@ -331,6 +283,13 @@ pub enum Chunk {
         data: Vec<u8>,
         /// The last line's time, where the source has one.
         time: Option<Timestamp>,
+    },
+    /// What the job has just written, of a section that `File` hands over when it has ended. Not to be stored.
+    Live {
+        section: String,
+        /// Offset of the first byte in the section. It goes back if the job truncates its log.
+        at: u64,
+        data: Vec<u8>,
     },
     /// The whole section is this part of a file that is no longer written; nothing was copied.
     File {

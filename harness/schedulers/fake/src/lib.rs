@@ -14,7 +14,8 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     job::{
-        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
+        inventory::{Inventory, Scope},
+        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         scheduler_kind::SchedulerKind,
         workload::{Program, Workload},
     },
@@ -132,10 +133,10 @@ impl Scheduler for FakeScheduler {
         })
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
         self.server.record(Call::Collect, &job.identifier);
         let Some(found) = self.server.find(job) else { return stream::empty().boxed() };
-        let sent = found.log(&from).into_iter();
+        let sent = found.log(&request.from).into_iter();
         stream::unfold((found, Some(sent)), |(found, sent)| async move {
             let mut sent = sent?;
             let batch: Vec<Result<Chunk, SchedulerError>> = match sent.next() {
@@ -165,6 +166,12 @@ impl Scheduler for FakeScheduler {
             }
             Ok(Leftovers { items, ..Leftovers::default() })
         })
+    }
+
+    /// Its jobs end with the process that launched them.
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        let absent = scope.jobs.iter().filter(|job| self.server.find(job).is_none()).map(Job::id).collect();
+        Box::pin(async { Ok(Inventory { absent, ..Inventory::default() }) })
     }
 }
 

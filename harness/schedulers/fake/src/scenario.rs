@@ -56,6 +56,9 @@ pub(super) struct NotNowSpec {
     pub(super) why: String,
     #[serde(default)]
     pub(super) retry_after_ms: u64,
+    /// A part of it is there all the same.
+    #[serde(default)]
+    pub(super) created: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,7 +8,7 @@ use muster_core::{
     case::Identifier,
     error::SchedulerError,
     job::{
-        scheduler::{Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
+        scheduler::{Channel, Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
         stdout::SectionOrigin,
     },
 };
@@ -75,8 +75,12 @@ impl Server {
             *count - 1
         };
         if let Some(not_now) = scenario.launch.not_now.get(nth as usize) {
-            let retry_after = Duration::from_millis(not_now.retry_after_ms);
-            return Ok(Launch::NotNow { why: not_now.why.clone(), retry_after });
+            let (why, retry_after) = (not_now.why.clone(), Duration::from_millis(not_now.retry_after_ms));
+            let created = not_now.created.then(|| Box::new(job.clone()));
+            if created.is_some() {
+                self.insert(Job { handle: Value::Null, ..job }, scenario);
+            }
+            return Ok(Launch::NotNow { why, retry_after, created });
         }
         let nth = nth - u32::try_from(scenario.launch.not_now.len()).unwrap_or(0);
         let failed = scenario.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
@@ -246,7 +250,8 @@ impl FakeJob {
 
     /// What its log sends, and when, from these marks on.
     pub(super) fn log(&self, from: &[LogMark]) -> Vec<(Instant, Result<Chunk, SchedulerError>)> {
-        let mut sent: Vec<_> = self.sections().into_values().map(|origin| (self.launched, Ok(Chunk::Open(origin)))).collect();
+        let mut sent: Vec<_> =
+            self.sections().into_values().map(|origin| (self.launched, Ok(Chunk::Open(Channel::Log, origin)))).collect();
         let mut offsets: HashMap<&str, u64> = HashMap::new();
         for (nth, log) in self.scenario.logs.iter().enumerate() {
             let time = self.launched + Duration::from_millis(log.after_ms);

@@ -11,7 +11,8 @@
 //! status      Observed -> JobStatus, or why the job can never run
 //! watch       one watch for each (context, namespace, session), kept as Observed
 //! session     what the jobs of a session share in one place: watches, quotas, the Lease
-//! launch      preflight against quotas, then objects are created in order
+//! preflight   what is known before the first launch: kinds, namespaces, rights, quotas, queues
+//! launch      a look at the quotas, then objects are created in order
 //! logs        one followed log for each container, without a lost or doubled line
 //! cleanup     stop or delete, by uid, verified absent
 //! inventory   what carries Muster's label, whose session that is, whether it lives; nodes
@@ -30,6 +31,7 @@ mod launch;
 mod logs;
 mod manifest;
 mod plan;
+mod preflight;
 mod quota;
 mod scheduler;
 mod session;
@@ -38,14 +40,9 @@ mod watch;
 
 pub use api::{ClusterPlace, Resource};
 pub use client::{Cluster, ContextError, Contexts, Selection, Timeouts};
-pub use inventory::{
-    Found, Inventory, Kept,
-    nodes::{Node, NodesError, list_nodes},
-};
 pub use job::Handle;
 pub use plan::{
     Plan, plan,
     role::{Extent, binding, roles},
 };
 pub use scheduler::Kubernetes;
-pub use session::LeaseSeen;

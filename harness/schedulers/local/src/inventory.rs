@@ -1,90 +1,96 @@
-//! What sessions that are gone left running on this machine: for `muster sweep`, and once at the end of a session.
+//! What runs on this machine with a mark of ours, for `muster sweep`; at the end of a session, what its jobs have left running.
 //!
 //! ```text
-//! jobs in the store --\
-//!                      find(alive) -> Found ... -> end -> Swept: what was ended, what is left
+//! jobs of the scope --\
+//!                      look -> Found: a job whose processes `cleanup` ends
 //! marks in /proc -----/
 //! ```
-//! Whether a session is alive is the caller's to say: it has the leases. A mark may name a session that its store has
-//! never heard of, for another store or another user's; "alive" is the careful answer for those.
+//! A mark may name a session that no database here has heard of: another user's, or another database's. Who asks decides.
 
 use crate::{
+    LocalScheduler,
     cleanup::{self, Target},
     plan::LocalHandle,
-    processes::mark,
+    processes::{blocking, exit, mark},
 };
 use muster_core::{
-    case::{Identifier, SessionId},
+    case::SessionId,
     job::{
+        inventory::{Found, Inventory, JobId, Removed},
         scheduler::Job,
         scheduler_kind::SchedulerKind,
         stage_folder::{EXIT_FILE, read_status},
     },
 };
 use muster_host::process::{self, Machine, Process, Reach};
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
-/// A job of an abandoned session that still has processes here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    pub identifier: Identifier,
-    /// The abandoned session.
-    pub session: SessionId,
-    /// The case's name, if the store knows the job.
-    pub case: Option<String>,
-    /// What lives, oldest pid first.
-    pub processes: Vec<Process>,
-    /// The command line of each, for people.
-    pub commands: Vec<String>,
-    leader: Option<Process>,
+impl LocalScheduler {
+    /// A daemon that started a session of its own outlives its job. It still carries the mark of the job, and would slow down
+    /// the next one, or the users.
+    pub(crate) async fn end_daemons(&self, session: &SessionId) -> Vec<Removed> {
+        let (here, session) = (self.here.clone(), session.clone());
+        let found = blocking(move || look(&[], &here)).await.found;
+        let found: Vec<Found> = found.into_iter().filter(|found| found.job.session == session).collect();
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let target = |found: &Found| Target { identifier: found.job.identifier.clone(), leader: None };
+        let left = cleanup::end(&found.iter().map(target).collect::<Vec<_>>()).await;
+        let line = |found: &Found, left: &[Process]| exit::leftover(&found.job.identifier, &self.here.host, left);
+        let removed = |(found, left): (Found, Vec<Process>)| Removed {
+            left: if left.is_empty() { Vec::new() } else { vec![line(&found, &left)] },
+            found,
+        };
+        found.into_iter().zip(left).map(removed).collect()
+    }
 }
 
-/// What became of a job that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swept {
-    pub found: Found,
-    /// What of it could not be ended.
-    pub left: Vec<Process>,
-}
-
-/// Everything on this machine of sessions that are not alive. `stored` are the jobs that the store knows, of any
-/// scheduler, host and age. Blocking: reads `/proc`.
-pub fn find<'a>(stored: impl IntoIterator<Item = &'a Job>, alive: impl Fn(&SessionId) -> bool) -> Vec<Found> {
-    let here = Machine::here();
+/// Everything on this machine, of whichever session. Blocking: reads `/proc`.
+pub(crate) fn look(stored: &[Job], here: &Machine) -> Inventory {
     let living = mark::scan();
     let marks = living.iter().filter_map(|one| one.mark.clone());
-    let mut known: BTreeMap<Identifier, (SessionId, Option<String>, Option<Process>)> =
-        marks.map(|mark| (mark.identifier, (mark.session, None, None))).collect();
-    for job in stored.into_iter().filter(|job| job.scheduler == SchedulerKind::Local) {
-        let Ok(handle) = LocalHandle::of(job) else { continue };
-        if handle.machine.seen_from(&here) == Reach::Here {
-            known.insert(job.identifier.clone(), (job.session.clone(), Some(job.case.clone()), handle.leader));
+    let mut jobs: BTreeMap<_, Job> = marks.map(|mark| (mark.identifier.clone(), unknown(mark, here))).collect();
+    let mut absent: Vec<JobId> = Vec::new();
+    for job in stored {
+        match LocalHandle::of(job).map(|handle| handle.machine.seen_from(here)) {
+            Ok(Reach::Here) => {
+                absent.push(job.id());
+                jobs.insert(job.identifier.clone(), job.clone());
+            }
+            Ok(Reach::RebootedSince) => absent.push(job.id()),
+            Ok(Reach::OtherHost | Reach::OtherNamespace) | Err(_) => {}
         }
     }
-    let found = known.into_iter().filter(|(_, (session, ..))| !alive(session)).map(|(identifier, (session, case, leader))| {
-        let mut processes = mark::of_job(&living, &identifier, leader);
-        processes.sort_unstable();
-        let commands = processes.iter().map(|process| process::command(process.pid)).collect();
-        Found { identifier, session, case, processes, commands, leader }
-    });
-    found.filter(|found| !found.processes.is_empty()).collect()
+    let found: Vec<Found> = jobs.into_values().filter_map(|job| found(job, &living)).collect();
+    let is_found = |id: &JobId| found.iter().any(|found| found.job.id() == *id);
+    let absent = absent.into_iter().filter(|id| !is_found(id)).collect();
+    Inventory { found, absent, ..Inventory::default() }
 }
 
-/// Whether everything that a job may have left would have been found: it ran here, or on this machine before it was booted again.
-pub fn is_seen(job: &Job) -> bool {
-    let reach = LocalHandle::of(job).map(|handle| handle.machine.seen_from(&Machine::here()));
-    matches!(reach, Ok(Reach::Here | Reach::RebootedSince))
+/// What lives of a job, oldest pid first; `None`: nothing.
+fn found(job: Job, living: &[mark::Living]) -> Option<Found> {
+    let leader = LocalHandle::of(&job).ok().and_then(|handle| handle.leader);
+    let mut processes = mark::of_job(living, &job.identifier, leader);
+    processes.sort_unstable();
+    let pids: Vec<String> = processes.iter().map(|process| process.pid.to_string()).collect();
+    let commands: Vec<String> = processes.iter().map(|process| process::command(process.pid)).collect();
+    let has_ended = fs::read_to_string(job.stage.join(EXIT_FILE)).is_ok_and(|content| read_status(&content).is_some());
+    let what = format!("process {} ({})", pids.join(", "), commands.join("; "));
+    (!processes.is_empty()).then(|| Found { job, what, cost: None, kept: None, place: String::new(), has_ended })
 }
 
-/// Whether a job has ended by itself, whatever it has left running. Blocking.
-pub fn has_ended(job: &Job) -> bool {
-    fs::read_to_string(job.stage.join(EXIT_FILE)).is_ok_and(|content| read_status(&content).is_some())
-}
-
-/// Ends all of it: TERM, two seconds, KILL.
-pub async fn end(found: Vec<Found>) -> Vec<Swept> {
-    let targets: Vec<Target> =
-        found.iter().map(|found| Target { identifier: found.identifier.clone(), leader: found.leader }).collect();
-    let left = cleanup::end(&targets).await;
-    found.into_iter().zip(left).map(|(found, left)| Swept { found, left }).collect()
+/// A job of which only the mark is known.
+fn unknown(mark: mark::Mark, here: &Machine) -> Job {
+    let mark::Mark { identifier, session } = mark;
+    let handle = LocalHandle {
+        script: String::new(),
+        staging: None,
+        pass_env: Vec::new(),
+        machine: here.clone(),
+        leader: None,
+        started: None,
+    };
+    let case = "a job that no database knows".to_owned();
+    Job { identifier, session, case, scheduler: SchedulerKind::Local, stage: PathBuf::new(), handle: handle.into_value() }
 }

@@ -90,7 +90,7 @@ impl LocalScheduler {
             });
             match spawning.await {
                 None => {}
-                Some(Refusal::NoRoom(why)) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY }),
+                Some(Refusal::NoRoom(why)) => return Ok(Launch::NotNow { why, retry_after: ROOM_RETRY, created: None }),
                 Some(Refusal::Failed(error)) => return Err(error),
             }
         }

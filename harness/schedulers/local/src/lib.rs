@@ -17,7 +17,7 @@
 
 mod cleanup;
 pub mod detect;
-pub mod inventory;
+mod inventory;
 mod launch;
 mod logs;
 mod plan;
@@ -31,13 +31,14 @@ mod tests;
 
 use crate::{
     launch::{Environment, HARNESS},
-    processes::own_job::OwnJob,
+    processes::{blocking, own_job::OwnJob},
     staging::Stager,
 };
 use muster_core::{
-    case::Identifier,
+    case::{Identifier, SessionId},
     job::{
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Staged},
+        inventory::{Inventory, Removed, Scope},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged},
         workload::Workload,
     },
 };
@@ -109,12 +110,31 @@ impl Scheduler for LocalScheduler {
         Box::pin(self.next_status(job, seen))
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, _from: LogMarks) -> Chunks<'a> {
-        self.log(job)
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+        self.log(job, request.live)
     }
 
     /// `Stop` and `Delete` are the same here: processes end, and the stage folder is the engine's.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(self.clean(job, how))
+    }
+
+    /// This machine takes jobs as long as Muster runs on it.
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async { Ok(Some(vec![self.here.host.clone()])) })
+    }
+
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        let (jobs, here) = (scope.jobs.clone(), self.here.clone());
+        Box::pin(async move { Ok(blocking(move || inventory::look(&jobs, &here)).await) })
+    }
+
+    fn close<'a>(&'a self, over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
+        Box::pin(async move {
+            Ok(match over {
+                Some(session) => self.end_daemons(session).await,
+                None => Vec::new(),
+            })
+        })
     }
 }

@@ -7,7 +7,7 @@ use crate::{log::spool::Spool, retry::Failures};
 use futures_util::StreamExt;
 use muster_core::{
     error::{SchedulerError, chain},
-    job::scheduler::{Chunk, Job, Scheduler},
+    job::scheduler::{Chunk, Job, LogRequest, Scheduler},
     rules::LogLimit,
 };
 use std::{
@@ -23,8 +23,6 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How long a log may be silent after its job, if it has not ended. Who waits to read it, or for a server that does not answer, says so.
-const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may go on when the session is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long the collector may take to stop.
@@ -38,6 +36,8 @@ pub(crate) struct Collector {
     stop: CancellationToken,
     /// How many batches have come.
     arrived: Arc<AtomicU64>,
+    /// How long the log may be silent after its job, if it has not ended.
+    silence: Duration,
     /// The collector ends with its case.
     _guard: DropGuard,
 }
@@ -46,7 +46,7 @@ impl Collector {
     pub(crate) fn start(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, limit: Option<LogLimit>) -> Self {
         let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let task = tokio::spawn(collect(Arc::clone(scheduler), Arc::clone(job), limit, stop.clone(), Arc::clone(&arrived)));
-        Self { task, _guard: stop.clone().drop_guard(), stop, arrived }
+        Self { task, _guard: stop.clone().drop_guard(), stop, arrived, silence: scheduler.limits().silence }
     }
 
     /// Waits for the rest of the log: what is to be judged as long as some of it comes, what was stopped for a while only. How much there
@@ -59,7 +59,7 @@ impl Collector {
         let is_cancelled = tokio::select! {
             biased;
             collected = &mut self.task => return collected.map_or(PANICKED, Drained::Whole),
-            () = stalls(&self.arrived, is_judged) => false,
+            () = stalls(&self.arrived, self.silence, is_judged) => false,
             () = cancelled, if is_judged => true,
         };
         self.stop.cancel();
@@ -71,7 +71,7 @@ impl Collector {
                 Drained::Cancelled(spool)
             }
             Ok(Ok(mut spool)) => {
-                let limit = DRAIN_LIMIT.as_secs();
+                let limit = self.silence.as_secs();
                 spool.cut_short(&if is_judged {
                     format!("the log did not end after the job, and nothing more of it came for {limit} s")
                 } else {
@@ -84,10 +84,10 @@ impl Collector {
 }
 
 /// Until nothing has come for the limit; or until the limit, if it does not matter what comes.
-async fn stalls(arrived: &AtomicU64, until_silent: bool) {
+async fn stalls(arrived: &AtomicU64, limit: Duration, until_silent: bool) {
     loop {
         let before = arrived.load(Ordering::Relaxed);
-        sleep(DRAIN_LIMIT).await;
+        sleep(limit).await;
         if !until_silent || arrived.load(Ordering::Relaxed) == before {
             return;
         }
@@ -117,7 +117,7 @@ async fn collect(
     let mut failures = Failures::default();
     loop {
         let marks = spool.marks();
-        let mut chunks = scheduler.collect_logs(&job, marks.clone()).ready_chunks(BATCH);
+        let mut chunks = scheduler.collect_logs(&job, LogRequest { from: marks.clone(), live: false }).ready_chunks(BATCH);
         let broken = loop {
             let batch = tokio::select! {
                 biased;

@@ -195,7 +195,7 @@ mod tests {
     use crate::log::spool::Spool;
     use muster_core::{
         case::Identifier,
-        job::scheduler::{Chunk, Exit, SectionExit},
+        job::scheduler::{Channel, Chunk, Exit, SectionExit},
     };
     use std::os::unix::fs::symlink;
     use tempfile::TempDir;
@@ -220,7 +220,7 @@ mod tests {
         let origin = SectionOrigin { node: Some("host".into()), ..SectionOrigin::new("host") };
         let start = LOG.len() as u64 - 3;
         spool.take_all([
-            Chunk::Open(origin),
+            Chunk::Open(Channel::Log, origin),
             Chunk::File { section: "host".into(), path: stage.join(LOG_FILE), start, len: 3 },
             Chunk::End { section: "host".into() },
         ]);

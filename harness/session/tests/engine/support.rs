@@ -4,8 +4,9 @@ use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{
+        inventory::{Inventory, Scope},
         outputs::{Binding, Need, PlannedOutputs},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         scheduler_kind::SchedulerKind,
         workload::{Limits, Program, Workload},
     },
@@ -321,13 +322,16 @@ impl Scheduler for Panicking {
         self.check(PanicIn::Wait);
         self.fake.wait(job, seen)
     }
-    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
         self.check(PanicIn::Logs);
-        self.fake.collect_logs(job, from)
+        self.fake.collect_logs(job, request)
     }
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         self.check(PanicIn::Cleanup);
         self.fake.cleanup(job, how)
+    }
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        self.fake.inventory(scope)
     }
 }
 

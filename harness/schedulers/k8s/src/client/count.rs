@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, fmt};
 
-/// Requests by kind: a verb, `dry-run`, `log` or `discovery`. Retries count: the server answers them too.
+/// Requests by kind: a verb, `dry-run`, `log`, `discovery` or `review`. Retries count: the server answers them too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requests(BTreeMap<&'static str, u64>);
 

@@ -1,4 +1,5 @@
-//! Finds the kinds that a server serves: one request for each group and version with a kind that is not built in.
+//! What a server has and grants before anything is sent: the kinds that it serves, with one request for each group and version that
+//! has a kind that is not built in; the namespace; the rights of the account.
 
 use super::{
     Cluster,
@@ -10,6 +11,7 @@ use crate::api::Resource;
 use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use muster_text::{Value, diagnostic::did_you_mean};
+use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What one group and version has.
@@ -70,6 +72,49 @@ impl Cluster {
         Ok(list["groups"].as_array().into_iter().flatten().filter_map(group).collect())
     }
 
+    /// Whether the namespace exists.
+    pub(crate) async fn has_namespace(&self) -> Result<bool, ApiError> {
+        let namespace = &self.place.namespace;
+        let asked = self.asked(
+            "get",
+            &Resource { plural: Some("namespaces".into()), ..Resource::of("v1", "Namespace") },
+            Some(namespace),
+        );
+        let path = path::namespace(namespace);
+        let call = Call { kind: "get", asked, method: Method::GET, path, body: None };
+        match self.send(&call).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.why(), Why::NotFound | Why::NoNamespace) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the account may do in the namespace, as far as the server can list it.
+    pub(crate) async fn rules(&self) -> Result<Rules, ApiError> {
+        let spec = json!({ "namespace": self.place.namespace });
+        Ok(Rules(self.review("SelfSubjectRulesReview", &spec).await?["status"]["resourceRules"].take()))
+    }
+
+    /// Whether the account may do this in the namespace.
+    pub(crate) async fn may(&self, group: &str, right: &str, verb: &str) -> Result<bool, ApiError> {
+        let (resource, part) = right.split_once('/').unwrap_or((right, ""));
+        let spec = json!({ "resourceAttributes": {
+            "namespace": self.place.namespace, "verb": verb, "group": group, "resource": resource, "subresource": part,
+        } });
+        Ok(self.review("SelfSubjectAccessReview", &spec).await?["status"]["allowed"] != false)
+    }
+
+    async fn review(&self, kind: &str, spec: &Value) -> Result<Value, ApiError> {
+        let plural = format!("{}s", kind.to_lowercase());
+        let resource = Resource { plural: Some(plural.clone()), ..Resource::of("authorization.k8s.io/v1", kind) };
+        let body = json!({ "apiVersion": resource.api_version(), "kind": kind, "spec": spec });
+        let path = format!("{}/{plural}", path::version(&resource));
+        let asked = self.asked("create", &resource, None);
+        let body = Some(("application/json", body.to_string().into_bytes()));
+        let call = Call { kind: "review", asked, method: Method::POST, path, body };
+        self.send(&call).await?.json(&call)
+    }
+
     async fn versions_of(&self, resource: &Resource) -> String {
         let install = "install its operator, or leave this partition out".to_owned();
         let found = self.discover(resource, format!("/apis/{}", resource.group)).await;
@@ -88,6 +133,28 @@ impl Cluster {
     fn unknown(&self, resource: &Resource, hint: String) -> ApiError {
         let (kind, api_version) = (resource.kind.clone(), resource.api_version());
         ApiError::UnknownKind { kind, api_version, place: self.place.clone(), hint }
+    }
+}
+
+/// The `resourceRules` of a `SelfSubjectRulesReview`.
+#[derive(Debug)]
+pub(crate) struct Rules(Value);
+
+impl Rules {
+    /// Whether a rule grants a verb on all objects of a resource: `pods`, `pods/log`.
+    pub(crate) fn grant(&self, group: &str, right: &str, verb: &str) -> bool {
+        let has = |list: &Value, wanted: &dyn Fn(&str) -> bool| {
+            list.as_array().into_iter().flatten().filter_map(Value::as_str).any(wanted)
+        };
+        let is_named = |name: &str| {
+            name == "*" || name == right || right.split_once('/').is_some_and(|(_, part)| name == format!("*/{part}"))
+        };
+        self.0.as_array().into_iter().flatten().any(|rule| {
+            rule["resourceNames"].as_array().is_none_or(Vec::is_empty)
+                && has(&rule["verbs"], &|own| own == "*" || own == verb)
+                && has(&rule["apiGroups"], &|own| own == "*" || own == group)
+                && has(&rule["resources"], &is_named)
+        })
     }
 }
 
@@ -114,6 +181,29 @@ fn near(kind: &str, served: &[APIResource]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_grants_what_it_names_on_all_objects() {
+        let rules = Rules(json!([
+            {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]},
+            {"verbs": ["*"], "apiGroups": ["batch"], "resources": ["*"]},
+            {"verbs": ["get"], "apiGroups": ["*"], "resources": ["*/log"]},
+            {"verbs": ["delete"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["one"]},
+        ]));
+        let rows = [
+            ("", "pods", "get", true),
+            ("", "pods", "create", false),
+            ("", "pods/log", "get", true),
+            ("", "pods/log", "list", false),
+            ("batch", "jobs", "patch", true),
+            ("apps", "jobs", "patch", false),
+            ("", "secrets", "delete", false),
+        ];
+        for (group, right, verb, granted) in rows {
+            assert_eq!(rules.grant(group, right, verb), granted, "{verb} {right} {group}");
+        }
+        assert!(!Rules(Value::Null).grant("", "pods", "get"));
+    }
 
     #[test]
     fn kinds_are_read_and_near_ones_named() {

@@ -27,6 +27,11 @@ pub(super) fn version(resource: &Resource) -> String {
     }
 }
 
+/// `/api/v1/namespaces/NAME`
+pub(super) fn namespace(name: &str) -> String {
+    format!("/api/v1/namespaces/{}", encoded(name))
+}
+
 /// All objects of a kind in a namespace, one of them, or a part of one.
 pub(super) fn objects(resource: &Resource, namespace: &str, name: Option<&str>, part: Option<&str>) -> String {
     let plural = resource.plural.as_deref().unwrap_or_default();

@@ -1,28 +1,34 @@
-//! Everything with Muster's label, the session that it belongs to, and whether that session lives.
+//! Everything with Muster's label, the session that it belongs to, and the Leases of sessions.
 //!
 //! ```text
-//! places x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
+//! places of the scope x kinds (those of the table that the server has, those of known jobs) -list, label rfm-> objects
 //!     without those that controllers have created -by labels rfm, rfm-session-> Found: a Job that `cleanup` accepts
 //! Leases of the place -> when each session last renewed its Lease
 //! ```
-//! Objects that may not be listed are read by name where their names are known, with a note. `muster sweep` decides what is deleted. A session
-//! without a Lease may lack the right to create one.
+//! Objects that may not be listed are read by name where their names are known, with a note. A session without a Lease may
+//! lack the right to create one.
 
 pub(crate) mod nodes;
 
 use crate::{
     api::{
-        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Resource, SESSION_LABEL, clock,
+        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Quantity, Resource,
+        SESSION_LABEL, clock,
     },
-    client::{ApiError, Cluster, Selection, Why},
+    client::{ApiError, Cluster, ContextError, Contexts, Selection, Why},
     job::{Handle, Object, parse_named},
     kind::Kinds,
-    session::{LeaseSeen, lease},
+    manifest::pod_templates,
+    quota,
+    session::lease,
 };
 use muster_core::{
     case::{Identifier, SessionId},
-    error::SchedulerError,
-    job::{scheduler::Job, scheduler_kind::SchedulerKind},
+    job::{
+        inventory::{Found, Inventory, Kept, Scope},
+        scheduler::Job,
+        scheduler_kind::SchedulerKind,
+    },
 };
 use muster_text::{Value, time::Timestamp};
 use std::{
@@ -30,104 +36,82 @@ use std::{
     path::PathBuf,
 };
 
-/// What is known before the clusters are asked.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
-    /// Kinds beside those of the table.
-    pub(crate) kinds: BTreeSet<Resource>,
-    /// Objects of known jobs: asked for by name where their kind may not be listed.
-    pub(crate) objects: BTreeSet<(ClusterPlace, Resource, String)>,
-}
-
-/// What there is.
+/// What a scope says of the clusters before they are asked.
 #[derive(Debug, Default)]
-pub struct Inventory {
-    /// One for each attempt of a case, in no order.
-    pub found: Vec<Found>,
-    /// What may not be listed, one sentence a place.
-    pub notes: Vec<String>,
-    /// Places of contexts that the kubeconfig does not have: only jobs of the past are there.
-    pub unknown: Vec<ClusterPlace>,
-    /// Places that could not be looked at, and why.
-    pub blind: Vec<(ClusterPlace, SchedulerError)>,
-    /// Sessions with a Lease, by place.
-    pub sessions: BTreeMap<(ClusterPlace, SessionId), LeaseSeen>,
-    /// What time it is in the places that say so.
-    pub now: BTreeMap<ClusterPlace, Timestamp>,
+pub(crate) struct Known {
+    pub(crate) places: BTreeSet<ClusterPlace>,
+    /// Kinds beside those of the table.
+    kinds: BTreeSet<Resource>,
+    /// Objects of known jobs: asked for by name where their kind may not be listed.
+    objects: BTreeSet<(ClusterPlace, Resource, String)>,
+    /// Partitions whose cluster is not known, and why.
+    pub(crate) errors: Vec<ContextError>,
 }
 
-/// What is left of one attempt of a case.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// Enough to delete it: its objects with their uids.
-    pub job: Job,
-    /// Where.
-    pub place: ClusterPlace,
-    /// Stopped and kept to be looked at, until then.
-    pub kept: Option<Kept>,
-}
-
-/// Until when something is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// Until this time.
-    Until(Timestamp),
-    /// The time is not recorded.
-    Unknown,
-}
-
-impl Kept {
-    /// It may go.
-    pub fn is_over(self, now: Timestamp) -> bool {
-        matches!(self, Self::Until(expires) if expires <= now)
+impl Known {
+    pub(crate) fn of(scope: &Scope, contexts: &Contexts) -> Self {
+        let mut known = Self::default();
+        for options in &scope.partitions {
+            match contexts.place(options["context"].as_str(), options["namespace"].as_str()) {
+                Ok(place) => drop(known.places.insert(place)),
+                Err(error) => known.errors.push(error),
+            }
+        }
+        for handle in scope.jobs.iter().filter_map(|job| Handle::of(job).ok()) {
+            known.places.insert(handle.place.clone());
+            known.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
+            let named = |object: Object| (handle.place.clone(), object.resource, object.name);
+            known.objects.extend(handle.objects.into_iter().map(named));
+        }
+        known
     }
 }
 
-impl Inventory {
-    /// Looks at one place.
-    pub(crate) async fn add_place(&mut self, cluster: &Cluster, known: &Known) -> Result<(), ApiError> {
-        let place = cluster.place();
-        let (sessions, now) = lease::sessions(cluster).await?;
-        let (mut jobs, mut hidden): (BTreeMap<Owner, Vec<Object>>, Vec<Resource>) = Default::default();
-        for resource in kinds(cluster, &known.kinds).await? {
-            match cluster.list(&resource, Selection { labels: Some(LABEL), fields: None }).await {
-                Ok(listed) => {
-                    for (owner, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
-                        jobs.entry(owner).or_default().push(object);
-                    }
+/// A place of a context that the kubeconfig does not have.
+pub(crate) fn not_looked_at(place: &ClusterPlace, jobs: &[Job]) -> String {
+    let is_there = |job: &&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
+    let sessions: BTreeSet<&str> = jobs.iter().filter(is_there).map(|job| &*job.session.0).collect();
+    let sessions = sessions.into_iter().collect::<Vec<_>>().join(", ");
+    format!("not looked at: {place}, for this kubeconfig has no such context; jobs of {sessions} may be left there")
+}
+
+/// Looks at one place. `false`: objects whose names are known could not be read.
+pub(crate) async fn add_place(inventory: &mut Inventory, cluster: &Cluster, known: &Known) -> Result<bool, ApiError> {
+    let place = cluster.place();
+    let (leases, now) = lease::sessions(cluster).await?;
+    let (mut jobs, mut hidden): (BTreeMap<Owner, Vec<Object>>, Vec<Resource>) = Default::default();
+    for resource in kinds(cluster, &known.kinds).await? {
+        match cluster.list(&resource, Selection { labels: Some(LABEL), fields: None }).await {
+            Ok(listed) => {
+                for (owner, object) in listed.items.into_iter().filter_map(|item| ours(&resource, item)) {
+                    jobs.entry(owner).or_default().push(object);
                 }
-                Err(error) if error.why() == Why::NotAllowed => hidden.push(resource),
-                // Its group is there, and it is not: another version of the operator.
-                Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
-                Err(error) if error.is_gone() => {}
-                Err(error) => return Err(error),
             }
+            Err(error) if error.why() == Why::NotAllowed => hidden.push(resource),
+            // Its group is there, and it is not: another version of the operator.
+            Err(ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. }) => {}
+            Err(error) if error.is_gone() => {}
+            Err(error) => return Err(error),
         }
-        for (owner, object) in self.hidden(cluster, names(&hidden, known, place, &jobs)).await? {
-            jobs.entry(owner).or_default().push(object);
-        }
-        self.notes.extend(note(place, &hidden));
-        for (owner, objects) in jobs {
-            self.found.push(found(place, owner, objects));
-        }
-        self.sessions.extend(sessions.into_iter().map(|(session, lease)| ((place.clone(), session), lease)));
-        self.now.extend(now.map(|now| (place.clone(), now)));
-        Ok(())
     }
-
-    /// Asks for each of what may not be listed by its name.
-    async fn hidden(&mut self, cluster: &Cluster, names: BTreeSet<(Resource, String)>) -> Result<Vec<(Owner, Object)>, ApiError> {
-        let mut found = Vec::new();
-        for (resource, name) in names {
-            match cluster.get(&resource, &name).await {
-                Ok(item) => found.extend(ours(&resource, item)),
-                Err(error) if error.is_gone() => {}
-                Err(error) if error.why() == Why::NotAllowed => self.blind.push((cluster.place().clone(), error.classify())),
-                Err(error) => return Err(error),
+    let num_blind = inventory.blind.len();
+    for (resource, name) in names(&hidden, known, place, &jobs) {
+        match cluster.get(&resource, &name).await {
+            Ok(item) => {
+                if let Some((owner, object)) = ours(&resource, item) {
+                    jobs.entry(owner).or_default().push(object);
+                }
             }
+            Err(error) if error.is_gone() => {}
+            Err(error) if error.why() == Why::NotAllowed => inventory.blind.push(error.classify()),
+            Err(error) => return Err(error),
         }
-        Ok(found)
     }
+    inventory.notes.extend(note(place, &hidden));
+    let now = now.unwrap_or_else(clock::now);
+    inventory.found.extend(jobs.into_iter().map(|(owner, objects)| found(place, owner, objects, now)));
+    inventory.leases.extend(leases.into_iter().map(|(session, seen)| seen.into_lease(place, session)));
+    Ok(inventory.blind.len() == num_blind)
 }
 
 /// The objects of hidden kinds whose names are known: from the database, and from the workloads that they stand beside.
@@ -193,7 +177,7 @@ fn ours(resource: &Resource, item: Value) -> Option<(Owner, Object)> {
 }
 
 /// A job as `cleanup` understands it.
-fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>) -> Found {
+fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>, now: Timestamp) -> Found {
     let (session, identifier) = owner;
     let is_helper = |object: &Object| Kinds::known().find(&object.resource).is_some_and(|kind| kind.helper);
     objects.sort_by_key(|object| !is_helper(object));
@@ -203,30 +187,42 @@ fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>) -> Found 
         texts.next().map(str::to_owned)
     };
     let expires = of_any("annotations", EXPIRES_ANNOTATION).and_then(|text| clock::parse(&text));
-    let kept = of_any("labels", KEPT_LABEL).map(|_| expires.map_or(Kept::Unknown, Kept::Until));
+    let kept = of_any("labels", KEPT_LABEL).map(|_| match expires {
+        None => Kept::Unknown,
+        Some(expires) if expires <= now => Kept::Over,
+        Some(_) => Kept::Still,
+    });
+    let titles: Vec<String> = objects.iter().map(Object::title).collect();
+    let until = match (kept, expires) {
+        (None, _) => String::new(),
+        (Some(_), None) => ", kept".to_owned(),
+        (Some(_), Some(time)) => format!(", kept until {}", clock::rfc3339(time).unwrap_or_default()),
+    };
+    let what = format!("{} in {place}{until}", titles.join(", "));
+    let cost = if kept.is_some() { None } else { objects.last().and_then(cost) };
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
     let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
     let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
     let handle =
         Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
     let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
-    Found { job: Job { identifier, session, case, scheduler, stage, handle: handle.to_value() }, place: place.clone(), kept }
+    let job = Job { identifier, session, case, scheduler, stage, handle: handle.to_value() };
+    Found { job, what, cost, kept, place: lease::place_of(place), has_ended: false }
 }
 
-impl Found {
-    /// One line for people: the case, what of it is there, whose it is, until when it is kept.
-    pub fn line(&self) -> String {
-        let handle = Handle::of(&self.job).ok();
-        let objects = handle.iter().flat_map(|handle| &handle.objects);
-        let objects: Vec<String> = objects.map(Object::title).collect();
-        let kept = match self.kept {
-            None => String::new(),
-            Some(Kept::Unknown) => ", kept".to_owned(),
-            Some(Kept::Until(time)) => format!(", kept until {}", clock::rfc3339(time).unwrap_or_default()),
-        };
-        let Job { case, identifier, session, .. } = &self.job;
-        format!("{case} ({identifier}, session {session}): {} in {}{kept}", objects.join(", "), self.place)
+/// The devices that the pods of a workload ask for: `8 nvidia.com/gpu`.
+fn cost(workload: &Object) -> Option<String> {
+    let mut devices: BTreeMap<String, Quantity> = BTreeMap::new();
+    for (template, pods) in pod_templates(&workload.manifest) {
+        for (resource, amount) in quota::demand(&template["spec"]) {
+            if let Some(device) = resource.strip_prefix("requests.").filter(|name| name.contains('/')) {
+                let sum = devices.entry(device.to_owned()).or_insert(Quantity::ZERO);
+                *sum = sum.plus(amount.times(pods));
+            }
+        }
     }
+    let texts: Vec<String> = devices.into_iter().map(|(device, amount)| format!("{amount} {device}")).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 #[cfg(test)]
@@ -260,7 +256,7 @@ mod tests {
         let stored = (testing::place(), Resource::of("v1", "Secret"), "rfm-b".to_owned());
         let known = Known { objects: BTreeSet::from([stored]), ..Known::default() };
         let mut inventory = Inventory::default();
-        inventory.add_place(&cluster, &known).await.unwrap();
+        assert!(add_place(&mut inventory, &cluster, &known).await.unwrap());
         let lines: Vec<String> = inventory.found.iter().map(Found::line).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         rfm-p (abcdefgh, session s): secrets rfm-a, pods rfm-p in namespace n
@@ -287,13 +283,38 @@ mod tests {
         let mut anothers = json!({"metadata": {"name": "rfm-y-abcdefgh", "uid": "3", "labels": labels}});
         anothers["metadata"]["labels"]["rfm-session"] = json!("s2");
         assert_ne!(ours(&configs, anothers).unwrap().0, owner, "another session drew the same letters");
-        let found = found(&place, owner, vec![job, config]);
+        let (soon, late) = (clock::parse("2026-01-01T23:59:59Z").unwrap(), clock::parse("2026-01-02T00:00:00Z").unwrap());
+        let objects = vec![job, config];
+        assert_eq!(super::found(&place, owner.clone(), objects.clone(), late).kept, Some(Kept::Over));
+        let found = super::found(&place, owner, objects, soon);
         let handle = Handle::of(&found.job).unwrap();
         assert_eq!(handle.workload().map(|object| object.name.as_str()), Some("rfm-x-abcdefgh"));
         insta::assert_snapshot!(found.line(), @"nbody @eidf:gpu+default (abcdefgh, session s1): configmaps rfm-c-abcdefgh, jobs.batch rfm-x-abcdefgh in namespace n (context eidf), kept until 2026-01-02T00:00:00Z");
-        let day = |text: &str| clock::parse(text).unwrap();
-        let kept = found.kept.unwrap();
-        assert!(kept.is_over(day("2026-01-02T00:00:00Z")) && !kept.is_over(day("2026-01-01T23:59:59Z")));
-        assert!(!Kept::Unknown.is_over(day("2126-01-01T00:00:00Z")));
+        assert_eq!((found.kept, found.cost), (Some(Kept::Still), None));
+    }
+
+    #[test]
+    fn what_runs_costs_the_devices_that_its_pods_ask_for() {
+        let container = |gpus: u32| json!({"name": "main", "resources": {"limits": {"nvidia.com/gpu": gpus, "cpu": 4}}});
+        let template = |gpus: u32| json!({"metadata": {"labels": {}}, "spec": {"containers": [container(gpus), container(1)]}});
+        let rows = [
+            ("v1", "Pod", "pods", json!({"containers": [container(2)]}), Some("2 nvidia.com/gpu")),
+            (
+                "batch/v1",
+                "Job",
+                "jobs",
+                json!({"parallelism": 4, "completions": 4, "template": template(3)}),
+                Some("16 nvidia.com/gpu"),
+            ),
+            ("v1", "Pod", "pods", json!({"containers": [{"name": "main"}]}), None),
+        ];
+        for (version, kind, plural, spec, expected) in rows {
+            let labels = json!({"rfm": "abcdefgh", "rfm-session": "s"});
+            let item =
+                json!({"apiVersion": version, "kind": kind, "metadata": {"name": "rfm-x", "labels": labels}, "spec": spec});
+            let (owner, object) = ours(&resource(version, kind, plural), item).unwrap();
+            let place = ClusterPlace { context: None, namespace: "n".into() };
+            assert_eq!(super::found(&place, owner, vec![object], clock::now()).cost.as_deref(), expected, "{kind}");
+        }
     }
 }

@@ -1,41 +1,32 @@
 //! The nodes of a cluster, for a copy of a case on each. Listing them needs a cluster-wide right, which few users have.
 
 use crate::{
-    api::{ClusterPlace, HOSTNAME_LABEL, Resource},
-    client::{ApiError, Cluster, ConnectError, Selection},
+    api::{HOSTNAME_LABEL, Resource},
+    client::{Cluster, Selection},
 };
+use muster_core::error::SchedulerError;
 use muster_text::Value;
 
 /// A node as the cluster has it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub(crate) struct Node {
     /// What pods that are to run there select it by.
-    pub name: String,
+    pub(crate) name: String,
     /// It is ready and not cordoned. Taints are a matter of what a pod tolerates.
-    pub is_available: bool,
-}
-
-/// Why the nodes are not known.
-#[derive(Debug, thiserror::Error)]
-pub enum NodesError {
-    /// There is no way to the cluster.
-    #[error("connect to the cluster")]
-    Connect(#[source] ConnectError),
-    /// Most of the time: no right to.
-    #[error("list the nodes of the cluster; without the right to, name them: --distribute node-1,node-2")]
-    List(#[source] ApiError),
+    pub(crate) is_available: bool,
 }
 
 /// All nodes, by name.
-///
-/// # Errors
-/// When the cluster does not say.
-pub async fn list_nodes(place: &ClusterPlace) -> Result<Vec<Node>, NodesError> {
-    listed(&*Cluster::connect(place).await.map_err(NodesError::Connect)?).await
-}
-
-async fn listed(cluster: &Cluster) -> Result<Vec<Node>, NodesError> {
-    let all = cluster.list(&Resource::of("v1", "Node"), Selection::default()).await.map_err(NodesError::List)?;
+pub(crate) async fn listed(cluster: &Cluster) -> Result<Vec<Node>, SchedulerError> {
+    let all = cluster.list(&Resource::of("v1", "Node"), Selection::default()).await.map_err(|error| {
+        let error = error.classify();
+        // Most of the time the right to is missing.
+        SchedulerError::new(
+            error.class,
+            "list the nodes of the cluster; without the right to, name them: --distribute node-1,node-2",
+            error,
+        )
+    })?;
     let mut nodes: Vec<Node> = all.items.iter().filter_map(node).collect();
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(nodes)

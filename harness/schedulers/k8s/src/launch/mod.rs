@@ -11,7 +11,7 @@
 
 mod preflight;
 
-pub(crate) use preflight::dry_run;
+pub(crate) use preflight::{dry_run, gangs};
 
 use crate::{
     api::{Quantity, Resource},
@@ -33,7 +33,7 @@ use muster_text::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The session gives up after a minute. An answer before that can give the reason.
+/// The session gives up after a minute, the default of `CallLimits::launch`. An answer before that can give the reason.
 const LAUNCH_LIMIT: Duration = Duration::from_secs(55);
 
 /// One attempt.
@@ -74,7 +74,7 @@ impl Attempt<'_> {
             self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
         }
         if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
-            return Ok(Launch::NotNow { why, retry_after: gate::LOOK });
+            return Ok(Launch::NotNow { why, retry_after: gate::LOOK, created: None });
         }
         if let Some((before, resource)) = self.shared.blocked_by(self.job, &self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the queue for {resource}")));
@@ -88,9 +88,12 @@ impl Attempt<'_> {
             match self.create(&self.handle.objects[place]).await {
                 Ok(uid) => self.handle.objects[place].uid = Some(uid),
                 Err(refused) => {
-                    let answer = self.answer(refused);
-                    if matches!(answer, Ok(Launch::NotNow { .. })) {
-                        self.undo(&self.handle.objects[..place]).await?;
+                    let mut answer = self.answer(refused);
+                    if let Ok(Launch::NotNow { created, .. }) = &mut answer
+                        && let Err(error) = self.undo(&self.handle.objects[..place]).await
+                    {
+                        tracing::debug!(error = %error, "what was created before a quota refused is left to the cleanup");
+                        *created = Some(Box::new(Job { handle: self.handle.to_value(), ..self.job.clone() }));
                     }
                     return answer
                         .map_err(|error| SchedulerError { nothing_created: error.nothing_created && place == 0, ..error });
@@ -142,11 +145,11 @@ impl Attempt<'_> {
     }
 
     /// Deletes the objects that were created before a quota refused: a waiting case holds nothing.
-    async fn undo(&self, created: &[Object]) -> Result<(), SchedulerError> {
+    async fn undo(&self, created: &[Object]) -> Result<(), ApiError> {
         for object in created.iter().rev() {
             let deleted =
                 self.shared.cluster.delete(&object.resource, &object.name, object.uid.as_deref(), PropagationPolicy::Background);
-            deleted.await.map_err(ApiError::classify)?;
+            deleted.await?;
         }
         Ok(())
     }
@@ -162,7 +165,7 @@ impl Attempt<'_> {
                 self.shared.watch.forget(&self.job.identifier);
                 let why = format!("launches wait: {error}");
                 match self.shared.withdrawn(self.job, &kind, &why) {
-                    AfterRefusal::Retry => Ok(Launch::NotNow { why, retry_after: gate::LOOK }),
+                    AfterRefusal::Retry => Ok(Launch::NotNow { why, retry_after: gate::LOOK, created: None }),
                     AfterRefusal::Fail => Err(error.for_good().classify().with_nothing_created()),
                 }
             }
@@ -172,7 +175,7 @@ impl Attempt<'_> {
     }
 
     fn not_now(&self, why: String) -> Launch {
-        Launch::NotNow { why, retry_after: self.shared.retry_after(&self.job.identifier) }
+        Launch::NotNow { why, retry_after: self.shared.retry_after(&self.job.identifier), created: None }
     }
 }
 
@@ -330,7 +333,7 @@ mod tests {
     #[tokio::test]
     async fn a_case_without_quota_waits_in_the_queue_and_those_after_it_do_not_ask() {
         let (shared, requests) = shared(|_| Reply::refusal(403, "Forbidden", FULL));
-        let Launch::NotNow { why, retry_after } = launch(&shared, &job('a'), handle(vec![pod()])).await.unwrap() else {
+        let Launch::NotNow { why, retry_after, .. } = launch(&shared, &job('a'), handle(vec![pod()])).await.unwrap() else {
             panic!()
         };
         insta::assert_snapshot!(why, @"quota compute: requests.cpu requested 2, used 3, limited 4");

@@ -68,13 +68,13 @@ impl Attempt<'_> {
 }
 
 /// Pods of one template that there have to be at once.
-struct Gang {
-    template: Value,
-    pods: u32,
+pub(crate) struct Gang {
+    pub(crate) template: Value,
+    pub(crate) pods: u32,
 }
 
 /// The pods of a workload. A Job that takes turns makes do with one at a time; whatever else may need all of them together.
-fn gangs(workload: &Object) -> Vec<Gang> {
+pub(crate) fn gangs(workload: &Object) -> Vec<Gang> {
     let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
     let templates = pod_templates(&workload.manifest).into_iter();
     templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()

@@ -18,7 +18,7 @@ use crate::{
 };
 use muster_text::Value;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const NAME: &str = "muster";
 const BATCH: &str = "batch";
@@ -35,6 +35,20 @@ enum Verb {
     Delete,
 }
 
+impl Verb {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Patch => "patch",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
 use Verb::{Create, Delete, Get, List, Patch, Update, Watch};
 
 /// Controllers of Kubernetes that may stand between a custom resource and its pods.
@@ -48,6 +62,27 @@ pub enum Extent {
     Required,
     /// Also the rights that only explain.
     Full,
+}
+
+/// A verb on a resource of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Right {
+    pub(crate) group: String,
+    /// `pods`, `pods/log`
+    pub(crate) plural: String,
+    pub(crate) verb: &'static str,
+}
+
+/// The rights without which a case does not run, or certainly leaves objects. Not those that only some runs use: over Leases, over
+/// the owners of pods, over pods that an operator leaves.
+pub(crate) fn needed(handle: &Handle) -> BTreeSet<Right> {
+    let mut rules = RoleRules::default();
+    rules.read_pods();
+    rules.create(handle);
+    let rights = |((group, plural), verbs): ((String, String), Vec<Verb>)| {
+        verbs.into_iter().map(move |verb| Right { group: group.clone(), plural: plural.clone(), verb: verb.word() })
+    };
+    rules.0.into_iter().flat_map(rights).collect()
 }
 
 /// One Role for each namespace of some plans, whatever the context.
@@ -79,8 +114,7 @@ fn object(kind: &str, namespace: &str, key: &str, value: Value) -> Value {
 
 fn rules(handles: &[&Handle], extent: Extent) -> Value {
     let mut rights = RoleRules::default();
-    rights.allow("", "pods", &[List, Watch]);
-    rights.allow("", "pods/log", &[Get]);
+    rights.read_pods();
     rights.allow("coordination.k8s.io", "leases", &[Create, Get, List, Update, Delete]);
     for handle in handles {
         rights.run(handle);
@@ -107,13 +141,24 @@ impl RoleRules {
         self.allow(&resource.group, &Kinds::known().plural(resource), verbs);
     }
 
-    /// What a case needs from its launch to its cleanup.
-    fn run(&mut self, handle: &Handle) {
+    fn read_pods(&mut self) {
+        self.allow("", "pods", &[List, Watch]);
+        self.allow("", "pods/log", &[Get]);
+    }
+
+    /// The objects of a case, from their creation to their deletion.
+    fn create(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
         self.allow_kind(&workload.resource, &[Create, Get, List, Watch, Patch, Delete]);
         for object in beside(handle) {
             self.allow_kind(&object.resource, &[Create, Get, Delete]);
         }
+    }
+
+    /// What a case needs from its launch to its cleanup.
+    fn run(&mut self, handle: &Handle) {
+        let Some(workload) = handle.workload() else { return };
+        self.create(handle);
         if is_composed(&workload.resource) {
             // An operator that does not own its pods leaves them.
             self.allow("", "pods", &[Delete]);
@@ -138,6 +183,7 @@ impl RoleRules {
         }
         if is_queued(workload) {
             self.allow("kueue.x-k8s.io", "workloads", &[List]);
+            self.allow("kueue.x-k8s.io", "localqueues", &[Get]);
         }
         // To list Secrets is to read them.
         for object in beside(handle).filter(|object| object.resource.kind != "Secret") {
@@ -151,7 +197,7 @@ impl RoleRules {
         for ((group, plural), verbs) in self.0 {
             rules.entry((group, verbs)).or_default().push(plural);
         }
-        let words = |verbs: &[Verb]| verbs.iter().map(|verb| format!("{verb:?}").to_lowercase()).collect::<Vec<_>>();
+        let words = |verbs: &[Verb]| verbs.iter().map(|verb| verb.word()).collect::<Vec<_>>();
         let rule = |((group, verbs), plurals): ((String, Vec<Verb>), Vec<String>)| json!({ "apiGroups": [group], "resources": plurals, "verbs": words(&verbs) });
         rules.into_iter().map(rule).collect()
     }
@@ -253,7 +299,7 @@ mod tests {
             (
                 job,
                 Extent::Full,
-                "/pods: create,list,watch\n/pods/log: get\n/events,resourcequotas: list\nbatch/jobs: create,get,list,watch,patch,delete\nkueue.x-k8s.io/workloads: list",
+                "/pods: create,list,watch\n/pods/log: get\n/events,resourcequotas: list\nbatch/jobs: create,get,list,watch,patch,delete\nkueue.x-k8s.io/localqueues: get\nkueue.x-k8s.io/workloads: list",
             ),
             (
                 jobset,

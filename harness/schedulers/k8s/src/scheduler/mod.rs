@@ -1,16 +1,18 @@
 //! The scheduler of Kubernetes partitions: implements the trait `Scheduler` with the other directories.
 
+mod scope;
+
 use crate::{
     api::{ClusterPlace, ServerClock},
     cleanup,
-    client::{ApiError, Budget, Cluster, Contexts, Requests, Shares, Timeouts},
-    inventory::{Inventory, Known},
-    job::{Handle, JobState, Object, Observed, Seen},
+    client::{ApiError, Budget, Cluster, Contexts, Shares, Timeouts},
+    inventory::nodes::Node,
+    job::{Handle, JobState, Observed, Seen},
     launch,
     logs::{self, Pace},
     manifest::pod_templates,
     plan,
-    session::{LeaseSeen, SharedState, lease},
+    session::{SharedState, lease},
     status::assess,
     watch::watch_error,
 };
@@ -20,19 +22,15 @@ use muster_core::{
     decisions::liveness::HeartbeatTiming,
     error::{Class, SchedulerError},
     job::{
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
+        inventory::{Inventory, Lease, Removed, Scope},
+        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         scheduler_kind::SchedulerKind,
         workload::Workload,
     },
 };
 use muster_text::{Value, diagnostic::Diagnostic};
 use parking_lot::Mutex;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::pending,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 use tokio::{
     sync::OnceCell,
     time::{Instant, sleep, sleep_until},
@@ -49,9 +47,9 @@ pub struct Kubernetes {
     timing: HeartbeatTiming,
     budget: Arc<Budget>,
     timeouts: Timeouts,
-    /// The places and kinds that `inventory` reads.
-    scope: Mutex<(BTreeSet<ClusterPlace>, Known)>,
     clusters: Mutex<BTreeMap<ClusterPlace, Cell<Cluster>>>,
+    /// By context, as they were when they were listed.
+    nodes: Mutex<BTreeMap<Option<String>, Cell<Vec<Node>>>>,
     shared_states: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<SharedState>>>,
 }
 
@@ -59,24 +57,6 @@ impl Kubernetes {
     /// Sends no request before the first launch.
     pub fn new(contexts: Contexts) -> Self {
         Self { contexts, ..Self::default() }
-    }
-
-    /// `inventory` also reads these places, although no job was planned there.
-    #[must_use]
-    pub fn in_places(self, places: impl IntoIterator<Item = ClusterPlace>) -> Self {
-        self.scope.lock().0.extend(places);
-        self
-    }
-
-    /// `inventory` also reads the places of these jobs, and the kinds of their objects.
-    #[must_use]
-    pub fn around<'a>(self, jobs: impl IntoIterator<Item = &'a Job>) -> Self {
-        for handle in jobs.into_iter().filter_map(|job| Handle::of(job).ok()) {
-            self.remember(&handle);
-            let named = |object: Object| (handle.place.clone(), object.resource, object.name);
-            self.scope.lock().1.objects.extend(handle.objects.into_iter().map(named));
-        }
-        self
     }
 
     /// Limits the connections to what a process with so many open files can have.
@@ -95,85 +75,6 @@ impl Kubernetes {
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
-    }
-
-    /// What was sent to all clusters so far.
-    pub fn requests(&self) -> Requests {
-        let clusters = self.clusters.lock();
-        let mut sum = Requests::default();
-        for cluster in clusters.values().filter_map(|cell| cell.get()) {
-            sum.add(&cluster.requests());
-        }
-        sum
-    }
-
-    /// The session is over: its Leases go.
-    pub async fn close(&self) {
-        let shared_states: Vec<Cell<SharedState>> = {
-            let mut shared_states = self.shared_states.lock();
-            std::mem::take(&mut *shared_states).into_values().collect()
-        };
-        for shared in shared_states.iter().filter_map(|cell| cell.get()) {
-            shared.lease.release().await;
-        }
-    }
-
-    fn remember(&self, handle: &Handle) {
-        let mut scope = self.scope.lock();
-        scope.0.insert(handle.place.clone());
-        scope.1.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
-    }
-
-    /// Everything with Muster's label, and the session that it belongs to. Places that cannot be read are listed in it.
-    pub async fn inventory(&self) -> Inventory {
-        let (places, known) = self.scope.lock().clone();
-        let mut inventory = Inventory::default();
-        for place in places {
-            if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
-                inventory.unknown.push(place);
-                continue;
-            }
-            let taken = async {
-                let cluster = self.cluster(&place).await?;
-                inventory.add_place(&cluster, &known).await.map_err(ApiError::classify)
-            };
-            if let Err(error) = taken.await {
-                inventory.blind.push((place, error));
-            }
-        }
-        inventory
-    }
-
-    /// The places that `list` and `inventory` read.
-    pub fn places(&self) -> BTreeSet<ClusterPlace> {
-        self.scope.lock().0.clone()
-    }
-
-    /// The Lease of a session; `None`: there is none, or it may not be read.
-    ///
-    /// # Errors
-    /// The cluster cannot be asked.
-    pub async fn lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<Option<LeaseSeen>, SchedulerError> {
-        lease::look(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
-    }
-
-    /// Takes over the Lease of a session in the version in which its holder was found to be gone, and holds it until `close`; `None`: there was
-    /// none. `false`: another process was faster, or the holder lives.
-    ///
-    /// # Errors
-    /// The cluster cannot be asked.
-    pub async fn take_over(
-        &self,
-        place: &ClusterPlace,
-        session: &SessionId,
-        seen: Option<&LeaseSeen>,
-    ) -> Result<bool, SchedulerError> {
-        self.shared(place, session).await?.lease.take_over(seen).await.map_err(ApiError::classify)
-    }
-
-    /// Removes the Lease of an abandoned session and of which nothing is left.
-    pub async fn delete_lease(&self, place: &ClusterPlace, session: &SessionId) -> Result<(), SchedulerError> {
-        lease::delete(&*self.cluster(place).await?, session).await.map_err(ApiError::classify)
     }
 
     /// Has the API server check every object of a plan, and the pods that it will make, without creating any. Returns its warnings.
@@ -250,7 +151,6 @@ impl Kubernetes {
 impl Scheduler for Kubernetes {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         let handle = plan::plan(workload, &self.contexts)?.handle;
-        self.remember(&handle);
         Ok(Job {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
@@ -259,6 +159,10 @@ impl Scheduler for Kubernetes {
             stage: workload.stage.clone(),
             handle: handle.to_value(),
         })
+    }
+
+    fn preflight<'a>(&'a self, jobs: &'a mut (dyn Iterator<Item = Job> + Send)) -> Fut<'a, Vec<Finding>> {
+        Box::pin(self.look_ahead(jobs))
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
@@ -272,11 +176,11 @@ impl Scheduler for Kubernetes {
         Box::pin(self.status(job, seen))
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
         let following = async move {
             let (shared, handle) = self.of(job).await?;
             let observed = shared.observe(job, &handle);
-            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), Arc::new(handle), observed, from))
+            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), Arc::new(handle), observed, request.from))
         };
         Box::pin(following.try_flatten_stream())
     }
@@ -285,6 +189,43 @@ impl Scheduler for Kubernetes {
         Box::pin(async move {
             let (shared, handle) = self.of(job).await?;
             cleanup::cleanup(&shared, job, handle, how).await
+        })
+    }
+
+    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async move { self.nodes_of(workload, state).await.map(Some) })
+    }
+
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        Box::pin(async { Ok(self.look(scope).await) })
+    }
+
+    fn leases<'a>(&'a self, scope: &'a Scope, session: &'a SessionId) -> Fut<'a, Vec<Lease>> {
+        Box::pin(async { Ok(self.leases_of(scope, session).await) })
+    }
+
+    fn take_over<'a>(&'a self, session: &'a SessionId, jobs: &'a [Job], seen: &'a [Lease]) -> Fut<'a, bool> {
+        Box::pin(self.take_leases(session, jobs, seen))
+    }
+
+    fn delete_lease<'a>(&'a self, lease: &'a Lease) -> Fut<'a, ()> {
+        Box::pin(async move {
+            let Some(place) = lease::read_place(&lease.place) else { return Ok(()) };
+            lease::delete(&*self.cluster(&place).await?, &lease.session).await.map_err(ApiError::classify)
+        })
+    }
+
+    fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
+        Box::pin(async {
+            let shared_states: Vec<Cell<SharedState>> = {
+                let mut shared_states = self.shared_states.lock();
+                std::mem::take(&mut *shared_states).into_values().collect()
+            };
+            for shared in shared_states.iter().filter_map(|cell| cell.get()) {
+                shared.lease.release().await;
+            }
+            tracing::debug!(requests = %self.requests(), "the clusters were asked");
+            Ok(Vec::new())
         })
     }
 }

@@ -11,14 +11,11 @@
 //! for people.
 
 use crate::{
-    api::{Resource, SESSION_LABEL, clock},
+    api::{ClusterPlace, Resource, SESSION_LABEL, clock},
     client::{ApiError, Cluster, Dated, Selection, Why},
 };
 use kube::api::PropagationPolicy;
-use muster_core::{
-    case::SessionId,
-    decisions::liveness::{Heartbeat, HeartbeatTiming},
-};
+use muster_core::{case::SessionId, decisions::liveness::HeartbeatTiming, job::inventory as job};
 use muster_text::{Value, time::Timestamp};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -46,7 +43,7 @@ pub(crate) struct Lease {
 
 /// A Lease as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseSeen {
+pub(crate) struct LeaseSeen {
     /// The version of the object: another one is a heartbeat.
     version: String,
     holder: String,
@@ -68,9 +65,9 @@ impl LeaseSeen {
         }
     }
 
-    /// What it says of its holder, to one who saw it as `first` so long ago.
-    pub fn heartbeat(&self, first: &Self, watched: Duration) -> Heartbeat {
-        Heartbeat { limit: self.limit, age: self.age, watched, changed: self.version != first.version }
+    pub(crate) fn into_lease(self, place: &ClusterPlace, session: SessionId) -> job::Lease {
+        let Self { version, limit, age, .. } = self;
+        job::Lease { session, place: place_of(place), version, limit, age }
     }
 
     /// By the server's clock; one without dates is not known to have expired.
@@ -89,10 +86,10 @@ impl Lease {
         self.start(None);
     }
 
-    /// Takes it from a holder that is gone, in the version that was seen, or creates it; from now on it is held. `false`: another process was
+    /// Takes it from a holder that is gone, in the version that was `seen`, or creates it; from now on it is held. `false`: another process was
     /// faster, or the holder lives.
-    pub(crate) async fn take_over(&self, seen: Option<&LeaseSeen>) -> Result<bool, ApiError> {
-        match self.keeper.write(seen.map(|seen| seen.version.as_str())).await {
+    pub(crate) async fn take_over(&self, seen: Option<&str>) -> Result<bool, ApiError> {
+        match self.keeper.write(seen).await {
             Ok(version) => self.start(Some(version)),
             Err(error) if matches!(error.why(), Why::Exists | Why::Conflict) || error.is_gone() => return Ok(false),
             // Without the right to Leases the database alone says who owns a session.
@@ -233,6 +230,16 @@ pub(crate) async fn delete(cluster: &Cluster, session: &SessionId) -> Result<(),
     cluster.delete(&resource(), &name(session), None, PropagationPolicy::Background).await.map(|_| ())
 }
 
+/// As [`job::Lease::place`] has it.
+pub(crate) fn place_of(place: &ClusterPlace) -> String {
+    serde_json::to_string(place).unwrap_or_default()
+}
+
+/// The place of a Lease that `into_lease` has made.
+pub(crate) fn read_place(place: &str) -> Option<ClusterPlace> {
+    serde_json::from_str(place).ok()
+}
+
 fn name(session: &SessionId) -> String {
     format!("rfm-session-{}", session.0.to_lowercase())
 }
@@ -245,7 +252,7 @@ fn resource() -> Resource {
 mod tests {
     use super::*;
     use crate::client::testing::{Reply, cluster};
-    use muster_core::decisions::liveness::{Evidence, LastHeartbeat, OwnerState, owner_state};
+    use muster_core::decisions::liveness::{Evidence, Heartbeat, LastHeartbeat, OwnerState, owner_state};
 
     fn session() -> SessionId {
         SessionId("s1".into())
@@ -285,8 +292,10 @@ mod tests {
             (changed, slow, None, silent(150, LastHeartbeat::Undated)),
         ];
         for (changed, renewed, date, expected) in rows {
-            let seen = seen(lease(changed, renewed), date).await;
-            let signs = Evidence { leases: vec![seen.heartbeat(&seen, Duration::ZERO)], ..Evidence::default() };
+            let place = ClusterPlace { context: Some("c".into()), namespace: "n".into() };
+            let seen = seen(lease(changed, renewed), date).await.into_lease(&place, session());
+            assert_eq!(read_place(&seen.place), Some(place));
+            let signs = Evidence { leases: vec![Heartbeat::of(&seen, &seen, Duration::ZERO)], ..Evidence::default() };
             assert_eq!(owner_state(&signs), expected, "{changed:?} {renewed} {date:?}");
         }
     }
@@ -305,7 +314,7 @@ mod tests {
                 reply.clone()
             });
             let lease = Lease::new(cluster, &session(), HeartbeatTiming::default());
-            assert_eq!(lease.take_over(Some(&seen)).await.unwrap(), taken);
+            assert_eq!(lease.take_over(Some(&seen.version)).await.unwrap(), taken);
             assert_eq!(requests.full().len(), 1);
         }
     }

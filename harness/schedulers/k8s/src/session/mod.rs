@@ -3,8 +3,6 @@
 pub(crate) mod gate;
 pub(crate) mod lease;
 
-pub use lease::LeaseSeen;
-
 use crate::{
     api::{Resource, clock},
     client::{ApiError, Cluster, Selection, Why},

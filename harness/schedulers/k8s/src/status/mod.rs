@@ -153,8 +153,12 @@ impl<'a> View<'a> {
     fn ended(self, started: Option<Timestamp>, last: Option<Timestamp>, ending: Ending) -> JobState {
         let ended = last.or(started).unwrap_or(self.observed.since);
         let failed = ending.exits.iter().any(|exit| exit.exit.status() != Some(0));
-        let enforced = if failed { enforced_deadline(self, started.is_some()) } else { None };
-        let (limit, cause) = enforced.map_or((None, ending.cause), |(clock, cause)| (Some(clock), Some(cause)));
+        let clock = if started.is_some() { Clock::Run } else { Clock::Pending };
+        let over = if failed { deadline_over(self, clock) } else { None };
+        let (limit, cause) = match over {
+            None => (None, ending.cause),
+            Some(cause) => (Some(clock), cause.or(ending.cause)),
+        };
         let started = started.unwrap_or(ended);
         JobState::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), limit, cause, ..ending }))
     }
@@ -290,18 +294,32 @@ const DEADLINE_REASON: &str = "DeadlineExceeded";
 /// Conditions with which the controllers that know a deadline say that the workload failed.
 const DEADLINE_CONDITIONS: [&str; 2] = ["Failed", "JobFailed"];
 
-/// If the deadline that the plan gave the workload ended it: the limit of the session that it means, and the cause. A deadline that the
-/// manifest has itself is the check's own: reaching it is a failure of the workload.
-fn enforced_deadline(view: View<'_>, has_started: bool) -> Option<(Clock, String)> {
-    let deadline = view.handle.deadline.as_ref()?;
+/// Whether a deadline of the cluster ended the workload: that of the plan, with the cause, or one that the manifest has itself, whose
+/// cause is known already. A pod's deadline counts if no pod failed for another reason.
+fn deadline_over(view: View<'_>, clock: Clock) -> Option<Option<String>> {
     let by_owner = view.object().is_some_and(owner_names_deadline);
-    if !by_owner && !view.observed.pods.iter().any(|seen| pod_names_deadline(&seen.pod, deadline)) {
-        return None;
+    let pods = || view.observed.pods.iter().map(|seen| &*seen.pod);
+    if let Some(deadline) = &view.handle.deadline
+        && (by_owner || pods().any(|pod| pod_names_deadline(pod, deadline)))
+    {
+        let what = match clock {
+            Clock::Run => "still running",
+            Clock::Pending => "still waiting",
+        };
+        let length = format_duration(Duration::from_secs(deadline.seconds));
+        return Some(Some(format!("{} was {what} at its deadline in the cluster, {length} ({})", view.title(), deadline.from)));
     }
-    let clock = if has_started { Clock::Run } else { Clock::Pending };
-    let what = if has_started { "still running" } else { "still waiting" };
-    let length = format_duration(Duration::from_secs(deadline.seconds));
-    Some((clock, format!("{} was {what} at its deadline in the cluster, {length} ({})", view.title(), deadline.from)))
+    let failed: Vec<&Pod> = pods().filter(|pod| phase(pod) == Some("Failed")).collect();
+    let by_pods = !failed.is_empty() && failed.iter().all(|pod| reason(pod) == Some(DEADLINE_REASON));
+    (by_owner || by_pods).then_some(None)
+}
+
+fn phase(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.phase.as_deref()
+}
+
+fn reason(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.reason.as_deref()
 }
 
 fn owner_names_deadline(object: &Value) -> bool {
@@ -312,7 +330,6 @@ fn owner_names_deadline(object: &Value) -> bool {
 
 /// A pod may have another deadline than its owner, from the manifest.
 fn pod_names_deadline(pod: &Pod, deadline: &Deadline) -> bool {
-    let reason = pod.status.as_ref().and_then(|status| status.reason.as_deref());
     let own = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
-    reason == Some(DEADLINE_REASON) && own.and_then(|seconds| u64::try_from(seconds).ok()) == Some(deadline.seconds)
+    reason(pod) == Some(DEADLINE_REASON) && own.and_then(|seconds| u64::try_from(seconds).ok()) == Some(deadline.seconds)
 }

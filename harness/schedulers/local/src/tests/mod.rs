@@ -12,7 +12,7 @@ use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
+        scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogRequest, Scheduler},
         stage_folder::LOG_FILE,
         workload::{Limits, Program, Workload},
     },
@@ -161,7 +161,7 @@ async fn ending(scheduler: &LocalScheduler, job: &Job) -> Ending {
 }
 
 async fn chunks(scheduler: &LocalScheduler, job: &Job) -> Vec<Chunk> {
-    scheduler.collect_logs(job, LogMarks::new()).map(Result::unwrap).collect().await
+    scheduler.collect_logs(job, LogRequest::default()).map(Result::unwrap).collect().await
 }
 
 /// Polls until something is so, at most five seconds.

@@ -3,7 +3,7 @@
 use super::{Field, chunks, ending, launch};
 use crate::{LocalHandle, LocalScheduler};
 use muster_core::job::{
-    scheduler::{Chunk, Disposition, Exit, JobStatus, LogMarks, Scheduler},
+    scheduler::{Channel, Chunk, Disposition, Exit, JobStatus, LogRequest, Scheduler},
     stage_folder::{EXIT_FILE, SCRIPT_FILE},
     workload::{Program, Workload},
 };
@@ -50,7 +50,7 @@ async fn the_log_file_is_the_assembled_stdout() {
     let head = format!("{}\n\n-------{host}-------\n", ran.job.identifier);
     assert_eq!(ran.log, format!("{head}out\nerr\nno newline"));
     assert_eq!(ran.text(), "out\nerr\nno newline");
-    assert!(matches!(&ran.chunks[..], [Chunk::Open(origin), Chunk::File { .. }, Chunk::End { section }]
+    assert!(matches!(&ran.chunks[..], [Chunk::Open(Channel::Log, origin), Chunk::File { .. }, Chunk::End { section }]
         if origin.title() == *host && section == host && origin.created == ran.ending.started));
     let mode = fs::metadata(ran.job.stage.join(SCRIPT_FILE)).unwrap().permissions().mode();
     assert_eq!(mode & 0o700, 0o700);
@@ -151,11 +151,35 @@ async fn waiting_and_collecting_can_be_dropped_at_any_time() {
     for micros in (0..60).map(|n| n * 100) {
         let limit = Duration::from_micros(micros);
         let _ = tokio::time::timeout(limit, field.scheduler.wait(&job, Some(&running))).await;
-        let mut stream = field.scheduler.collect_logs(&job, LogMarks::new());
+        let mut stream = field.scheduler.collect_logs(&job, LogRequest::default());
         let _ = tokio::time::timeout(limit, futures_util::StreamExt::next(&mut stream)).await;
     }
     assert_eq!(ending(&field.scheduler, &job).await.exits[0].exit, Exit::Code(4));
     assert_eq!(chunks(&field.scheduler, &job).await.len(), 3);
+}
+
+#[tokio::test]
+async fn who_asks_reads_the_log_while_the_job_runs_and_the_file_at_its_end() {
+    let field = Field::new();
+    let job = field.launch("echo one; while [ ! -e go ]; do sleep 0.02; done; printf two").await;
+    let mut stream = field.scheduler.collect_logs(&job, LogRequest { live: true, ..LogRequest::default() });
+    let (mut live, mut rest) = (String::new(), Vec::new());
+    while let Some(chunk) = futures_util::StreamExt::next(&mut stream).await {
+        match chunk.unwrap() {
+            Chunk::Live { at, data, .. } => {
+                assert_eq!(at, live.len() as u64);
+                live += std::str::from_utf8(&data).unwrap();
+                if live == "one\n" {
+                    let status = field.scheduler.wait(&job, None).await.unwrap();
+                    assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
+                    fs::write(job.stage.join("go"), "").unwrap();
+                }
+            }
+            chunk => rest.push(chunk),
+        }
+    }
+    assert_eq!(live, "one\ntwo");
+    assert!(matches!(&rest[..], [Chunk::Open(Channel::Log, _), Chunk::File { len: 7, .. }, Chunk::End { .. }]), "{rest:?}");
 }
 
 #[test]

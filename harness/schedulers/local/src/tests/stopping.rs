@@ -1,14 +1,13 @@
 //! Jobs that have to be ended.
 
 use super::{Field, chunks, ending, until};
-use crate::inventory;
-use muster_core::{
-    case::SessionId,
-    job::{
-        scheduler::{Disposition, Exit, Scheduler},
-        stage_folder::LOG_FILE,
-    },
+use crate::{LocalHandle, LocalScheduler, inventory};
+use muster_core::job::{
+    inventory::{Found, Scope},
+    scheduler::{Disposition, Exit, Job, Scheduler},
+    stage_folder::LOG_FILE,
 };
+use muster_host::process::Machine;
 use std::{
     fs,
     time::{Duration, Instant},
@@ -49,18 +48,62 @@ async fn term_ends_a_job_at_once_and_kill_a_stubborn_one_after_two_seconds() {
     assert_eq!(field.living(), []);
 }
 
+const DAEMON: &str = "setsid sh -c ': > up; exec sleep 60' & while [ ! -e up ]; do sleep 0.01; done";
+
+/// What there is of this test's session: others run beside it.
+fn ours(field: &Field, found: Vec<Found>) -> Vec<Found> {
+    found.into_iter().filter(|found| found.job.session == field.session).collect()
+}
+
 #[tokio::test]
-async fn a_daemon_that_left_the_group_is_found_and_swept() {
+async fn a_daemon_that_left_the_group_is_found_and_cleaned_up() {
     let field = Field::new();
-    let daemon = "setsid sh -c ': > up; exec sleep 60' & while [ ! -e up ]; do sleep 0.01; done";
-    let ran = field.run(daemon).await;
-    let only_ours_is_dead = |session: &SessionId| *session != field.session;
-    assert_eq!(inventory::find(std::slice::from_ref(&ran.job), |_| true), []);
-    let found = inventory::find(std::slice::from_ref(&ran.job), only_ours_is_dead);
-    assert_eq!((found.len(), found[0].commands.as_slice()), (1, &["sleep 60".to_owned()][..]));
-    assert_eq!(found[0].case.as_deref(), Some("probe @generic:default+builtin"));
-    let swept = inventory::end(found).await;
-    assert!(swept[0].left.is_empty());
+    let job = field.run(DAEMON).await.job;
+    // Another process sweeps.
+    let sweeper = LocalScheduler::default();
+    let scope = Scope { jobs: vec![job.clone()], ..Scope::default() };
+    for (scope, case) in [(&scope, "probe @generic:default+builtin"), (&Scope::default(), "a job that no database knows")] {
+        let inventory = sweeper.inventory(scope).await.unwrap();
+        assert!(!inventory.absent.contains(&job.id()));
+        let found = ours(&field, inventory.found);
+        assert_eq!((found.len(), found[0].job.case.as_str(), found[0].has_ended), (1, case, !scope.jobs.is_empty()));
+        assert!(found[0].what.starts_with("process ") && found[0].what.ends_with(" (sleep 60)"), "{}", found[0].what);
+    }
+    let found = ours(&field, sweeper.inventory(&Scope::default()).await.unwrap().found);
+    assert!(sweeper.cleanup(&found[0].job, Disposition::Delete).await.unwrap().items.is_empty());
     assert_eq!(field.living(), []);
-    assert_eq!(inventory::find(&[], only_ours_is_dead), []);
+    let inventory = sweeper.inventory(&scope).await.unwrap();
+    assert!(inventory.absent.contains(&job.id()) && ours(&field, inventory.found).is_empty());
+}
+
+#[tokio::test]
+async fn what_jobs_have_left_running_ends_with_the_session() {
+    let field = Field::new();
+    let job = field.run(DAEMON).await.job;
+    assert!(field.scheduler.close(None).await.unwrap().is_empty());
+    assert_eq!(field.living().len(), 1, "who takes the session over goes on with it");
+    let removed = field.scheduler.close(Some(&field.session)).await.unwrap();
+    assert_eq!((removed.len(), &removed[0].found.job.identifier), (1, &job.identifier));
+    assert!(removed[0].left.is_empty());
+    assert_eq!(field.living(), []);
+    assert!(field.scheduler.close(Some(&field.session)).await.unwrap().is_empty());
+}
+
+#[test]
+fn what_ran_on_another_machine_is_neither_found_nor_absent() {
+    let field = Field::new();
+    let job = field.plan("true");
+    let here = &field.scheduler.here;
+    let rows = [
+        (here.clone(), true),
+        (Machine { boot_id: "earlier".into(), ..here.clone() }, true),
+        (Machine { host: "far".into(), boot_id: "x".into(), ..here.clone() }, false),
+    ];
+    for (machine, is_absent) in rows {
+        let handle = LocalHandle { machine, ..LocalHandle::of(&job).unwrap() };
+        let job = Job { handle: handle.into_value(), ..job.clone() };
+        let inventory = inventory::look(std::slice::from_ref(&job), here);
+        assert_eq!(inventory.absent.contains(&job.id()), is_absent);
+        assert!(ours(&field, inventory.found).is_empty());
+    }
 }

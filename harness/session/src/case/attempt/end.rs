@@ -12,11 +12,8 @@ use muster_core::{
     result::Phase,
 };
 use muster_text::time::format_duration;
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 use tokio::time::{sleep, timeout};
-
-/// Stopping, or removing, takes no longer.
-const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
 
 impl Attempt<'_> {
     /// Ends the compute, so that the log can end.
@@ -81,9 +78,10 @@ pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disp
             }
         }
     };
-    match timeout(CLEANUP_LIMIT, AssertUnwindSafe(work).catch_unwind()).await {
+    let limit = scheduler.limits().cleanup;
+    match timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
         Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
-        Err(_) => Err(format!("no answer within {}", format_duration(CLEANUP_LIMIT))),
+        Err(_) => Err(format!("no answer within {}", format_duration(limit))),
     }
 }

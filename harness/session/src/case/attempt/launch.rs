@@ -27,8 +27,6 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// One attempt takes no longer: after that its answer is not awaited any more.
-const LAUNCH_LIMIT: Duration = Duration::from_mins(1);
 /// How often another identifier is drawn. One of a million live jobs has a given one with a chance of 1 in 200,000: a job that
 /// needs more collides on purpose.
 const REDRAWS: u32 = 3;
@@ -61,30 +59,36 @@ impl Redraws {
 /// One attempt, on a task of its own: once started it is awaited, whatever happens to its case. Dropped half-way it could
 /// still create something, after the cleanup. At its limit it is stopped, for the same reason.
 pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) -> Result<Launch, LaunchFailure> {
+    let limit = scheduler.limits().launch;
     let (scheduler, job) = (Arc::clone(scheduler), Arc::clone(job));
     let task = tokio::spawn(async move { scheduler.launch(&job).await });
     let abort = task.abort_handle();
-    match timeout(LAUNCH_LIMIT, task).await {
+    match timeout(limit, task).await {
         Ok(Ok(answer)) => answer.map_err(LaunchFailure::Failed),
         Ok(Err(lost)) => Err(LaunchFailure::NoAnswer(format!("the launch {}", what_happened(lost)))),
         Err(_) => {
             abort.abort();
-            Err(LaunchFailure::NoAnswer(format!("the launch was not answered within {}", format_duration(LAUNCH_LIMIT))))
+            Err(LaunchFailure::NoAnswer(format!("the launch was not answered within {}", format_duration(limit))))
         }
     }
 }
 
-/// Gives an identifier up: removes what was created under it before it was known to be taken.
+/// Removes what a launch has created in part, for this reason: its identifier was taken, or there was no room for the rest.
 ///
 /// # Errors
 /// Why it does not.
-pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, by: &str) -> Result<(), String> {
+pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, reason: &str) -> Result<(), String> {
     let why = match cleaned(scheduler, job, Disposition::Delete).await {
         Ok(leftovers) if leftovers.items.is_empty() => return Ok(()),
         Ok(leftovers) => leftovers.items.join("; "),
         Err(why) => why,
     };
-    Err(format!("its identifier is taken by {by}, and what it created before is not removed: {why}"))
+    Err(format!("{reason}, and what it created before is not removed: {why}"))
+}
+
+/// The reason to give an identifier up.
+pub(crate) fn taken_by(by: &str) -> String {
+    format!("its identifier is taken by {by}")
 }
 
 impl Attempt<'_> {
@@ -114,7 +118,10 @@ impl Attempt<'_> {
                     crash_points::reached(crash_points::Point::LaunchStored);
                     return Ok(());
                 }
-                Ok(Launch::NotNow { why, retry_after }) => {
+                Ok(Launch::NotNow { why, retry_after, created }) => {
+                    if let Some(part) = created {
+                        vacate(self.scheduler, &part, &why).await.map_err(|cause| End::infra(Phase::Launch, cause))?;
+                    }
                     self.mark_ended();
                     self.store_pending(Some(why.clone()));
                     self.report_wait(Phase::Launch, Clock::Pending, why.clone());
@@ -124,7 +131,7 @@ impl Attempt<'_> {
                 }
                 Ok(Launch::Taken { by }) => {
                     let failed = |cause| End::infra(Phase::Launch, cause);
-                    vacate(self.scheduler, &self.job, &by).await.map_err(failed)?;
+                    vacate(self.scheduler, &self.job, &taken_by(&by)).await.map_err(failed)?;
                     self.mark_ended();
                     crash_points::reached(crash_points::Point::Taken);
                     redraws.add(&by).map_err(failed)?;

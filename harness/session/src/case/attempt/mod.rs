@@ -17,7 +17,7 @@ mod end;
 mod launch;
 
 pub(crate) use end::cleaned;
-pub(crate) use launch::{LaunchFailure, Redraws, launch_once, vacate};
+pub(crate) use launch::{LaunchFailure, Redraws, launch_once, taken_by, vacate};
 
 use crate::{
     case::{

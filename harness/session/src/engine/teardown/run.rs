@@ -10,7 +10,7 @@
 use super::{TeardownReport, folder_of_teardown, removed};
 use crate::{
     case::{
-        attempt::{LaunchFailure, Redraws, cleaned, launch_once, vacate},
+        attempt::{LaunchFailure, Redraws, cleaned, launch_once, taken_by, vacate},
         context::Context,
     },
     folders::Folders,
@@ -136,12 +136,15 @@ impl<'a> Teardown<'a> {
                     }
                     return Ok(());
                 }
-                Ok(Launch::NotNow { why, retry_after }) => {
+                Ok(Launch::NotNow { why, retry_after, created }) => {
+                    if let Some(part) = created {
+                        vacate(self.scheduler, &part, &why).await?;
+                    }
                     failures = Failures::default();
                     (why, retry_after.max(SHORTEST_PAUSE))
                 }
                 Ok(Launch::Taken { by }) => {
-                    vacate(self.scheduler, job, &by).await?;
+                    vacate(self.scheduler, job, &taken_by(&by)).await?;
                     self.context.ended(&job.identifier);
                     redraws.add(&by)?;
                     *job = self.prepared(Some(&job.identifier)).await?;

@@ -16,7 +16,7 @@ use crate::log::text::count_newlines;
 use muster_core::{
     case::Identifier,
     job::{
-        scheduler::{Chunk, Ending, LogMark, LogMarks, SectionExit},
+        scheduler::{Channel, Chunk, Ending, LogMark, LogMarks, SectionExit},
         stage_folder::{LOG_FILE, SECTIONS, SPOOL},
         stdout::{Section, SectionOrigin, first_line, header},
     },
@@ -168,7 +168,7 @@ impl Spool {
 
     fn take(&mut self, chunk: Chunk) {
         match chunk {
-            Chunk::Open(origin) => {
+            Chunk::Open(Channel::Log, origin) => {
                 let id = origin.id();
                 if let Err(place) = self.find(&id) {
                     self.insert(place, id, origin);
@@ -199,7 +199,8 @@ impl Spool {
                     self.sections[index].extent = Extent::Whole;
                 }
             }
-            Chunk::Alive => {}
+            // It comes again, as a part of the file.
+            Chunk::Live { .. } | Chunk::Alive => {}
         }
     }
 

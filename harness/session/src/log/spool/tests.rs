@@ -47,7 +47,7 @@ fn what_a_source_says_twice_is_kept_once_and_what_it_leaves_out_is_a_gap() {
     for (pieces, expected, gaps) in rows {
         let folder = TempDir::new().unwrap();
         let mut spool = spool(&folder);
-        spool.take_all([Chunk::Open(origin("pod", 0))]);
+        spool.take_all([Chunk::Open(Channel::Log, origin("pod", 0))]);
         for (at, text) in pieces {
             spool.take_all([bytes("pod", *at, text)]);
         }
@@ -72,8 +72,8 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
     let folder = TempDir::new().unwrap();
     let mut spool = spool(&folder);
     spool.take_all([
-        Chunk::Open(origin("worker", 1)),
-        Chunk::Open(origin("launcher", 0)),
+        Chunk::Open(Channel::Log, origin("worker", 1)),
+        Chunk::Open(Channel::Log, origin("launcher", 0)),
         bytes("worker", 0, "w"),
         bytes("launcher", 0, "l\n"),
     ]);
@@ -104,7 +104,7 @@ fn a_pod_that_was_replaced_under_its_name_stands_after_what_is_judged() {
     let life = |uid: &str, created| SectionOrigin { uid: Some(uid.into()), created: Timestamp(created), ..origin("db-0", 0) };
     let mut spool = spool(&folder);
     for (uid, created, figure) in [("u1", 1, 50), ("u2", 2, 75), ("u3", 2, 100)] {
-        spool.take_all([Chunk::Open(life(uid, created)), bytes(uid, 0, &format!("figure {figure}\n"))]);
+        spool.take_all([Chunk::Open(Channel::Log, life(uid, created)), bytes(uid, 0, &format!("figure {figure}\n"))]);
         spool.take_all([Chunk::Gap { section: "u1".into(), why: "cut".into() }, Chunk::End { section: uid.into() }]);
     }
     let exit = |section: &str, uid: &str, code| SectionExit {
@@ -131,7 +131,7 @@ fn a_pod_that_took_a_name_after_the_end_is_no_part_of_the_job() {
     let mut spool = spool(&folder);
     for uid in ["u1", "u2", "u3"] {
         let origin = SectionOrigin { uid: Some(uid.into()), ..origin("db-0", 0) };
-        spool.take_all([Chunk::Open(origin), bytes(uid, 0, &format!("of {uid}\n"))]);
+        spool.take_all([Chunk::Open(Channel::Log, origin), bytes(uid, 0, &format!("of {uid}\n"))]);
     }
     let ending = Ending { pods: vec![pod("u1", 1, false), pod("u2", 0, true)], ..Ending::default() };
     let stdout = spool.assemble_ended(&ending).unwrap();
@@ -163,11 +163,11 @@ fn a_log_that_fills_the_limit_is_not_judged_in_the_place_of_the_one_that_replace
         let life = |uid: &str, name: &str| SectionOrigin { uid: Some(uid.into()), ..origin(name, 0) };
         let mut spool = spool(&folder).limited(action.map(|action| LogLimit { bytes: bytes_kept, action }));
         if let Some(other) = other {
-            spool.take_all([Chunk::Open(life("v1", "other")), bytes("v1", 0, other)]);
+            spool.take_all([Chunk::Open(Channel::Log, life("v1", "other")), bytes("v1", 0, other)]);
         }
-        spool.take_all([Chunk::Open(life("u1", "db-0")), bytes("u1", 0, &"figure 50\n".repeat(5))]);
+        spool.take_all([Chunk::Open(Channel::Log, life("u1", "db-0")), bytes("u1", 0, &"figure 50\n".repeat(5))]);
         if let Some(second) = second {
-            spool.take_all([Chunk::Open(life("u2", "db-0")), bytes("u2", 0, second)]);
+            spool.take_all([Chunk::Open(Channel::Log, life("u2", "db-0")), bytes("u2", 0, second)]);
         }
         let mut pods = vec![pod("u1", 1, false), pod("u2", 0, true)];
         pods.extend(other.map(|_| JobPod { name: "other".into(), ..pod("v1", 0, true) }));
@@ -200,7 +200,7 @@ fn a_file_with_its_framing_is_used_where_it_is() {
         let path = folder.path().join("rfm_job.out");
         fs::write(&path, format!("{FRAMING}{content}")).unwrap();
         let mut spool = spool(&folder);
-        spool.take_all([Chunk::Open(origin("host", 0)), file("host", path.clone(), FRAMING.len() as u64, len)]);
+        spool.take_all([Chunk::Open(Channel::Log, origin("host", 0)), file("host", path.clone(), FRAMING.len() as u64, len)]);
         let stdout = spool.assemble(&[]).unwrap();
         assert_eq!(stdout.section(&stdout.sections()[0]), expected.as_bytes(), "{content:?}");
         assert_eq!(stdout.sections()[0].gaps, gaps, "{content:?}");
@@ -214,7 +214,7 @@ fn a_file_that_lost_its_first_line_says_so() {
     let path = folder.path().join("rfm_job.out");
     fs::write(&path, "something else that is as long as the framing\n").unwrap();
     let mut spool = spool(&folder);
-    spool.take_all([Chunk::Open(origin("host", 0)), file("host", path, FRAMING.len() as u64, 17)]);
+    spool.take_all([Chunk::Open(Channel::Log, origin("host", 0)), file("host", path, FRAMING.len() as u64, 17)]);
     let stdout = spool.assemble(&[]).unwrap();
     assert_eq!(stdout.gaps().collect::<Vec<_>>(), [("host".to_owned(), "the log lost its first line")]);
 }
@@ -246,7 +246,7 @@ fn four_thousand_sections_are_found_by_their_titles() {
     let folder = TempDir::new().unwrap();
     let mut spool = spool(&folder);
     let title = |n: u32| format!("pod-{}", n * 7919 % 4096);
-    spool.take_all((0..4096).map(|n| Chunk::Open(origin(&title(n), 0))));
+    spool.take_all((0..4096).map(|n| Chunk::Open(Channel::Log, origin(&title(n), 0))));
     spool.take_all((0..4096).rev().map(|n| Chunk::Gap { section: title(n), why: title(n) }));
     assert_eq!(spool.sections.len(), 4096);
     assert!(spool.sections.iter().all(|section| section.gaps == [section.origin.title()]));
@@ -257,7 +257,7 @@ fn three(folder: &TempDir, len: usize) -> (Spool, Vec<SectionExit>, String) {
     let mut spool = spool(folder);
     let mut whole = "aaaaaaaa\n".to_owned();
     let texts: Vec<String> = (0..3).map(|n| format!("{n}, and so on\n").repeat(len / 45 + 1)).collect();
-    spool.take_all((0..3).rev().map(|n| Chunk::Open(origin(&format!("pod-{n}"), n))));
+    spool.take_all((0..3).rev().map(|n| Chunk::Open(Channel::Log, origin(&format!("pod-{n}"), n))));
     for n in [1, 0, 2] {
         spool.take_all([bytes(&format!("pod-{n}"), 0, &texts[n])]);
     }
@@ -294,7 +294,7 @@ fn the_only_section_of_a_log_is_not_copied() {
     use std::os::unix::fs::MetadataExt;
     let folder = TempDir::new().unwrap();
     let mut spool = spool(&folder);
-    spool.take_all([Chunk::Open(origin("host", 0)), bytes("host", 0, "one\n"), bytes("host", 4, "two")]);
+    spool.take_all([Chunk::Open(Channel::Log, origin("host", 0)), bytes("host", 0, "one\n"), bytes("host", 4, "two")]);
     let inode = fs::metadata(folder.path().join(".rfm_spool.0")).unwrap().ino();
     let stdout = spool.assemble(&[]).unwrap();
     assert_eq!(text(&stdout), format!("{FRAMING}one\ntwo\n"));
@@ -335,7 +335,11 @@ fn of_a_log_beyond_its_limit_the_beginning_is_kept() {
     for (action, gaps, warnings) in [(LogAction::Invalid, 2, 0), (LogAction::Warn, 0, 2)] {
         let folder = TempDir::new().unwrap();
         let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 5, action }));
-        spool.take_all([Chunk::Open(origin("a", 0)), Chunk::Open(origin("b", 1)), bytes("a", 0, "ab\n")]);
+        spool.take_all([
+            Chunk::Open(Channel::Log, origin("a", 0)),
+            Chunk::Open(Channel::Log, origin("b", 1)),
+            bytes("a", 0, "ab\n"),
+        ]);
         assert!(!spool.is_over());
         spool.take_all([bytes("b", 0, "c\nd"), bytes("a", 3, "\n")]);
         assert!(spool.is_over());
@@ -364,7 +368,7 @@ fn beyond_the_limit_no_part_of_a_line_is_kept() {
         let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 8, action: LogAction::Warn }));
         for (section, (pieces, ended, _)) in [("a", a), ("b", b)] {
             let mut at = 0;
-            spool.take_all([Chunk::Open(origin(section, 0))]);
+            spool.take_all([Chunk::Open(Channel::Log, origin(section, 0))]);
             for piece in pieces {
                 spool.take_all([bytes(section, at, piece)]);
                 at += piece.len() as u64;
@@ -390,7 +394,7 @@ fn a_file_beyond_the_limit_is_cut_off() {
     fs::write(&path, format!("{FRAMING}one\ntwo\n")).unwrap();
     let mut spool = spool(&folder).limited(Some(LogLimit { bytes: 6, action: LogAction::Invalid }));
     let whole = file("host", path.clone(), FRAMING.len() as u64, 8);
-    spool.take_all([Chunk::Open(origin("host", 0)), whole, Chunk::End { section: "host".into() }]);
+    spool.take_all([Chunk::Open(Channel::Log, origin("host", 0)), whole, Chunk::End { section: "host".into() }]);
     let stdout = spool.assemble(&[]).unwrap();
     assert_eq!(stdout.section(&stdout.sections()[0]), b"one\n");
     assert_eq!(fs::read_to_string(path).unwrap(), format!("{FRAMING}one\n"));

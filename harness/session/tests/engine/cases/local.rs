@@ -3,6 +3,7 @@
 use crate::support::{Bench, Case, Options, case, found};
 use muster_core::{
     job::{
+        inventory::Scope,
         scheduler::{Exit, Scheduler},
         workload::{Limits, Program},
     },
@@ -77,7 +78,7 @@ async fn what_is_too_slow_or_cancelled_leaves_no_process() {
     bench.engine.cancel("enough");
     let aborted = running.await.expect("a result");
     assert_eq!(aborted.outcome, Outcome::Abort);
-    let left = muster_local::inventory::find([], |_| false);
+    let left = LocalScheduler::default().inventory(&Scope::default()).await.expect("an inventory").found;
     let own: Vec<_> = [&slow, &aborted].into_iter().filter_map(|result| result.identifier.clone()).collect();
-    assert!(!left.iter().any(|job| own.contains(&job.identifier)), "{left:?}");
+    assert!(!left.iter().any(|job| own.contains(&job.job.identifier)), "{left:?}");
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case, found};
 use muster_core::{job::workload::Limits, result::Outcome, rules::Rules};
-use muster_fake::FakeScheduler;
+use muster_fake::{Call, FakeScheduler};
 use muster_text::Value;
 use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration};
@@ -242,6 +242,22 @@ phase impatient launch
 phase impatient launch: quota: 8 of 8 GPUs
 finished impatient timeout{pending}
 ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_created_without_room_for_the_rest_is_removed_before_the_next_attempt() {
+    let bench = Bench::new().await;
+    let part = || json!({ "not_now": [{ "why": "3 of 4 instances", "created": true }] });
+    let results = all(&bench, [case("fleet", json!({ "launch": part() }))]).await;
+    assert_eq!(results[0].outcome, Outcome::Pass, "{:?}", results[0].cause);
+    let calls: Vec<Call> = bench.fake.calls().into_iter().map(|(call, _)| call).collect();
+    assert_eq!(calls[..4], [Call::Plan, Call::Launch, Call::Delete, Call::Launch]);
+    let stuck = json!({ "launch": part(), "cleanup": { "leftovers": ["instance i-1"] } });
+    let results = all(&bench, [case("stuck", stuck)]).await;
+    let [.., stuck] = &results[..] else { panic!() };
+    assert_eq!(stuck.outcome.to_string(), "error{infra}");
+    insta::assert_snapshot!(stuck.cause.as_deref().unwrap_or_default(), @"3 of 4 instances, and what it created before is not removed: instance i-1");
+    assert_eq!(stuck.leftovers, ["instance i-1"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,7 +26,7 @@ use futures_util::StreamExt;
 use muster_core::{
     error::SchedulerError,
     job::{
-        scheduler::{Chunk, LogMark},
+        scheduler::{Channel, Chunk, LogMark},
         stdout::SectionOrigin,
     },
 };
@@ -113,7 +113,7 @@ impl Section {
     }
 
     async fn whole(&mut self) -> Result<(), Closed> {
-        self.say(Chunk::Open(self.origin.clone())).await?;
+        self.say(Chunk::Open(Channel::Log, self.origin.clone())).await?;
         let mut instance = self.begin().await?;
         loop {
             self.read(instance).await?;

@@ -13,7 +13,7 @@ use crate::{
 use futures_util::StreamExt;
 use muster_core::{
     error::{Class, SchedulerError},
-    job::scheduler::{Chunk, LogMark, LogMarks},
+    job::scheduler::{Channel, Chunk, LogMark, LogMarks},
 };
 use muster_fake_api::{FakeApi, Fault};
 use muster_text::{Value, time::Timestamp};
@@ -78,7 +78,7 @@ impl Collected {
     /// As the spool of the session takes it: what is known already is not taken again.
     fn take(&mut self, chunk: Chunk) {
         match chunk {
-            Chunk::Open(origin) => {
+            Chunk::Open(Channel::Log, origin) => {
                 let title = origin.title();
                 if self.titles.contains_key(&origin.id()) {
                     return;
@@ -99,7 +99,7 @@ impl Collected {
             Chunk::Warning { section, why } => self.warnings.push(format!("{}: {why}", self.titles[&section])),
             Chunk::End { section } => self.ended.push(self.titles[&section].clone()),
             Chunk::Alive => self.alive += 1,
-            Chunk::File { .. } => panic!("no pod writes files here"),
+            Chunk::Live { .. } | Chunk::File { .. } => panic!("no pod writes files here"),
         }
     }
 

@@ -8,7 +8,10 @@ use crate::status::{
     pod::PodState,
     text, transition,
 };
-use muster_core::job::scheduler::{Disruption, JobStatus};
+use muster_core::job::{
+    scheduler::{Disruption, Ending, JobStatus},
+    workload::Clock,
+};
 use muster_text::Value;
 use std::time::Duration;
 
@@ -106,7 +109,12 @@ fn deactivated(pods: &Pods<'_>, cause: String, own_limit: bool) -> JobState {
     if pods.all.iter().all(|pod| pod.started.is_none()) {
         return JobState::Broken(cause);
     }
-    pods.ended_badly((!own_limit).then_some(Disruption::Evicted), cause)
+    match pods.ended_badly((!own_limit).then_some(Disruption::Evicted), cause) {
+        JobState::Status(JobStatus::Ended(ending)) if own_limit => {
+            JobState::Status(JobStatus::Ended(Ending { limit: Some(Clock::Run), ..ending }))
+        }
+        state => state,
+    }
 }
 
 /// Every pod has done its work, but containers beside it keep the pods and so the Job running for ever.

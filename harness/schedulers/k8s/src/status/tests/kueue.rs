@@ -121,6 +121,7 @@ fn a_deactivated_workload_does_not_come_back() {
     ");
     says!(job().pod("x-a", RUNNING).gone().kueue(&deactivated("DeactivatedDueToMaximumExecutionTimeExceeded")), @"
     ended @3-@3: x@? Unknown
+    limit: Run
     cause: Kueue has deactivated the workload: DeactivatedDueToMaximumExecutionTimeExceeded: The workload is deactivated
     ");
 }

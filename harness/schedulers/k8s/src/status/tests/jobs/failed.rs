@@ -36,14 +36,16 @@ fn every_reason_of_failure_has_its_sentence() {
 }
 
 #[test]
-fn a_deadline_fails_a_job_whose_exits_look_fine() {
+fn a_deadline_is_a_limit_even_if_all_exits_look_fine() {
     let failed = || job("Failed", "DeadlineExceeded", "spec: {activeDeadlineSeconds: 20}");
     says!(failed().pod("x-a", &good()), @"
     ended @3-@9: x-a@n1 Code(0), x@? Unknown
+    limit: Run
     cause: Job x failed: it ran longer than its activeDeadlineSeconds of 20 s
     ");
     says!(failed().pod("x-a", &running()).gone(), @"
     ended @3-@10: x@? Unknown
+    limit: Run
     cause: Job x failed: it ran longer than its activeDeadlineSeconds of 20 s
     ");
     let ours = |mut scene: Scene| {
@@ -102,6 +104,7 @@ fn a_job_whose_pod_another_user_deletes_is_disrupted_and_what_the_job_deletes_it
     ");
     says!(failed("DeadlineExceeded").pod("x-a", &killed), @"
     ended @3-@9: x-a@n1 Code(143)
+    limit: Run
     cause: Job x failed: it ran longer than its activeDeadlineSeconds of 9 s
     ");
     let looping =

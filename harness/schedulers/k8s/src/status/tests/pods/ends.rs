@@ -79,12 +79,13 @@ fn a_deadline_of_the_pod_is_named() {
     );
     says!(scene, @"
     ended @3-@33: x@n1 Code(137)
+    limit: Run
     cause: pod x on n1 ran longer than its activeDeadlineSeconds of 30 s
     ");
 }
 
 #[test]
-fn a_deadline_that_is_ours_is_a_limit_and_no_failure() {
+fn a_deadline_is_a_limit_and_that_of_the_plan_names_its_settings() {
     let ended = |ours: u64, containers: &str| {
         let mut scene = Scene::own_pod(&format!(
             "{{spec: {{activeDeadlineSeconds: 30}}, status: {{phase: Failed, reason: DeadlineExceeded, containerStatuses: [{containers}]}}}}"
@@ -105,6 +106,7 @@ fn a_deadline_that_is_ours_is_a_limit_and_no_failure() {
     ");
     says!(ended(60, killed), @"
     ended @3-@33: x@n1 Code(137)
+    limit: Run
     cause: pod x on n1 ran longer than its activeDeadlineSeconds of 30 s
     ");
 }

@@ -1,0 +1,101 @@
+//! What a scheduler finds with our label, whosever it is: input of `muster sweep`, and of who takes a session over.
+
+use crate::{
+    case::{Identifier, SessionId},
+    error::SchedulerError,
+    job::scheduler::Job,
+};
+use muster_text::Value;
+use std::{collections::BTreeSet, time::Duration};
+
+/// Where to look, beside the places that a scheduler knows by itself.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Jobs of this scheduler in the database, of any host and age: in their places, and for kinds of objects like theirs.
+    pub jobs: Vec<Job>,
+    /// The `sched_options` of each partition of the system that this scheduler serves.
+    pub partitions: Vec<Value>,
+}
+
+/// What there is. Who asks decides what is removed.
+#[derive(Debug, Default)]
+pub struct Inventory {
+    /// One for each attempt of a case, sorted by identifier.
+    pub found: Vec<Found>,
+    /// The jobs of the scope of which certainly nothing is left.
+    pub absent: BTreeSet<JobId>,
+    /// One for each session and place.
+    pub leases: Vec<Lease>,
+    /// What was left out and need not be looked at, one sentence each.
+    pub notes: Vec<String>,
+    /// What could not be looked at: something may be there.
+    pub blind: Vec<SchedulerError>,
+}
+
+/// Two sessions may draw the same identifier.
+pub type JobId = (SessionId, Identifier);
+
+/// What is left of one attempt of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Enough for `cleanup`.
+    pub job: Job,
+    /// What there is, where, and until when it is kept, as a fragment: `pods rfm-x in namespace n`, `process 12 (sleep 60)`.
+    pub what: String,
+    /// What it takes from others while it is there, as a fragment: `4 nvidia.com/gpu`.
+    pub cost: Option<String>,
+    /// Stopped and kept to be looked at.
+    pub kept: Option<Kept>,
+    /// Where, in the form of [`Lease::place`].
+    pub place: String,
+    /// The job has ended by itself, and this is what it left running.
+    pub has_ended: bool,
+}
+
+/// Until when something is kept, by the clock of where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Until a time that has come.
+    Over,
+    /// Until a time to come.
+    Still,
+    /// The time is not recorded.
+    Unknown,
+}
+
+/// What the owner of a session renews as long as it lives, where the scheduler keeps it. As it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    pub session: SessionId,
+    /// Where it is. Only its scheduler reads this.
+    pub place: String,
+    /// It has another version after each renewal.
+    pub version: String,
+    /// An owner that has not renewed it for longer is gone.
+    pub limit: Duration,
+    /// Time since the last renewal by the clock of its place; `None`: that sends no dates.
+    pub age: Option<Duration>,
+}
+
+/// What was to be removed, and what is left of it.
+#[derive(Debug, Clone)]
+pub struct Removed {
+    pub found: Found,
+    /// One line each; none if all of it is gone.
+    pub left: Vec<String>,
+}
+
+impl Found {
+    /// One line for people: the case, whose it is, what of it is there and what it costs.
+    pub fn line(&self) -> String {
+        let Job { case, identifier, session, .. } = &self.job;
+        let cost = self.cost.as_ref().map_or_else(String::new, |cost| format!(", {cost}"));
+        format!("{case} ({identifier}, session {session}): {}{cost}", self.what)
+    }
+}
+
+impl Job {
+    pub fn id(&self) -> JobId {
+        (self.session.clone(), self.identifier.clone())
+    }
+}

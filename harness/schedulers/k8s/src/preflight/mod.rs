@@ -1,0 +1,139 @@
+//! What can be known of jobs before the first of them is launched: kinds, namespaces, rights, quotas, queues.
+//!
+//! ```text
+//! jobs -Needs::of-> by place: what some of the jobs need there, each need once
+//!     ask: a few requests for each place, however many jobs there are -> Answers
+//! Needs, Answers -findings-> Finding: one sentence, and the jobs concerned
+//! ```
+//! Only what would certainly fail is a finding. What the server does not say, because it does not answer or may not be asked, is left
+//! to the launch. Not here: whether a node has room, whether an image can be pulled, what admission says.
+
+mod ask;
+
+pub(crate) use ask::ask;
+
+use crate::{
+    api::{ClusterPlace, QUEUE_LABEL, Quantity, Resource},
+    job::Handle,
+    launch::gangs,
+    plan::role::{Right, needed},
+    quota::{self, QuotaStatus},
+};
+use muster_core::job::scheduler::Finding;
+use muster_text::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What jobs need of each place. Jobs are known by their positions.
+#[derive(Debug, Default)]
+pub(crate) struct Needs(pub(crate) BTreeMap<ClusterPlace, BTreeMap<Need, Vec<usize>>>);
+
+/// What some jobs need, all of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Need {
+    kinds: BTreeSet<Resource>,
+    rights: BTreeSet<Right>,
+    queue: Option<String>,
+    /// What one pod of a gang takes of the quotas, and how many pods there have to be at once.
+    gangs: Vec<(Vec<(String, Quantity)>, u32)>,
+}
+
+impl Needs {
+    pub(crate) fn of(handles: impl IntoIterator<Item = Option<Handle>>) -> Self {
+        let mut needs = Self::default();
+        for (at, handle) in handles.into_iter().enumerate() {
+            let Some(handle) = handle else { continue };
+            needs.0.entry(handle.place.clone()).or_default().entry(Need::of(&handle)).or_default().push(at);
+        }
+        needs
+    }
+}
+
+impl Need {
+    fn of(handle: &Handle) -> Self {
+        let workload = handle.workload();
+        let labels = workload.map(|workload| &workload.manifest["metadata"]["labels"]);
+        let gangs = workload.map(gangs).unwrap_or_default().into_iter();
+        Self {
+            kinds: handle.objects.iter().map(|object| Resource { plural: None, ..object.resource.clone() }).collect(),
+            rights: needed(handle),
+            queue: labels.and_then(|labels| labels[QUEUE_LABEL].as_str()).map(str::to_owned),
+            gangs: gangs.map(|gang| (quota::demand(&gang.template["spec"]).into_iter().collect(), gang.pods)).collect(),
+        }
+    }
+}
+
+/// What a server has said of a place. What is not in it is not known.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// The namespace does not exist.
+    no_namespace: bool,
+    /// Kinds that the server does not have, and why not.
+    unknown_kinds: BTreeMap<Resource, String>,
+    denied: BTreeSet<Right>,
+    quotas: Vec<Value>,
+    missing_queues: BTreeSet<String>,
+}
+
+/// What is wrong, and with which jobs.
+pub(crate) fn findings(place: &ClusterPlace, needs: &BTreeMap<Need, Vec<usize>>, answers: &Answers) -> Vec<Finding> {
+    let mut found: BTreeMap<(String, Option<String>), Vec<usize>> = BTreeMap::new();
+    for (need, jobs) in needs {
+        for problem in problems(place, need, answers) {
+            found.entry(problem).or_default().extend(jobs);
+        }
+    }
+    let finding = |((what, hint), mut jobs): ((String, Option<String>), Vec<usize>)| {
+        jobs.sort_unstable();
+        Finding { jobs, what, hint }
+    };
+    found.into_iter().map(finding).collect()
+}
+
+/// What is wrong with one need, and what to do.
+fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<(String, Option<String>)> {
+    let unknown = need.kinds.iter().filter_map(|kind| answers.unknown_kinds.get(kind));
+    let mut problems: Vec<(String, Option<String>)> = unknown.map(|why| (why.clone(), None)).collect();
+    if answers.no_namespace {
+        // Neither Roles nor quotas are in it.
+        let what = format!("there is no {place}");
+        problems.push((what, Some("create it, or set `namespace`".to_owned())));
+        return problems;
+    }
+    let denied: Vec<&Right> = need.rights.intersection(&answers.denied).collect();
+    if !denied.is_empty() {
+        problems.push(missing_rights(place, &denied));
+    }
+    let quotas = || answers.quotas.iter().filter_map(QuotaStatus::of);
+    for (demand, pods) in &need.gangs {
+        let demand = demand.iter().cloned().collect();
+        problems.extend(quotas().filter_map(|quota| quota::never_fits(&quota, &demand, *pods)).map(|why| (why, None)));
+    }
+    if let Some(queue) = need.queue.as_ref().filter(|queue| answers.missing_queues.contains(*queue)) {
+        let what = format!("there is no LocalQueue {queue} in {place}");
+        problems.push((what, Some(format!("create it, or change the label {QUEUE_LABEL}"))));
+    }
+    problems
+}
+
+/// `create, delete pods; get pods/log`, and the rules of a Role that grants them.
+fn missing_rights(place: &ClusterPlace, denied: &[&Right]) -> (String, Option<String>) {
+    let mut verbs: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for right in denied {
+        verbs.entry((&right.group, &right.plural)).or_default().push(right.verb);
+    }
+    let word = |((group, plural), verbs): (&(&str, &str), &Vec<&str>)| {
+        let dot = if group.is_empty() { "" } else { "." };
+        format!("{} {plural}{dot}{group}", verbs.join(", "))
+    };
+    let rule = |((group, plural), verbs): (&(&str, &str), &Vec<&str>)| {
+        let group = if group.is_empty() { "\"\"" } else { group };
+        format!("{{apiGroups: [{group}], resources: [{plural}], verbs: [{}]}}", verbs.join(", "))
+    };
+    let words: Vec<String> = verbs.iter().map(word).collect();
+    let rules: Vec<String> = verbs.iter().map(rule).collect();
+    let what = format!("rights in {place} are missing: {}", words.join("; "));
+    (what, Some(format!("add to a Role there, or apply what `muster k8s role` prints: {}", rules.join(" "))))
+}
+
+#[cfg(test)]
+mod tests;

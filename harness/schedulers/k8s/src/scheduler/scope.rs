@@ -1,0 +1,147 @@
+//! The places of a scope, one after the other: what there is, the Leases, and who holds them.
+
+use super::Kubernetes;
+use crate::{
+    api::ClusterPlace,
+    client::{ApiError, ContextError, Requests},
+    inventory::{Known, add_place, nodes, not_looked_at},
+    job::Handle,
+    preflight::{self, Need, Needs},
+    session::lease,
+};
+use futures_util::future::join_all;
+use muster_core::{
+    case::SessionId,
+    error::{Class, SchedulerError, chain},
+    job::{
+        inventory::{Inventory, Lease, Scope},
+        scheduler::{Finding, Job},
+        workload::Workload,
+    },
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// How long launches wait for what a place says of them.
+const PREFLIGHT_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait for a Lease. Without an answer there is none.
+const ANSWER: Duration = Duration::from_secs(15);
+
+impl Kubernetes {
+    /// The nodes of a workload's cluster, each cluster asked once.
+    pub(super) async fn nodes_of(&self, workload: &Workload, state: &str) -> Result<Vec<String>, SchedulerError> {
+        if !["all", "avail"].contains(&state) {
+            let sentence = format!(
+                "--distribute={state}: Kubernetes does not say of a node that nothing runs on it (partition {}): take the nodes that \
+                 take pods, with --distribute=avail",
+                workload.case.partition
+            );
+            return Err(SchedulerError::plain(Class::Unsupported, sentence));
+        }
+        let text = |key: &str| workload.sched_options[key].as_str();
+        let place = self.contexts.place(text("context"), text("namespace")).map_err(no_cluster)?;
+        let cell = Arc::clone(self.nodes.lock().entry(place.context.clone()).or_default());
+        let list = || async { nodes::listed(&*self.cluster(&place).await?).await.map(Arc::new) };
+        let nodes = cell.get_or_try_init(list).await?;
+        Ok(nodes.iter().filter(|node| state == "all" || node.is_available).map(|node| node.name.clone()).collect())
+    }
+
+    /// What the clusters of these jobs say of them. A place that does not answer in time says nothing.
+    pub(super) async fn look_ahead(&self, jobs: &mut (dyn Iterator<Item = Job> + Send)) -> Result<Vec<Finding>, SchedulerError> {
+        let mut session = None;
+        let Needs(places) = Needs::of(jobs.map(|job| {
+            session.get_or_insert_with(|| job.session.clone());
+            Handle::of(&job).ok()
+        }));
+        let Some(session) = session else { return Ok(Vec::new()) };
+        let look = async |(place, needs): (&ClusterPlace, &BTreeMap<Need, Vec<usize>>)| {
+            let look = async {
+                let shared = self.shared(place, &session).await?;
+                preflight::ask(&shared, needs).await.map_err(ApiError::classify)
+            };
+            match timeout(PREFLIGHT_LIMIT, look).await {
+                Ok(Ok(findings)) => return findings,
+                Ok(Err(error)) => tracing::debug!(%place, error = chain(&error), "a preflight leaves a place to the launch"),
+                Err(_) => tracing::debug!(%place, "a preflight leaves a place to the launch: no answer"),
+            }
+            Vec::new()
+        };
+        Ok(join_all(places.iter().map(look)).await.concat())
+    }
+
+    /// What was sent to all clusters so far.
+    pub(super) fn requests(&self) -> Requests {
+        let clusters = self.clusters.lock();
+        let mut sum = Requests::default();
+        for cluster in clusters.values().filter_map(|cell| cell.get()) {
+            sum.add(&cluster.requests());
+        }
+        sum
+    }
+
+    /// Places that cannot be read are listed in it.
+    pub(super) async fn look(&self, scope: &Scope) -> Inventory {
+        let known = Known::of(scope, &self.contexts);
+        let (mut inventory, mut seen, mut unknown) = (Inventory::default(), BTreeSet::new(), Vec::new());
+        for place in &known.places {
+            if place.context.as_ref().is_some_and(|context| !self.contexts.has(context)) {
+                unknown.push(not_looked_at(place, &scope.jobs));
+                continue;
+            }
+            let looked = async {
+                let cluster = self.cluster(place).await?;
+                add_place(&mut inventory, &cluster, &known).await.map_err(ApiError::classify)
+            };
+            match looked.await {
+                Ok(true) => drop(seen.insert(place)),
+                Ok(false) => {}
+                Err(error) => inventory.blind.push(error),
+            }
+        }
+        inventory.notes.extend(unknown);
+        let is_absent = |job: &&Job| {
+            let is_seen = Handle::of(job).is_ok_and(|handle| seen.contains(&handle.place));
+            is_seen && !inventory.found.iter().any(|found| found.job.is_same(job))
+        };
+        inventory.absent = scope.jobs.iter().filter(is_absent).map(Job::id).collect();
+        inventory.found.sort_by(|one, other| one.job.identifier.cmp(&other.job.identifier));
+        inventory.blind.extend(known.errors.into_iter().map(no_cluster));
+        inventory
+    }
+
+    /// A place that cannot be asked, or does not answer, has none.
+    pub(super) async fn leases_of(&self, scope: &Scope, session: &SessionId) -> Vec<Lease> {
+        let look = async |place: ClusterPlace| {
+            let look = async { lease::look(&*self.cluster(&place).await?, session).await.map_err(ApiError::classify) };
+            match timeout(ANSWER, look).await {
+                Ok(Ok(seen)) => return seen.map(|seen| seen.into_lease(&place, session.clone())),
+                Ok(Err(error)) => tracing::debug!(%place, error = chain(&error), "no Lease is seen"),
+                Err(_) => tracing::debug!(%place, "no Lease is seen: no answer"),
+            }
+            None
+        };
+        join_all(Known::of(scope, &self.contexts).places.into_iter().map(look)).await.into_iter().flatten().collect()
+    }
+
+    /// Takes the Leases that there are, and creates one in each place of the jobs.
+    pub(super) async fn take_leases(&self, session: &SessionId, jobs: &[Job], seen: &[Lease]) -> Result<bool, SchedulerError> {
+        let of_jobs = jobs.iter().filter_map(|job| Some((Handle::of(job).ok()?.place, None)));
+        let of_leases = seen.iter().filter_map(|lease| Some((lease::read_place(&lease.place)?, Some(lease.version.as_str()))));
+        // In a fixed order, so that two processes do not get one each.
+        let places: BTreeMap<ClusterPlace, Option<&str>> = of_jobs.chain(of_leases).collect();
+        for (place, version) in places {
+            if !self.shared(&place, session).await?.lease.take_over(version).await.map_err(ApiError::classify)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn no_cluster(error: ContextError) -> SchedulerError {
+    SchedulerError::new(Class::Config, "find the cluster of a partition", error)
+}
