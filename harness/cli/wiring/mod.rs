@@ -79,8 +79,8 @@ pub fn kubernetes(contexts: Contexts) -> Kubernetes {
 }
 
 /// The partitions of cases, each with its scheduler.
-pub fn partitions<'a>(cases: impl IntoIterator<Item = &'a TestCase>) -> impl Iterator<Item = (String, SchedulerKind)> {
-    cases.into_iter().map(|case| (case.place.partition.name.clone(), case.place.partition.scheduler))
+pub fn partitions(cases: &[TestCase]) -> impl Iterator<Item = (String, SchedulerKind)> {
+    cases.iter().map(|case| (case.place.partition.name.clone(), case.place.partition.scheduler))
 }
 
 /// Whether a job ends with the process that launched it.

@@ -6,7 +6,7 @@ mod sandbox;
 mod sessions;
 mod workloads;
 
-use access::{in_cluster, permissions, proxies, restricted};
+use access::{in_cluster, permissions, preflight, proxies, restricted};
 use sessions::{interruptions, outages, owners};
 use workloads::{custom_resources, failures, lifecycle, limits};
 
@@ -101,6 +101,8 @@ pub(crate) const TESTS: &[Test] = tests![
     No owners::a_session_that_was_killed_in_another_container_is_attached_and_its_lease_taken,
     No owners::of_two_that_attach_at_the_same_time_with_two_databases_one_gets_the_lease,
     No owners::what_sweep_has_removed_is_disrupted_when_it_is_attached,
+    No preflight::all_rights_that_an_account_misses_are_named_at_once,
+    No preflight::a_namespace_and_a_kind_that_are_missing_are_found_and_other_cases_run,
     No permissions::the_role_of_a_pod_is_enough_and_each_verb_is_needed,
     No permissions::the_role_of_a_job_is_enough_and_each_verb_is_needed,
     No permissions::the_role_of_a_jobset_is_enough_and_each_verb_is_needed,

@@ -2,4 +2,5 @@
 
 mod dry_run;
 mod open_files;
+mod preflight;
 mod proxy;

@@ -8,16 +8,23 @@ use crate::{
     wiring::{self, k8s_plans},
 };
 use anyhow::Context;
-use muster_check::cases::test_case::{Rendered, TestCase};
+use muster_check::{
+    cases::test_case::{LaunchFacts, Rendered, TestCase},
+    selection::adjust::Adjustments,
+};
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
     error::{Class, chain},
     job::workload::Program,
 };
-use muster_k8s::{Contexts, Plan};
-use muster_session::runtime;
+use muster_k8s::{Contexts, Kubernetes, Plan};
+use muster_session::{
+    runtime,
+    session_loop::preflight::{self, Refused},
+};
 use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
 use std::fmt::Write;
+use tokio::runtime::Runtime;
 
 /// Prints every selected case's script or objects.
 pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8> {
@@ -36,6 +43,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
         Contexts::unknown()
     };
     let server = if how == DryRun::Server { Some(wiring::kubernetes(contexts.clone())) } else { None };
+    let foreseen = server.as_ref().map(|kubernetes| foreseen(&selection.cases, &plan.adjustments, &runtime, kubernetes));
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
@@ -48,7 +56,11 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
                 }
             };
             text += &shown;
-            if let (Some(kubernetes), Some(planned)) = (&server, planned) {
+            let why = foreseen.as_ref().and_then(|foreseen| foreseen.get(&case.name));
+            if let Some(why) = why {
+                refused += 1;
+                let _ = writeln!(text, "# NOT LAUNCHED: {why}");
+            } else if let (Some(kubernetes), Some(planned)) = (&server, planned) {
                 match runtime.block_on(kubernetes.dry_run(&planned.handle)) {
                     Ok(warnings) => text += &accepted(&warnings),
                     Err(error) => {
@@ -74,6 +86,13 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     } else {
         selection.report_if_empty(terminal)
     })
+}
+
+/// The cases that a session would not launch, and why.
+fn foreseen(cases: &[TestCase], adjustments: &Adjustments, runtime: &Runtime, kubernetes: &Kubernetes) -> Refused {
+    let cases = cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes());
+    let session = LaunchFacts::rehearsal().session;
+    runtime.block_on(preflight::ask(kubernetes, cases, adjustments, &session))
 }
 
 /// What the API server made of it.

@@ -1,6 +1,6 @@
 //! Copies of cases. `--distribute`: one for each node that was named, or that the case's scheduler names. `--repeat`: so many.
 
-use crate::wiring::{self, Wired};
+use crate::wiring;
 use anyhow::{anyhow, bail};
 use muster_check::{
     cases::test_case::TestCase,
@@ -9,6 +9,7 @@ use muster_check::{
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
+    job::{scheduler::Scheduler, scheduler_kind::SchedulerKind},
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -19,9 +20,7 @@ use tokio::runtime::Runtime;
 /// The cases, each as often as there are nodes for it.
 pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -> anyhow::Result<Vec<TestCase>> {
     let once = TestCase::once(cases);
-    let asked = cases.iter().filter(|case| matches!(wanted, Distribute::State(_)) && !once.contains(&case.name));
-    let wired = wiring::schedulers(wiring::partitions(asked))?;
-    let mut known = Known { runtime, wired, of_checks: BTreeMap::new() };
+    let mut known = Known { runtime, schedulers: BTreeMap::new(), of_checks: BTreeMap::new() };
     let mut all = Vec::new();
     for case in cases {
         if once.contains(&case.name) {
@@ -43,7 +42,7 @@ pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -
 /// The nodes that schedulers have named.
 struct Known<'a> {
     runtime: &'a Runtime,
-    wired: Wired,
+    schedulers: BTreeMap<SchedulerKind, Arc<dyn Scheduler>>,
     of_checks: BTreeMap<(String, String), Vec<String>>,
 }
 
@@ -56,8 +55,10 @@ impl Known<'_> {
         }
         let (partition, kind) = (&case.name.partition, case.place.partition.scheduler);
         let Ok(rendered) = case.render(&case.rehearsal()) else { return Ok(None) };
-        let Some(scheduler) = self.wired.schedulers.get(partition) else { return Ok(None) };
-        let named = self.runtime.block_on(scheduler.nodes(&rendered.workload, &state.to_string()));
+        let named = match self.scheduler(kind)? {
+            Some(scheduler) => self.runtime.block_on(scheduler.nodes(&rendered.workload, &state.to_string())),
+            None => Ok(None),
+        };
         let Some(nodes) = named.map_err(|error| refusal(error, partition))? else {
             bail!(
                 "--distribute: `{kind}` cannot name the nodes of partition {partition}: name them, as in --distribute node-1,node-2"
@@ -68,6 +69,16 @@ impl Known<'_> {
         }
         self.of_checks.insert(key, nodes.clone());
         Ok(Some(nodes))
+    }
+
+    fn scheduler(&mut self, kind: SchedulerKind) -> anyhow::Result<Option<Arc<dyn Scheduler>>> {
+        let name = wiring::shared_name(kind);
+        if let Some(scheduler) = self.schedulers.get(&name) {
+            return Ok(Some(Arc::clone(scheduler)));
+        }
+        let Some(scheduler) = wiring::connect_to_look(name).transpose()? else { return Ok(None) };
+        self.schedulers.insert(name, Arc::clone(&scheduler));
+        Ok(Some(scheduler))
     }
 }
 

@@ -161,6 +161,9 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
     if let Some(why) = skip {
         return Err(End::new(Outcome::Skip, Phase::Plan, why));
     }
+    if let Some(why) = context.why_refused(&name) {
+        return Err(End::config(Phase::Plan, why));
+    }
     let job = scheduler.plan(&workload).map_err(mistakes)?;
     // Only beside another session's are two folders of an attempt named differently.
     let old = instead_of.filter(|old| *old != facts.stage && old.is_dir());

@@ -28,7 +28,7 @@ use crate::{
 };
 use muster_check::site::quarantine::{self, List, Standing};
 use muster_core::{
-    case::SessionId,
+    case::{CaseName, SessionId},
     decisions::{graph::CaseId, rounds},
     error::chain,
     job::scheduler::Scheduler,
@@ -179,6 +179,16 @@ impl Engine {
             .unzip();
         self.take(batch);
         results
+    }
+
+    /// The scheduler of a partition.
+    pub fn scheduler(&self, partition: &str) -> Option<&Arc<dyn Scheduler>> {
+        self.shared.schedulers.get(partition)
+    }
+
+    /// Of these cases, those in `refused` are not launched: they end as `error{config}`.
+    pub fn refuse<'a>(&self, cases: impl Iterator<Item = &'a Arc<CaseName>>, refused: BTreeMap<Arc<CaseName>, String>) {
+        self.shared.context.refuse(cases, refused);
     }
 
     /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.

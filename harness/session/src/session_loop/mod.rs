@@ -1,13 +1,14 @@
 //! The session loop: what runs next, until nothing more does.
 //!
 //! ```text
-//! source --More(items)--> relaunch: what they need is there --> engine --results--> Attempts --+
+//! source --More(items)--> relaunch: what they need is there, preflight --> engine --results--> Attempts --+
 //!    ^ Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)              |
 //!    '-----------------------------------------------------------------------------------------'
 //! ```
 //! `plan` is what a session begins with; `restore` and `resume` say what of earlier sessions holds.
 
 pub mod plan;
+pub mod preflight;
 mod relaunch;
 pub mod restore;
 pub mod resume;
@@ -65,6 +66,8 @@ pub async fn run(
         match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed: engine.is_closed() }) {
             Next::More(batch) => {
                 let items = relaunch.complete(batch.items, attempts);
+                let refused = preflight::refused(engine, &items, relaunch.cases(), cases.adjustments).await;
+                engine.refuse(items.iter().map(|item| &item.name), refused);
                 if let Some(title) = batch.title {
                     engine.begin_round(u32::try_from(items.len()).unwrap_or(u32::MAX), title);
                 }

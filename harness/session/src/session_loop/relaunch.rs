@@ -35,6 +35,11 @@ impl<'a> Relaunch<'a> {
         Self { cases: cases.iter().map(|case| (&*case.name, case)).collect(), adjustments }
     }
 
+    /// All cases, by name.
+    pub(crate) fn cases(&self) -> &HashMap<&'a CaseName, &'a TestCase> {
+        &self.cases
+    }
+
     /// The cases that run again because the cases `to_run` need them. These are given with their needs.
     pub(crate) fn names(&self, to_run: &BTreeMap<&CaseName, &[Need]>, attempts: &Attempts) -> BTreeSet<CaseName> {
         let wanted = to_run.values().flat_map(|needs| needs.iter());

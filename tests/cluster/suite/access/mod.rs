@@ -2,5 +2,6 @@
 
 pub(super) mod in_cluster;
 pub(super) mod permissions;
+pub(super) mod preflight;
 pub(super) mod proxies;
 pub(super) mod restricted;

@@ -155,7 +155,9 @@ fn reply(world: &Arc<World>, head: &Parts, body: &Bytes) -> Result<Reply, No> {
     let verb = target.verb(&head.method, &query);
     authorize(world, &target, verb)?;
     if target.group == "authorization.k8s.io" {
-        return Ok(Reply::Object(StatusCode::CREATED, review(world, &parse(body)?)));
+        let asked = parse(body)?;
+        let answer = if target.plural == "selfsubjectrulesreviews" { rules(world, asked) } else { review(world, &asked) };
+        return Ok(Reply::Object(StatusCode::CREATED, answer));
     }
     let (api_version, kind) = {
         let state = world.state();
@@ -240,6 +242,15 @@ fn authorize(world: &World, target: &Target, verb: &str) -> Result<(), No> {
     let place = target.namespace.as_ref().map(|namespace| format!(" in the namespace \"{namespace}\"")).unwrap_or_default();
     let why = format!("User \"fake\" cannot {verb} resource \"{right}\" in API group \"{group}\"{place}");
     Err(No::new(403, "Forbidden", format!("{what}{name} is forbidden: {why}")))
+}
+
+/// `SelfSubjectRulesReview`: everything; where something is denied, each right has to be asked about.
+fn rules(world: &World, mut asked: Value) -> Value {
+    let is_all = world.state().denied.is_empty();
+    let all = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+    asked["status"] =
+        json!({"resourceRules": if is_all { all } else { json!([]) }, "nonResourceRules": [], "incomplete": !is_all});
+    asked
 }
 
 /// `SelfSubjectAccessReview`

@@ -86,7 +86,9 @@ pub(crate) fn findings(place: &ClusterPlace, needs: &BTreeMap<Need, Vec<usize>>,
         jobs.sort_unstable();
         Finding { jobs, what, hint }
     };
-    found.into_iter().map(finding).collect()
+    let mut findings: Vec<Finding> = found.into_iter().map(finding).collect();
+    findings.sort_by(|one, other| one.jobs.cmp(&other.jobs));
+    findings
 }
 
 /// What is wrong with one need, and what to do.
