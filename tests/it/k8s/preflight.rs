@@ -14,7 +14,7 @@ partitions:
 environments: [{ name: default }]
 ";
 
-const CHECK: &str = "
+const CHECK: &str = r##"
 name: pod
 valid_systems: ['*']
 variables: { cpus: 1 }
@@ -40,7 +40,7 @@ name: unknown
 valid_systems: ['site:here']
 k8s_config: { apiVersion: nowhere.test/v1, kind: Gang, metadata: { name: gang }, spec: {} }
 sanity: []
-";
+"##;
 
 struct Ground {
     api: FakeApi,

@@ -7,13 +7,13 @@ use crate::{
     terminal::{NoEcho, Terminal, live_screen},
     wiring::{
         database,
-        owners::{self, Finding, Owners, Wait},
+        owners::{Finding, Owners, Wait},
+        scope::{self, InScope},
     },
 };
 use anyhow::Context;
-use muster_core::{decisions::pipeline::EXIT_INTERRUPTED, job::scheduler::Job};
+use muster_core::decisions::pipeline::EXIT_INTERRUPTED;
 use muster_host::{clock, owner};
-use muster_k8s::Kubernetes;
 use muster_report::{
     Paint,
     live::{Size, Top},
@@ -22,7 +22,6 @@ use muster_session::front::signals::Signals;
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use std::{
     io::{self, IsTerminal},
-    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -52,8 +51,8 @@ pub fn top(cli: &Cli, args: &TopArgs, terminal: Terminal) -> anyhow::Result<u8> 
 async fn watch(cli: &Cli, args: &TopArgs, is_live: bool, terminal: Terminal) -> anyhow::Result<(u8, String)> {
     let reader = Reader::open(Places::of(cli).database).await?;
     let mut row = chosen(cli, &reader, args.session.as_deref(), terminal).await?;
-    let kubernetes = clusters(cli, &reader, &row).await?;
-    let owners = Owners { reader: Some(&reader), kubernetes: kubernetes.as_deref(), terminal };
+    let schedulers = schedulers(cli, &reader, &row).await?;
+    let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
     let mut owner = OwnerWatch { owners, looked: Instant::now(), since: Instant::now(), seen: None, state: row.state };
     let (mut signals, mut resized) = (Signals::listen()?, signal(SignalKind::window_change())?);
     let id = row.session.id.clone();
@@ -119,13 +118,12 @@ async fn chosen(cli: &Cli, reader: &Reader, session: Option<&str>, terminal: Ter
     row.with_context(|| format!("no session is stored in {}", reader.path().display()))
 }
 
-/// The clusters that may have a Lease of an owner whose process is not visible from here.
-async fn clusters(cli: &Cli, reader: &Reader, row: &SessionRow) -> anyhow::Result<Option<Arc<Kubernetes>>> {
+/// The schedulers that may have a Lease of an owner whose process is not visible from here.
+async fn schedulers(cli: &Cli, reader: &Reader, row: &SessionRow) -> anyhow::Result<Vec<InScope>> {
     if row.state != SessionState::Unknown {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let open = reader.open_jobs().await?;
-    Ok(owners::clusters_that_answer(cli, &open.iter().collect::<Vec<&Job>>()))
+    Ok(scope::in_scope_if_connected(cli, &reader.open_jobs().await?))
 }
 
 /// The owner of the session, as far as its process is not visible from here.
