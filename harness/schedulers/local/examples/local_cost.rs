@@ -9,7 +9,7 @@ use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        scheduler::{Channel, Chunk, Disposition, JobStatus, Launch, LogRequest, Scheduler},
+        scheduler::{Chunk, Disposition, JobStatus, Launch, LogRequest, Scheduler},
         stage_folder::SCRIPT_FILE,
         workload::{Limits, Program, Workload},
     },

@@ -154,10 +154,11 @@ impl<'a> View<'a> {
         let ended = last.or(started).unwrap_or(self.observed.since);
         let failed = ending.exits.iter().any(|exit| exit.exit.status() != Some(0));
         let clock = if started.is_some() { Clock::Run } else { Clock::Pending };
-        let over = if failed { deadline_over(self, clock) } else { None };
+        let over = if failed { deadline_over(self, clock) } else { Deadlines::InTime };
         let (limit, cause) = match over {
-            None => (None, ending.cause),
-            Some(cause) => (Some(clock), cause.or(ending.cause)),
+            Deadlines::InTime => (None, ending.cause),
+            Deadlines::Own => (Some(clock), ending.cause),
+            Deadlines::Planned(cause) => (Some(clock), Some(cause)),
         };
         let started = started.unwrap_or(ended);
         JobState::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), limit, cause, ..ending }))
@@ -294,9 +295,17 @@ const DEADLINE_REASON: &str = "DeadlineExceeded";
 /// Conditions with which the controllers that know a deadline say that the workload failed.
 const DEADLINE_CONDITIONS: [&str; 2] = ["Failed", "JobFailed"];
 
-/// Whether a deadline of the cluster ended the workload: that of the plan, with the cause, or one that the manifest has itself, whose
-/// cause is known already. A pod's deadline counts if no pod failed for another reason.
-fn deadline_over(view: View<'_>, clock: Clock) -> Option<Option<String>> {
+/// Whether a deadline of the cluster ended a workload.
+enum Deadlines {
+    InTime,
+    /// One that the manifest has itself: the cause names it already.
+    Own,
+    /// That of the plan, and the cause.
+    Planned(String),
+}
+
+/// A pod's deadline counts if no pod failed for another reason.
+fn deadline_over(view: View<'_>, clock: Clock) -> Deadlines {
     let by_owner = view.object().is_some_and(owner_names_deadline);
     let pods = || view.observed.pods.iter().map(|seen| &*seen.pod);
     if let Some(deadline) = &view.handle.deadline
@@ -306,12 +315,12 @@ fn deadline_over(view: View<'_>, clock: Clock) -> Option<Option<String>> {
             Clock::Run => "still running",
             Clock::Pending => "still waiting",
         };
-        let length = format_duration(Duration::from_secs(deadline.seconds));
-        return Some(Some(format!("{} was {what} at its deadline in the cluster, {length} ({})", view.title(), deadline.from)));
+        let (title, length) = (view.title(), format_duration(Duration::from_secs(deadline.seconds)));
+        return Deadlines::Planned(format!("{title} was {what} at its deadline in the cluster, {length} ({})", deadline.from));
     }
     let failed: Vec<&Pod> = pods().filter(|pod| phase(pod) == Some("Failed")).collect();
     let by_pods = !failed.is_empty() && failed.iter().all(|pod| reason(pod) == Some(DEADLINE_REASON));
-    (by_owner || by_pods).then_some(None)
+    if by_owner || by_pods { Deadlines::Own } else { Deadlines::InTime }
 }
 
 fn phase(pod: &Pod) -> Option<&str> {
