@@ -132,6 +132,8 @@ impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             sqlx::Error::Database(error) => write!(f, "{} (code {})", error.message(), error.code().unwrap_or_default()),
+            // In the words of sqlx, a file that may not be read is a problem of communication.
+            sqlx::Error::Io(error) => error.fmt(f),
             other => other.fmt(f),
         }
     }
@@ -159,6 +161,7 @@ mod tests {
             StoreError::Folder { path: "state".into(), cause: io::ErrorKind::PermissionDenied.into() },
             StoreError::Missing { path: path.clone() },
             StoreError::Open { path: path.clone(), cause: sqlx() },
+            StoreError::Open { path: path.clone(), cause: sqlx::Error::Io(io::ErrorKind::PermissionDenied.into()).into() },
             StoreError::Foreign { path: path.clone() },
             StoreError::NewerSchema { path: path.clone(), found: 3, known: 1 },
             StoreError::OlderSchema { path: path.clone(), found: 1, known: 3 },
@@ -176,6 +179,7 @@ mod tests {
         create the folder state of the results database: permission denied
         there is no results database state/results.db
         open the results database state/results.db: attempted to communicate with a crashed background worker
+        open the results database state/results.db: permission denied
         state/results.db is a database, but not one of muster
         the results database state/results.db has schema 3, and this muster knows only 1: use a newer one
         the results database state/results.db has schema 1, and this muster reads schema 3: `muster results migrate --db state/results.db` brings it up to date

@@ -95,8 +95,9 @@ fn another_user_reads_the_results_of_a_session_while_it_runs_and_after_it_was_ki
     }
     let mut running = Running::start();
     let binary = for_everybody(&running.sandbox);
+    let state = running.sandbox.path("state");
     let files = || {
-        let folder = fs::read_dir(running.sandbox.path("state")).expect("a folder");
+        let folder = fs::read_dir(&state).expect("a folder");
         let mut names: Vec<_> = folder.map(|entry| entry.expect("an entry").file_name()).collect();
         names.sort();
         names
@@ -112,8 +113,12 @@ fn another_user_reads_the_results_of_a_session_while_it_runs_and_after_it_was_ki
         running.child.kill().expect("killed");
         running.child.wait().expect("killed");
     }
-    let folder = fs::read_dir(running.sandbox.path("state")).expect("a folder");
-    assert_eq!(folder.count(), before.len(), "a reader leaves nothing");
+    assert_eq!(files(), before, "a reader leaves nothing");
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(running.sandbox.path("state/r.db"), private).expect("a file");
+    let refused = running.results(&["results", "list"], Some(&binary));
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert_eq!(refused.stderr, "error: open the results database state/r.db: Permission denied (os error 13)\n");
 }
 
 #[test]
