@@ -15,6 +15,6 @@ fake:
   statuses: [{ state: ended, exit: 0 }]
   logs: [{ text: "speed: 12.5\n" }]
 sanity: [{ found: speed }]
-perf: { speed: { pattern: 'speed: (.*)', unit: MB/s } }
+perf_variables: { speed: { pattern: 'speed: (.*)', unit: MB/s } }
 END
 python3 "$here/long.py" "$attempts" -- "${muster[@]}" -c "$scratch/long.yaml" -r --reruns "$((attempts / cases - 1))"

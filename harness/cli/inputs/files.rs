@@ -197,6 +197,12 @@ impl Sites {
     }
 }
 
+/// The `site-config` folder that is found from the folder in which a session ran, and from none of its checks.
+pub fn sites_of_folder(workdir: &Path, checks: &[PathBuf]) -> Option<PathBuf> {
+    let folder = site_folder(workdir).filter(|_| checks.iter().all(|path| site_folder(&workdir.join(path)).is_none()))?;
+    std::path::absolute(folder).ok()
+}
+
 /// The nearest `site-config` folder, from the checks upwards.
 fn site_folder(checks: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(checks).ok()?;

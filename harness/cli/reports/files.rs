@@ -3,6 +3,7 @@
 
 use crate::{
     args::Cli,
+    inputs::files::sites_of_folder,
     reports::{out_file::OutFile, perflogs},
     settings::Places,
 };
@@ -50,11 +51,11 @@ impl ReportFiles {
         let has_link = cli.output.report_file.is_none();
         let flag = if has_link { "--prefix" } else { "--report-file" };
         let json = OutFile::prepare("the run report", &places.report_file(cli), flag, &session.id)?;
-        Ok(Self { json: Some(json), has_link, ..Self::asked_for(cli, session)? })
+        Ok(Self { json: Some(json), has_link, ..Self::asked_for(cli, cli, session)? })
     }
 
-    /// Only those that are asked for: for a session of the past.
-    pub fn asked_for(cli: &Cli, session: &Session) -> anyhow::Result<Self> {
+    /// Only those that are asked for: for a session of the past, which was `called` in this way.
+    pub fn asked_for(cli: &Cli, called: &Cli, session: &Session) -> anyhow::Result<Self> {
         let wanted = &cli.reports;
         let file = |what, path: &Option<PathBuf>, flag| {
             path.as_deref().map(|path| OutFile::prepare(what, path, flag, &session.id)).transpose()
@@ -71,7 +72,10 @@ impl ReportFiles {
             perflogs: wanted.perflogdir.clone(),
             database: cli.rounds.rehearse.is_none().then(|| Places::of(cli).database),
             templates: templates(wanted.report_templates.as_deref())?,
-            reader: Reader { rerun_options: masked_words(&rerun_options(cli)), zone: jiff::tz::TimeZone::system() },
+            reader: Reader {
+                rerun_options: masked_words(&rerun_options_anywhere(called, &session.workdir)),
+                zone: jiff::tz::TimeZone::system(),
+            },
         })
     }
 
@@ -196,6 +200,18 @@ fn own_templates(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The same for a command that is pasted in any folder. `workdir` is where these paths hold.
+fn rerun_options_anywhere(cli: &Cli, workdir: &Path) -> Vec<String> {
+    let mut cli = cli.clone();
+    if cli.files.config_file.is_empty() {
+        cli.files.config_file.extend(sites_of_folder(workdir, &cli.files.checkpath));
+    }
+    for path in cli.files.config_file.iter_mut().chain(&mut cli.rounds.rehearse) {
+        *path = workdir.join(&*path);
+    }
+    rerun_options(&cli)
 }
 
 /// The options with which the same sites and checks are found, and run and judged in the same way.

@@ -450,3 +450,44 @@ fn an_empty_share_is_one_line_and_no_failure() {
     let ended = muster(&sandbox, &["-n", "nothing-like-this", "-r", &share]);
     assert_eq!(ended.code, Some(2), "an empty selection is a mistake");
 }
+
+/// The command below `Rerun with:`.
+fn rerun_with(text: &str) -> String {
+    let line = text.lines().skip_while(|line| !line.contains("Rerun with:")).nth(1).expect("a command");
+    line.trim().to_owned()
+}
+
+#[test]
+fn the_command_below_a_failure_reproduces_it_in_any_folder() {
+    let sandbox = sandbox();
+    sandbox.write(
+        "bad.yaml",
+        "name: bad\nvalid_systems: ['*']\nvariables: { n: 1, api_token: none }\nexecutable: 'exit ${{ n }}'\nsanity: []\n",
+    );
+    let node = muster(&sandbox, &["-c", "bad.yaml", "-n", "bad", "--distribute=all", "-lC"]);
+    let node = node.stdout.split("%.nid=").nth(1).and_then(|rest| rest.split(' ').next()).expect("this machine").to_owned();
+    let flags = ["-C", "site.yaml", "--system", "site", "-c", "bad.yaml", "-S", "n=7", "--distribute", &node, "-r"];
+    let ended = sandbox.muster(&flags);
+    let command = rerun_with(&ended.stdout);
+    let here = std::fs::canonicalize(sandbox.path("")).expect("a folder");
+    let expected = format!("muster -C [FOLDER]/site.yaml -S n=7 --distribute {node} -c [FOLDER]/bad.yaml -n /");
+    assert!(command.starts_with(&expected), "{command}");
+    let shown = sandbox.muster(&["results", "show"]);
+    assert_eq!(rerun_with(&shown.stdout), command, "the same for a stored session");
+    // In another folder, and with its own results.
+    let words: Vec<String> = command.split(' ').skip(1).map(|word| word.replace("[FOLDER]", &here.to_string_lossy())).collect();
+    sandbox.write("elsewhere/file", "");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let again = sandbox.command(&words).current_dir(sandbox.path("elsewhere")).output().expect("the binary runs");
+    let again = sandbox.ended(&again);
+    assert!(
+        again.stdout.contains("exit status 7") && again.stdout.contains(&format!("%.nid={node}")),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+
+    let secret = sandbox.muster(&["-C", "site.yaml", "--system", "site", "-c", "bad.yaml", "-S", "api_token=abc", "-r"]);
+    let command = rerun_with(&secret.stdout);
+    assert!(command.contains("'api_token=***'") && command.ends_with("# write the secret out in place of ***"), "{command}");
+}

@@ -1,7 +1,7 @@
 //! `muster results list|show|migrate`: sessions of the past, from the store. `list` and `show` change nothing in its folder.
 
 use crate::{
-    args::Cli,
+    args::{self, Cli},
     reports::files::ReportFiles,
     settings::Places,
     terminal::Terminal,
@@ -16,6 +16,7 @@ use muster_report::{
 };
 use muster_session::runtime;
 use muster_store::{Reader, SessionRow, SessionState};
+use std::ffi::OsString;
 
 pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
@@ -51,11 +52,14 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
     })?;
     let attempts = Attempts::of(row.session.counting, cases);
     let results = Results::of(&row.session, &attempts);
-    let files = ReportFiles::asked_for(cli, &row.session)?;
+    let argv: Vec<OsString> = row.session.command.iter().map(OsString::from).collect();
+    // The flags of another version may be unknown.
+    let called = args::parse(&argv, &|_| None).map_or_else(|_| cli.clone(), |parsed| parsed.cli);
+    let files = ReportFiles::asked_for(cli, &called, &row.session)?;
     if as_json {
         terminal.print(&json::report(&results, None)?);
     } else {
-        terminal.print(&results::show(&results, row.state, clock::now(), &terminal.screen()));
+        terminal.print(&results::show(&results, files.rerun_options(), row.state, clock::now(), &terminal.screen()));
         if cli.reports.failure_stats {
             terminal.print(&statistics::report(&results, &terminal.screen()));
         }

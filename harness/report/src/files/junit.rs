@@ -33,12 +33,13 @@ use std::{collections::BTreeMap, fmt::Write};
 pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String, RenderError> {
     let session = results.session;
     let mut suites: BTreeMap<String, Vec<TestCase>> = BTreeMap::new();
+    let rerun = |case: &CaseResult| command::rerun(case, &session.workdir, rerun_options);
     let of_every = results.session.counting == Counting::Every;
     for attempts in history(results) {
         // Of a session that was run several times every attempt is a test of its own.
         let tests: Vec<_> = if of_every { attempts.chunks(1).collect() } else { vec![attempts.as_slice()] };
         for (last, before) in tests.into_iter().filter_map(<[_]>::split_last) {
-            suites.entry(last.name.place()).or_default().push(test_case(last, before, of_every, rerun_options));
+            suites.entry(last.name.place()).or_default().push(test_case(last, before, of_every, &rerun));
         }
     }
     let mut report = Report::new(xml(&format!("muster {}", session.id)));
@@ -79,8 +80,8 @@ fn properties(results: &Results<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_options: &[String]) -> TestCase {
-    let mut status = status(last, rerun_options);
+fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_with: &dyn Fn(&CaseResult) -> String) -> TestCase {
+    let mut status = status(last, rerun_with);
     let reruns = before.iter().filter(|case| !case.outcome.is_fine()).map(|case| rerun(case));
     if !matches!(status, TestCaseStatus::Skipped { .. }) {
         status.add_reruns(reruns);
@@ -92,7 +93,7 @@ fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_op
     case
 }
 
-fn status(case: &CaseResult, rerun_options: &[String]) -> TestCaseStatus {
+fn status(case: &CaseResult, rerun_with: &dyn Fn(&CaseResult) -> String) -> TestCaseStatus {
     let why = one_line(case.cause.as_deref().unwrap_or("no cause was given"));
     if let (true, Some(quarantine)) = (is_excused(case), &case.quarantine) {
         let mut status = TestCaseStatus::skipped();
@@ -110,7 +111,7 @@ fn status(case: &CaseResult, rerun_options: &[String]) -> TestCaseStatus {
         Completion::Failed | Completion::Aborted => TestCaseStatus::non_success(kind(&case.outcome)),
     };
     status.set_type(xml(&case.outcome.to_string())).set_message(xml(&why));
-    let rerun = command::rerun(case, rerun_options);
+    let rerun = rerun_with(case);
     status.set_description(xml(&format!("{}: {why}\nrerun with: {rerun}\n", what_happened(case))));
     status
 }

@@ -36,12 +36,13 @@ const SLOWEST: usize = 5;
 
 /// All that templates can read.
 pub(super) fn context(results: &Results<'_>, rerun_options: &[String], time: impl Fn(Timestamp) -> String) -> Context {
-    let facts = |case: &CaseResult| case_facts(case, rerun_options, false);
+    let rerun = |case: &CaseResult| command::rerun(case, &results.session.workdir, rerun_options);
+    let facts = |case: &CaseResult| case_facts(case, &rerun(case), false);
     let counting = results.counting();
     let retried = counts::retried(results);
     let flaky = retried.iter().filter_map(|attempts| attempts.last()).filter(|last| is_flaky(results, last));
     let flaky: HashSet<&CaseName> = flaky.map(|last| &last.name).collect();
-    let cases: Vec<Value> = counting.iter().map(|case| case_facts(case, rerun_options, flaky.contains(&case.name))).collect();
+    let cases: Vec<Value> = counting.iter().map(|case| case_facts(case, &rerun(case), flaky.contains(&case.name))).collect();
     let only = |is_meant: fn(&CaseResult) -> bool| -> Vec<Value> {
         counting.iter().zip(&cases).filter(|(case, _)| is_meant(case)).map(|(_, facts)| facts.clone()).collect()
     };
@@ -89,7 +90,7 @@ pub(super) fn context(results: &Results<'_>, rerun_options: &[String], time: imp
 }
 
 /// One attempt. `flaky`: its case is well only in its last attempt, which this is.
-fn case_facts(case: &CaseResult, rerun_options: &[String], flaky: bool) -> Value {
+fn case_facts(case: &CaseResult, rerun: &str, flaky: bool) -> Value {
     let (name, about) = (&case.name, &case.about);
     let origins = Origins::of(&case.measurements);
     Value::from_serializable(&json!({
@@ -131,7 +132,7 @@ fn case_facts(case: &CaseResult, rerun_options: &[String], flaky: bool) -> Value
         "look": lines(&case.look),
         "delete": lines(&case.delete),
         "leftovers": lines(&case.leftovers),
-        "rerun": line(&command::rerun(case, rerun_options)),
+        "rerun": line(rerun),
     }))
 }
 

@@ -78,8 +78,9 @@ fn state_tone(word: &str) -> Tone {
     }
 }
 
-/// One session: who, where, when, every attempt with its figures, the failures, the last line.
-pub fn show(results: &Results<'_>, state: SessionState, now: Timestamp, screen: &Screen) -> String {
+/// One session: who, where, when, every attempt with its figures, the failures, the last line. `rerun_options` as in
+/// [`failure::report`].
+pub fn show(results: &Results<'_>, rerun_options: &[String], state: SessionState, now: Timestamp, screen: &Screen) -> String {
     let session = results.session;
     let mut text = setup(session, screen.paint);
     let mut row = |label: &str, value: &str| _ = writeln!(text, "  {:<19}{value}", format!("{label}:"));
@@ -96,7 +97,7 @@ pub fn show(results: &Results<'_>, state: SessionState, now: Timestamp, screen: 
         text += &finished(case, number, total, screen.paint);
     }
     text.push('\n');
-    let failures = failure::report(results, &[], screen);
+    let failures = failure::report(results, rerun_options, screen);
     if !failures.is_empty() {
         text += &failures;
         text.push('\n');

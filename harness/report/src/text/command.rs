@@ -1,15 +1,24 @@
 //! Commands that a person can paste into a shell.
 
+use crate::text::secret::MASK;
 use muster_core::{case::CaseName, result::CaseResult};
 use muster_text::shell;
+use std::path::Path;
 
-/// What runs one case again: its file, its hash, its place, and before them the options that the site and the check
-/// were found and changed with (`-C`, `-S`, `--prefix`), which only the caller knows.
-pub fn rerun(case: &CaseResult, options: &[String]) -> String {
-    of_case(&case.name, &case.about.file, options)
+/// What runs one case again, wherever it is pasted: its file within the folder in which the session ran, its hash, its place, its node
+/// (`--distribute`), and before them the options that the site and the check were found and changed with (`-C`, `-S`, `-J`), which
+/// only the caller knows.
+pub fn rerun(case: &CaseResult, workdir: &Path, options: &[String]) -> String {
+    let file = workdir.join(&case.about.file);
+    let node = case.name.hidden.split(' ').find_map(|hidden| hidden.strip_prefix("%.nid="));
+    let node = node.iter().flat_map(|node| ["--distribute".to_owned(), (*node).to_owned()]);
+    let options: Vec<String> = options.iter().cloned().chain(node).collect();
+    let command = of_case(&case.name, &file.to_string_lossy(), &options);
+    let is_masked = options.iter().any(|option| option.contains(MASK));
+    if is_masked { format!("{command}  # write the secret out in place of {MASK}") } else { command }
 }
 
-/// The same for a case that has not run yet.
+/// The same for a case that has not run yet, in the folder in which its file is found.
 pub(crate) fn of_case(name: &CaseName, file: &str, options: &[String]) -> String {
     let mut words = vec!["muster".to_owned()];
     words.extend(options.iter().cloned());
@@ -42,5 +51,32 @@ mod tests {
         for (name, pattern) in [("default", "default"), ("gcc-13.2", r"gcc-13\.2"), ("gcc+mpi", r"gcc\+mpi")] {
             assert_eq!(literal(name), pattern);
         }
+    }
+
+    #[test]
+    fn a_command_reproduces_its_case_wherever_it_is_pasted() {
+        let name = CaseName {
+            hash: "b542e2db".into(),
+            system: "s".into(),
+            partition: "p".into(),
+            environ: "e".into(),
+            ..CaseName::default()
+        };
+        let of = |hidden: &str, file: &str, options: &[&str]| {
+            let mut case = CaseResult { name: CaseName { hidden: hidden.into(), ..name.clone() }, ..CaseResult::default() };
+            case.about.file = file.into();
+            let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            rerun(&case, Path::new("/home/ada"), &options)
+        };
+        assert_eq!(of("", "a.yaml", &["-J", "q=1"]), "muster -J q=1 -c /home/ada/a.yaml -n /b542e2db --system s:p -p e -r");
+        assert_eq!(
+            of("%.nid=node-1 %.repeat_no=2", "/checks/a.yaml", &[]),
+            "muster --distribute node-1 -c /checks/a.yaml -n /b542e2db --system s:p -p e -r"
+        );
+        assert_eq!(of("%.repeat_no=2", "/a.yaml", &[]), "muster -c /a.yaml -n /b542e2db --system s:p -p e -r");
+        assert_eq!(
+            of("", "/a.yaml", &["-S", "token=***"]),
+            "muster -S 'token=***' -c /a.yaml -n /b542e2db --system s:p -p e -r  # write the secret out in place of ***"
+        );
     }
 }

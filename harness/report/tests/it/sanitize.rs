@@ -125,7 +125,7 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
         summary::summary(&results, after(1.0)),
         summary::leftovers(&results, &screen),
         results::list(&stored, after(1.0), &screen),
-        results::show(&results, SessionState::Ended, after(1.0), &screen),
+        results::show(&results, &[], SessionState::Ended, after(1.0), &screen),
         json::report(&results, None).unwrap(),
         listing::describe(&listed).unwrap(),
     ];

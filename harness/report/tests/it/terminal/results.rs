@@ -79,7 +79,7 @@ fn an_empty_store_says_so() {
 
 #[test]
 fn a_session_is_shown_whole() {
-    assert_snapshot!(with_only(&["osu_latency", "ior", "smoke"], |results| show(results, SessionState::Ended, after(200.0), &screen(80))), @"
+    assert_snapshot!(with_only(&["osu_latency", "ior", "smoke"], |results| show(results, &[], SessionState::Ended, after(200.0), &screen(80))), @"
     [Muster Setup]
       version:           0.1.0
       command:           muster -c 'my checks/' -r --performance-report
@@ -130,7 +130,7 @@ fn a_session_is_shown_whole() {
           | write  20%
           | ERROR: no space left on device
       * Rerun with:
-          muster -c 'my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p default -r
+          muster -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p default -r
     ================================================================================
 
     [  FAILED  ] Ran 3/4 test case(s) from 3 check(s) (1 failure(s), 0 expected failure(s), 0 skipped, 0 aborted, 1 not run)
@@ -145,7 +145,7 @@ fn a_killed_session_is_not_said_to_run() {
     let text = with(|results| {
         let session = Session { ended: None, num_cases: 40, ..session() };
         let results = Results::new(&session, results.attempts().iter().copied());
-        show(&results, SessionState::Interrupted, after(86_400.0), &screen(80))
+        show(&results, &[], SessionState::Interrupted, after(86_400.0), &screen(80))
     });
     let ends: Vec<_> =
         text.lines().filter(|line| line.contains("state:") || line.contains("FAILED") || line.contains("40 cases")).collect();
