@@ -16,7 +16,11 @@ mod wiring;
 
 use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
 use inputs::modes;
-use muster_core::{decisions::pipeline::EXIT_USAGE, error::chain};
+use muster_core::{
+    decisions::pipeline::EXIT_USAGE,
+    error::chain,
+    job::descriptor::{Descriptor, Schedulers},
+};
 use muster_session::case::judging;
 use std::{ffi::OsString, process::ExitCode};
 use terminal::{
@@ -24,19 +28,24 @@ use terminal::{
     unwritten::{EXIT_UNWRITTEN, Unwritten},
 };
 
-pub fn main(argv: &[OsString]) -> ExitCode {
+/// The schedulers of `muster`, in the order of its documentation.
+pub const SCHEDULERS: &[&Descriptor] =
+    &[&muster_k8s::SCHEDULER, &muster_ec2::SCHEDULER, &muster_local::SCHEDULER, &muster_fake::SCHEDULER];
+
+/// Runs a command line. `schedulers` are those that partitions may name: [`SCHEDULERS`], or more.
+pub fn run(argv: &[OsString], schedulers: &'static [&'static Descriptor]) -> ExitCode {
     // Before anything else: a session waits for its judge.
     if let [_, word] = argv
         && word == wiring::JUDGE
     {
         return judging::serve();
     }
-    terminal::settled(run(argv))
+    terminal::settled(parsed_and_run(argv, &Schedulers::new(schedulers)))
 }
 
-fn run(argv: &[OsString]) -> u8 {
+fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let parsed = match modes::parse(argv, &|name| std::env::var(name).ok()) {
+    let parsed = match modes::parse(argv, schedulers, &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error),
     };
@@ -89,12 +98,12 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
-        Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, terminal),
+        Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, &cli.files.schedulers, terminal),
         Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
         Some(Command::Completions { shell, .. }) => commands::manual::completions::completions(cli, *shell, terminal),
-        Some(Command::Man) => commands::manual::man::man(terminal),
-        Some(Command::Convert(args)) => commands::convert::convert(args, terminal),
+        Some(Command::Man) => commands::manual::man::man(cli, terminal),
+        Some(Command::Convert(args)) => commands::convert::convert(args, &cli.files.schedulers, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::session::run::run(parsed, command_line, terminal),
         None if let Some(how) = cli.action.dry_run => commands::inspect::dry_run::dry_run(cli, how, terminal),

@@ -1,5 +1,5 @@
 //! The muster binary.
 
 fn main() -> std::process::ExitCode {
-    muster::main(&std::env::args_os().collect::<Vec<_>>())
+    muster::run(&std::env::args_os().collect::<Vec<_>>(), muster::SCHEDULERS)
 }

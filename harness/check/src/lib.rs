@@ -16,3 +16,7 @@ pub mod lint;
 pub mod render;
 pub mod selection;
 pub mod site;
+
+#[cfg(test)]
+#[path = "../tests/schedulers/mod.rs"]
+mod testing;

@@ -4,6 +4,7 @@ use muster_check::{
     files::check_file::{self, CheckFile},
     site::file as site_file,
 };
+use muster_core::job::descriptor::{Descriptor, SharedKey};
 use muster_text::{Value, decode::Keyed};
 use std::{fmt::Write, path::Path};
 
@@ -31,10 +32,14 @@ fn the_reference_page_follows_the_schemas() {
     assert!(written == page, "docs/reference.md differs from the key tables; run: {update}");
 }
 
+#[path = "schedulers/mod.rs"]
+mod testing;
+
 fn page() -> String {
+    let schedulers = testing::schedulers();
     let mut page = HEAD.to_owned();
     page += "\n## Checks\n";
-    keys(&check_file::schema(), 0, &mut page);
+    keys(&check_file::schema(&schedulers), 0, &mut page);
     page += "\n### Keys of other systems\n\nMuster refuses these keys and says what to write instead.\n\n| key | instead |\n| --- | --- |\n";
     for (key, instead) in CheckFile::TABLE.instead {
         let _ = writeln!(page, "| `{key}` | {} |", instead.replace('|', "\\|"));
@@ -44,8 +49,33 @@ fn page() -> String {
         let _ = writeln!(page, "\nKnown, and not supported yet: {}.", later.join(", "));
     }
     page += "\n## Sites\n";
-    keys(&site_file::schema(), 0, &mut page);
+    keys(&site_file::schema(&schedulers), 0, &mut page);
+    page += "\n## Schedulers\n\nWhat `scheduler` of a partition may be, with the keys of its `sched_options`. A check with options of another scheduler\nmay run: they have no effect. An option that no scheduler has is a mistake.\n";
+    schedulers.all().iter().for_each(|descriptor| scheduler(descriptor, &mut page));
     page
+}
+
+/// The options of a scheduler, and what it does with the keys that several schedulers have.
+fn scheduler(descriptor: &Descriptor, page: &mut String) {
+    let names: Vec<String> = descriptor.names.iter().map(|name| format!("`{name}`")).collect();
+    *page += &wrapped(&format!("\n**{}**: {}.", names.join(", "), descriptor.descr), "");
+    for option in descriptor.options {
+        let kind = kind(&option.described());
+        *page += &wrapped(&format!("- `{}` ({kind}): {}", option.name, option.description()), "");
+    }
+    let shared = |does: fn(&SharedKey) -> bool| -> Vec<String> {
+        let keys = descriptor.shared_keys.iter().filter(|(_, attitude)| does(attitude));
+        keys.map(|(key, _)| format!("`{key}`")).collect()
+    };
+    for (keys, what) in [
+        (shared(|attitude| *attitude == SharedKey::Takes), "It takes"),
+        (shared(|attitude| *attitude == SharedKey::Ignores), "Without effect:"),
+        (shared(|attitude| matches!(attitude, SharedKey::Refuses(_))), "Refused, with a hint:"),
+    ] {
+        if !keys.is_empty() {
+            *page += &wrapped(&format!("- {what} {}.", keys.join(", ")), "");
+        }
+    }
 }
 
 /// The keys of a mapping, each with those of the mappings in it.

@@ -138,7 +138,7 @@ fn what_an_editor_should_underline_is_refused() {
         "name: s\npartitions: [{ scheduler: local }]\n",
         "name: s\npartitions: [{ name: p, scheduler: slurm }]\n",
         "name: s\npartitions: [{ name: p, scheduler: local, max_jobs: 0 }]\n",
-        "name: s\npartitions: [{ name: p, scheduler: local, resources: [] }]\n",
+        "name: s\npartitions: [{ name: p, scheduler: local, resources: [{ options: a }] }]\n",
     ];
     for text in refused {
         for document in documents(text) {

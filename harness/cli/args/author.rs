@@ -23,26 +23,11 @@ pub enum CheckCommand {
 #[derive(Debug, Clone, Args)]
 pub struct NewArgs {
     /// For which scheduler
-    #[arg(long, value_enum, default_value_t = Starter::Local)]
-    pub scheduler: Starter,
+    #[arg(long, default_value = "local")]
+    pub scheduler: String,
     /// The file, NAME.check.yaml; or a folder, which gets one of its own name
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-}
-
-/// The schedulers that have an example check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Starter {
-    /// A process on this machine.
-    Local,
-    /// A Pod.
-    K8s,
-    /// An `IPUJob`.
-    Ipu,
-    /// An instance.
-    Ec2,
-    /// A scenario; nothing runs.
-    Fake,
 }
 
 /// `muster check fmt ...`

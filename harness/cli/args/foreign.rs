@@ -76,10 +76,11 @@ mod tests {
     use crate::args::Cli;
     use crate::args::parse;
     use clap::CommandFactory;
+    use muster_core::job::descriptor::Schedulers;
 
     fn reported(argv: &[&str]) -> String {
         let argv: Vec<_> = std::iter::once("muster").chain(argv.iter().copied()).map(Into::into).collect();
-        parse(&argv, &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
+        parse(&argv, &Schedulers::default(), &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]

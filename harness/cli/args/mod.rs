@@ -9,13 +9,14 @@ mod parse;
 mod reports;
 mod rounds;
 
-pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs, Starter};
+pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
 pub use parse::{Mode, Origin, Parsed, definition, parse, parse_in_mode, unknown_variables};
 pub use reports::Reports;
 pub use rounds::Rounds;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use muster_core::job::descriptor::Schedulers;
 use muster_text::file_mode::FileMode;
 use std::path::PathBuf;
 
@@ -250,6 +251,9 @@ pub enum Listing {
 
 #[derive(Debug, Clone, Args)]
 pub struct Files {
+    /// What partitions may name; not an argument.
+    #[arg(skip)]
+    pub schedulers: Schedulers,
     /// A check file, or a folder that is searched for check.yaml and *.check.yaml [repeatable]
     #[arg(short = 'c', long, value_name = "PATH", help_heading = "Files", global = true)]
     pub checkpath: Vec<PathBuf>,

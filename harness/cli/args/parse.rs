@@ -1,7 +1,12 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
 use crate::args::{Cli, foreign};
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id, parser::ValueSource};
+use clap::{
+    Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id,
+    builder::{PossibleValue, PossibleValuesParser},
+    parser::ValueSource,
+};
+use muster_core::job::descriptor::Schedulers;
 use std::{collections::BTreeMap, ffi::OsString};
 
 /// Where a setting's value comes from.
@@ -31,16 +36,21 @@ pub struct Mode<'a> {
 ///
 /// # Errors
 /// Clap's own, with its exit code and text.
-pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
-    parse_in_mode(argv, Mode { name: "", words: &[] }, env)
+pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
+    parse_in_mode(argv, Mode { name: "", words: &[] }, schedulers, env)
 }
 
 /// The same with a mode between the two.
 ///
 /// # Errors
 /// Clap's own; a mode that holds what no mode may.
-pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
-    let command = definition();
+pub fn parse_in_mode(
+    argv: &[OsString],
+    mode: Mode<'_>,
+    schedulers: &Schedulers,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Parsed, clap::Error> {
+    let command = definition(schedulers);
     let in_mode = typed_in(&command, mode)?;
     let typed = command.clone().ignore_errors(true).try_get_matches_from(argv).ok();
     let is_typed = |arg: &Arg| {
@@ -86,7 +96,9 @@ pub fn parse_in_mode(argv: &[OsString], mode: Mode<'_>, env: &dyn Fn(&str) -> Op
         Err(error) if error.use_stderr() && with(&[]).is_ok() => return Err(of_a_variable(&command, &origins, env, error)),
         matches => matches.map_err(|error| foreign::explained(&command, error))?,
     };
-    Ok(Parsed { cli: Cli::from_arg_matches(&matches)?, origins })
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.files.schedulers = schedulers.clone();
+    Ok(Parsed { cli, origins })
 }
 
 /// The arguments of which one says what to do.
@@ -156,7 +168,7 @@ fn of_a_variable(
 }
 
 /// The definition, with the flags that mean nothing to a command left out of its help.
-pub fn definition() -> clap::Command {
+pub fn definition(schedulers: &Schedulers) -> clap::Command {
     // The last value wins: what is typed comes after the mode.
     let all = Cli::command().args_override_self(true);
     let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
@@ -165,6 +177,8 @@ pub fn definition() -> clap::Command {
         // A command's own argument of the same name stands in for the global one, and is handed down.
         move |command: clap::Command| command.args(hidden.into_iter().map(|arg| arg.hide(true)))
     };
+    let names: Vec<PossibleValue> =
+        schedulers.named().map(|scheduler| PossibleValue::new(scheduler.name).help(scheduler.descr)).collect();
     all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]))
         .mut_subcommand(
             "results",
@@ -183,7 +197,10 @@ pub fn definition() -> clap::Command {
         .mut_subcommand("top", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
-        .mut_subcommand("check", keep(&["checkpath", "config_file", "nocolor"]))
+        .mut_subcommand("check", |check| {
+            let of_new = |new: clap::Command| new.mut_arg("scheduler", |arg| arg.value_parser(PossibleValuesParser::new(names)));
+            keep(&["checkpath", "config_file", "nocolor"])(check.mut_subcommand("new", of_new))
+        })
         .mut_subcommand("completions", keep(&[]))
         .mut_subcommand("man", keep(&[]))
         .mut_subcommand("convert", keep(&["output"]))
@@ -241,12 +258,13 @@ mod tests {
     fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
         let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
         let env: BTreeMap<_, _> = env.iter().copied().collect();
-        parse(&argv, &|name| env.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+        parse(&argv, &Schedulers::default(), &|name| env.get(name).map(|value| (*value).to_owned()))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_definition_is_sound() {
-        definition().debug_assert();
+        definition(&Schedulers::default()).debug_assert();
     }
 
     #[test]
@@ -307,7 +325,8 @@ mod tests {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let env: BTreeMap<_, _> = env.iter().copied().collect();
         let mode = Mode { name: "nightly", words: &words };
-        parse_in_mode(&argv, mode, &|name| env.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+        parse_in_mode(&argv, mode, &Schedulers::default(), &|name| env.get(name).map(|value| (*value).to_owned()))
+            .map_err(|error| error.to_string())
     }
 
     #[test]

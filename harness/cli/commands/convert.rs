@@ -6,6 +6,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use muster_convert::{Conversion, Manifests, Output, Source};
+use muster_core::job::descriptor::Schedulers;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -14,10 +15,11 @@ use std::{
 /// Something could not be converted.
 const EXIT_REFUSED: u8 = 1;
 
-pub fn convert(args: &ConvertArgs, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
     let files = python_files(&args.paths)?;
     let sources = files.iter().map(|file| source(&file.path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let conversion = muster_convert::convert(&sources, &OnDisk);
+    let names: Vec<&str> = schedulers.named().map(|scheduler| scheduler.name).collect();
+    let conversion = muster_convert::convert(&sources, &OnDisk, &names);
     let prints = args.stdout || args.output.as_deref() == Some(Path::new("-"));
     if prints {
         conversion.outputs.iter().for_each(|output| print(output, conversion.outputs.len() > 1, terminal));

@@ -7,7 +7,7 @@ use crate::{
     wiring::k8s_plans,
 };
 use muster_core::decisions::pipeline::EXIT_USAGE;
-use muster_k8s::{Extent, Handle, binding, roles};
+use muster_k8s::{Contexts, Extent, Handle, binding, roles};
 use muster_text::yaml;
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
-    let (mut handles, mistakes) = k8s_plans::plans(&selection.cases, &k8s_plans::contexts()?, |plan| plan.handle);
+    let (mut handles, mistakes) = k8s_plans::plans(&selection.cases, &Contexts::to_plan_with()?, |plan| plan.handle);
     terminal.diagnostics(&mistakes, &selection.sources);
     if !mistakes.is_empty() {
         return Ok(EXIT_USAGE);

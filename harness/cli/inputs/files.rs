@@ -5,6 +5,7 @@ use muster_check::{
     files::load::{Loaded, Loader},
     site::{System, file as site_file},
 };
+use muster_core::job::descriptor::Schedulers;
 use muster_local::staging;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Sources},
@@ -31,16 +32,16 @@ fn holds_no(option: &str, path: &Path, what: &str) -> anyhow::Error {
 ///
 /// # Errors
 /// A path that is neither a file nor a folder with checks. Mistakes within files are diagnostics.
-pub fn checks(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
-    checks_of("-c", paths)
+pub fn checks(paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
+    checks_of("-c", paths, schedulers)
 }
 
 /// The same of paths that another option names.
-pub fn checks_of(option: &'static str, paths: &[PathBuf]) -> anyhow::Result<Loaded> {
+pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
     if paths.is_empty() {
         bail!("no checks are named: say where they are with -c PATH");
     }
-    let mut loader = Loader::default();
+    let mut loader = Loader::new(schedulers.clone());
     let mut seen = Seen::default();
     let mut unread = Vec::new();
     for path in paths {
@@ -148,7 +149,7 @@ pub struct Sites {
 }
 
 /// Reads the site files of `-C`, or those in the `site-config/` nearest to the checks.
-pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> anyhow::Result<Sites> {
+pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Sites> {
     let mut files = Vec::new();
     let nearest = || checks.iter().find_map(|path| site_folder(path)).or_else(|| site_folder(Path::new(".")));
     if let (true, Some(folder)) = (config.is_empty(), nearest()) {
@@ -169,7 +170,7 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> anyhow::Result<Sites> {
     let mut seen = Seen::default();
     for file in files.into_iter().filter(|file| seen.is_new(file)) {
         let text = read(&file).map_err(|cause| unreadable("-C", &file, cause))?;
-        if sites.add(&shown(&file), &text) == 0 {
+        if sites.add(&shown(&file), &text, schedulers) == 0 {
             return Err(holds_no("-C", &file, "system: it is empty"));
         }
     }
@@ -179,13 +180,13 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf]) -> anyhow::Result<Sites> {
 
 impl Sites {
     /// Takes a file; how many documents it holds.
-    fn add(&mut self, path: &str, text: &str) -> usize {
+    fn add(&mut self, path: &str, text: &str, schedulers: &Schedulers) -> usize {
         let id: FileId = self.sources.add(path, text);
         let parsed = yaml::parse(id, text);
         self.diagnostics.extend(parsed.diagnostics);
         for document in &parsed.documents {
             let mut context = muster_text::decode::Context::new(muster_text::decode::Placeholders::Refuse);
-            let system = site_file::read(document, &mut context);
+            let system = site_file::read(document, schedulers, &mut context);
             self.diagnostics.append(&mut context.diagnostics);
             if let Some(system) = system {
                 self.systems.push(system);

@@ -5,15 +5,15 @@ use crate::{
     inputs::selection,
 };
 use anyhow::{Context, bail};
+use muster_core::job::descriptor::Schedulers;
 use muster_text::diagnostic::did_you_mean;
 use std::ffi::OsString;
 
 /// Parses a command line, with its mode and the environment beneath it.
-pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
-    let parsed = args::parse(argv, env)?;
+pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
+    let parsed = args::parse(argv, schedulers, env)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
-    let files = &parsed.cli.files;
-    let site = selection::site(&files.config_file, &files.checkpath, files.system.as_deref(), false)?;
+    let site = selection::site(&parsed.cli.files, false)?;
     let Some(mode) = site.system.modes.iter().find(|mode| mode.name == *name) else {
         let names = || site.system.modes.iter().map(|mode| mode.name.as_str());
         let hint = did_you_mean(name, names()).unwrap_or_else(|| match names().next() {
@@ -27,7 +27,7 @@ pub fn parse(argv: &[OsString], env: &dyn Fn(&str) -> Option<String>) -> anyhow:
         let split = split(option, env).with_context(|| format!("--mode {name}: `{option}` has a quote that does not end"))?;
         words.extend(split.into_iter().map(OsString::from));
     }
-    Ok(args::parse_in_mode(argv, Mode { name, words: &words }, env)?)
+    Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, env)?)
 }
 
 /// The words of a line as a shell would see them: quotes, backslashes, and variables where they are set. `None`: a quote

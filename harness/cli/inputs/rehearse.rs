@@ -4,6 +4,8 @@
 //! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
 
 use anyhow::{Context, bail};
+use muster_check::selection::adjust::Rehearsal;
+use muster_core::job::descriptor::Schedulers;
 use muster_text::{
     Value,
     diagnostic::{self, Sources},
@@ -12,8 +14,14 @@ use muster_text::{
 use serde_json::json;
 use std::{fs, path::Path};
 
+/// What runs in the place of every workload.
+pub fn rehearsal(path: &Path, schedulers: &Schedulers) -> anyhow::Result<Rehearsal> {
+    let (scheduler, key) = schedulers.rehearsing().context("no scheduler follows a scenario")?;
+    Ok(Rehearsal { scheduler, key, scenario: scenario(path)? })
+}
+
 /// Reads the scenario, or the log that becomes one.
-pub fn scenario(path: &Path) -> anyhow::Result<Value> {
+fn scenario(path: &Path) -> anyhow::Result<Value> {
     let text = read(path)?;
     let is_play = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !is_play {

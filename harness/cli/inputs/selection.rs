@@ -1,7 +1,7 @@
 //! From the options to the selected cases: sites, checks, overrides, expansion, filters.
 
 use crate::{
-    args::{Cli, Filter},
+    args::{Cli, Files, Filter},
     inputs::{
         expansion::{self, errors},
         files::{self, Sites},
@@ -23,14 +23,13 @@ use muster_check::{
         file as site_file,
     },
 };
-use muster_core::{case::matcher::Matcher, decisions::pipeline::EXIT_USAGE, job::scheduler_kind::SchedulerKind};
-use muster_local::detect;
+use muster_core::{case::matcher::Matcher, decisions::pipeline::EXIT_USAGE};
 use muster_session::{case::judging, front::libtest};
 use muster_text::{
     diagnostic::{Diagnostic, Severity, Sources},
     expr::Effort,
 };
-use std::{collections::BTreeSet, fmt::Display, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 
 pub use crate::inputs::expansion::Depth;
 
@@ -101,13 +100,14 @@ pub struct Site {
 }
 
 /// Reads the site files and picks the system.
-pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color: bool) -> anyhow::Result<Site> {
-    let mut sites = files::sites(config, checks)?;
+pub fn site(files: &Files, color: bool) -> anyhow::Result<Site> {
+    let mut sites = files::sites(&files.config_file, &files.checkpath, &files.schedulers)?;
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let picked = if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         Err(std::mem::take(&mut sites.diagnostics))
     } else {
-        site_file::pick(&sites.systems, &hostname, wanted).map_err(|diagnostic| vec![diagnostic])
+        site_file::pick(&sites.systems, &files.schedulers, &hostname, files.system.as_deref())
+            .map_err(|diagnostic| vec![diagnostic])
     };
     match picked {
         Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
@@ -119,10 +119,10 @@ pub fn site(config: &[PathBuf], checks: &[PathBuf], wanted: Option<&str>, color:
 
 /// Fills in what a `local` partition's site file leaves out about this machine's processors.
 pub fn with_detected_processor(mut system: System) -> System {
-    let local = system.partitions.iter_mut().filter(|partition| partition.scheduler == SchedulerKind::Local);
-    for partition in local {
+    for partition in &mut system.partitions {
+        let Some(complete) = partition.scheduler.complete_processor else { continue };
         let partition = Arc::make_mut(partition);
-        partition.processor = detect::complete(&partition.processor);
+        partition.processor = complete(&partition.processor);
     }
     system
 }
@@ -132,12 +132,17 @@ const EVALUATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads everything and selects.
 pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection> {
-    let site = site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), color)?;
+    let site = site(&cli.files, color)?;
     let filters = filters(&cli.filter)?;
-    let loaded = files::checks(&cli.files.checkpath)?;
+    let loaded = files::checks(&cli.files.checkpath, &cli.files.schedulers)?;
     let (mut sources, mut diagnostics) = (loaded.sources, loaded.diagnostics);
-    let mut overrides =
-        Overrides::parse(&cli.files.setvar, &cli.files.parameterize, &loaded.checks, &mut sources, &mut diagnostics);
+    let mut overrides = Overrides::parse(
+        &cli.files.setvar,
+        &cli.files.parameterize,
+        (&loaded.checks, cli.files.schedulers.own_keys()),
+        &mut sources,
+        &mut diagnostics,
+    );
 
     let known = KnownSystems::of(site.sites.systems.iter().chain([&*site.system]));
     let facts = SystemFacts::bounded(site.system.clone(), known, Effort::timed(judging::monotonic, EVALUATION_LIMIT));
@@ -159,7 +164,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     // What a tool asked for that takes us for a test binary.
     let asked = |case: &TestCase| {
         let scheduler = case.place.partition.scheduler;
-        cli.output.libtest.as_ref().is_none_or(|arguments| libtest::is_selected(arguments, &case.name, scheduler))
+        cli.output.libtest.as_ref().is_none_or(|arguments| libtest::is_selected(arguments, &case.name, &scheduler.as_name()))
     };
     for case in &all {
         if asked(case) && filters.admit(case).map_err(wrong)? {

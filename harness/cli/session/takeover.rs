@@ -79,8 +79,8 @@ impl PreviousOwner {
     /// Takes the Leases that exist, and creates one in each place where something was started.
     async fn take_leases(&self, reader: &Reader, id: &SessionId) -> anyhow::Result<()> {
         let started: Vec<Job> = reader.unfinished(id).await?.into_iter().map(|row| row.job).collect();
-        for (InScope { kind, scheduler, .. }, seen) in self.schedulers.iter().zip(&self.leases) {
-            let jobs: Vec<Job> = started.iter().filter(|job| wiring::shared_name(job.scheduler) == *kind).cloned().collect();
+        for (InScope { name, scheduler, .. }, seen) in self.schedulers.iter().zip(&self.leases) {
+            let jobs: Vec<Job> = started.iter().filter(|job| *job.scheduler == **name).cloned().collect();
             if !scheduler.take_over(id, &jobs, seen).await? {
                 return Err(StoreError::Taken { session: id.clone() }.into());
             }

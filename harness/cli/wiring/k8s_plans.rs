@@ -2,19 +2,24 @@
 
 use muster_check::cases::test_case::TestCase;
 use muster_core::job::workload::Workload;
-use muster_k8s::{ContextError, Contexts, Plan};
+use muster_k8s::{ContextError, Contexts, Plan, SCHEDULER};
 use muster_text::diagnostic::Diagnostic;
-use std::{num::NonZero, panic::resume_unwind, thread};
+use std::{num::NonZero, panic::resume_unwind, ptr, thread};
 
 /// The search for mistakes ends after so many.
 const MANY: usize = 100;
 
+/// Whether a case runs on Kubernetes.
+pub fn is_ours(case: &TestCase) -> bool {
+    ptr::eq(case.place.partition.scheduler.descriptor(), &raw const SCHEDULER)
+}
+
 /// The mistakes in the plans of the cases on Kubernetes.
 pub fn mistakes(cases: &[TestCase]) -> Result<Vec<Diagnostic>, ContextError> {
-    if !cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
+    if !cases.iter().any(is_ours) {
         return Ok(Vec::new());
     }
-    Ok(plans(cases, &contexts()?, |_| ()).1)
+    Ok(plans(cases, &Contexts::to_plan_with()?, |_| ()).1)
 }
 
 /// What `wanted` takes of the plans of the cases on Kubernetes, and every mistake that prevents a plan. Uses all processors: there
@@ -36,7 +41,7 @@ pub fn plans<T: Send>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(P
 
 fn plans_of<T>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan) -> T) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut plans, mut mistakes) = (Vec::new(), Vec::new());
-    for case in cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes()) {
+    for case in cases.iter().filter(|case| is_ours(case)) {
         // Every case was rendered once already, when it was selected.
         let Some(rendered) = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
         match planned(case, &rendered.workload, contexts) {
@@ -48,12 +53,6 @@ fn plans_of<T>(cases: &[TestCase], contexts: &Contexts, wanted: impl Fn(Plan) ->
         }
     }
     (plans, mistakes)
-}
-
-/// The contexts to plan with. Without any cluster every context is accepted: nothing is launched.
-pub fn contexts() -> Result<Contexts, ContextError> {
-    let contexts = Contexts::load()?;
-    Ok(if contexts.is_empty() { Contexts::unknown() } else { contexts })
 }
 
 /// A case's plan. Mistakes without a place of their own point to the check.

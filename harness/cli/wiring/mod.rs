@@ -5,26 +5,22 @@ pub mod k8s_plans;
 pub mod owners;
 pub mod scope;
 
-use anyhow::{Context, bail};
-use muster_check::cases::test_case::TestCase;
+use anyhow::{Context, anyhow};
 use muster_core::{
     case::SessionId,
     error::chain,
     job::{
+        descriptor::{Harness, NamedScheduler, Schedulers},
         inventory::Removed,
         scheduler::{Disposition, Scheduler},
-        scheduler_kind::SchedulerKind,
     },
 };
-use muster_fake::FakeScheduler;
 use muster_host::file_limit;
-use muster_k8s::{ContextError, Contexts, Kubernetes};
-use muster_local::LocalScheduler;
 use muster_session::{case::judging::JudgeProgram, heartbeat};
 use muster_store::{JobRow, Store};
 use scope::InScope;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{self, Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -36,7 +32,9 @@ pub struct Wired {
     /// By partition.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     /// Those that serve several partitions: they share connections and watches.
-    shared: BTreeMap<SchedulerKind, Arc<dyn Scheduler>>,
+    shared: BTreeMap<&'static str, Arc<dyn Scheduler>>,
+    /// The partitions whose jobs continue when the process ends that launched them.
+    outlives: BTreeSet<String>,
 }
 
 impl Wired {
@@ -48,7 +46,7 @@ impl Wired {
     /// Ends jobs of a process that is gone. Returns those that could not be ended, and why.
     pub async fn end<'a>(&self, rows: &'a [JobRow], store: &Store) -> Vec<(&'a JobRow, String)> {
         let mut left = Vec::new();
-        for row in rows.iter().filter(|row| !dies_with_the_harness(row.job.scheduler)) {
+        for row in rows.iter().filter(|row| self.outlives.contains(&row.name.partition)) {
             let Some(scheduler) = self.schedulers.get(&row.name.partition) else { continue };
             match timeout(scheduler.limits().cleanup, scheduler.cleanup(&row.job, Disposition::Delete)).await {
                 Ok(Ok(leftovers)) if leftovers.items.is_empty() => store.cleaned(&row.job),
@@ -73,91 +71,54 @@ pub async fn close<'a>(schedulers: impl IntoIterator<Item = &'a Arc<dyn Schedule
     removed
 }
 
-/// The Kubernetes scheduler for these contexts, with this process's limits.
-pub fn kubernetes(contexts: Contexts) -> Kubernetes {
-    Kubernetes::new(contexts).within_open_files(file_limit::raise()).with_heartbeat(heartbeat::timing())
+/// The partitions of stored jobs, each with its scheduler.
+pub fn partitions<'a>(
+    rows: impl Iterator<Item = &'a JobRow>,
+    schedulers: &Schedulers,
+) -> impl Iterator<Item = (String, NamedScheduler)> {
+    rows.filter_map(|row| Some((row.name.partition.clone(), schedulers.find(&row.job.scheduler)?)))
 }
 
-/// The partitions of cases, each with its scheduler.
-pub fn partitions(cases: &[TestCase]) -> impl Iterator<Item = (String, SchedulerKind)> {
-    cases.iter().map(|case| (case.place.partition.name.clone(), case.place.partition.scheduler))
-}
-
-/// Whether a job ends with the process that launched it.
-pub fn dies_with_the_harness(kind: SchedulerKind) -> bool {
-    kind == SchedulerKind::Fake
-}
-
-/// A scheduler for every partition; partitions of one machine share one.
-pub fn schedulers(partitions: impl Iterator<Item = (String, SchedulerKind)>) -> anyhow::Result<Wired> {
+/// A scheduler for every partition; partitions whose jobs outlive this process share one.
+pub fn schedulers(partitions: impl Iterator<Item = (String, NamedScheduler)>) -> anyhow::Result<Wired> {
     schedulers_with(Vec::new(), partitions)
 }
 
 /// The same, with connections that hold Leases already.
 pub fn schedulers_with(
     connected: Vec<InScope>,
-    partitions: impl Iterator<Item = (String, SchedulerKind)>,
+    partitions: impl Iterator<Item = (String, NamedScheduler)>,
 ) -> anyhow::Result<Wired> {
-    let shared = connected.into_iter().map(|InScope { kind, scheduler, .. }| (kind, scheduler)).collect();
-    let mut wired = Wired { shared, ..Wired::default() };
-    for (partition, kind) in partitions {
+    let shared = connected.into_iter().map(|InScope { name, scheduler, .. }| (name, scheduler)).collect();
+    let (harness, mut wired) = (harness(), Wired { shared, ..Wired::default() });
+    for (partition, named) in partitions {
         if wired.schedulers.contains_key(&partition) {
             continue;
         }
-        let kind = shared_name(kind);
-        let known = wired.shared.get(&kind).map(Arc::clone);
-        let scheduler = match known {
+        let scheduler = match wired.shared.get(named.own_name()).map(Arc::clone) {
             Some(known) => known,
-            None => connect(&partition, kind)?,
+            None => (named.connect)(&harness)
+                .map_err(|error| anyhow!(error))
+                .with_context(|| format!("partition {partition} runs on `{named}`"))?,
         };
-        if !dies_with_the_harness(kind) {
-            wired.shared.insert(kind, Arc::clone(&scheduler));
+        if named.outlives_harness {
+            wired.shared.insert(named.own_name(), Arc::clone(&scheduler));
+            wired.outlives.insert(partition.clone());
         }
         wired.schedulers.insert(partition, scheduler);
     }
     Ok(wired)
 }
 
-/// The name under which partitions share a scheduler.
-pub fn shared_name(kind: SchedulerKind) -> SchedulerKind {
-    if kind.is_kubernetes() { SchedulerKind::K8s } else { kind }
+/// A scheduler that launches nothing, perhaps without anything to launch on. `None`: it cannot be asked.
+pub fn connect_to_look(named: NamedScheduler) -> anyhow::Result<Option<Arc<dyn Scheduler>>> {
+    named.look.map(|look| look(&harness())).transpose().map_err(|error| anyhow!(error))
 }
 
-/// The scheduler of a partition.
-fn connect(partition: &str, kind: SchedulerKind) -> anyhow::Result<Arc<dyn Scheduler>> {
-    Ok(match kind {
-        SchedulerKind::Local => Arc::new(local_scheduler()),
-        SchedulerKind::Fake => Arc::new(FakeScheduler::default()),
-        SchedulerKind::K8s | SchedulerKind::Ipu => {
-            let contexts = || {
-                let contexts = Contexts::load()?;
-                if contexts.is_empty() {
-                    // The error names the places where a kubeconfig was looked for.
-                    contexts.place(None, None)?;
-                }
-                Ok::<_, ContextError>(contexts)
-            };
-            let missing = || format!("partition {partition} runs on Kubernetes, but no cluster is configured");
-            Arc::new(kubernetes(contexts().with_context(missing)?))
-        }
-        SchedulerKind::Ec2 => bail!(
-            "partition {partition} runs on `{kind}`, which Muster can list and check but not launch on yet: leave it out with \
-             --system or -n"
-        ),
-    })
-}
-
-/// A scheduler that launches nothing, perhaps without any cluster. `None`: it cannot be asked yet.
-pub fn connect_to_look(kind: SchedulerKind) -> Option<anyhow::Result<Arc<dyn Scheduler>>> {
-    Some(match kind {
-        SchedulerKind::Local => Ok(Arc::new(local_scheduler())),
-        SchedulerKind::Fake => Ok(Arc::new(FakeScheduler::default())),
-        SchedulerKind::K8s | SchedulerKind::Ipu => match Contexts::load() {
-            Ok(contexts) => Ok(Arc::new(kubernetes(contexts))),
-            Err(error) => Err(error.into()),
-        },
-        SchedulerKind::Ec2 => return None,
-    })
+/// What schedulers may know of this process.
+pub fn harness() -> Harness {
+    let program = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok).ok();
+    Harness { program, open_files: file_limit::raise(), heartbeat_limit: heartbeat::timing().limit }
 }
 
 /// The path of `muster`, where another program runs: a test binary.
@@ -175,12 +136,4 @@ pub fn judge_program() -> io::Result<JudgeProgram> {
     let itself = || if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() };
     let path = path::absolute(PROGRAM.get().cloned().map_or_else(itself, Ok)?)?;
     Ok(JudgeProgram { path, arguments: vec![JUDGE.into()] })
-}
-
-/// Local jobs get the path of this program as `$MUSTER`: its kernels measure machines on which nothing else is installed.
-fn local_scheduler() -> LocalScheduler {
-    match PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok) {
-        Ok(program) => LocalScheduler::default().with_harness(program),
-        Err(_) => LocalScheduler::default(),
-    }
 }

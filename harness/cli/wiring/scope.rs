@@ -2,39 +2,44 @@
 
 use crate::{args::Cli, inputs::selection, wiring};
 use muster_core::job::{
+    descriptor::NamedScheduler,
     inventory::Scope,
     scheduler::{Job, Scheduler},
-    scheduler_kind::SchedulerKind,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
 /// A scheduler, and where it looks.
 pub struct InScope {
-    pub kind: SchedulerKind,
+    /// The scheduler's own.
+    pub name: &'static str,
     pub scheduler: Arc<dyn Scheduler>,
     pub scope: Scope,
 }
 
 /// The schedulers of some jobs, those of the system's partitions, and that of this machine.
 pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> anyhow::Result<Vec<InScope>> {
-    let mut scopes = BTreeMap::from([(SchedulerKind::Local, Scope::default())]);
+    let schedulers = &cli.files.schedulers;
+    let here = schedulers.all().iter().filter(|descriptor| descriptor.is_here).map(|descriptor| NamedScheduler::of(descriptor));
+    let mut scopes: BTreeMap<&str, (NamedScheduler, Scope)> = here.map(|named| (named.name, (named, Scope::default()))).collect();
+    let new = |named: NamedScheduler| (named, Scope::default());
     for job in jobs {
-        scopes.entry(wiring::shared_name(job.scheduler)).or_default().jobs.push(job.clone());
+        let Some(named) = schedulers.find(&job.scheduler) else { continue };
+        scopes.entry(named.own_name()).or_insert_with(|| new(named)).1.jobs.push(job.clone());
     }
     // If the system is unknown, the jobs remain.
-    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), false);
+    let site = selection::site(&cli.files, false);
     for partition in site.iter().flat_map(|site| &site.system.partitions) {
-        let Scope { partitions, .. } = scopes.entry(wiring::shared_name(partition.scheduler)).or_default();
+        let named = partition.scheduler;
+        let (_, Scope { partitions, .. }) = scopes.entry(named.own_name()).or_insert_with(|| new(named));
         if !partitions.contains(&partition.sched_options) {
             partitions.push(partition.sched_options.clone());
         }
     }
-    let connect = |(kind, scope)| Some((kind, scope, wiring::connect_to_look(kind)?));
-    scopes
-        .into_iter()
-        .filter_map(connect)
-        .map(|(kind, scope, scheduler)| Ok(InScope { kind, scheduler: scheduler?, scope }))
-        .collect()
+    let connect = |(name, (named, scope))| match wiring::connect_to_look(named) {
+        Ok(scheduler) => Some(Ok(InScope { name, scheduler: scheduler?, scope })),
+        Err(error) => Some(Err(error)),
+    };
+    scopes.into_iter().filter_map(connect).collect()
 }
 
 /// The same, to look for Leases only: a scheduler that cannot be connected to has none.

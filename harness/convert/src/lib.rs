@@ -62,8 +62,9 @@ pub struct Conversion {
     pub refusals: Vec<Refusal>,
 }
 
-/// Converts files that belong together: classes may derive from classes of other files.
-pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
+/// Converts files that belong together: classes may derive from classes of other files. Partitions of other `schedulers` are left
+/// out.
+pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &[&str]) -> Conversion {
     let mut world = World::default();
     let mut refusals = Vec::new();
     for source in sources.iter().filter(|source| !is_yaml(&source.path)) {
@@ -97,7 +98,7 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
             }
         }
     }
-    while let Some(id) = wanted.pop().filter(|_| supports("fixtures")) {
+    while let Some(id) = wanted.pop() {
         if documents.iter().any(|known: &Document| known.id == id) {
             continue;
         }
@@ -114,12 +115,13 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
     let mut outputs = Vec::new();
     for (at, file) in world.files.iter().enumerate() {
         let config = file.globals.get("site_configuration").filter(|config| matches!(config, value::Value::Dict(_)));
-        let sites = config.map(|config| site::sites(config, site::assigned(file), file, &mut refusals)).unwrap_or_default();
+        let sites =
+            config.map(|config| site::sites(config, schedulers, site::assigned(file), file, &mut refusals)).unwrap_or_default();
         outputs.extend(sites.iter().map(|site| site_output(&file.path, site)));
         outputs.extend(check_output(at, file, &documents));
     }
     for source in sources.iter().filter(|source| is_yaml(&source.path)) {
-        outputs.extend(yaml_sites(source, &mut refusals));
+        outputs.extend(yaml_sites(source, schedulers, &mut refusals));
     }
     refusals.sort_by(|left, right| {
         (&left.file, left.line, left.level, &left.why).cmp(&(&right.file, right.line, right.level, &right.why))
@@ -131,13 +133,6 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
 /// The classes of a test's fixtures.
 fn fixture_classes(reading: &reading::Reading) -> Vec<value::ClassId> {
     reading.interp.test.fixtures.iter().map(|(_, class, _)| class.clone()).collect()
-}
-
-/// Whether checks have a key today: what is not supported yet is refused instead of written.
-fn supports(key: &str) -> bool {
-    static KEYS: std::sync::OnceLock<muster_text::Value> = std::sync::OnceLock::new();
-    let schema = KEYS.get_or_init(muster_check::files::check_file::schema);
-    schema.get("properties").and_then(|keys| keys.get(key)).is_some()
 }
 
 /// The names at the top of each file, imported files first.
@@ -203,7 +198,7 @@ fn is_yaml(path: &str) -> bool {
 }
 
 /// ReFrame's configurations may be YAML too, with Jinja in them.
-fn yaml_sites(source: &Source, refusals: &mut Vec<Refusal>) -> Vec<Output> {
+fn yaml_sites(source: &Source, schedulers: &[&str], refusals: &mut Vec<Refusal>) -> Vec<Output> {
     let file = File::new(source.path.clone(), &source.text, python::Module::default(), false);
     let mut refuse = |line: u32, why: &str, instead: &str| {
         let what = shortened(file.line(line));
@@ -221,5 +216,8 @@ fn yaml_sites(source: &Source, refusals: &mut Vec<Refusal>) -> Vec<Output> {
         return vec![];
     };
     let place = site::Place::Yaml(&tree, &source.text);
-    site::sites(&yaml::of(&tree), Some(place), &file, refusals).iter().map(|site| site_output(&source.path, site)).collect()
+    site::sites(&yaml::of(&tree), schedulers, Some(place), &file, refusals)
+        .iter()
+        .map(|site| site_output(&source.path, site))
+        .collect()
 }

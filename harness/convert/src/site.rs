@@ -10,8 +10,6 @@ use crate::{
     value::Value,
     world::File,
 };
-use muster_core::job::scheduler_kind::SchedulerKind;
-use muster_text::decode::Words;
 use muster_text::yaml::Node;
 
 /// A system's file.
@@ -40,8 +38,14 @@ enum Step {
 }
 
 /// Converts a configuration: its value, where it stands, and the file.
-pub(crate) fn sites(config: &Value, place: Option<Place<'_>>, file: &File, refusals: &mut Vec<Refusal>) -> Vec<Site> {
-    let mut reader = Reader { place, file, refusals, system: String::new() };
+pub(crate) fn sites(
+    config: &Value,
+    schedulers: &[&str],
+    place: Option<Place<'_>>,
+    file: &File,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<Site> {
+    let mut reader = Reader { schedulers, place, file, refusals, system: String::new() };
     for key in ["logging", "general", "modes", "storage", "autodetect_methods"] {
         if get(config, key).is_some() {
             let instead = "settings of the program are options of the command line and `MUSTER_` variables";
@@ -65,6 +69,8 @@ pub(crate) fn assigned(file: &File) -> Option<Place<'_>> {
 }
 
 struct Reader<'a> {
+    /// The names of Muster's schedulers.
+    schedulers: &'a [&'a str],
     place: Option<Place<'a>>,
     file: &'a File,
     refusals: &'a mut Vec<Refusal>,
@@ -113,7 +119,7 @@ impl Reader<'_> {
         let name = text(partition, "name")?;
         let scheduler = text(partition, "scheduler")?;
         let at = |key| [path, &[Step::Key(key)]].concat();
-        if !SchedulerKind::WORDS.iter().any(|(known, _)| *known == scheduler) {
+        if !self.schedulers.contains(&&*scheduler) {
             let why = format!("Muster has no scheduler `{scheduler}`, so the partition `{name}` is left out");
             self.tell(&at("scheduler"), Level::Refused, why, "describe it as k8s, ec2 or local");
             return None;

@@ -1,6 +1,6 @@
 //! What becomes of whole files: the YAML and the refusals, as a user sees them; and that mangled Python ends nothing.
 
-use muster_convert::{Conversion, Manifests, Source, convert};
+use muster_convert::{Conversion, Manifests, Source};
 use proptest::prelude::*;
 use std::{fs, path::PathBuf};
 
@@ -37,6 +37,10 @@ fn shown(conversion: &Conversion) -> String {
         conversion.outputs.iter().map(|output| format!("==> {} ({} checks)\n{}", output.name, output.checks, output.text));
     let refusals = conversion.refusals.iter().map(|refusal| format!("{refusal}\n"));
     outputs.chain(["\n==> refusals\n".to_owned()]).chain(refusals).collect()
+}
+
+fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
+    muster_convert::convert(sources, manifests, &["k8s", "ipu", "ec2", "local", "fake"])
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use crate::{
     case::{CaseName, Identifier, SessionId},
     job::{
+        descriptor::SchedulerName,
         outputs::CaseOutputs,
         scheduler::{Disruption, SectionExit},
-        scheduler_kind::SchedulerKind,
         workload::Clock,
     },
     rules::perf::Measurement,
@@ -265,7 +265,7 @@ pub struct About {
     pub file: String,
     /// Its parameters as displayed, in order.
     pub parameters: Vec<(String, String)>,
-    pub scheduler: SchedulerKind,
+    pub scheduler: SchedulerName,
     pub num_tasks: u32,
     /// `on_disruption`; `None`: the check says nothing, and it is retried like any failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

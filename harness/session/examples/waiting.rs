@@ -6,10 +6,7 @@
 use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
-    job::{
-        scheduler_kind::SchedulerKind,
-        workload::{Limits, Program, Workload},
-    },
+    job::workload::{Limits, Program, Workload},
     result::{About, Counting, Outcome, Session},
     rules::{
         Rules,
@@ -24,7 +21,7 @@ use muster_session::{
     runtime,
 };
 use muster_text::time::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, error::Error, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{sync::mpsc::unbounded_channel, time::Instant};
 
@@ -54,7 +51,7 @@ fn about(number: usize) -> About {
         maintainers: Vec::new(),
         file: String::new(),
         parameters: vec![("number".into(), number.to_string())],
-        scheduler: SchedulerKind::Fake,
+        scheduler: "fake".into(),
         num_tasks: 1,
         on_disruption: None,
     }
@@ -74,7 +71,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
     QueuedCase {
         name,
         folder: format!("waits_{number:016x}"),
-        scheduler: SchedulerKind::Fake,
+        scheduler: "fake".into(),
         max_jobs,
         attempt: 1,
         needs: Box::default(),
@@ -92,7 +89,10 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
                     case: (*case).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
-                    program: Program::Scenario(scenario),
+                    program: Program::Own { env_vars: Vec::new() },
+                    scheduler: "fake".into(),
+                    own: Map::from_iter([("fake".to_owned(), scenario)]),
+                    shared: Map::new(),
                     num_tasks: 1,
                     sched_options: Value::Null,
                     limits: Limits { pending: None, run: Some(Duration::from_mins(5)), judge: Duration::from_mins(5) },

@@ -3,6 +3,8 @@
 
 #![no_main]
 
+mod schedulers;
+
 use libfuzzer_sys::fuzz_target;
 use muster_check::{site::{file as site_file, facts::{KnownSystems, SystemFacts}}, cases::{check::Check, test_case::LaunchFacts}, files::load::Loader};
 use muster_text::{yaml, decode::{Context, Placeholders}, diagnostic::{Diagnostic, FileId, Severity, Sources, render}};
@@ -16,20 +18,20 @@ name: s
 partitions:
   - { name: l, scheduler: local, environs: [e], features: [gpu], extras: { cores: 64 }, time_limit: 30m }
   - { name: k, scheduler: k8s, environs: [e, f] }
-  - { name: x, scheduler: fake, environs: [f] }
+  - { name: x, scheduler: local, environs: [f] }
 environments: [{ name: e, features: [mpi] }, { name: f }]
 ";
 
 static FACTS: LazyLock<SystemFacts> = LazyLock::new(|| {
     let parsed = yaml::parse(FileId::default(), SITE);
     let mut context = Context::new(Placeholders::Refuse);
-    let system = site_file::read(&parsed.documents[0], &mut context).expect("a sound site");
+    let system = site_file::read(&parsed.documents[0], &schedulers::schedulers(), &mut context).expect("a sound site");
     let known = KnownSystems::of([&system]);
     SystemFacts::new(Arc::new(system), known)
 });
 
 fuzz_target!(|text: &str| {
-    let mut loader = Loader::default();
+    let mut loader = Loader::new(schedulers::schedulers());
     loader.add("check.yaml", text);
     for path in loader.wanted() {
         loader.provide(&path, Ok("kind: Pod\nspec: { containers: [{ name: a, image: '${{ name }}' }] }\n".to_owned()));

@@ -112,7 +112,8 @@ fn other_settings_are_another_session_and_flags_that_do_not_apply_are_named() {
     assert!(!sandbox.path("elsewhere").exists());
     command(&sandbox, &["-S", "x=1"]).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
     // What came after it has its folders: it is not gone on with any more.
-    for (more, number) in [(["-S", "x=2"], 3), (["-J", "a=b"], 4), (["-S", "x=1"], 5)] {
+    let here = format!("node={}", rustix::system::uname().nodename().to_string_lossy());
+    for (more, number) in [(["-S", "x=2"], 3), (["-J", &here], 4), (["-S", "x=1"], 5)] {
         let other = run(&more);
         assert_eq!((other.code, sessions(&sandbox)), (Some(0), number), "{}", other.stderr);
         assert!(!other.stderr.contains("continues with the flags"), "{}", other.stderr);

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("muster-core", 2),
     ("muster-host", 2),
     ("muster-check", 3),
+    ("muster-ec2", 3),
     ("muster-fake", 3),
     ("muster-k8s", 3),
     ("muster-local", 3),

@@ -294,9 +294,11 @@ impl Resolving<'_> {
     fn check_stagedirs(&mut self, case: &TestCase, needs: &[Edge]) {
         for (span, whose) in &case.check.needs.stagedirs {
             let edges = needs.iter().filter(|edge| edge.binding.to_string() == *whose);
-            let kinds = edges.map(|edge| &self.planned[edge.at].case).chain([case]).map(|case| case.place.partition.scheduler);
-            let Some(kind) = kinds.into_iter().find(|kind| !kind.shares_files()) else { continue };
-            let message = format!("`{whose}.stagedir` needs one file system, which jobs of `{kind}` do not share with others");
+            let cases = edges.map(|edge| &self.planned[edge.at].case).chain([case]);
+            let mut schedulers = cases.map(|case| case.place.partition.scheduler);
+            let Some(scheduler) = schedulers.find(|scheduler| !scheduler.reaches_files()) else { continue };
+            let message =
+                format!("`{whose}.stagedir` needs one file system, which jobs of `{scheduler}` do not share with others");
             let known = |known: &Diagnostic| known.span == Some(*span) && known.message == message;
             if !self.diagnostics.iter().any(known) {
                 let hint = format!("hand it over in what the job prints: `outputs` there, `{whose}.outputs.NAME` here");

@@ -209,7 +209,7 @@ impl TestCase {
             maintainers: Vec::new(),
             file: self.check.path.to_string(),
             parameters: settings.map(|setting| (setting.name.to_string(), setting.text.to_string())).collect(),
-            scheduler: self.place.partition.scheduler,
+            scheduler: self.place.partition.scheduler.as_name(),
             num_tasks: 1,
             on_disruption: None,
         }

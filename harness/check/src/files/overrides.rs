@@ -3,7 +3,7 @@
 use crate::files::{check_file::CheckFile, load::Document};
 use muster_text::{
     Value,
-    decode::Keyed,
+    decode::{Keyed, MoreKeys},
     diagnostic::{Diagnostic, FileId, Sources, Span},
     yaml::{self, Kind, Node, Style},
 };
@@ -23,14 +23,18 @@ pub struct Override {
 }
 
 #[derive(Debug, Default)]
-pub struct Overrides(Vec<Override>);
+pub struct Overrides {
+    options: Vec<Override>,
+    /// Keys of schedulers.
+    more: MoreKeys,
+}
 
 impl Overrides {
     /// Reads the options; their texts become sources, so that a mistake shows the option as typed.
     pub fn parse(
         set: &[String],
         parameterize: &[String],
-        checks: &[Document],
+        (checks, more): (&[Document], &MoreKeys),
         sources: &mut Sources,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
@@ -42,14 +46,14 @@ impl Overrides {
                 None
             }
         };
-        Self(options.filter_map(read).collect())
+        Self { options: options.filter_map(read).collect(), more: more.clone() }
     }
 
     /// The settings of one check, as a tree to merge over it.
     pub fn of(&mut self, document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Option<Node> {
         let tree = &document.tree;
         let mut settings = Settings::default();
-        for option in &mut self.0 {
+        for option in &mut self.options {
             if option.check.as_deref().is_some_and(|check| check != &*document.name) {
                 continue;
             }
@@ -58,9 +62,9 @@ impl Overrides {
             let (mapping, value) = match (option.is_parameter, variable, parameter) {
                 (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
                 (false, None, Some(_)) => (Some("parameters"), option.value().map(|value| option.list(vec![value]))),
-                (false, None, None) if is_key(&option.name) => (None, option.key(tree.get(&option.name))),
+                (false, None, None) if is_key(&option.name, &self.more) => (None, option.key(tree.get(&option.name))),
                 (true, Some(declared), _) | (true, _, Some(declared)) => (Some("parameters"), option.values(is_text(declared))),
-                (true, None, None) if is_key(&option.name) => (Some("parameters"), option.values(false)),
+                (true, None, None) if is_key(&option.name, &self.more) => (Some("parameters"), option.values(false)),
                 (_, None, None) => continue,
             };
             option.used = true;
@@ -82,7 +86,7 @@ impl Overrides {
 
     /// Reports the options that no check has used.
     pub fn unused(&self, checks: &[Document], diagnostics: &mut Vec<Diagnostic>) {
-        for option in self.0.iter().filter(|option| !option.used) {
+        for option in self.options.iter().filter(|option| !option.used) {
             let names = |mapping| {
                 checks
                     .iter()
@@ -90,7 +94,7 @@ impl Overrides {
                     .flat_map(Node::entries)
                     .filter_map(|(key, _)| key.text())
             };
-            let keys = CheckFile::TABLE.keys.iter().map(|key| key.name).filter(|key| is_key(key));
+            let keys = keys(&self.more).filter(|key| is_key(key, &self.more)).map(|key| -> &str { key });
             let known: Vec<&str> = names("variables").chain(names("parameters")).chain(keys).collect();
             let diagnostic =
                 Diagnostic::error(option.span, format!("no check has a variable, parameter or key `{}`", option.name));
@@ -100,9 +104,13 @@ impl Overrides {
 }
 
 /// A key of a check that is set as a whole.
-fn is_key(name: &str) -> bool {
+fn is_key(name: &str, more: &MoreKeys) -> bool {
     let fixed = ["name", "abstract", "extends", "parameters", "variables", "exclude", "fixtures", "depends_on", "when"];
-    !fixed.contains(&name) && CheckFile::TABLE.keys.iter().any(|key| key.name == name)
+    !fixed.contains(&name) && keys(more).any(|key| key == name)
+}
+
+fn keys(more: &MoreKeys) -> impl Iterator<Item = &'static str> {
+    CheckFile::TABLE.keys.iter().map(|key| key.name).chain(more.iter().map(|key| key.name))
 }
 
 /// A tree that grows: keys, and keys in a mapping such as `variables`. Of two settings of one thing the later counts.
@@ -240,14 +248,20 @@ mod tests {
 
     /// A check with these options, and the messages.
     fn overridden(set: &[&str], parameterize: &[&str]) -> (Option<Value>, Vec<String>) {
-        let mut loader = Loader::default();
+        let mut loader = Loader::new(crate::testing::schedulers());
         let text = "name: c\nvariables: { n: 1, t: text, f: 1.5, b: true, l: [1, 2], w: [a], m: { x: 1 }, no: null, e: '${{ n }}' }\nparameters: { p: [1] }\ntags: [x]\n";
         loader.add("check.yaml", text);
         let mut files = loader.finish();
         let mut found = Vec::new();
         let owned = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>();
         let (set, parameterize) = (owned(set), owned(parameterize));
-        let mut overrides = Overrides::parse(&set, &parameterize, &files.checks, &mut files.sources, &mut found);
+        let mut overrides = Overrides::parse(
+            &set,
+            &parameterize,
+            (&files.checks, crate::testing::schedulers().own_keys()),
+            &mut files.sources,
+            &mut found,
+        );
         let tree = overrides.of(&files.checks[0], &mut found);
         overrides.unused(&files.checks, &mut found);
         let value = tree.map(|tree| yaml::to_parameter_value(&tree).expect("sound"));

@@ -8,7 +8,10 @@ use crate::files::{
     check_file::{self, CheckFile},
     load::Manifests,
 };
-use muster_core::job::{scheduler_kind::SchedulerKind, workload::Staging};
+use muster_core::job::{
+    descriptor::{Files, NamedScheduler},
+    workload::Staging,
+};
 use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
@@ -47,7 +50,7 @@ pub(crate) fn check(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
 pub(crate) struct Origin<'a> {
     /// The check's file, as the user would type it.
     pub path: &'a str,
-    pub scheduler: SchedulerKind,
+    pub scheduler: NamedScheduler,
     pub known: &'a Manifests,
     /// `stage_limit`
     pub limit: Option<Duration>,
@@ -63,11 +66,11 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
         (None, _) => origin.known.default_folder(origin.path),
         (Some(_), None) => None,
     };
-    match (origin.scheduler, folder) {
-        (SchedulerKind::Local, Some(folder)) => {
+    match (origin.scheduler.files, folder) {
+        (Files::Shared, Some(folder)) => {
             Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: origin.limit })
         }
-        (SchedulerKind::Local, None) => {
+        (Files::Shared, None) => {
             if let Some(glob) = globs.first() {
                 let hint = "name the folder under `sourcesdir`, or leave `readonly_files` out";
                 let message = "`readonly_files` are files of `sourcesdir`, and there is none";
@@ -75,16 +78,12 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
             }
             None
         }
-        // It follows a scenario: nothing runs that could read a file.
-        (SchedulerKind::Fake, _) => None,
-        (kind, _) => {
+        (Files::Unused, _) => None,
+        (Files::Elsewhere(instead), _) => {
             if let Some(folder) = &file.sourcesdir {
-                let message = format!("`sourcesdir` cannot be staged on `{kind}`, which shares no file system with the harness");
-                let instead = if kind == SchedulerKind::Ec2 {
-                    "fetch the files in `prerun_cmds`"
-                } else {
-                    "put the files into the image, into a ConfigMap or volume that the manifest mounts, or fetch them in `prerun_cmds`"
-                };
+                let scheduler = origin.scheduler;
+                let message =
+                    format!("`sourcesdir` cannot be staged on `{scheduler}`, which shares no file system with the harness");
                 let hint = format!("{instead}; `sourcesdir: null` under `when` leaves it out there");
                 diagnostics.push(Diagnostic::error(folder.span, message).hint(hint));
             }
@@ -125,12 +124,12 @@ pub(crate) fn kept_files(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) ->
 }
 
 /// Reports `keep_files` where the files of a job cannot be reached.
-pub(crate) fn check_kept(kind: SchedulerKind, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
-    if kind.shares_files() {
+pub(crate) fn check_kept(scheduler: NamedScheduler, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
+    if scheduler.reaches_files() {
         return;
     }
     if let Some(first) = kept(file).next() {
-        let message = format!("`keep_files` cannot be fetched from `{kind}`, which shares no file system with the harness");
+        let message = format!("`keep_files` cannot be fetched from `{scheduler}`, which shares no file system with the harness");
         let hint = "print the files in `postrun_cmds` and search the output; `keep_files: null` under `when` leaves it out there";
         diagnostics.push(Diagnostic::error(first.span, message).hint(hint));
     }

@@ -6,7 +6,6 @@ use crate::{
     files::check_file::layers,
     site::selector::{Entry, Selector},
 };
-use muster_core::job::scheduler_kind::SchedulerKind;
 use muster_text::{
     pattern::{self, Pattern},
     template,
@@ -130,7 +129,7 @@ fn shell_word(subject: &Subject<'_>, report: &mut Report) {
 
 fn moving_image(subject: &Subject<'_>, report: &mut Report) {
     let own = subject.all("image");
-    let inline = ["k8s_config", "k8s_patch"].into_iter().flat_map(|key| subject.all(key).collect::<Vec<_>>());
+    let inline = subject.manifests.schedulers.own_keys().iter().flat_map(|key| subject.all(key.name).collect::<Vec<_>>());
     let mut images: Vec<&Node> = own.collect();
     inline.chain(subject.manifests.of(subject.tree())).for_each(|node| within(node, &mut images));
     for image in images.into_iter().filter(|image| !image.has_placeholder() && !image.is_null()) {
@@ -166,10 +165,11 @@ fn moves(image: &str) -> Option<&'static str> {
 fn no_time_limit(subject: &Subject<'_>, report: &mut Report) {
     // A null sets no limit on purpose.
     let sets_limit = layers(subject.tree()).any(|layer| layer.get("time_limit").is_some());
-    let endless = subject.cases.iter().map(|case| &case.place).find(|place| {
-        let on_cluster = matches!(place.partition.scheduler, SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2);
-        on_cluster && place.partition.time_limit.is_none()
-    });
+    let endless = subject
+        .cases
+        .iter()
+        .map(|case| &case.place)
+        .find(|place| place.partition.scheduler.is_cluster && place.partition.time_limit.is_none());
     if let Some(place) = endless.filter(|_| !sets_limit) {
         let message = format!("this job has no time limit on {}:{}", place.system.name, place.partition.name);
         report.found("no-time-limit", subject.check.span, message, "write `time_limit: 30m`, or null if that is intended");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::schedulers;
 use crate::{
     files::load::Loader,
     site::{
@@ -23,7 +24,7 @@ environments: [{ name: default }]
 
 /// The findings of a file, one line each, after the mistakes that there should not be.
 fn findings(text: &str) -> String {
-    let mut loader = Loader::default();
+    let mut loader = Loader::new(schedulers());
     loader.add("check.yaml", text);
     while let Some(path) = loader.wanted().pop() {
         let pod = "kind: Pod\nspec: { containers: [{ name: a, image: 'tools', args: ['${{ size }}'] }] }\n";
@@ -32,7 +33,7 @@ fn findings(text: &str) -> String {
     let all = loader.finish();
     let mut context = Context::new(Placeholders::Refuse);
     let site = yaml::parse(muster_text::diagnostic::FileId(99), SITE).documents.swap_remove(0);
-    let system = Arc::new(site_file::read(&site, &mut context).expect("a site"));
+    let system = Arc::new(site_file::read(&site, &schedulers(), &mut context).expect("a site"));
     let facts = SystemFacts::new(system.clone(), KnownSystems::of([&*system]));
     let mut mistakes = all.diagnostics.clone();
     let mut checks = vec![];

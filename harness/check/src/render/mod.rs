@@ -7,6 +7,7 @@
 pub mod container;
 pub mod program;
 pub mod references;
+pub mod scheduler_keys;
 pub mod script;
 
 use crate::{
@@ -15,13 +16,17 @@ use crate::{
         scope::{base_scope, missing_fact_reason, overlaid, reason_to_skip},
         test_case::{LaunchFacts, Rendered, TestCase},
     },
-    files::{check_file::CheckFile, settings, staging},
+    files::{
+        check_file::{CheckFile, SHARED_KEYS},
+        settings, staging,
+    },
+    site::scheduler_keys::shared_keys,
 };
 use muster_core::{
     fact::Fact,
     job::{
         outputs::PlannedOutputs,
-        workload::{Limits, Workload},
+        workload::{Limits, Program, Workload},
     },
     result::About,
     rules::{LogLimit, Rules},
@@ -34,6 +39,7 @@ use muster_text::{
     template,
     yaml::Node,
 };
+use serde_json::Map;
 use std::{sync::Arc, time::Duration};
 
 /// `judge_limit` without the key.
@@ -73,7 +79,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let mut scope = Scope::under(base);
     layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
-    if let Some(reason) = program::missing_site_setting(case, &file) {
+    if let Some(reason) = program::missing_site_setting(case, &tree, &file) {
         return Some(skipped(case, facts, reason));
     }
 
@@ -82,7 +88,10 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
-    let sched_options = program::sched_options(case, &file, &tree, program.as_ref(), diagnostics);
+    let own = program.as_ref().and_then(|_| program::own_values(case, &tree, &scope, diagnostics));
+    let sched_options = scheduler_keys::sched_options(case, &tree, diagnostics);
+    let mut shared = partition.shared.clone();
+    shared.extend(shared_keys(partition.scheduler, &tree, &SHARED_KEYS, diagnostics));
     let origin = staging::Origin {
         path: &case.check.path,
         scheduler: partition.scheduler,
@@ -98,6 +107,9 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         stage: facts.stage.clone(),
         staging,
         program: program?,
+        scheduler: partition.scheduler.as_name(),
+        own: own?,
+        shared,
         num_tasks,
         sched_options,
         limits: Limits {
@@ -142,7 +154,7 @@ fn planned_outputs(
     let outputs = outputs.map(|(name, pattern)| (name.value.clone(), pattern.value.clone())).collect();
     let teardown = teardown_cmds.and_then(|commands| {
         let program = program::teardown(case, (tree, file), scope, commands, &workload.stage, diagnostics)?;
-        Some(Box::new(Workload { program, num_tasks: 1, staging: None, ..workload.clone() }))
+        Some(Box::new(Workload { program, own: Map::new(), num_tasks: 1, staging: None, ..workload.clone() }))
     });
     Some(Box::new(PlannedOutputs { values, outputs, teardown }))
 }
@@ -162,7 +174,9 @@ fn settings_of(
 ) -> Option<(Node, Arc<CheckFile>)> {
     let decode = |tree: &Node, diagnostics: &mut Vec<Diagnostic>| {
         let before = diagnostics.len();
-        CheckFile::of(tree, Placeholders::Refuse, diagnostics).filter(|_| diagnostics.len() == before).map(Arc::new)
+        CheckFile::of(tree, case.check.manifests.schedulers.own_keys(), Placeholders::Refuse, diagnostics)
+            .filter(|_| diagnostics.len() == before)
+            .map(Arc::new)
     };
     if layer.is_fixed() {
         let file = layer.fixed.get_or_init(|| decode(&layer.tree, diagnostics)).clone()?;
@@ -206,7 +220,10 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             case: (*case.name).clone(),
             stage: facts.stage.clone(),
             staging: None,
-            program: muster_core::job::workload::Program::Scenario(Value::Null),
+            program: Program::Own { env_vars: Vec::new() },
+            scheduler: case.place.partition.scheduler.as_name(),
+            own: Map::new(),
+            shared: Map::new(),
             num_tasks: 1,
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },

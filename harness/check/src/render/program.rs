@@ -1,7 +1,4 @@
-//! What a case runs, in the words of the scheduler that will run it.
-//!
-//! k8s and ipu read `k8s_config`, or make a Pod from `image` and `executable`; ec2 reads `ec2_config` and `executable`;
-//! local reads `executable` or `command`; fake follows the scenario `fake`.
+//! What a case runs: the first of its scheduler's forms that the check has.
 
 use crate::{
     cases::test_case::TestCase,
@@ -16,7 +13,10 @@ use crate::{
         platform::Platform,
     },
 };
-use muster_core::job::{scheduler_kind::SchedulerKind, workload::Program};
+use muster_core::job::{
+    descriptor::{Files, Form},
+    workload::Program,
+};
 use muster_text::{
     Value,
     decode::OneOrMany,
@@ -25,6 +25,7 @@ use muster_text::{
     shell, template,
     yaml::{self, Node},
 };
+use serde_json::Map;
 use std::path::Path;
 
 /// The program of a case. `None` after a mistake.
@@ -36,12 +37,104 @@ pub fn program(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Program> {
     let building = Building { case, tree, file, scope };
-    match case.place.partition.scheduler {
-        SchedulerKind::Local => building.local(diagnostics),
-        SchedulerKind::Fake => building.fake(diagnostics),
-        SchedulerKind::Ec2 => building.instances(diagnostics),
-        SchedulerKind::K8s | SchedulerKind::Ipu => building.objects(diagnostics),
+    building.refuse_containers_in_containers(diagnostics)?;
+    let scheduler = case.place.partition.scheduler;
+    for key in scheduler.required {
+        building.needs(has(tree, key), &with_article(key), diagnostics)?;
     }
+    let form = form(case, tree, file);
+    building.needs(form.is_some(), &listed(scheduler.forms), diagnostics)?;
+    Some(match form? {
+        Form::Own(_) => {
+            building.refuse_modules(diagnostics)?;
+            Program::Own { env_vars: building.env_vars() }
+        }
+        Form::Image => {
+            building.needs(building.has_payload(), "an `executable` or a `command` to run in `image`", diagnostics)?;
+            Program::Container {
+                image: file.image.clone()?,
+                // A command between others is one of a script, and needs a shell like them.
+                command: file.command.clone().filter(|_| building.is_bare()),
+                script: building.script(diagnostics)?,
+                env_vars: building.env_vars(),
+            }
+        }
+        Form::Script => Program::Script { text: building.script(diagnostics)?, pass_env: pass_env(&case.place.partition) },
+        Form::Anything => Program::Own { env_vars: Vec::new() },
+    })
+}
+
+/// The first form of its scheduler that a check has.
+fn form(case: &TestCase, tree: &Node, file: &CheckFile) -> Option<Form> {
+    let has_form = |form: &&Form| match form {
+        Form::Own(key) => has(tree, key),
+        Form::Image => file.image.is_some(),
+        Form::Script => has_payload(file),
+        Form::Anything => true,
+    };
+    case.place.partition.scheduler.forms.iter().find(has_form).copied()
+}
+
+fn has(tree: &Node, key: &str) -> bool {
+    tree.get(key).is_some_and(|node| !node.is_null())
+}
+
+fn has_payload(file: &CheckFile) -> bool {
+    file.executable.is_some() || file.command.is_some() || image(file).is_some()
+}
+
+/// The image of `container_platform`.
+fn image(file: &CheckFile) -> Option<&str> {
+    file.container_platform.as_ref()?.image.as_deref()
+}
+
+/// ``a `k8s_config`, or an `image` ``
+fn listed(forms: &[Form]) -> String {
+    let form = |form: &Form| match form {
+        Form::Own(key) => with_article(key),
+        Form::Image => with_article("image"),
+        Form::Script => "an `executable` or a `command`".to_owned(),
+        Form::Anything => String::new(),
+    };
+    forms.iter().map(form).collect::<Vec<_>>().join(", or ")
+}
+
+fn with_article(key: &str) -> String {
+    format!("{} `{key}`", if key.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
+}
+
+/// The values of the scheduler's own keys. `None` after a mistake.
+pub fn own_values(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Map<String, Value>> {
+    let scheduler = case.place.partition.scheduler;
+    let mut values = Map::new();
+    for key in scheduler.own_keys.iter().filter(|key| !scheduler.own_options.contains(&key.name)) {
+        let Some(node) = tree.get(key.name).filter(|node| !node.is_null()) else { continue };
+        let value = if scheduler.documents.contains(&key.name) {
+            documents(case, node, scope, diagnostics)?.into()
+        } else {
+            value(node, diagnostics)?
+        };
+        values.insert(key.name.to_owned(), value);
+    }
+    Some(values)
+}
+
+/// The documents that a key names, with their placeholders filled in. One in the check was filled in with the check.
+fn documents(case: &TestCase, config: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Value>> {
+    let Some(path) = config.text() else { return Some(vec![value(config, diagnostics)?]) };
+    // The place of an inherited path tells which file it is relative to.
+    let Some(documents) = case.check.manifests.get(config.span.file, path) else {
+        diagnostics.push(
+            Diagnostic::error(config.span, format!("the manifest {path} was not read"))
+                .hint("a path with a placeholder cannot be read ahead: write the paths under `when`"),
+        );
+        return None;
+    };
+    let render = |document: &Node| {
+        let rendered = template::render(document, scope, &case.check.cache, diagnostics)?;
+        value(&rendered, diagnostics)
+    };
+    documents.iter().map(render).collect()
 }
 
 /// What runs when the last case that needs this one is over: its `teardown_cmds`. `None` after a mistake.
@@ -55,21 +148,21 @@ pub fn teardown(
 ) -> Option<Program> {
     let building = Building { case, tree, file, scope };
     let mut script = |commands: &[String]| building.scripted(Script { prerun_cmds: commands, ..Script::default() }, diagnostics);
-    let kind = case.place.partition.scheduler;
-    match kind {
-        SchedulerKind::Local => {
+    let scheduler = case.place.partition.scheduler;
+    match form(case, tree, file) {
+        Some(Form::Script) if scheduler.files == Files::Shared => {
             // It has a folder of its own, so that what it prints does not mix with what the case has printed.
             let there = format!("cd {}", shell::quote(&stage.to_string_lossy()));
             let commands: Vec<String> = std::iter::once(there).chain(commands.iter().cloned()).collect();
             Some(Program::Script { text: script(&commands)?, pass_env: pass_env(&case.place.partition) })
         }
-        SchedulerKind::Fake => Some(Program::Scenario(Value::Object(serde_json::Map::new()))),
-        SchedulerKind::K8s | SchedulerKind::Ipu if file.image.is_some() && file.k8s_config.is_none() => {
+        Some(Form::Anything) => Some(Program::Own { env_vars: Vec::new() }),
+        Some(Form::Image) => {
             let (image, env_vars) = (file.image.clone()?, building.env_vars());
-            Some(Program::Container { image, command: None, script: script(commands)?, env_vars, patch: None })
+            Some(Program::Container { image, command: None, script: script(commands)?, env_vars })
         }
-        SchedulerKind::K8s | SchedulerKind::Ipu | SchedulerKind::Ec2 => {
-            let message = format!("`teardown_cmds` of `{}` cannot run on `{kind}`", case.check.name);
+        _ => {
+            let message = format!("`teardown_cmds` of `{}` cannot run on `{scheduler}`", case.check.name);
             let hint = "they run on `local`, and on `k8s` in the `image` of the check";
             diagnostics.push(Diagnostic::error(case.check.span, message).hint(hint));
             None
@@ -85,64 +178,39 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    fn local(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
-        self.needs(self.has_payload(), "an `executable` or a `command`", diagnostics)?;
-        Some(Program::Script { text: self.script(diagnostics)?, pass_env: pass_env(&self.case.place.partition) })
+    fn refuse(&self, key: &str, message: String, hint: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let span = self.tree.get(key).map_or(self.case.check.span, Node::place);
+        diagnostics.push(Diagnostic::error(span, message).hint(hint));
+        None
     }
 
-    fn fake(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
-        Some(Program::Scenario(match self.tree.get("fake") {
-            Some(scenario) => value(scenario, diagnostics)?,
-            None => Value::Object(serde_json::Map::new()),
-        }))
-    }
-
-    fn instances(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
-        let config = self.tree.get("ec2_config");
-        self.needs(config.is_some(), "an `ec2_config`", diagnostics)?;
-        self.needs(self.has_payload(), "an `executable` or a `command`", diagnostics)?;
-        Some(Program::Instances { config: value(config?, diagnostics)?, script: self.script(diagnostics)? })
-    }
-
-    fn objects(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
-        self.refuse_what_needs_a_script(diagnostics)?;
-        let env_vars = self.env_vars();
-        let patch = self.tree.get("k8s_patch").filter(|patch| !patch.is_null());
-        let patch = patch.map(|patch| value(patch, diagnostics)).map_or(Some(None), |patch| patch.map(Some));
-        if let Some(config) = self.tree.get("k8s_config").filter(|config| !config.is_null()) {
-            let manifest = self.manifest(config, diagnostics)?;
-            return Some(Program::Objects { manifest, patch: patch?, env_vars });
+    /// What a container cannot do within another.
+    fn refuse_containers_in_containers(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        let (check, scheduler) = (&self.case.check, self.case.place.partition.scheduler);
+        if !scheduler.in_containers || image(self.file).is_none() {
+            return Some(());
         }
-        self.needs(self.file.image.is_some(), "a `k8s_config`, or an `image`", diagnostics)?;
-        self.needs(self.has_payload(), "an `executable` or a `command` to run in `image`", diagnostics)?;
-        Some(Program::Container {
-            image: self.file.image.clone()?,
-            // A command between others is one of a script, and needs a shell like them.
-            command: self.file.command.clone().filter(|_| self.is_bare()),
-            script: self.script(diagnostics)?,
-            env_vars,
-            patch: patch?,
-        })
+        let message =
+            format!("`container_platform` of `{}` cannot run on `{scheduler}`, where all jobs are containers", check.name);
+        let instead = scheduler.forms.iter().filter_map(|form| match form {
+            Form::Own(key) => Some(format!("`{key}`")),
+            Form::Image => Some("`image`".to_owned()),
+            Form::Script | Form::Anything => None,
+        });
+        let mut instead: Vec<String> = instead.collect();
+        instead.sort_by_key(|key| key != "`image`");
+        let hint = format!("write {} for this partition, under `when`", instead.join(" or "));
+        self.refuse("container_platform", message, &hint, diagnostics)
     }
 
-    /// What a manifest has no place for, and what a container cannot do within another.
-    fn refuse_what_needs_a_script(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
-        let (check, kind) = (&self.case.check, self.case.place.partition.scheduler);
-        let mut refuse = |key: &str, message: String, hint: &str| {
-            let span = self.tree.get(key).map_or(check.span, Node::place);
-            diagnostics.push(Diagnostic::error(span, message).hint(hint));
-            None
-        };
-        if self.image().is_some() {
-            let message =
-                format!("`container_platform` of `{}` cannot run on `{kind}`, where all jobs are containers", check.name);
-            return refuse("container_platform", message, "write `image` or `k8s_config` for this partition, under `when`");
+    /// What a manifest has no place for.
+    fn refuse_modules(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+        if self.file.modules.as_ref().is_none_or(|modules| modules.is_empty()) {
+            return Some(());
         }
-        if self.file.k8s_config.is_some() && self.file.modules.as_ref().is_some_and(|modules| !modules.is_empty()) {
-            let message = format!("`modules` of `{}` cannot be loaded: its manifest defines what runs", check.name);
-            return refuse("modules", message, "load them in the container's own command, or write `image` and `executable`");
-        }
-        Some(())
+        let message = format!("`modules` of `{}` cannot be loaded: its manifest defines what runs", self.case.check.name);
+        let hint = "load them in the container's own command, or write `image` and `executable`";
+        self.refuse("modules", message, hint, diagnostics)
     }
 
     /// Whether nothing runs before or after the command.
@@ -155,31 +223,8 @@ impl Building<'_> {
             && [&place.partition.modules, &place.environ.modules].iter().all(|modules| modules.is_empty())
     }
 
-    /// The manifest's documents with their placeholders filled in. An inline one was filled in with the check.
-    fn manifest(&self, config: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Value>> {
-        let Some(path) = config.text() else { return Some(vec![value(config, diagnostics)?]) };
-        // The place of an inherited path tells which file it is relative to.
-        let Some(documents) = self.case.check.manifests.get(config.span.file, path) else {
-            diagnostics.push(
-                Diagnostic::error(config.span, format!("the manifest {path} was not read"))
-                    .hint("a path with a placeholder cannot be read ahead: write the paths under `when`"),
-            );
-            return None;
-        };
-        let render = |document: &Node| {
-            let rendered = template::render(document, self.scope, &self.case.check.cache, diagnostics)?;
-            value(&rendered, diagnostics)
-        };
-        documents.iter().map(render).collect()
-    }
-
     fn has_payload(&self) -> bool {
-        self.file.executable.is_some() || self.file.command.is_some() || self.image().is_some()
-    }
-
-    /// The image of `container_platform`.
-    fn image(&self) -> Option<&str> {
-        self.file.container_platform.as_ref()?.image.as_deref()
+        has_payload(self.file)
     }
 
     /// A selected check without what its scheduler needs is a mistake of the file.
@@ -191,8 +236,9 @@ impl Building<'_> {
         if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return None;
         }
-        let (check, place, kind) = (&self.case.check, self.case.name.system_partition(), self.case.place.partition.scheduler);
-        let message = format!("`{}` has no {}, which `{kind}` needs to run it on {place}", check.name, bare(what));
+        let (check, place) = (&self.case.check, self.case.name.system_partition());
+        let scheduler = self.case.place.partition.scheduler;
+        let message = format!("`{}` has no {}, which `{scheduler}` needs to run it on {place}", check.name, bare(what));
         diagnostics.push(
             Diagnostic::error(check.span, message).hint(format!("give it {what}, or leave {place} out of `valid_systems`")),
         );
@@ -226,9 +272,11 @@ impl Building<'_> {
         };
         self.refuse_two_programs(diagnostics)?;
         prerun_cmds.extend(container.pull());
-        let stage = match self.case.place.partition.scheduler {
-            SchedulerKind::Ec2 => "$PWD".to_owned(),
-            _ => shell::in_double_quotes(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or(".")),
+        let stage = match self.case.place.partition.scheduler.files {
+            Files::Elsewhere(_) => "$PWD".to_owned(),
+            Files::Shared | Files::Unused => {
+                shell::in_double_quotes(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or("."))
+            }
         };
         let script = Script {
             requires: Some(container.platform.program()),
@@ -270,7 +318,7 @@ impl Building<'_> {
             platform.unwrap_or_default(),
             Preparation { prepare_cmds: &[], modules: &modules, exports: &env_vars },
         ];
-        let in_container = partition.scheduler.is_kubernetes();
+        let in_container = partition.scheduler.in_containers;
         let script = Script { modules_system: partition.modules_system, preparations: &preparations, in_container, ..script };
         script.render().map_err(|why| diagnostics.push(Diagnostic::error(self.case.check.span, why))).ok()
     }
@@ -293,16 +341,14 @@ fn platform_settings(partition: &Partition, platform: Platform) -> Option<&Conta
 }
 
 /// Why a valid check cannot run here: a setting that is missing in the site file.
-pub(crate) fn missing_site_setting(case: &TestCase, file: &CheckFile) -> Option<String> {
-    let place = &case.place;
-    let has_script = !matches!(place.partition.scheduler, SchedulerKind::Fake) && file.k8s_config.is_none();
+pub(crate) fn missing_site_setting(case: &TestCase, tree: &Node, file: &CheckFile) -> Option<String> {
+    let (place, form) = (&case.place, form(case, tree, file));
+    let has_script = !matches!(form, Some(Form::Own(_) | Form::Anything));
     if has_script && place.partition.modules_system.is_none() && file.modules.as_ref().is_some_and(|modules| !modules.is_empty())
     {
         return Some(format!("the check loads modules, and {} does not set `modules_system`", place.system.name));
     }
-    let wants_container = file.container_platform.as_ref().is_some_and(|entry| entry.image.is_some());
-    let has_machine = matches!(place.partition.scheduler, SchedulerKind::Local | SchedulerKind::Ec2);
-    if has_machine && wants_container && platform(file, &place.partition).is_none() {
+    if form == Some(Form::Script) && image(file).is_some() && platform(file, &place.partition).is_none() {
         let name = case.name.system_partition();
         return Some(format!("the check runs in a container of no type, and {name} has no container_platforms"));
     }
@@ -316,65 +362,4 @@ fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
 /// `an executable or a command` is `executable and no command` in a sentence with "no".
 fn bare(what: &str) -> String {
     what.trim_start_matches("an ").trim_start_matches("a ").replace(" or an ", " and no ").replace(" or a ", " and no ")
-}
-
-/// The partition's options, the check's over them: maps merge, and rules of kinds are added to the site's.
-pub fn sched_options(
-    case: &TestCase,
-    file: &CheckFile,
-    tree: &Node,
-    program: Option<&Program>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Value {
-    let partition = &case.place.partition;
-    let mut options = match &partition.sched_options {
-        Value::Object(options) => options.clone(),
-        _ => serde_json::Map::new(),
-    };
-    if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
-        refuse_site_options(own, diagnostics);
-        match yaml::to_value(own) {
-            Ok(Value::Object(own)) => merge_options(&mut options, own),
-            Ok(_) => {}
-            Err(mut mistakes) => diagnostics.append(&mut mistakes),
-        }
-    }
-    let resource = file.k8s_resource.as_ref().map(|resource| resource.value.clone());
-    let named = [("namespace", file.namespace.clone()), ("context", file.context.clone()), ("k8s_resource", resource)];
-    options.extend(named.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value.into()))));
-    if partition.scheduler == SchedulerKind::Ipu && has_ipu_job(program) {
-        options.entry("k8s_resource").or_insert_with(|| "ipujob".into());
-    }
-    options.extend(case.node.iter().map(|node| ("node".to_owned(), Value::from(&**node))));
-    Value::Object(options)
-}
-
-/// What a site forbids its checks, or asks of all their pods, is not for them to change.
-fn refuse_site_options(own: &Node, diagnostics: &mut Vec<Diagnostic>) {
-    let hints = [
-        ("policy", "write it in the partition's `sched_options`"),
-        ("pod_patch", "write it in the partition's `sched_options`; a check changes its own manifest with `k8s_patch`"),
-    ];
-    for (key, hint) in hints {
-        if let Some(option) = own.get(key) {
-            let message = format!("`{key}` belongs to the site file: a check cannot set it");
-            diagnostics.push(Diagnostic::error(option.span, message).hint(hint));
-        }
-    }
-}
-
-fn merge_options(options: &mut serde_json::Map<String, Value>, own: serde_json::Map<String, Value>) {
-    for (key, value) in own {
-        match (options.get_mut(&key), value) {
-            (Some(Value::Object(options)), Value::Object(own)) => merge_options(options, own),
-            (Some(Value::Array(rules)), Value::Array(own)) if key == "k8s_workloads" => rules.extend(own),
-            (_, value) => drop(options.insert(key, value)),
-        }
-    }
-}
-
-/// On an ipu partition the workload is the `IPUJob`, whatever else is in the manifest.
-fn has_ipu_job(program: Option<&Program>) -> bool {
-    let Some(Program::Objects { manifest, .. }) = program else { return false };
-    manifest.iter().any(|document| document.get("kind").and_then(Value::as_str) == Some("IPUJob"))
 }

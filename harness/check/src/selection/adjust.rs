@@ -1,8 +1,11 @@
 //! What a command line changes of every case when it has been rendered: nothing of it is written in a check.
 
-use crate::cases::test_case::Rendered;
-use muster_core::job::{scheduler_kind::SchedulerKind, workload::Program};
-use muster_text::Value;
+use crate::{
+    cases::test_case::{Rendered, TestCase},
+    site::{Partition, scheduler_keys},
+};
+use muster_core::job::{descriptor::NamedScheduler, workload::Program};
+use muster_text::{Value, diagnostic::Diagnostic};
 use serde_json::Map;
 use std::fmt;
 
@@ -15,8 +18,17 @@ pub struct Adjustments {
     pub skip_performance: bool,
     /// `-J`
     pub sched_options: Vec<SchedOption>,
-    /// `--rehearse`: the scenario that replaces the workload.
-    pub scenario: Option<Value>,
+    /// `--rehearse`
+    pub rehearsal: Option<Rehearsal>,
+}
+
+/// What runs in the place of every workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rehearsal {
+    pub scheduler: NamedScheduler,
+    /// The scheduler's own key for the scenario.
+    pub key: &'static str,
+    pub scenario: Value,
 }
 
 /// `-J labels.team=hpc`: an option of the scheduler, which overrides that of the check.
@@ -43,6 +55,11 @@ impl SchedOption {
         // Text within a mapping: labels and annotations are nothing else.
         let value = if inner.is_some() { Value::from(value) } else { scalar(value) };
         Ok(Self { key: key.to_owned(), inner, value })
+    }
+
+    /// Options of other schedulers have no effect.
+    fn is_of(&self, scheduler: NamedScheduler) -> bool {
+        scheduler.options.iter().any(|option| option.name == self.key)
     }
 
     fn set_in(&self, options: &mut Value) {
@@ -90,7 +107,7 @@ fn mapping(value: &mut Value) -> &mut Map<String, Value> {
 
 impl Adjustments {
     /// Changes a case.
-    pub fn apply(&self, rendered: &mut Rendered) {
+    pub fn apply(&self, case: &TestCase, rendered: &mut Rendered) {
         if self.skip_sanity {
             rendered.rules.sanity.clear();
         }
@@ -98,13 +115,33 @@ impl Adjustments {
             rendered.rules.perf_variables.clear();
             rendered.rules.references.clear();
         }
-        for option in &self.sched_options {
+        for option in self.sched_options.iter().filter(|option| option.is_of(case.place.partition.scheduler)) {
             option.set_in(&mut rendered.workload.sched_options);
         }
-        if let Some(scenario) = &self.scenario {
-            rendered.workload.program = Program::Scenario(scenario.clone());
-            rendered.about.scheduler = SchedulerKind::Fake;
+        if let Some(Rehearsal { scheduler, key, scenario }) = &self.rehearsal {
+            rendered.workload.program = Program::Own { env_vars: Vec::new() };
+            rendered.workload.scheduler = scheduler.as_name();
+            rendered.workload.own = Map::from_iter([((*key).to_owned(), scenario.clone())]);
+            rendered.workload.shared = Map::new();
+            rendered.about.scheduler = scheduler.as_name();
         }
+    }
+
+    /// The scheduler that runs the cases of a partition.
+    pub fn scheduler(&self, partition: &Partition) -> NamedScheduler {
+        self.rehearsal.as_ref().map_or(partition.scheduler, |rehearsal| rehearsal.scheduler)
+    }
+
+    /// Looks for options that no scheduler of the session has.
+    ///
+    /// # Errors
+    /// The first of them, with a hint.
+    pub fn check_options(&self, schedulers: &[NamedScheduler]) -> Result<(), Diagnostic> {
+        let known = || schedulers.iter().flat_map(|scheduler| scheduler.options);
+        let unknown = self.sched_options.iter().find(|option| !known().any(|known| known.name == option.key));
+        let Some(option) = unknown.filter(|_| !schedulers.is_empty()) else { return Ok(()) };
+        let message = format!("-J {option}: {}", scheduler_keys::unknown(&option.key, schedulers));
+        Err(Diagnostic::general(message).hint(scheduler_keys::names(&option.key, known())))
     }
 }
 

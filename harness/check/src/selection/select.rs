@@ -110,7 +110,7 @@ impl TestCase {
         scope.set("check", self.name.check.clone());
         scope.set("hash", self.name.hash.clone());
         scope.set("tags", strings(self.tags()));
-        scope.set("scheduler", self.place.partition.scheduler.as_str());
+        scope.set("scheduler", self.place.partition.scheduler.name);
         scope
     }
 }

@@ -57,7 +57,7 @@ impl Place {
         let mut scope = Scope::under(parent.clone());
         scope.set("partition", partition_value(partition));
         scope.set("environ", environ_value(environ));
-        scope.set("scheduler", partition.scheduler.as_str());
+        scope.set("scheduler", partition.scheduler.name);
         Self { system: system.clone(), partition: partition.clone(), environ: environ.clone(), scope: Arc::new(scope) }
     }
 }
@@ -67,7 +67,7 @@ fn partition_value(partition: &Partition) -> Value {
     json!({
         "name": partition.name,
         "descr": partition.descr,
-        "scheduler": partition.scheduler.as_str(),
+        "scheduler": partition.scheduler.name,
         "max_jobs": partition.max_jobs,
         "features": partition.features,
         "extras": partition.extras,

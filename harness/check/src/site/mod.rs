@@ -5,15 +5,17 @@ pub mod file;
 pub mod modules;
 pub mod platform;
 pub mod quarantine;
+pub mod scheduler_keys;
 pub mod selector;
 
 use crate::site::{
     modules::{Module, ModulesSystem},
     platform::Platform,
 };
-use muster_core::{job::scheduler_kind::SchedulerKind, result::OnDisruption, rules::LogAction};
+use muster_core::{job::descriptor::NamedScheduler, result::OnDisruption, rules::LogAction};
 use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
 use serde::Serialize;
+use serde_json::Map;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A machine, a cluster or a cloud account that checks run on.
@@ -54,7 +56,7 @@ pub struct Partition {
     pub name: String,
     pub descr: String,
     /// Who launches here.
-    pub scheduler: SchedulerKind,
+    pub scheduler: NamedScheduler,
     /// The environments a check may run in here.
     pub environs: Vec<Arc<Environment>>,
     /// How many cases at once.
@@ -89,6 +91,8 @@ pub struct Partition {
     pub pass_env: Vec<String>,
     /// The scheduler's own options, the system's under the partition's.
     pub sched_options: Value,
+    /// The values of keys that several schedulers have, of those that its scheduler takes.
+    pub shared: Map<String, Value>,
     /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
     pub processor: BTreeMap<String, Value>,
     pub devices: Vec<Device>,

@@ -168,7 +168,7 @@ impl Term {
 /// `%scheduler=local` asks for the partition's scheduler, as in ReFrame.
 fn fact(partition: &Partition, key: &str, value: &str) -> bool {
     if key == "scheduler" {
-        return partition.scheduler.as_str() == value;
+        return partition.scheduler.name == value;
     }
     let lookup = |facts: &BTreeMap<String, Value>| facts.get(key).map(|fact| is_fact(fact, value));
     lookup(&partition.extras).or_else(|| lookup(&partition.processor)).unwrap_or_else(|| {
@@ -195,14 +195,16 @@ fn is_fact(fact: &Value, text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::site::Device;
-    use muster_core::{job::scheduler_kind::SchedulerKind, rules::LogAction};
+    use crate::testing::schedulers;
+    use muster_core::rules::LogAction;
     use std::sync::Arc;
 
     fn partition() -> Partition {
         Partition {
             name: "gpu".into(),
             descr: String::new(),
-            scheduler: SchedulerKind::K8s,
+            scheduler: schedulers().find("k8s").unwrap(),
+            shared: serde_json::Map::new(),
             environs: vec![],
             max_jobs: 8,
             features: vec!["gpu".into(), "a100".into()],

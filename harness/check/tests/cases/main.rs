@@ -6,6 +6,8 @@ mod modules;
 mod needs;
 mod parameters;
 mod places;
+#[path = "../schedulers/mod.rs"]
+mod testing;
 mod workloads;
 
 use muster_check::{
@@ -26,6 +28,7 @@ use muster_text::{
     yaml,
 };
 use std::{sync::Arc, time::Duration};
+use testing::schedulers;
 
 const SITE: &str = r#"
 name: eidf
@@ -41,11 +44,11 @@ partitions:
     time_limit: 30m
     env_vars: { FROM_PARTITION: "2" }
     prepare_cmds: [". /etc/profile"]
-    sched_options: { queue: fast, depth: 1 }
+    sched_options: { node: n1 }
     processor: { num_cores: 128 }
     devices: [{ type: gpu, arch: sm_80, num_devices: 8 }]
   - { name: cpu, scheduler: local, environs: [gnu], modules: base, stage_limit: 2m, container_platforms: [{ type: Sarus, modules: sarus }] }
-  - { name: k, scheduler: k8s, environs: [gnu] }
+  - { name: k, scheduler: k8s, environs: [gnu], sched_options: { namespace: site, max_lifetime: 2h } }
   - name: ipu
     scheduler: ipu
     environs: [gnu]
@@ -67,7 +70,7 @@ fn cases(text: &str) -> (Vec<TestCase>, Vec<String>) {
 fn facts() -> SystemFacts {
     let parsed = yaml::parse(FileId::default(), SITE);
     let mut context = Context::new(Placeholders::Refuse);
-    let system = site_file::read(&parsed.documents[0], &mut context).expect("a sound site");
+    let system = site_file::read(&parsed.documents[0], &schedulers(), &mut context).expect("a sound site");
     assert_eq!(context.diagnostics, []);
     let known = KnownSystems::of([&system]);
     SystemFacts::new(Arc::new(system), known)
@@ -75,7 +78,7 @@ fn facts() -> SystemFacts {
 
 /// The sound checks in `text`, and all mistakes so far.
 fn loaded(text: &str, facts: &SystemFacts) -> (Vec<Arc<Check>>, Vec<Diagnostic>) {
-    let mut loader = Loader::default();
+    let mut loader = Loader::new(schedulers());
     loader.add("check.yaml", text);
     loader.provide("job.yaml", Ok("kind: Job\nspec: { size: '${{ n }}' }\n".to_owned()));
     loader.provide_folder("input", Ok(true));

@@ -36,7 +36,7 @@ fn unknown_names_of_systems_are_reported() {
     ];
     assert_eq!(found, expected);
     // The name of another site is not a mistake.
-    let known = KnownSystems::of([&site_file::built_in_local()]);
+    let known = KnownSystems::of([&site_file::built_in_local(&schedulers())]);
     let mut diagnostics = Vec::new();
     known.check_name("somewhere-else", muster_text::diagnostic::Span::default(), &mut diagnostics);
     assert_eq!(diagnostics[0].severity, Severity::Warning);

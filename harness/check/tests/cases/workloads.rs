@@ -27,8 +27,10 @@ fn limits_come_from_the_check_else_from_the_partition() {
 
 #[test]
 fn scheduler_options_of_the_check_lie_over_those_of_the_partition() {
-    let options = only(&check(&format!("{PLAIN}\nsched_options: {{ depth: 2 }}\nnamespace: mine"))).workload.sched_options;
-    assert_eq!(options, serde_json::json!({ "queue": "fast", "depth": 2, "namespace": "mine" }));
+    let on_local = check(&format!("{PLAIN}\nsched_options: {{ labels: {{ a: b }} }}\nnamespace: mine"));
+    assert_eq!(only(&on_local).workload.sched_options, serde_json::json!({ "node": "n1" }), "of another scheduler");
+    let of_k = on_k8s("k", "image: i\ncommand: [a]\nsched_options: { max_lifetime: 3h }\nnamespace: mine");
+    assert_eq!(only(&of_k).workload.sched_options, serde_json::json!({ "max_lifetime": "3h", "namespace": "mine" }));
 }
 
 /// A check on a Kubernetes partition.
@@ -67,22 +69,32 @@ fn a_sites_policy_and_its_patch_of_pods_are_not_for_a_check_to_change() {
 }
 
 #[test]
-fn on_an_ipu_partition_an_ipujob_is_the_workload_unless_the_check_says_otherwise() {
-    let resource = |place: &str, rest: &str| {
-        let options = only(&on_k8s(place, rest)).workload.sched_options;
-        options.get("k8s_resource").and_then(|resource| resource.as_str().map(str::to_owned))
-    };
-    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }").as_deref(), Some("ipujob"));
-    assert_eq!(resource("ipu", "k8s_config: { kind: IPUJob }\nk8s_resource: pod").as_deref(), Some("pod"));
-    assert_eq!(resource("ipu", "k8s_config: { kind: Pod }"), None);
-    assert_eq!(resource("k", "k8s_config: { kind: IPUJob }"), None);
+fn a_key_of_several_schedulers_is_refused_where_it_has_no_meaning() {
+    let on_k = on_k8s("k", "image: i\ncommand: [a]\nlauncher: srun");
+    assert_eq!(mistakes(&on_k), ["`launcher` has no meaning on `k8s`"]);
+    let of_local = only(&check(&format!("{PLAIN}\nnum_tasks_per_node: 4")));
+    assert!(of_local.workload.shared.is_empty(), "as ReFrame's local scheduler does");
+}
+
+#[test]
+fn an_unknown_option_is_a_mistake_on_every_scheduler() {
+    for (text, message) in [
+        (check(&format!("{PLAIN}\nsched_options: {{ nod: n2 }}")), "unknown option `nod` of the scheduler local"),
+        (on_k8s("k", "image: i\ncommand: [a]\nsched_options: { lables: {} }"), "unknown option `lables` of the scheduler k8s"),
+        (on_k8s("k", "image: i\ncommand: [a]\nsched_options: { max_lifetime: soon }"), "`soon` is not a duration"),
+    ] {
+        assert_eq!(mistakes(&text), [message], "{text}");
+    }
 }
 
 #[test]
 fn a_command_in_an_image_needs_a_shell_only_with_commands_around_it() {
-    let program = |rest: &str| match only(&on_k8s("k", &format!("image: i\n{rest}"))).workload.program {
-        Program::Container { command, script, patch, .. } => (command, script, patch),
-        other => panic!("{other:?}"),
+    let program = |rest: &str| {
+        let workload = only(&on_k8s("k", &format!("image: i\n{rest}"))).workload;
+        match workload.program {
+            Program::Container { command, script, .. } => (command, script, workload.own.get("k8s_patch").cloned()),
+            other => panic!("{other:?}"),
+        }
     };
     let (command, script, patch) = program("command: [echo, a b]\nk8s_patch: { spec: { nodeName: n1 } }");
     assert_eq!(command, Some(vec!["echo".to_owned(), "a b".to_owned()]));
@@ -118,10 +130,11 @@ fn a_check_without_what_its_scheduler_needs_is_a_mistake() {
 #[test]
 fn a_manifest_is_filled_in_with_the_case() {
     let text = "name: c\nvalid_systems: ['eidf:k']\nparameters: { n: [3] }\nk8s_config: job.yaml\nk8s_patch: { spec: { extra: '${{ n + 1 }}' } }\nenv_vars: { A: '${{ n }}' }\nsanity: []";
-    match only(text).workload.program {
-        Program::Objects { manifest, patch, env_vars } => {
-            assert_eq!(manifest, [serde_json::json!({ "kind": "Job", "spec": { "size": 3 } })]);
-            assert_eq!(patch, Some(serde_json::json!({ "spec": { "extra": 4 } })));
+    let workload = only(text).workload;
+    assert_eq!(workload.own["k8s_config"], serde_json::json!([{ "kind": "Job", "spec": { "size": 3 } }]));
+    assert_eq!(workload.own["k8s_patch"], serde_json::json!({ "spec": { "extra": 4 } }));
+    match workload.program {
+        Program::Own { env_vars } => {
             assert!(env_vars.contains(&("A".to_owned(), "3".to_owned())));
         }
         other => panic!("{other:?}"),

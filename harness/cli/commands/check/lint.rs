@@ -34,14 +34,15 @@ pub fn lint(cli: &Cli, args: &LintArgs, terminal: Terminal) -> anyhow::Result<u8
         bail!("--allow {name}: there is no such lint{}", near.map(|near| format!("; did you mean {near}?")).unwrap_or_default());
     }
     let paths = super::paths(&args.paths, cli);
-    let sites = files::sites(&cli.files.config_file, &paths)?;
+    let sites = files::sites(&cli.files.config_file, &paths, &cli.files.schedulers)?;
     if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         terminal.diagnostics(&sites.diagnostics, &sites.sources);
         return Ok(EXIT_USAGE);
     }
     let knows_sites = !sites.systems.is_empty();
-    let systems = if knows_sites { sites.systems } else { site_file::pick(&[], "", None).into_iter().collect() };
-    let loaded = files::checks_of("check lint", &paths)?;
+    let systems =
+        if knows_sites { sites.systems } else { site_file::pick(&[], &cli.files.schedulers, "", None).into_iter().collect() };
+    let loaded = files::checks_of("check lint", &paths, &cli.files.schedulers)?;
     let (findings, mistakes) = look(&loaded, systems, knows_sites);
     let silence = Silence::of(&loaded.sources);
     let is_reported = |finding: &Finding| !silence.covers(finding) && !args.allow.iter().any(|name| name == finding.lint);

@@ -1,10 +1,12 @@
 //! `muster check new`: writes a first check, which loads without a change.
 
 use crate::{
-    args::{NewArgs, Starter},
+    args::NewArgs,
     terminal::{Terminal, unwritten::Written},
 };
 use anyhow::{Context, bail};
+use muster_check::site::file as site_file;
+use muster_core::job::descriptor::Schedulers;
 use std::{
     fs,
     io::Write,
@@ -12,7 +14,7 @@ use std::{
 };
 
 /// Writes a starter. What is there already is left alone.
-pub fn new(args: &NewArgs, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
     let (path, name) = place(&args.path)?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
@@ -20,23 +22,20 @@ pub fn new(args: &NewArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let opened = fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
     let shown = path.to_string_lossy();
-    let system = if args.scheduler == Starter::Local { "" } else { " --system SYSTEM" };
-    let text = starter(args.scheduler).replace("NAME", &name).replace("PATH", &shown);
+    let built_in = site_file::built_in_local(schedulers);
+    let is_built_in = built_in.partitions.iter().any(|partition| partition.scheduler.name == args.scheduler);
+    let system = if is_built_in { "" } else { " --system SYSTEM" };
+    let text = starter(&args.scheduler, schedulers).replace("NAME", &name).replace("PATH", &shown);
     file.write_all(text.as_bytes()).or_unwritten("the file", &path)?;
     terminal.print(&format!("{shown}: an example check; `muster -c {shown}{system} -l` lists its cases, `-r` runs them\n"));
     Ok(0)
 }
 
 /// What is the same for all, around what is the scheduler's own.
-fn starter(scheduler: Starter) -> String {
-    let own = match scheduler {
-        Starter::Local => include_str!("starters/local.yaml"),
-        Starter::K8s => include_str!("starters/k8s.yaml"),
-        Starter::Ipu => include_str!("starters/ipu.yaml"),
-        Starter::Ec2 => include_str!("starters/ec2.yaml"),
-        Starter::Fake => include_str!("starters/fake.yaml"),
-    };
-    [include_str!("starters/head.yaml"), own, include_str!("starters/tail.yaml")].concat()
+fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
+    let starters = schedulers.all().iter().flat_map(|descriptor| descriptor.starters);
+    let own = starters.filter(|(name, _)| *name == scheduler).map(|(_, text)| *text);
+    [include_str!("starters/head.yaml")].into_iter().chain(own).chain([include_str!("starters/tail.yaml")]).collect()
 }
 
 /// The name of a YAML file without its ending.

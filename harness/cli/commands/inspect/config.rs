@@ -5,19 +5,17 @@ use crate::{
     inputs::selection::{self, Site},
     settings::{self, Setting},
     terminal::Terminal,
-    wiring::k8s_plans,
 };
 use muster_check::site::Partition;
-use muster_core::job::scheduler_kind::SchedulerKind;
-use muster_k8s::{ContextError, Contexts};
-use muster_text::{Value, file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
+use muster_core::job::descriptor;
+use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
 
 /// Wider columns of values would move the sources out of sight.
 const WIDEST_VALUE: usize = 60;
 
 pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
-    let site = selection::site(&cli.files.config_file, &cli.files.checkpath, cli.files.system.as_deref(), terminal.live)?;
+    let site = selection::site(&cli.files, terminal.live)?;
     let mut text = table("Command line", &settings::of_the_command_line(parsed, &site));
     let picked = match (&cli.files.system, site.document()) {
         (Some(_), _) => "by --system",
@@ -29,12 +27,14 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];
     text += &table("Site", &own);
-    let contexts = k8s_plans::contexts();
     for partition in &site.system.partitions {
         let mut rows = of_partition(&site, partition);
-        if partition.scheduler.is_kubernetes() {
-            rows.extend(cluster_settings(partition, &contexts, &site.source(partition, "sched_options")));
-        }
+        let of_options = |row: descriptor::Setting| Setting {
+            name: row.name.to_owned(),
+            value: row.value,
+            source: row.source.unwrap_or_else(|| site.source(partition, "sched_options")),
+        };
+        rows.extend((partition.scheduler.settings)(&partition.sched_options).into_iter().map(of_options));
         text += &table(&format!("Partition {}:{}", site.system.name, partition.name), &rows);
     }
     terminal.print(&text);
@@ -58,6 +58,7 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
     let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
     let platforms: Vec<String> = partition.container_platforms.iter().map(|platform| platform.platform.to_string()).collect();
     let modules: Vec<String> = partition.modules.iter().map(|module| module.name.clone()).collect();
+    let shared = |key: &str| partition.shared.get(key).map_or_else(|| "-".to_owned(), ToString::to_string);
     let rows = [
         ("descr", or_dash(&partition.descr)),
         ("scheduler", partition.scheduler.to_string()),
@@ -77,43 +78,13 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         ("prepare_cmds", list(&partition.prepare_cmds)),
         ("pass_env", list(&partition.pass_env)),
         ("sched_options", partition.sched_options.to_string()),
+        ("access", shared("access")),
+        ("resources", shared("resources")),
+        ("launcher", shared("launcher")),
         ("processor", facts(&partition.processor)),
         ("devices", list(&devices)),
     ];
     rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: site.source(partition, name) }).collect()
-}
-
-/// The context and the namespace of checks that name none, each with its source: the options of the partition, written at `site`,
-/// or the kubeconfig.
-fn cluster_settings(partition: &Partition, contexts: &Result<Contexts, ContextError>, site: &str) -> Vec<Setting> {
-    let option = |key: &str| partition.sched_options.get(key).and_then(Value::as_str);
-    let (context, namespace) = (option("context"), option("namespace"));
-    let setting =
-        |name: &str, value: &str, source: &str| Setting { name: name.into(), value: value.into(), source: source.into() };
-    let found = contexts.as_ref().map_err(ToString::to_string);
-    let place = found.and_then(|contexts| {
-        let place = contexts.place(context, namespace).map_err(|error| error.to_string())?;
-        Ok((contexts, place))
-    });
-    let (contexts, place) = match place {
-        Ok(place) => place,
-        Err(why) => return vec![setting("context", context.unwrap_or("-"), &why)],
-    };
-    let of_context = place.context.as_ref().and_then(|context| contexts.named.get(context)).is_some_and(Option::is_some);
-    let context_source = match (&place.context, context) {
-        (_, Some(_)) => site,
-        (Some(_), None) => "the kubeconfig's current context",
-        (None, None) if contexts.unknown => "no kubeconfig",
-        (None, None) => "the pod's service account",
-    };
-    let namespace_source = match namespace {
-        Some(_) => site,
-        None if of_context => "the context's",
-        None if place.context.is_none() && contexts.in_cluster.is_some() => "the pod's service account",
-        None => "default",
-    };
-    let name = place.context.as_deref().unwrap_or(if contexts.unknown { "-" } else { "in-cluster" });
-    vec![setting("context", name, context_source), setting("namespace", &place.namespace, namespace_source)]
 }
 
 impl Site {
@@ -131,7 +102,7 @@ impl Site {
         let of_all = |key: &str| document.entry(key).filter(|_| !["extras", "descr"].contains(&key));
         match own.and_then(|node| node.entry(key)).or_else(|| of_all(key)).and_then(|entry| self.place(entry)) {
             Some(place) => place,
-            None if key == "processor" && partition.scheduler == SchedulerKind::Local => "detected".to_owned(),
+            None if key == "processor" && partition.scheduler.complete_processor.is_some() => "detected".to_owned(),
             None => "default".to_owned(),
         }
     }
@@ -174,12 +145,13 @@ mod tests {
     use super::*;
     use crate::inputs::files::Sites;
     use muster_check::site::file::{self as site_file, PartitionFile};
+    use muster_core::job::descriptor::Schedulers;
     use muster_text::decode::Keyed;
     use std::sync::Arc;
 
     #[test]
     fn every_key_of_a_partition_is_listed() {
-        let system = site_file::pick(&[], "", None).unwrap();
+        let system = site_file::pick(&[], &Schedulers::new(crate::SCHEDULERS), "", None).unwrap();
         let site = Site { sites: Sites::default(), system: Arc::new(system) };
         let listed: Vec<String> =
             of_partition(&site, &site.system.partitions[0]).into_iter().map(|setting| setting.name).collect();

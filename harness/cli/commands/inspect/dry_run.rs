@@ -15,7 +15,7 @@ use muster_check::{
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
     error::{Class, chain},
-    job::workload::Program,
+    job::workload::{Program, Workload},
 };
 use muster_k8s::{Contexts, Kubernetes, Plan};
 use muster_session::{
@@ -37,12 +37,8 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     let plan = plan::plan(cli, selection, Purpose::Show, &plan::session_id(), &runtime, terminal)?;
     let Some(plan) = plan else { return Ok(0) };
     let selection = &plan.selection;
-    let contexts = if selection.cases.iter().any(|case| case.place.partition.scheduler.is_kubernetes()) {
-        k8s_plans::contexts()?
-    } else {
-        Contexts::unknown()
-    };
-    let server = if how == DryRun::Server { Some(wiring::kubernetes(contexts.clone())) } else { None };
+    let contexts = if selection.cases.iter().any(k8s_plans::is_ours) { Contexts::to_plan_with()? } else { Contexts::unknown() };
+    let server = if how == DryRun::Server { Some(Kubernetes::within(contexts.clone(), &wiring::harness())) } else { None };
     let foreseen = server.as_ref().map(|kubernetes| foreseen(&selection.cases, &plan.adjustments, &runtime, kubernetes));
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
@@ -90,7 +86,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
 
 /// The cases that a session would not launch, and why.
 fn foreseen(cases: &[TestCase], adjustments: &Adjustments, runtime: &Runtime, kubernetes: &Kubernetes) -> Refused {
-    let cases = cases.iter().filter(|case| case.place.partition.scheduler.is_kubernetes());
+    let cases = cases.iter().filter(|case| k8s_plans::is_ours(case));
     let session = LaunchFacts::rehearsal().session;
     runtime.block_on(preflight::ask(kubernetes, cases, adjustments, &session))
 }
@@ -125,8 +121,8 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
         let linked = if linked.is_empty() { String::new() } else { format!(", {} linked", linked.join(", ")) };
         let _ = writeln!(text, "# stages {}{linked}", staging.folder.display());
     }
-    if !rendered.about.scheduler.is_kubernetes() {
-        return Ok((text + &program(&workload.program), None));
+    if !muster_k8s::SCHEDULER.names.contains(&&*rendered.about.scheduler) {
+        return Ok((text + &program(workload), None));
     }
     let plan = k8s_plans::planned(case, workload, contexts)?;
     Ok((text + &planned(&plan, contexts), Some(plan)))
@@ -148,14 +144,14 @@ fn planned(plan: &Plan, contexts: &Contexts) -> String {
     text + &plan.handle.objects.iter().map(|object| document(&object.manifest)).collect::<String>()
 }
 
-fn program(program: &Program) -> String {
-    match program {
-        Program::Script { text, .. } => text.clone(),
-        Program::Objects { manifest, .. } => manifest.iter().map(document).collect(),
-        Program::Container { image, script, .. } => format!("# in a Pod of {image}\n{script}"),
-        Program::Instances { config, script } => format!("{}# on every instance:\n{script}", document(config)),
-        Program::Scenario(scenario) => document(scenario),
-    }
+fn program(workload: &Workload) -> String {
+    let own = workload.own.values().map(document);
+    own.collect::<String>()
+        + &match &workload.program {
+            Program::Script { text, .. } => text.clone(),
+            Program::Container { image, script, .. } => format!("# in a container of {image}\n{script}"),
+            Program::Own { .. } => String::new(),
+        }
 }
 
 fn document(value: &Value) -> String {

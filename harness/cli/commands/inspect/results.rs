@@ -54,7 +54,7 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
     let results = Results::of(&row.session, &attempts);
     let argv: Vec<OsString> = row.session.command.iter().map(OsString::from).collect();
     // The flags of another version may be unknown.
-    let called = args::parse(&argv, &|_| None).map_or_else(|_| cli.clone(), |parsed| parsed.cli);
+    let called = args::parse(&argv, &cli.files.schedulers, &|_| None).map_or_else(|_| cli.clone(), |parsed| parsed.cli);
     let files = ReportFiles::asked_for(cli, &called, &row.session)?;
     if as_json {
         terminal.print(&json::report(&results, None)?);

@@ -62,7 +62,7 @@ complete -c muster -s x -l exclude -x -a '(__fish_muster_names)'
 pub fn completions(cli: &Cli, shell: Option<Shell>, terminal: Terminal) -> anyhow::Result<u8> {
     let Some(shell) = shell else { return names(cli, terminal) };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::definition(), "muster", &mut script);
+    clap_complete::generate(shell, &mut args::definition(&cli.files.schedulers), "muster", &mut script);
     terminal.print(&asking(shell, &String::from_utf8_lossy(&script)));
     Ok(0)
 }
@@ -88,7 +88,7 @@ fn asking(shell: Shell, script: &str) -> String {
 
 /// One name a line. Mistakes in the files are not reported here.
 fn names(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
-    let loaded = files::checks(&cli.files.checkpath)?;
+    let loaded = files::checks(&cli.files.checkpath, &cli.files.schedulers)?;
     let is_concrete = |tree: &Node| tree.get("abstract").and_then(Node::text) != Some("true");
     let names =
         loaded.checks.iter().filter(|document| is_concrete(&document.tree)).map(|document| format!("{}\n", document.name));

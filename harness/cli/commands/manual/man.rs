@@ -1,12 +1,15 @@
 //! `muster man`: the page of the program, then one for each command.
 
-use crate::{args, terminal::Terminal};
+use crate::{
+    args::{self, Cli},
+    terminal::Terminal,
+};
 use clap::Command;
 use clap_mangen::Man;
 use std::io;
 
-pub fn man(terminal: Terminal) -> anyhow::Result<u8> {
-    let mut command = args::definition().disable_help_subcommand(true);
+pub fn man(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
+    let mut command = args::definition(&cli.files.schedulers).disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     render(&command, &mut pages)?;

@@ -113,7 +113,7 @@ impl Unfinished {
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
         let TakenOver { store, schedulers, results, started, teardowns } = taken;
-        let partitions = started.iter().chain(&teardowns).map(|row| (row.name.partition.clone(), row.job.scheduler));
+        let partitions = wiring::partitions(started.iter().chain(&teardowns), &cli.files.schedulers);
         let wired = wiring::schedulers_with(schedulers, partitions.chain(cases::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
         let continued = Continued {
@@ -121,7 +121,7 @@ impl Unfinished {
             system: &selection.system,
             adjustments: &adjustments,
             has_secret: !database::secrets(cli).is_empty(),
-            dies_with_the_harness: wiring::dies_with_the_harness,
+            schedulers: &cli.files.schedulers,
         };
         let started = started.into_iter().map(|row| continued.queued(row)).collect();
         let plan = SessionPlan {
@@ -187,7 +187,7 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
         unmasked(&session.command, &given, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     argv.extend(["--db".into(), database.into()]);
-    let parsed = modes::parse(&argv, &|name| env::var(name).ok());
+    let parsed = modes::parse(&argv, &cli.files.schedulers, &|name| env::var(name).ok());
     parsed.with_context(|| {
         format!("the command line of session {} is not understood any more: {}", session.id, session.command.join(" "))
     })

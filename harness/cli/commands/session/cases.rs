@@ -1,13 +1,13 @@
 //! What the command line makes of the selected cases: their share, copies, order and changes.
 
-use crate::{args::Cli, commands::session::distribute, inputs::rehearse, wiring};
+use crate::{args::Cli, commands::session::distribute, inputs::rehearse};
 use muster_check::{
     cases::test_case::TestCase,
     selection::{adjust::Adjustments, order::Order},
 };
 use muster_core::{
     case::{CaseName, SessionId},
-    job::scheduler_kind::SchedulerKind,
+    job::descriptor::NamedScheduler,
 };
 use std::collections::HashMap;
 use tokio::runtime::Runtime;
@@ -18,14 +18,14 @@ pub fn adjustments(cli: &Cli) -> anyhow::Result<Adjustments> {
         skip_sanity: cli.rounds.skip_sanity_check,
         skip_performance: cli.rounds.skip_performance_check,
         sched_options: cli.rounds.job_option.clone(),
-        scenario: cli.rounds.rehearse.as_deref().map(rehearse::scenario).transpose()?,
+        rehearsal: cli.rounds.rehearse.as_deref().map(|path| rehearse::rehearsal(path, &cli.files.schedulers)).transpose()?,
     })
 }
 
-/// The partitions of cases, each with its scheduler. A rehearsal runs on `fake` only.
-pub fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(String, SchedulerKind)> {
-    let kind = |kind| if adjustments.scenario.is_some() { SchedulerKind::Fake } else { kind };
-    wiring::partitions(cases).map(|(name, scheduler)| (name, kind(scheduler))).collect()
+/// The partitions of cases, each with its scheduler; in a rehearsal all have the same.
+pub fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(String, NamedScheduler)> {
+    let of = |case: &TestCase| (case.place.partition.name.clone(), adjustments.scheduler(&case.place.partition));
+    cases.iter().map(of).collect()
 }
 
 /// This invocation's share of the cases, with their copies, in order.

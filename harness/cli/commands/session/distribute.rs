@@ -9,7 +9,7 @@ use muster_check::{
 use muster_core::{
     case::CaseName,
     error::{Class, SchedulerError, chain},
-    job::{scheduler::Scheduler, scheduler_kind::SchedulerKind},
+    job::{descriptor::NamedScheduler, scheduler::Scheduler},
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -42,7 +42,7 @@ pub fn distributed(cases: &[TestCase], wanted: &Distribute, runtime: &Runtime) -
 /// The nodes that schedulers have named.
 struct Known<'a> {
     runtime: &'a Runtime,
-    schedulers: BTreeMap<SchedulerKind, Arc<dyn Scheduler>>,
+    schedulers: BTreeMap<&'static str, Arc<dyn Scheduler>>,
     of_checks: BTreeMap<(String, String), Vec<String>>,
 }
 
@@ -71,13 +71,12 @@ impl Known<'_> {
         Ok(Some(nodes))
     }
 
-    fn scheduler(&mut self, kind: SchedulerKind) -> anyhow::Result<Option<Arc<dyn Scheduler>>> {
-        let name = wiring::shared_name(kind);
-        if let Some(scheduler) = self.schedulers.get(&name) {
+    fn scheduler(&mut self, named: NamedScheduler) -> anyhow::Result<Option<Arc<dyn Scheduler>>> {
+        if let Some(scheduler) = self.schedulers.get(named.own_name()) {
             return Ok(Some(Arc::clone(scheduler)));
         }
-        let Some(scheduler) = wiring::connect_to_look(name).transpose()? else { return Ok(None) };
-        self.schedulers.insert(name, Arc::clone(&scheduler));
+        let Some(scheduler) = wiring::connect_to_look(named)? else { return Ok(None) };
+        self.schedulers.insert(named.own_name(), Arc::clone(&scheduler));
         Ok(Some(scheduler))
     }
 }

@@ -11,7 +11,10 @@ use crate::{
     wiring,
 };
 use libtest_mimic::{Arguments, FormatSetting};
-use muster_core::decisions::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE};
+use muster_core::{
+    decisions::pipeline::{EXIT_INTERRUPTED, EXIT_USAGE},
+    job::descriptor::Schedulers,
+};
 use muster_session::front::libtest;
 use std::{ffi::OsString, process::ExitCode};
 
@@ -27,7 +30,7 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
     if std::env::var_os("MUSTER_CHECKPATH").is_none_or(|paths| paths.is_empty()) {
         argv.extend(["--checkpath".into(), default_checks.into()]);
     }
-    let mut parsed = match args::parse(&argv, &|name| std::env::var(name).ok()) {
+    let mut parsed = match args::parse(&argv, &Schedulers::new(crate::SCHEDULERS), &|name| std::env::var(name).ok()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let _ = error.print();
@@ -60,7 +63,7 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
 fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let depth = if arguments.list { Depth::Sample } else { Depth::Every };
     let selection = selection::select(&parsed.cli, depth, terminal.live)?;
-    let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler));
+    let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler.as_name()));
     // For libtest, no tests are not a failure. Files with mistakes are: a tool would take the remaining tests for all of them.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
         terminal::guarded(|| libtest::list_or_none(arguments, cases()));

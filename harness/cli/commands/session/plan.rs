@@ -11,6 +11,7 @@ use crate::{
     settings,
     terminal::Terminal,
 };
+use anyhow::bail;
 use muster_check::{
     cases::test_case::{Rendered, TestCase},
     selection::adjust::Adjustments,
@@ -18,9 +19,11 @@ use muster_check::{
 use muster_core::{
     case::{self, SessionId},
     decisions::rounds::Policy,
+    job::descriptor::NamedScheduler,
     result::CaseResult,
 };
 use muster_session::identifier;
+use muster_text::diagnostic;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -57,6 +60,10 @@ pub fn plan(
 ) -> anyhow::Result<Option<Plan>> {
     let policy = cli.rounds.policy()?;
     let adjustments = Arc::new(cases::adjustments(cli)?);
+    let named: Vec<NamedScheduler> = selection.cases.iter().map(|case| case.place.partition.scheduler).collect();
+    if let Err(mistake) = adjustments.check_options(&named) {
+        bail!("{}", diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned());
+    }
     let was_empty = selection.cases.is_empty();
     selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), session, runtime)?;
     if selection.cases.is_empty() && !was_empty {
@@ -77,7 +84,7 @@ impl Plan {
     /// it was selected.
     pub fn rendered(&self, case: &TestCase) -> Option<Rendered> {
         let mut rendered = case.render(&case.rehearsal()).ok()?;
-        self.adjustments.apply(&mut rendered);
+        self.adjustments.apply(case, &mut rendered);
         Some(rendered)
     }
 }

@@ -58,12 +58,13 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
 
 /// Ends the jobs of a session whose process is gone, its teardowns included.
 async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal: Terminal) -> anyhow::Result<()> {
+    let schedulers = &cli.files.schedulers;
     let mut left = reader.unfinished(session).await?;
     left.extend(reader.teardowns(session).await?);
-    if left.iter().all(|row| wiring::dies_with_the_harness(row.job.scheduler)) {
+    if left.iter().all(|row| schedulers.dies_with_the_harness(&row.job.scheduler)) {
         return Ok(());
     }
-    let wired = wiring::schedulers(left.iter().map(|row| (row.name.partition.clone(), row.job.scheduler)))?;
+    let wired = wiring::schedulers(wiring::partitions(left.iter(), schedulers))?;
     let store = Store::open(reader.path()).await?;
     for (row, why) in wired.end(&left, &store).await {
         let sweep = settings::on_this_database(cli, "sweep");

@@ -9,7 +9,6 @@ use crate::{
     reading::Reading,
     report::Level,
     settle::{Setting, entries, settle},
-    supports,
     value::{ClassId, Declared, Piece, Thing, Value, cel::Cel, cond::Cond},
     world::Root,
 };

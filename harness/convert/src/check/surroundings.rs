@@ -1,6 +1,6 @@
 //! What a test needs around it: files, builds, fixtures; and what has no place in a check.
 
-use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain, supports};
+use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain};
 
 impl Making {
     /// What has no place in a check, line by line.
@@ -142,11 +142,6 @@ impl Making {
         let mut fixtures = Vec::new();
         for (name, declared) in reading.fixtures.clone() {
             let Declared::Fixture { class, scope, variables, joins } = declared else { continue };
-            if !supports("fixtures") {
-                let why = format!("the fixture `{name}` is not supported yet");
-                reading.tell_of(&name, Level::Refused, why, Some("prepare what it makes in `prerun_cmds`"));
-                continue;
-            }
             let mut entry = vec![(Value::text("check"), Value::text(&*class.1)), (Value::text("scope"), Value::Str(scope))];
             if joins {
                 entry.push((Value::text("action"), Value::text("join")));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::{
         case::{Identifier, SessionId},
-        job::{scheduler::Job, scheduler_kind::SchedulerKind},
+        job::scheduler::Job,
     };
     use muster_text::Value;
 
@@ -59,7 +59,7 @@ mod tests {
             identifier: Identifier::from_letters([0; 8]),
             session: SessionId("s".into()),
             case: "case".into(),
-            scheduler: SchedulerKind::Fake,
+            scheduler: "fake".into(),
             stage: "stage".into(),
             handle: Value::Null,
         };

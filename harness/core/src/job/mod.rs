@@ -1,9 +1,9 @@
 //! What a scheduler is given and gives back: a workload, a job, its states, its stdout.
 
+pub mod descriptor;
 pub mod inventory;
 pub mod outputs;
 pub mod scheduler;
-pub mod scheduler_kind;
 pub mod stage_folder;
 pub mod status;
 pub mod stdout;

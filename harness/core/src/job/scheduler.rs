@@ -27,8 +27,8 @@ use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     job::{
+        descriptor::SchedulerName,
         inventory::{Inventory, Lease, Removed, Scope},
-        scheduler_kind::SchedulerKind,
         stdout::SectionOrigin,
         workload::Workload,
     },
@@ -150,7 +150,7 @@ pub struct Job {
     pub session: SessionId,
     /// The displayed name, for people.
     pub case: String,
-    pub scheduler: SchedulerKind,
+    pub scheduler: SchedulerName,
     pub stage: PathBuf,
     /// What only its scheduler understands: objects and uids, a pid and its start time, instance ids.
     pub handle: Value,
@@ -235,6 +235,9 @@ words! {
 pub struct Leftovers {
     /// What could not be removed or stopped; one line each: what it is, where, and the command that removes it.
     pub items: Vec<String>,
+    /// Whether `Stop` has left nothing to look at, as of a process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_gone: bool,
     /// The commands that show what `Stop` kept.
     pub look: Vec<String>,
     /// The commands that remove what `Stop` kept.

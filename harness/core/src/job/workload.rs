@@ -1,8 +1,12 @@
 //! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
 
-use crate::case::{CaseName, Identifier, SessionId};
+use crate::{
+    case::{CaseName, Identifier, SessionId},
+    job::descriptor::SchedulerName,
+};
 use muster_text::{Value, words};
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use std::{path::PathBuf, time::Duration};
 
 /// A rendered case, ready to be planned.
@@ -17,6 +21,15 @@ pub struct Workload {
     /// What is put into that folder before anything runs; `None`: nothing.
     pub staging: Option<Staging>,
     pub program: Program,
+    /// The name of its scheduler in the site file.
+    #[serde(default)]
+    pub scheduler: SchedulerName,
+    /// The check's values of the scheduler's own keys, rendered.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub own: Map<String, Value>,
+    /// The values of keys that several schedulers have, of those that this one takes: the partition's, the check's over them.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub shared: Map<String, Value>,
     /// Completions, instances or ranks; 1 when nothing says more.
     pub num_tasks: u32,
     /// The partition's options, the system's under them, the check's over them.
@@ -26,24 +39,17 @@ pub struct Workload {
     pub keep_failed: Option<Duration>,
 }
 
-/// What runs, in the words of the scheduler that will run it.
+/// What runs, in a form that belongs to no scheduler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
-    /// A POSIX sh script, complete (`local`, and the payload of `ec2`).
+    /// A POSIX sh script, complete.
     Script {
         text: String,
         /// Variables that are taken over from the harness' own environment, if set there.
         pass_env: Vec<String>,
     },
-    /// Kubernetes objects: the manifest and what is laid over it, both rendered.
-    Objects {
-        manifest: Vec<Value>,
-        patch: Option<Value>,
-        /// Set in every primary container that does not set them itself.
-        env_vars: Vec<(String, String)>,
-    },
-    /// A Pod of one container, made from `image`.
+    /// A script or a command in a container of `image`.
     Container {
         image: String,
         /// `command`, an argv with nothing to do before or after it; `None`: the script.
@@ -51,15 +57,14 @@ pub enum Program {
         script: String,
         /// The container's environment, which the script exports itself.
         env_vars: Vec<(String, String)>,
-        /// `k8s_patch`, laid over the Pod.
-        #[serde(default)]
-        patch: Option<Value>,
     },
-    /// EC2: the opaque `ec2_config` and the script.
-    Instances { config: Value, script: String },
-    /// A scenario for the scheduler `fake`.
-    #[serde(rename = "play")]
-    Scenario(Value),
+    /// What the scheduler's own keys say: [`Workload::own`].
+    #[serde(alias = "play")]
+    Own {
+        /// Set in everything that runs and does not set them itself.
+        #[serde(default)]
+        env_vars: Vec<(String, String)>,
+    },
 }
 
 /// Files to copy before the script runs.

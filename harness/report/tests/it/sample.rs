@@ -5,7 +5,6 @@ use muster_core::{
     case::{CaseHash, CaseName, Identifier, SessionId},
     job::{
         scheduler::{Exit, SectionExit},
-        scheduler_kind::SchedulerKind,
         workload::Clock,
     },
     result::{About, CaseResult, Counting, Failure, Fault, Invalid, Outcome, Phase, Session, Times},
@@ -69,7 +68,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
             maintainers: vec!["hpc-support".into()],
             file: format!("checks/{check}/check.yaml"),
             parameters: parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            scheduler: SchedulerKind::K8s,
+            scheduler: "k8s".into(),
             num_tasks: 1,
             on_disruption: None,
         },

@@ -14,18 +14,44 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     job::{
+        descriptor::{Descriptor, Files, Form, SharedKey},
         inventory::{Inventory, Scope},
         scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
-        scheduler_kind::SchedulerKind,
-        workload::{Program, Workload},
+        workload::Workload,
     },
 };
 use muster_host::files;
-use muster_text::{Value, diagnostic::Diagnostic};
+use muster_text::{Value, decode::Key, diagnostic::Diagnostic, yaml::Node};
 use std::{collections::BTreeMap, io, path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until},
+};
+
+/// The key of a check that holds its scenario.
+const KEY: &str = "fake";
+
+/// What is known of it without a connection.
+pub static SCHEDULER: Descriptor = Descriptor {
+    names: &["fake"],
+    descr: "a scenario of statuses and logs: nothing runs",
+    forms: &[Form::Anything],
+    own_keys: &[Key::of::<Node>(KEY, "The scenario of the `fake` scheduler: statuses, logs, delays and errors.")],
+    shared_keys: &[
+        ("num_tasks_per_node", SharedKey::Ignores),
+        ("num_cpus_per_task", SharedKey::Ignores),
+        ("num_gpus_per_node", SharedKey::Ignores),
+        ("exclusive_access", SharedKey::Ignores),
+        ("use_multithreading", SharedKey::Ignores),
+        ("extra_resources", SharedKey::Ignores),
+    ],
+    starters: &[("fake", include_str!("starter.yaml"))],
+    files: Files::Unused,
+    outlives_harness: false,
+    rehearses: Some(KEY),
+    connect: |_| Ok(Arc::new(FakeScheduler::default())),
+    look: Some(|_| Ok(Arc::new(FakeScheduler::default()))),
+    ..Descriptor::NONE
 };
 
 /// One call of the trait's.
@@ -81,16 +107,13 @@ fn write_files(stage: &Path, texts: &BTreeMap<String, String>) -> io::Result<()>
 impl Scheduler for FakeScheduler {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         self.server.record(Call::Plan, &workload.identifier);
-        let Program::Scenario(scenario) = &workload.program else {
-            let mistake = Diagnostic::general(format!("`{}` has no scenario for the scheduler `fake`", workload.case));
-            return Err(vec![mistake]);
-        };
-        scenario::read(scenario)?;
+        let scenario = workload.own.get(KEY).cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        scenario::read(&scenario)?;
         Ok(Job {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: SchedulerKind::Fake,
+            scheduler: SCHEDULER.name(),
             stage: workload.stage.clone(),
             // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
             handle: scenario.to_string().into(),

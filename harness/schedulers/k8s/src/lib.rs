@@ -3,6 +3,7 @@
 //! ```text
 //! api         names, times, amounts and selectors of the Kubernetes API
 //! kind        what is known of each kind of workload: the embedded table, and what sites and checks add to it
+//! descriptor  names, keys and options
 //! client      the only code that speaks HTTP: connections, requests, streams, errors
 //! job         the stored job (Handle), and the job as last seen (Observed)
 //! manifest    objects of a manifest: read, named, labelled, searched for pods
@@ -24,6 +25,7 @@
 mod api;
 mod cleanup;
 mod client;
+mod descriptor;
 mod inventory;
 mod job;
 mod kind;
@@ -40,6 +42,7 @@ mod watch;
 
 pub use api::{ClusterPlace, Resource};
 pub use client::{Cluster, ContextError, Contexts, Selection, Timeouts};
+pub use descriptor::SCHEDULER;
 pub use job::Handle;
 pub use plan::{
     Plan, plan,

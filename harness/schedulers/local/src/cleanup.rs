@@ -22,6 +22,9 @@ use rustix::process::Signal;
 use std::collections::HashSet;
 use tokio::time::{Instant, sleep};
 
+/// A process that was stopped is gone.
+const GONE: Leftovers = Leftovers { items: Vec::new(), is_gone: true, look: Vec::new(), delete: Vec::new() };
+
 impl LocalScheduler {
     pub(crate) async fn clean(&self, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
         let host = &self.here.host;
@@ -30,12 +33,12 @@ impl LocalScheduler {
         if !own.stop().await {
             let group = leader.map_or(0, |leader| leader.pid);
             let item = format!("processes of job {} on {host} that do not end: kill -KILL -- -{group}", job.identifier);
-            return Ok(Leftovers { items: vec![item], ..Leftovers::default() });
+            return Ok(Leftovers { items: vec![item], ..GONE });
         }
         if how == Disposition::Delete {
             self.jobs.lock().remove(&job.identifier);
         }
-        Ok(Leftovers::default())
+        Ok(GONE)
     }
 
     /// A job of an earlier harness, perhaps one that was killed before it could store the launch.
@@ -44,15 +47,15 @@ impl LocalScheduler {
         let host = &handle.machine.host;
         match handle.machine.seen_from(&self.here) {
             Reach::Here => {}
-            Reach::RebootedSince => return Ok(Leftovers::default()),
+            Reach::RebootedSince => return Ok(GONE),
             Reach::OtherHost | Reach::OtherNamespace => {
                 let items = vec![format!("processes of job {} on {host}: run `muster sweep` there", job.identifier)];
-                return Ok(Leftovers { items, ..Leftovers::default() });
+                return Ok(Leftovers { items, ..GONE });
             }
         }
         let left = end(&[Target { identifier: job.identifier.clone(), leader: handle.leader }]).await.concat();
         let items = if left.is_empty() { Vec::new() } else { vec![exit::leftover(&job.identifier, host, &left)] };
-        Ok(Leftovers { items, ..Leftovers::default() })
+        Ok(Leftovers { items, ..GONE })
     }
 }
 

@@ -8,7 +8,7 @@
 //! A mark may name a session that no database here has heard of: another user's, or another database's. Who asks decides.
 
 use crate::{
-    LocalScheduler,
+    LocalScheduler, SCHEDULER,
     cleanup::{self, Target},
     plan::LocalHandle,
     processes::{blocking, exit, mark},
@@ -18,7 +18,6 @@ use muster_core::{
     job::{
         inventory::{Found, Inventory, JobId, Removed},
         scheduler::Job,
-        scheduler_kind::SchedulerKind,
         stage_folder::{EXIT_FILE, read_status},
     },
 };
@@ -92,5 +91,5 @@ fn unknown(mark: mark::Mark, here: &Machine) -> Job {
         started: None,
     };
     let case = "a job that no database knows".to_owned();
-    Job { identifier, session, case, scheduler: SchedulerKind::Local, stage: PathBuf::new(), handle: handle.into_value() }
+    Job { identifier, session, case, scheduler: SCHEDULER.name(), stage: PathBuf::new(), handle: handle.into_value() }
 }

@@ -37,13 +37,14 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     job::{
+        descriptor::{ConnectError, Descriptor, Files, Form, Harness, SharedKey},
         inventory::{Inventory, Removed, Scope},
         scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged},
         workload::Workload,
     },
 };
 use muster_host::process::Machine;
-use muster_text::diagnostic::Diagnostic;
+use muster_text::{decode::Key, diagnostic::Diagnostic};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -51,6 +52,42 @@ pub use crate::{
     plan::LocalHandle,
     processes::mark::{RFM_ID, RFM_SESSION},
 };
+
+/// What is known of it without a connection.
+pub static SCHEDULER: Descriptor = Descriptor {
+    names: &["local"],
+    descr: "job scripts as processes of this machine",
+    forms: &[Form::Script],
+    options: &[Key::of::<String>("node", "The host name of this machine: any other is refused.")],
+    // As in ReFrame, whose local scheduler passes over the shape of a job.
+    shared_keys: &[
+        ("num_tasks_per_node", SharedKey::Ignores),
+        ("num_cpus_per_task", SharedKey::Ignores),
+        ("num_gpus_per_node", SharedKey::Ignores),
+        ("exclusive_access", SharedKey::Ignores),
+        ("use_multithreading", SharedKey::Ignores),
+        ("extra_resources", SharedKey::Ignores),
+        ("launcher", SharedKey::Refuses("write the program that starts the tasks into `executable`")),
+        ("access", SharedKey::Refuses("a process of this machine is submitted to nobody")),
+        ("resources", SharedKey::Refuses("a process of this machine asks nobody for resources")),
+    ],
+    starters: &[("local", include_str!("starter.yaml"))],
+    files: Files::Shared,
+    complete_processor: Some(detect::complete),
+    connect,
+    look: Some(connect),
+    is_here: true,
+    ..Descriptor::NONE
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+fn connect(harness: &Harness) -> Result<Arc<dyn Scheduler>, ConnectError> {
+    let local = LocalScheduler::default();
+    Ok(Arc::new(match &harness.program {
+        Some(program) => local.with_harness(program.clone()),
+        None => local,
+    }))
+}
 
 type Jobs = Arc<Mutex<HashMap<Identifier, Arc<OwnJob>>>>;
 

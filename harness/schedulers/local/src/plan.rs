@@ -1,11 +1,10 @@
 //! Planning: a workload as a handle from which any process of this machine can launch it. The store keeps the handle.
 
-use crate::LocalScheduler;
+use crate::{LocalScheduler, SCHEDULER};
 use muster_core::{
     error::{Class, SchedulerError},
     job::{
         scheduler::Job,
-        scheduler_kind::SchedulerKind,
         workload::{Program, Staging, Workload},
     },
 };
@@ -82,7 +81,7 @@ impl LocalScheduler {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: SchedulerKind::Local,
+            scheduler: SCHEDULER.name(),
             stage: workload.stage.clone(),
             handle: handle.into_value(),
         })

@@ -6,7 +6,7 @@ use muster_check::{
 };
 use muster_core::{
     case::CaseName,
-    job::{outputs::Need, scheduler::Job, scheduler_kind::SchedulerKind, workload::Limits},
+    job::{descriptor::SchedulerName, outputs::Need, scheduler::Job, workload::Limits},
     result::About,
     rules::Rules,
 };
@@ -25,7 +25,7 @@ pub struct QueuedCase {
     /// The last component of its folders: the check and sixteen hex digits of the case's hash.
     pub folder: String,
     /// Who runs it.
-    pub scheduler: SchedulerKind,
+    pub scheduler: SchedulerName,
     /// How many cases of its partition run at once.
     pub max_jobs: usize,
     /// 1, 2, ...
@@ -80,7 +80,7 @@ impl QueuedCase {
         Self {
             name: case.name.clone(),
             folder: case.folder(),
-            scheduler: if adjustments.scenario.is_some() { SchedulerKind::Fake } else { partition.scheduler },
+            scheduler: adjustments.scheduler(partition).as_name(),
             max_jobs: partition.max_jobs,
             attempt,
             needs: case.needs().into(),
@@ -112,7 +112,7 @@ impl QueuedCase {
 pub fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
     Arc::new(move |facts| {
         let mut rendered = case.render(facts)?;
-        adjustments.apply(&mut rendered);
+        adjustments.apply(&case, &mut rendered);
         Ok(rendered)
     })
 }

@@ -344,7 +344,7 @@ mod tests {
             maintainers: vec![],
             file: String::new(),
             parameters: vec![],
-            scheduler: muster_core::job::scheduler_kind::SchedulerKind::Fake,
+            scheduler: "fake".into(),
             num_tasks: 1,
             on_disruption: None,
         };

@@ -7,7 +7,7 @@ use libtest_mimic::{Arguments, Completion, Conclusion, Failed, FormatSetting, Tr
 use muster_core::{
     case::CaseName,
     decisions::rounds::{self, Policy},
-    job::scheduler_kind::SchedulerKind,
+    job::descriptor::SchedulerName,
     result::{CaseResult, Outcome},
 };
 use std::{
@@ -24,7 +24,7 @@ const MAX_THREADS: usize = 512;
 pub struct Submitted {
     pub case: CaseName,
     /// The kind in libtest's output.
-    pub scheduler: SchedulerKind,
+    pub scheduler: SchedulerName,
     /// Where its result will arrive.
     pub result: oneshot::Receiver<Arc<CaseResult>>,
 }
@@ -37,7 +37,7 @@ pub struct Frontend {
 
 impl Frontend {
     /// One trial for every case that runs.
-    pub fn of<'a>(policy: Policy, cases: impl Iterator<Item = (&'a CaseName, SchedulerKind)>) -> (Self, Vec<Submitted>) {
+    pub fn of<'a>(policy: Policy, cases: impl Iterator<Item = (&'a CaseName, SchedulerName)>) -> (Self, Vec<Submitted>) {
         let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
         for (name, scheduler) in cases {
             if let Entry::Vacant(vacant) = waiting.entry(name.clone()) {
@@ -83,17 +83,17 @@ pub fn threads(cases: usize) -> usize {
 }
 
 /// Whether these arguments ask for a case.
-pub fn is_selected(arguments: &Arguments, case: &CaseName, scheduler: SchedulerKind) -> bool {
+pub fn is_selected(arguments: &Arguments, case: &CaseName, scheduler: &SchedulerName) -> bool {
     !arguments.is_filtered_out(&listed(case, scheduler))
 }
 
-fn listed(case: &CaseName, scheduler: SchedulerKind) -> Trial {
-    Trial::test(case.to_string(), || Ok(())).with_kind(scheduler.as_str())
+fn listed(case: &CaseName, scheduler: &SchedulerName) -> Trial {
+    Trial::test(case.to_string(), || Ok(())).with_kind(&**scheduler)
 }
 
 /// Prints these cases as a list, if one is asked for. Without cases: that there are none.
-pub fn list_or_none(arguments: &Arguments, cases: impl IntoIterator<Item = (CaseName, SchedulerKind)>) {
-    let _ = libtest_mimic::run(arguments, cases.into_iter().map(|(case, scheduler)| listed(&case, scheduler)).collect());
+pub fn list_or_none(arguments: &Arguments, cases: impl IntoIterator<Item = (CaseName, SchedulerName)>) {
+    let _ = libtest_mimic::run(arguments, cases.into_iter().map(|(case, scheduler)| listed(&case, &scheduler)).collect());
 }
 
 /// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already. The exit code
@@ -108,7 +108,7 @@ fn trial(case: Submitted) -> Trial {
         Ok(result) => completion(&result),
         Err(_) => Err(Failed::from("the engine ended without a result for this case")),
     })
-    .with_kind(scheduler.as_str())
+    .with_kind(&*scheduler)
 }
 
 fn completion(result: &CaseResult) -> Result<Completion, Failed> {

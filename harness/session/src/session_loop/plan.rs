@@ -12,7 +12,7 @@ use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, s
 use muster_core::{
     case::CaseName,
     decisions::{attempts::Attempts, rounds::Policy},
-    job::scheduler_kind::SchedulerKind,
+    job::descriptor::SchedulerName,
     result::{Counting, Session},
 };
 use muster_store::Store;
@@ -61,7 +61,7 @@ impl SessionPlan {
 
     /// Nothing of a rehearsal is stored among the results of real runs.
     pub fn is_rehearsal(&self) -> bool {
-        self.adjustments.scenario.is_some()
+        self.adjustments.rehearsal.is_some()
     }
 
     /// What runs: what another process has started, and the rounds of the cases.
@@ -78,9 +78,9 @@ impl SessionPlan {
     }
 
     /// The cases that have no result, each with its scheduler.
-    pub fn schedulers_to_run(&self) -> Vec<(&CaseName, SchedulerKind)> {
-        let started = self.started.iter().map(|case| (&*case.name, case.scheduler));
-        let new = self.cases.iter().map(|case| (&*case.name, case.place.partition.scheduler));
+    pub fn schedulers_to_run(&self) -> Vec<(&CaseName, SchedulerName)> {
+        let started = self.started.iter().map(|case| (&*case.name, case.scheduler.clone()));
+        let new = self.cases.iter().map(|case| (&*case.name, case.place.partition.scheduler.as_name()));
         started.chain(new).filter(|(name, _)| self.attempts.last_of(name).is_none()).collect()
     }
 

@@ -52,7 +52,7 @@ pub async fn ask<'a>(
     let mut jobs = cases.filter_map(|case| {
         // What cannot be rendered or planned has a sentence of its own.
         let mut rendered = case.render(&case.rehearsal()).ok()?;
-        adjustments.apply(&mut rendered);
+        adjustments.apply(case, &mut rendered);
         rendered.workload.session = session.clone();
         let job = if rendered.skip.is_none() { scheduler.plan(&rendered.workload).ok()? } else { return None };
         names.push(Arc::clone(&case.name));

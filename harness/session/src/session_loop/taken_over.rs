@@ -7,7 +7,7 @@ use crate::{
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::System};
 use muster_core::{
     case::CaseName,
-    job::{scheduler_kind::SchedulerKind, workload::Limits},
+    job::{descriptor::Schedulers, workload::Limits},
 };
 use muster_store::{JobRow, JobState};
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
@@ -64,7 +64,7 @@ pub struct Continued<'a> {
     /// Plans were stored without the secrets of the command line.
     pub has_secret: bool,
     /// Whether jobs of a scheduler end with the process that launched them.
-    pub dies_with_the_harness: fn(SchedulerKind) -> bool,
+    pub schedulers: &'a Schedulers,
 }
 
 impl Continued<'_> {
@@ -74,10 +74,10 @@ impl Continued<'_> {
         let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
         let case = self.cases.iter().find(|case| *case.name == name);
         let partition = self.system.partitions.iter().find(|partition| partition.name == name.partition);
-        let launched = state != JobState::Intent && !(self.dies_with_the_harness)(job.scheduler);
+        let launched = state != JobState::Intent && !self.schedulers.dies_with_the_harness(&job.scheduler);
         QueuedCase {
             folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
-            scheduler: job.scheduler,
+            scheduler: job.scheduler.clone(),
             max_jobs: partition.map_or(1, |partition| partition.max_jobs),
             attempt,
             needs: case.map(|case| case.needs().into()).unwrap_or_default(),

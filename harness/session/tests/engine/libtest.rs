@@ -2,7 +2,6 @@
 
 use crate::support::{Bench, Case, case};
 use libtest_mimic::{Arguments, FormatSetting};
-use muster_core::job::scheduler_kind::SchedulerKind;
 use muster_session::front::libtest::{Submitted, printing, run, silent};
 use serde_json::{Value, json};
 use std::fs;
@@ -22,7 +21,7 @@ fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
             let _inside = runtime.enter();
             let queued = case.queued();
             let name = (*queued.name).clone();
-            Submitted { case: name, scheduler: SchedulerKind::Fake, result: bench.submit(queued) }
+            Submitted { case: name, scheduler: "fake".into(), result: bench.submit(queued) }
         };
         cases.map(submit).into_iter().collect::<Vec<_>>()
     };

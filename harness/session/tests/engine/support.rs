@@ -7,7 +7,6 @@ use muster_core::{
         inventory::{Inventory, Scope},
         outputs::{Binding, Need, PlannedOutputs},
         scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
-        scheduler_kind::SchedulerKind,
         workload::{Limits, Program, Workload},
     },
     result::{About, CaseResult, Counting, Session},
@@ -24,6 +23,7 @@ use muster_session::{
     folders::Folders,
 };
 use muster_text::{Value, time::Timestamp};
+use serde_json::Map;
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -155,6 +155,8 @@ pub(crate) struct Case {
     pub(crate) partition: &'static str,
     pub(crate) max_jobs: usize,
     pub(crate) program: Program,
+    /// Its scenario, under the key of its scheduler.
+    pub(crate) own: Map<String, Value>,
     pub(crate) rules: Rules,
     pub(crate) limits: Limits,
     pub(crate) skip: Option<String>,
@@ -168,12 +170,17 @@ pub(crate) struct Case {
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
 }
 
+fn own(scenario: Value) -> Map<String, Value> {
+    Map::from_iter([("fake".to_owned(), scenario)])
+}
+
 pub(crate) fn case(name: &str, scenario: Value) -> Case {
     Case {
         name: name.to_owned(),
         partition: "p",
         max_jobs: 1,
-        program: Program::Scenario(scenario),
+        program: Program::Own { env_vars: Vec::new() },
+        own: own(scenario),
         rules: Rules::default(),
         limits: Limits {
             pending: Some(Duration::from_hours(1)),
@@ -226,14 +233,14 @@ impl Case {
             maintainers: Vec::new(),
             file: "check.yaml".into(),
             parameters: Vec::new(),
-            scheduler: SchedulerKind::Fake,
+            scheduler: "fake".into(),
             num_tasks: 1,
             on_disruption: None,
         };
         QueuedCase {
             name: Arc::clone(&name),
             folder: format!("{}_0123456789abcdef", self.name),
-            scheduler: SchedulerKind::Fake,
+            scheduler: "fake".into(),
             max_jobs: self.max_jobs,
             attempt: 1,
             needs: self.needs.into(),
@@ -251,24 +258,35 @@ impl Case {
                     let note = format!("{}: {}", name.display, shown.replace(&facts.stage.display().to_string(), "HERE"));
                     self.notes.lock().expect("no panic").push(note);
                 }
-                let workload = |program| Workload {
+                let workload = |program, own| Workload {
                     identifier: facts.identifier.clone(),
                     session: facts.session.clone(),
                     case: (*name).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
                     program,
+                    scheduler: "fake".into(),
+                    own,
+                    shared: Map::new(),
                     num_tasks: 1,
                     sched_options: Value::Null,
                     limits: self.limits,
                     keep_failed: None,
                 };
                 let planned_outputs = (inputs.is_needed || self.teardown.is_some()).then(|| {
-                    let teardown = self.teardown.clone().map(|scenario| Box::new(workload(Program::Scenario(scenario))));
+                    let teardown = self
+                        .teardown
+                        .clone()
+                        .map(|scenario| Box::new(workload(Program::Own { env_vars: Vec::new() }, own(scenario))));
                     Box::new(PlannedOutputs { values: BTreeMap::new(), outputs: self.outputs.clone(), teardown })
                 });
                 let rules = Rules { planned_outputs, ..self.rules.clone() };
-                Ok(Rendered { workload: workload(self.program.clone()), rules, about: about.clone(), skip: self.skip.clone() })
+                Ok(Rendered {
+                    workload: workload(self.program.clone(), self.own.clone()),
+                    rules,
+                    about: about.clone(),
+                    skip: self.skip.clone(),
+                })
             })),
         }
     }

@@ -268,7 +268,6 @@ mod tests {
     use crate::Reader;
     use muster_core::{
         error::chain,
-        job::scheduler_kind::SchedulerKind,
         result::{Counting, Outcome, Phase, Times},
     };
     use tempfile::TempDir;
@@ -311,7 +310,7 @@ mod tests {
     pub(super) fn skipped(display: &str, warning: &str) -> CaseResult {
         let [check, hash, system, partition, environ] = ["", "", "", "", ""].map(str::to_owned);
         let about = serde_json::json!({"descr": "", "tags": [], "maintainers": [], "file": "", "parameters": [],
-            "scheduler": SchedulerKind::Fake, "num_tasks": 1});
+            "scheduler": "fake", "num_tasks": 1});
         CaseResult {
             name: CaseName { display: display.to_owned(), check, hash, system, partition, environ, hidden: String::new() },
             about: serde_json::from_value(about).unwrap(),

@@ -6,14 +6,12 @@ use muster_core::{
     job::{
         outputs::CaseOutputs,
         scheduler::{Disruption, Exit, SectionExit},
-        scheduler_kind::SchedulerKind,
         workload::Clock,
     },
     result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
     rules::perf::{Bounds, Direction, Measurement, Verdict},
 };
 use muster_store::{Reader, Store};
-use muster_text::decode::Words;
 use muster_text::time::{Date, Timestamp};
 use proptest::{
     collection::vec,
@@ -114,7 +112,7 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
         |(words, tags, maintainers, parameters, num_tasks)| {
             let [display, check, environ, partition, hidden, descr, file] = <[String; 7]>::try_from(words).unwrap();
             let name = CaseName { display, check, environ, partition, hidden, ..name(0) };
-            let scheduler = SchedulerKind::WORDS[num_tasks as usize % SchedulerKind::WORDS.len()].1;
+            let scheduler = ["k8s", "ipu", "local", "fake"][num_tasks as usize % 4].into();
             let on_disruption = [None, Some(OnDisruption::Fail), Some(OnDisruption::Retry)][num_tasks as usize % 3];
             (name, About { descr, file, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
         },

@@ -4,7 +4,6 @@ use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
         scheduler::{Exit, Job, SectionExit},
-        scheduler_kind::SchedulerKind,
         workload::Limits,
     },
     result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
@@ -77,7 +76,7 @@ pub(crate) fn about() -> About {
         maintainers: vec!["hpc-support".into()],
         file: "checks/nbody/check.yaml".into(),
         parameters: vec![("num_bodies".into(), "512000".into())],
-        scheduler: SchedulerKind::K8s,
+        scheduler: "k8s".into(),
         num_tasks: 3,
         on_disruption: None,
     }
@@ -88,7 +87,7 @@ pub(crate) fn job(session: &SessionId, number: u32) -> Job {
         identifier: identifier(number),
         session: session.clone(),
         case: name(number).to_string(),
-        scheduler: SchedulerKind::Local,
+        scheduler: "local".into(),
         stage: format!("stage/eidf/gpu-service/default/nbody_{number:016x}").into(),
         handle: Value::Null,
     }

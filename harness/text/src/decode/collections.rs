@@ -114,3 +114,20 @@ impl Decode for Mapping {
         or_placeholder(&json!({ "type": "object" }))
     }
 }
+
+/// One mapping, or the path of a YAML file with one or several.
+#[derive(Debug, Clone)]
+pub struct Documents(pub Node);
+
+impl Decode for Documents {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match context.kind(node)? {
+            Kind::Scalar { .. } | Kind::Map(_) => Some(Self(node.clone())),
+            _ => context.expected(node, "the path of a manifest, or an object", Some("several objects need a file of their own")),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "string" }, { "type": "object" }] })
+    }
+}

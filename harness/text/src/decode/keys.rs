@@ -1,12 +1,13 @@
 //! One table of keys: struct, decoder, hints and JSON schema at once.
 
-use super::Context;
+use super::{Context, Decode};
 use crate::{
     Value,
     diagnostic::{Diagnostic, Span, did_you_mean, nearest},
     yaml::{Kind, Node},
 };
 use serde_json::{Map, json};
+use std::{fmt, sync::Arc};
 
 /// One key of a table.
 pub struct Key<T> {
@@ -22,6 +23,23 @@ pub struct Key<T> {
     pub set: fn(&mut T, &Node, &mut Context),
 }
 
+impl Key<()> {
+    /// A key whose value is looked at, and stays in the tree.
+    pub const fn of<T: Decode>(name: &'static str, doc: &'static str) -> Self {
+        let set = |(): &mut (), node: &Node, context: &mut Context| drop(T::decode(node, context));
+        Self { name, doc, required: false, schema: T::schema, takes_null: T::TAKES_NULL, set }
+    }
+}
+
+impl<T> fmt::Debug for Key<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Keys that are known only while the program runs: those of the schedulers it has. Their values stay in the tree.
+pub type MoreKeys = Arc<[&'static Key<()>]>;
+
 /// A key of another system, and what to use instead: `("sourcepath", "build in a fixture")`.
 pub type Instead = (&'static str, &'static str);
 
@@ -33,6 +51,8 @@ pub struct Table<T: 'static> {
     /// Keys of a later version of Muster.
     pub later: &'static [&'static str],
     pub instead: &'static [Instead],
+    /// Whether the mapping may have the keys of [`Context::more`] as well.
+    pub is_open: bool,
 }
 
 /// A struct made by [`keys!`](crate::keys).
@@ -100,22 +120,26 @@ fn entries<T: Keyed>(node: &Node, context: &mut Context, appends: Appends, overl
     for (name, value) in entries {
         let Some(text) = name.text().filter(|text| !overlay.own.contains(text)) else { continue };
         let appended = text.strip_suffix('+');
-        match T::TABLE.keys.iter().find(|key| key.name == appended.unwrap_or(text)) {
-            None => unknown(T::TABLE, overlay, name, text, context),
-            Some(key) if overlay.refused.contains(&key.name) => {
+        let Some(key) = T::TABLE.find(appended.unwrap_or(text), context) else {
+            unknown(T::TABLE, overlay, name, text, context);
+            continue;
+        };
+        match key {
+            Found::Own(key) if overlay.refused.contains(&key.name) => {
                 context.wrong::<()>(name, format!("`{}` cannot be set in {}", key.name, overlay.what), None);
             }
-            Some(_) if appended.is_some() && appends == Appends::Refused => {
+            _ if appended.is_some() && appends == Appends::Refused => {
                 let hint = "`key+` appends where lists are merged: in `when`, and in a check with `extends`";
                 context.wrong::<()>(name, format!("`{text}` has nothing to append to"), Some(hint));
             }
-            Some(_) if appended.is_some() && !matches!(&*value.kind, Kind::Seq(_)) => {
+            _ if appended.is_some() && !matches!(&*value.kind, Kind::Seq(_)) => {
                 if context.kind(value).is_some() {
                     context.expected::<()>(value, &format!("a list for `{text}` to append"), Some("put it in [ ]"));
                 }
             }
-            Some(key) if value.is_null() && !key.takes_null => {}
-            Some(key) => (key.set)(&mut decoded, value, context),
+            Found::Own(key) if !value.is_null() || key.takes_null => (key.set)(&mut decoded, value, context),
+            Found::More(key) if !value.is_null() || key.takes_null => (key.set)(&mut (), value, context),
+            Found::Own(_) | Found::More(_) => {}
         }
     }
     Some(decoded)
@@ -127,13 +151,24 @@ fn unknown<T>(table: &Table<T>, overlay: &Overlay<'_>, name: &Node, text: &str, 
         return context.push(Diagnostic::error(name.place(), format!("`{bare}` is not supported yet")).hint("leave it out"));
     }
     let instead = table.instead.iter().find(|(key, _)| *key == bare).map(|(_, words)| (*words).to_owned());
-    let known =
-        table.keys.iter().map(|key| key.name).filter(|key| !overlay.refused.contains(key)).chain(overlay.own.iter().copied());
-    let hint = instead.or_else(|| did_you_mean(bare, known));
+    let known = table.keys.iter().map(|key| key.name).filter(|key| !overlay.refused.contains(key));
+    let more = context.more.iter().filter(|_| table.is_open).map(|key| key.name);
+    let hint = instead.or_else(|| did_you_mean(bare, known.chain(more).chain(overlay.own.iter().copied())));
     context.wrong::<()>(name, format!("unknown key `{text}` in {}", overlay.what), hint.as_deref());
 }
 
+/// A key of a table, or one of the keys that its mappings may have as well.
+enum Found<T: 'static> {
+    Own(&'static Key<T>),
+    More(&'static Key<()>),
+}
+
 impl<T> Table<T> {
+    fn find(&self, name: &str, context: &Context) -> Option<Found<T>> {
+        let more = || context.more.iter().find(|key| self.is_open && key.name == name).copied().map(Found::More);
+        self.keys.iter().find(|key| key.name == name).map(Found::Own).or_else(more)
+    }
+
     /// Whether a mapping has an unknown key that was probably meant to be this one: that mistake is enough.
     pub fn is_meant(&self, key: &str, node: &Node) -> bool {
         let known = || self.keys.iter().map(|key| key.name);
@@ -141,11 +176,14 @@ impl<T> Table<T> {
         written.any(|text| !known().any(|name| name == text) && nearest(text, known()) == Some(key))
     }
 
-    /// The JSON schema of a file that is such a mapping.
-    pub fn file_schema(&self, id: &str, title: &str) -> Value {
+    /// The JSON schema of a file that is such a mapping, which may have `more` keys if the table is open.
+    pub fn file_schema(&self, id: &str, title: &str, more: &[&Key<()>]) -> Value {
         let mut schema = json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": id, "title": title });
         for (key, value) in self.schema().as_object().into_iter().flatten() {
             schema[key] = value.clone();
+        }
+        for key in more {
+            schema["properties"][key.name] = key.described();
         }
         schema
     }
@@ -175,7 +213,8 @@ impl<T> Key<T> {
         first.trim_end_matches('.').to_owned()
     }
 
-    fn described(&self) -> Value {
+    /// The JSON schema of its value, with its description.
+    pub fn described(&self) -> Value {
         let mut schema = Map::new();
         schema.insert("description".to_owned(), self.description().into());
         if let Value::Object(value) = (self.schema)() {
@@ -219,7 +258,7 @@ pub fn overlay_schema<T, U>(own: &Table<T>, table: &Table<U>, except: &[&str]) -
 /// `Option`: not there, null, wrong, or waiting for rendering.
 ///
 /// `@required` marks a key that must be there; `as "if"` names a key that cannot be a field. The struct may be
-/// followed by `later [..]`, `instead { .. }`, and `decode` and `schema` with functions in place of the usual ones.
+/// followed by `later [..]`, `instead { .. }`, `open true;` for the keys of [`Context::more`], and `decode` and `schema` with functions in place of the usual ones.
 #[macro_export]
 macro_rules! keys {
     (
@@ -229,6 +268,7 @@ macro_rules! keys {
         }
         $(later [$($later:literal),* $(,)?])?
         $(instead { $($($old:literal)|+ => $new:literal,)* })?
+        $(open $open:literal;)?
         $(decode $decode:path;)?
         $(schema $schema:path;)?
     ) => {
@@ -252,6 +292,7 @@ macro_rules! keys {
                 }),*],
                 later: &[$($($later),*)?],
                 instead: &[$($($(($old, $new),)+)*)?],
+                is_open: $crate::keys!(@open $($open)?),
             };
 
             fn set_span(&mut self, span: $crate::diagnostic::Span) {
@@ -269,6 +310,8 @@ macro_rules! keys {
             }
         }
     };
+    (@open $open:literal) => { $open };
+    (@open) => { false };
     (@required required) => { true };
     (@required) => { false };
     (@name $field:ident $key:literal) => { $key };

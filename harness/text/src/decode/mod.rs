@@ -7,8 +7,8 @@ mod collections;
 mod keys;
 mod scalars;
 
-pub use collections::{Mapping, OneOrMany, Ordered};
-pub use keys::{Instead, Key, Keyed, Overlay, Table, derived, object, overlay, overlay_schema};
+pub use collections::{Documents, Mapping, OneOrMany, Ordered};
+pub use keys::{Instead, Key, Keyed, MoreKeys, Overlay, Table, derived, object, overlay, overlay_schema};
 pub use scalars::{Limit, Name, Within, word, words_schema};
 
 use crate::{
@@ -33,6 +33,8 @@ pub enum Placeholders {
 pub struct Context {
     pub diagnostics: Vec<Diagnostic>,
     pub placeholders: Placeholders,
+    /// Keys that open tables have beside their own.
+    pub more: MoreKeys,
     /// Whether what is being decoded will be merged over something that may have what is missing.
     overlay: bool,
 }
@@ -40,7 +42,12 @@ pub struct Context {
 impl Context {
     /// A context without mistakes yet.
     pub fn new(placeholders: Placeholders) -> Self {
-        Self { diagnostics: vec![], placeholders, overlay: false }
+        Self::with(placeholders, MoreKeys::default())
+    }
+
+    /// The same, where open tables have `more` keys.
+    pub fn with(placeholders: Placeholders, more: MoreKeys) -> Self {
+        Self { diagnostics: vec![], placeholders, more, overlay: false }
     }
 
     /// Whether what is being decoded will be merged over something else, which may have what is missing.

@@ -14,7 +14,12 @@ use crate::{
         selector::Selector,
     },
 };
-use muster_text::{decode::Placeholders, diagnostic::Diagnostic, template, yaml::Node};
+use muster_text::{
+    decode::{MoreKeys, Placeholders},
+    diagnostic::Diagnostic,
+    template,
+    yaml::Node,
+};
 use std::sync::Arc;
 
 /// The names that are known before a partition is chosen.
@@ -120,7 +125,7 @@ impl Check {
 
 impl Early {
     fn read(rendered: &Node, site: &SystemFacts, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let file = CheckFile::of(rendered, Placeholders::Refuse, diagnostics);
+        let file = CheckFile::of(rendered, &MoreKeys::default(), Placeholders::Refuse, diagnostics);
         let mut selector = |key: &str| rendered.get(key).map_or_else(Selector::any, |node| when::selector(node, diagnostics));
         let (valid_systems, valid_environs) = (selector("valid_systems"), selector("valid_prog_environs"));
         if let Some(systems) = rendered.get("valid_systems") {

@@ -105,7 +105,7 @@ impl Check {
     ) -> Option<Self> {
         let merged = overrides.as_ref().map(|overrides| yaml::merge(&document.tree, overrides, diagnostics));
         let tree = merged.unwrap_or_else(|| document.tree.clone());
-        let file = CheckFile::of(&tree, Placeholders::Defer, diagnostics)?;
+        let file = CheckFile::of(&tree, manifests.schedulers.own_keys(), Placeholders::Defer, diagnostics)?;
         let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.0)).collect();
         for settings in &all {
             settings::check(settings, diagnostics);

@@ -17,14 +17,17 @@ pub use reference::{Band, ReferenceBlock, ReferenceEntry, ReferenceRule, referen
 pub use when::{When, WhenRule};
 
 use crate::site::modules::Module;
-use muster_core::{result::OnDisruption, rules::LogAction};
+use muster_core::{job::descriptor::Schedulers, result::OnDisruption, rules::LogAction};
 use muster_text::{
     Value,
-    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Placeholders, Spanned, Within, derived, object},
+    decode::{
+        Context, Decode, Keyed, Limit, Mapping, MoreKeys, Name, OneOrMany, Ordered, Placeholders, Spanned, Within, derived,
+        object,
+    },
     diagnostic::{Diagnostic, Span},
     keys,
     size::Size,
-    yaml::{Kind, Node},
+    yaml::Node,
 };
 use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
@@ -118,24 +121,25 @@ keys! {
         env_vars: Ordered<String>,
         /// Number of tasks: completions of a Job, instances, ranks. Default: that of the manifest, else 1.
         num_tasks: NonZeroU32,
-        /// The Kubernetes objects: a path relative to this file, or an object in place.
-        k8s_config: Manifest,
-        /// Merged into the manifest: mappings merge, lists of named mappings merge by `name`, other lists replace, null deletes.
-        k8s_patch: Mapping,
-        /// Kubernetes namespace. Default: the partition's, else the manifest's, else the context's.
-        namespace: String,
-        /// Context of the kubeconfig. Default: the partition's, else the current one.
-        context: String,
-        /// The resource of the workload, if its kind does not determine it: `ipujob`.
-        k8s_resource: Spanned<String>,
-        /// Container image of the Pod that is made from `executable` when there is no `k8s_config`.
+        /// Tasks on each node, where the scheduler places them.
+        num_tasks_per_node: NonZeroU32,
+        /// Processors for each task, where the scheduler assigns them.
+        num_cpus_per_task: NonZeroU32,
+        /// GPUs on each node, where the scheduler assigns them.
+        num_gpus_per_node: u32,
+        /// Whether no other job may run on its nodes, where the scheduler can arrange that.
+        exclusive_access: bool,
+        /// Whether tasks use all hardware threads of a core, where the scheduler can arrange that.
+        use_multithreading: bool,
+        /// Resources by the name that the partition's `resources` give them, with values for their options.
+        extra_resources: Ordered<Ordered<String>>,
+        /// What starts the tasks, where the scheduler has such programs: `srun`, `mpirun`. Default: the partition's.
+        launcher: String,
+        /// Container image that `executable` or `command` runs in, where jobs are containers: on k8s if there is no `k8s_config`.
         image: String,
-        /// Settings of EC2, passed to the scheduler ec2 unchanged.
-        ec2_config: Mapping,
-        /// Options of the scheduler for this check. They override those of the partition.
+        /// Options of the scheduler for this check. They override those of the partition. Options of other schedulers have no
+        /// effect.
         sched_options: Mapping,
-        /// The scenario of the `fake` scheduler: statuses, logs, delays and errors.
-        fake: Node,
         /// Settings that override the check where their selectors hold, in order: `system`, `environ`, `with`, `if`. `skip:
         /// reason` skips the case, `xfail: reason` expects it to fail.
         when: Vec<When>,
@@ -176,24 +180,25 @@ keys! {
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
         "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
-        "num_tasks_per_node" | "num_tasks_per_core" | "num_tasks_per_socket"
+        "num_tasks_per_core" | "num_tasks_per_socket"
             => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
-        "num_cpus_per_task" | "num_gpus_per_node"
-            => "set it in the manifest (`resources` of the container) or with the instance type",
-        "use_multithreading" => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
-        "exclusive_access" => "set it in the manifest, with a node selector or the size of its requests",
-        "extra_resources" => "write `k8s_patch` or `sched_options`",
         "local" => "write `valid_systems` of a partition whose scheduler is `local`",
         "skip" => "write it in an entry of `when`",
         "skip_if" => "write `when: [{ if: .., skip: reason }]`",
     }
+    open true;
     decode read;
 }
 
 impl CheckFile {
-    /// Decodes a tree, and adds the mistakes in it to the others.
-    pub(crate) fn of(tree: &Node, placeholders: Placeholders, diagnostics: &mut Vec<Diagnostic>) -> Option<Self> {
-        let mut context = Context::new(placeholders);
+    /// Decodes a tree that may have the `more` keys of schedulers, and adds the mistakes in it to the others.
+    pub(crate) fn of(
+        tree: &Node,
+        more: &MoreKeys,
+        placeholders: Placeholders,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let mut context = Context::with(placeholders, more.clone());
         let file = Self::decode(tree, &mut context);
         diagnostics.append(&mut context.diagnostics);
         file
@@ -212,7 +217,7 @@ pub(crate) fn layers(check: &Node) -> impl Iterator<Item = &Node> {
 }
 
 /// The texts of a key with their places, in the check itself and under `when`. What waits for a case is not among them.
-pub(crate) fn texts<'n>(check: &'n Node, key: &'n str) -> impl Iterator<Item = (&'n str, Span)> {
+pub(crate) fn texts<'n>(check: &'n Node, key: &'static str) -> impl Iterator<Item = (&'n str, Span)> + use<'n> {
     let nodes = layers(check).filter_map(move |layer| layer.get(key));
     nodes.filter(|node| !node.is_null() && !node.has_placeholder()).filter_map(|node| Some((node.text()?, node.span)))
 }
@@ -222,26 +227,27 @@ pub fn is_abstract(check: &Node) -> bool {
     check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
-/// `k8s_config`: the path of a file with the objects, or one object.
-#[derive(Debug, Clone)]
-pub struct Manifest(pub Node);
-
-impl Decode for Manifest {
-    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
-        match context.kind(node)? {
-            Kind::Scalar { .. } | Kind::Map(_) => Some(Self(node.clone())),
-            _ => context.expected(node, "the path of a manifest, or an object", Some("several objects need a file of their own")),
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "string" }, { "type": "object" }] })
-    }
-}
+/// Keys that only some schedulers take; the others refuse or ignore them.
+pub const SHARED_KEYS: [&str; 7] = [
+    "num_tasks_per_node",
+    "num_cpus_per_task",
+    "num_gpus_per_node",
+    "exclusive_access",
+    "use_multithreading",
+    "extra_resources",
+    "launcher",
+];
 
 /// The JSON schema of one document of a check file, for editors and other tools.
-pub fn schema() -> Value {
-    let mut schema = CheckFile::TABLE.file_schema("check.schema.json", "Muster check");
+pub fn schema(schedulers: &Schedulers) -> Value {
+    let more = schedulers.own_keys();
+    let mut schema = CheckFile::TABLE.file_schema("check.schema.json", "Muster check", more);
+    for key in more.iter() {
+        let reference = json!({ "$ref": format!("#/properties/{}", key.name) });
+        let of_when = &mut schema["properties"]["when"]["anyOf"][0]["items"]["properties"];
+        of_when[format!("{}+", key.name)] = reference.clone();
+        of_when[key.name] = reference;
+    }
     // Every key also as `key+`, for checks with `extends`.
     let list = json!({ "anyOf": [{ "type": "array" }, { "$ref": "#/$defs/placeholder" }] });
     schema["patternProperties"] = json!({ r"^[a-z_0-9]+\+$": list });

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_named_is_not_imported_from() {
-        let mut loader = Loader::default();
+        let mut loader = Loader::new(crate::testing::schedulers());
         loader.add("a/app.yaml", USER);
         loader.add("build.yaml", "name: build\n");
         assert_eq!(loader.wanted(), [""; 0]);

@@ -11,6 +11,7 @@ use crate::files::{
     extends::{self, Library},
     reference_file, staging,
 };
+use muster_core::job::descriptor::Schedulers;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Sources, Span},
     yaml::{self, Node},
@@ -22,8 +23,9 @@ use std::{
 };
 
 /// Collects files until all that they mention are there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Loader {
+    schedulers: Schedulers,
     sources: Sources,
     diagnostics: Vec<Diagnostic>,
     files: BTreeMap<String, File>,
@@ -84,9 +86,11 @@ pub struct Document {
     pub is_imported: bool,
 }
 
-/// Kubernetes manifests by the path of their file.
+/// The files that hold objects of schedulers, by path.
 #[derive(Debug, Default)]
 pub struct Manifests {
+    /// Whose keys mention them.
+    pub schedulers: Schedulers,
     files: HashMap<String, Vec<Node>>,
     paths: HashMap<FileId, String>,
     folders: Folders,
@@ -101,7 +105,7 @@ impl Manifests {
 
     /// The documents of all manifests that a check mentions.
     pub(crate) fn of(&self, check: &Node) -> impl Iterator<Item = &Node> {
-        check_file::texts(check, "k8s_config").filter_map(|(path, span)| self.get(span.file, path)).flatten()
+        mentioned(check, &self.schedulers).filter_map(|(path, span)| self.get(span.file, path)).flatten()
     }
 
     /// A path that is called `written` in `by`. One of the command line is relative to the working directory.
@@ -115,7 +119,24 @@ impl Manifests {
     }
 }
 
+/// The manifests that a check mentions.
+fn mentioned<'n>(check: &'n Node, schedulers: &Schedulers) -> impl Iterator<Item = (&'n str, Span)> + use<'n> {
+    schedulers.documents().flat_map(|key| check_file::texts(check, key))
+}
+
 impl Loader {
+    /// With the schedulers whose keys may be in the files.
+    pub fn new(schedulers: Schedulers) -> Self {
+        Self {
+            schedulers,
+            sources: Sources::default(),
+            diagnostics: Vec::new(),
+            files: BTreeMap::new(),
+            wanted: Vec::new(),
+            folders: Folders::default(),
+        }
+    }
+
     /// Adds a check file whose checks may run.
     pub fn add(&mut self, path: &str, text: &str) {
         let key = normal(Path::new(path));
@@ -180,7 +201,7 @@ impl Loader {
         let bases = extends::bases(check).into_iter();
         let bases = bases.filter_map(|(name, span)| Some((name.ok()?.0, span, Mention::Check)));
         let bases = bases.filter(|(path, ..)| !path.is_empty());
-        let manifests = check_file::texts(check, "k8s_config").map(|(path, span)| (path, span, Mention::Manifest));
+        let manifests = mentioned(check, &self.schedulers).map(|(path, span)| (path, span, Mention::Manifest));
         let references = reference_file::paths(check).map(|(path, span)| (path, span, Mention::References));
         let imported = imported::paths(check).map(|(path, span)| (path, span, Mention::Check));
         for (written, by, kind) in bases.chain(imported).chain(manifests).chain(references) {
@@ -234,7 +255,7 @@ impl Loader {
         imported::fetch(&mut checks, &imported::Catalog { library, roots, path: &path_of }, &mut self.diagnostics);
         refuse_duplicates(&checks, &mut self.diagnostics);
         let files = self.files.into_iter().map(|(path, file)| (path, file.documents)).collect();
-        let manifests = Arc::new(Manifests { files, paths, folders: self.folders });
+        let manifests = Arc::new(Manifests { schedulers: self.schedulers, files, paths, folders: self.folders });
         Loaded { checks, num_documents, manifests, sources: self.sources, diagnostics: self.diagnostics }
     }
 

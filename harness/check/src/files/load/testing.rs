@@ -4,7 +4,7 @@ use super::{Loaded, Loader};
 
 /// Loads the first file with all that it asks for, and returns what that was.
 pub(crate) fn load_asked(files: &[(&str, &str)]) -> (Loaded, Vec<String>) {
-    let mut loader = Loader::default();
+    let mut loader = Loader::new(crate::testing::schedulers());
     let mut asked = vec![];
     loader.add(files[0].0, files[0].1);
     while let Some(path) = loader.wanted().pop() {

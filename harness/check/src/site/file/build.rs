@@ -1,11 +1,18 @@
 //! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
 
-use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
-use crate::site::{ContainerPlatform, Device, Environment, Mode, Partition, System, modules, quarantine::Entry};
-use muster_core::job::workload::Staging;
+use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SHARED_KEYS, SiteFile};
+use crate::site::{
+    ContainerPlatform, Device, Environment, Mode, Partition, System, modules,
+    quarantine::Entry,
+    scheduler_keys::{check_options, shared_keys},
+};
+use muster_core::job::{
+    descriptor::{NamedScheduler, Schedulers},
+    workload::Staging,
+};
 use muster_text::{
     Value,
-    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned},
+    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word},
     diagnostic::Diagnostic,
     pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
@@ -24,7 +31,7 @@ const DEFAULT: &str = "default";
 /// Reads a site file. Site files have no placeholders: the context should refuse them.
 ///
 /// `None` only if nothing of a system could be read; a system with diagnostics has all that could be read.
-pub fn read(node: &Node, context: &mut Context) -> Option<System> {
+pub fn read(node: &Node, schedulers: &Schedulers, context: &mut Context) -> Option<System> {
     let site = SiteFile::decode(node, context)?;
     let environments = environments(site.environments.as_deref().unwrap_or_default(), context);
     let partitions: Vec<_> = site.partitions.iter().flatten().collect();
@@ -34,9 +41,21 @@ pub fn read(node: &Node, context: &mut Context) -> Option<System> {
             context.push(Diagnostic::error(pattern.span, format!("not a regex: {}", error.message)).maybe_hint(error.hint));
         }
     }
+    let named: Vec<(&str, NamedScheduler)> = schedulers.named().map(|scheduler| (scheduler.name, scheduler)).collect();
+    let chosen: Vec<Option<NamedScheduler>> =
+        partitions.iter().map(|partition| word(partition.scheduler.as_ref()?, context, &named)).collect();
+    let all: Vec<NamedScheduler> = chosen.iter().flatten().copied().collect();
+    if let Some(options) = site.sched_options.as_ref().filter(|_| all.len() == partitions.len()) {
+        check_options(&options.0, &all, &[], context.placeholders, &mut context.diagnostics);
+    }
+    let trees = node.get("partitions").map(Node::items).unwrap_or_default();
     let partitions = partitions
         .into_iter()
-        .filter_map(|partition| self::partition(partition, &site, &environments, context))
+        .zip(chosen)
+        .filter_map(|(file, scheduler)| {
+            let tree = trees.iter().find(|tree| tree.place() == file.span)?;
+            partition((file, tree), scheduler, &site, &environments, context)
+        })
         .map(Arc::new)
         .collect();
     refuse_silent_modules(&site, context);
@@ -89,7 +108,8 @@ fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Env
 }
 
 fn partition(
-    file: &PartitionFile,
+    (file, tree): (&PartitionFile, &Node),
+    scheduler: Option<NamedScheduler>,
     site: &SiteFile,
     environments: &[Arc<Environment>],
     context: &mut Context,
@@ -98,14 +118,14 @@ fn partition(
         Some(names) => names.iter().filter_map(|name| environment(name, environments, context)).collect(),
         None => environments.iter().filter(|environment| environment.name == DEFAULT).cloned().collect(),
     };
-    let sched_options = options(site.sched_options.as_ref(), file.sched_options.as_ref(), context);
+    let sched_options = sched_options(scheduler, site.sched_options.as_ref(), file.sched_options.as_ref(), context);
     let extras = extras(file.extras.as_ref(), context);
     let mut pass_env = list(site.pass_env.as_ref());
     pass_env.extend(list(file.pass_env.as_ref()));
     Some(Partition {
         name: file.name.as_ref()?.value.0.clone(),
         descr: file.descr.clone().unwrap_or_default(),
-        scheduler: file.scheduler?,
+        scheduler: scheduler?,
         environs,
         max_jobs: file.max_jobs.and_then(|jobs: NonZeroU32| jobs.get().try_into().ok()).unwrap_or(MAX_JOBS),
         features: list(file.features.as_ref()),
@@ -123,6 +143,7 @@ fn partition(
         prepare_cmds: list(file.prepare_cmds.as_ref()),
         pass_env,
         sched_options,
+        shared: shared_keys(scheduler?, tree, &SHARED_KEYS, &mut context.diagnostics),
         processor: file.processor.as_ref().map(processor).unwrap_or_default(),
         devices: file.devices.iter().flatten().filter_map(device).collect(),
         span: Some(file.span),
@@ -189,15 +210,27 @@ fn device(file: &DeviceFile) -> Option<Device> {
     })
 }
 
-/// The system's options under the partition's.
-fn options(system: Option<&Mapping>, partition: Option<&Mapping>, context: &mut Context) -> Value {
+/// The system's options under the partition's, without those of the schedulers of other partitions.
+fn sched_options(
+    scheduler: Option<NamedScheduler>,
+    system: Option<&Mapping>,
+    partition: Option<&Mapping>,
+    context: &mut Context,
+) -> Value {
+    if let (Some(partition), Some(scheduler)) = (partition, scheduler) {
+        check_options(&partition.0, &[scheduler], &[], context.placeholders, &mut context.diagnostics);
+    }
     let merged = match (system, partition) {
         (Some(system), Some(partition)) => merge(&system.0, &partition.0, &mut context.diagnostics),
         (Some(only), None) | (None, Some(only)) => only.0.clone(),
         (None, None) => return Value::Object(serde_json::Map::new()),
     };
     refuse_placeholders(&merged, context);
-    to_value(&merged).unwrap_or_else(|mut diagnostics| {
+    let own = scheduler.map_or_else(
+        || merged.clone(),
+        |scheduler| merged.only(&scheduler.options.iter().map(|option| option.name).collect::<Vec<_>>()),
+    );
+    to_value(&own).unwrap_or_else(|mut diagnostics| {
         context.diagnostics.append(&mut diagnostics);
         Value::Null
     })

@@ -14,7 +14,7 @@ use crate::site::{
     platform::Platform,
     quarantine::QuarantineFile,
 };
-use muster_core::{job::scheduler_kind::SchedulerKind, result::OnDisruption, rules::LogAction};
+use muster_core::{job::descriptor::Schedulers, result::OnDisruption, rules::LogAction};
 use muster_text::{
     Value,
     decode::{Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within},
@@ -95,8 +95,8 @@ keys! {
         @required name: Spanned<Name>,
         /// One sentence for people.
         descr: String,
-        /// The scheduler: k8s, ipu, ec2, local or fake.
-        @required scheduler: SchedulerKind,
+        /// The scheduler, which runs the cases.
+        @required scheduler: Node,
         /// The environments that checks may run in here. Default: `default`.
         environs: OneOrMany<Spanned<String>>,
         /// How many cases may run or wait in the scheduler at the same time. Default: 8.
@@ -132,6 +132,12 @@ keys! {
         on_disruption: OnDisruption,
         /// Options of the scheduler: for k8s `context`, `namespace`, `labels`.
         sched_options: Mapping,
+        /// Options that every job is submitted with, where the scheduler has such: `--account=a`. One, or a list.
+        access: OneOrMany<String>,
+        /// What `extra_resources` of checks name, where the scheduler has such.
+        resources: Vec<ResourceFile>,
+        /// What starts the tasks if the check names nothing, where the scheduler has such programs: `srun`, `mpirun`.
+        launcher: String,
         /// Its processors. `local` detects them.
         processor: ProcessorFile,
         /// The devices of its nodes.
@@ -139,9 +145,18 @@ keys! {
     }
     instead {
         "description" => "write `descr`",
-        "resources" | "access" | "launcher" => "set it in the manifest or in the options of the scheduler",
         "namespace" | "context" => "write it in `sched_options`",
         "environments" => "write `environs`: names of the file's `environments`",
+    }
+}
+
+keys! {
+    /// One entry of `resources`.
+    pub struct ResourceFile ("a resource") {
+        /// Name of the resource, as in `extra_resources`.
+        @required name: Spanned<Name>,
+        /// The options that ask for it, with the names of values in braces: `--gres=gpu:{num}`.
+        options: OneOrMany<String>,
     }
 }
 
@@ -228,9 +243,14 @@ keys! {
     }
 }
 
+/// Keys of a partition that only some schedulers take; the others refuse or ignore them.
+pub const SHARED_KEYS: [&str; 3] = ["access", "resources", "launcher"];
+
 /// The JSON schema of a site file, for editors and other tools.
-pub fn schema() -> Value {
-    let mut schema = SiteFile::TABLE.file_schema("site.schema.json", "Muster site");
+pub fn schema(schedulers: &Schedulers) -> Value {
+    let mut schema = SiteFile::TABLE.file_schema("site.schema.json", "Muster site", &[]);
+    let names: Vec<&str> = schedulers.named().map(|scheduler| scheduler.name).collect();
+    schema["properties"]["partitions"]["anyOf"][0]["items"]["properties"]["scheduler"]["enum"] = json!(names);
     let none = json!({ "not": {}, "$comment": "site files have no placeholders" });
     schema["$defs"] = json!({ "placeholder": none });
     schema

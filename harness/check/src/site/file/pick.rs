@@ -2,6 +2,7 @@
 
 use super::read;
 use crate::site::{Partition, System};
+use muster_core::job::descriptor::Schedulers;
 use muster_text::{
     decode::{Context, Placeholders},
     diagnostic::{Diagnostic, FileId, did_you_mean},
@@ -14,10 +15,10 @@ use std::sync::Arc;
 const LOCAL: &str = include_str!("../../../../../site-config/local.yaml");
 
 /// The system that is there without any site file: `local`, with one partition, `default`.
-pub fn built_in_local() -> System {
+pub fn built_in_local(schedulers: &Schedulers) -> System {
     let parsed = parse(FileId::default(), LOCAL);
     let mut context = Context::new(Placeholders::Refuse);
-    let system = parsed.documents.first().and_then(|document| read(document, &mut context));
+    let system = parsed.documents.first().and_then(|document| read(document, schedulers, &mut context));
     // The text is part of the program, and a test reads it.
     let Some(system) = system else { unreachable!("site-config/local.yaml was no system when the program was built") };
     let unplaced = |partition: Arc<Partition>| Arc::new(Partition { span: None, ..Arc::unwrap_or_clone(partition) });
@@ -29,13 +30,13 @@ pub fn built_in_local() -> System {
 ///
 /// # Errors
 /// There is no such system or partition; the hint names the nearest one.
-pub fn pick(systems: &[System], hostname: &str, wanted: Option<&str>) -> Result<System, Diagnostic> {
+pub fn pick(systems: &[System], schedulers: &Schedulers, hostname: &str, wanted: Option<&str>) -> Result<System, Diagnostic> {
     let Some(wanted) = wanted else {
         let here = systems.iter().find(|system| is_on(system, hostname));
-        return Ok(here.cloned().unwrap_or_else(built_in_local));
+        return Ok(here.cloned().unwrap_or_else(|| built_in_local(schedulers)));
     };
     let (name, partition) = wanted.split_once(':').map_or((wanted, None), |(name, partition)| (name, Some(partition)));
-    let built_in = built_in_local();
+    let built_in = built_in_local(schedulers);
     let mut known = systems.iter().chain([&built_in]);
     let Some(system) = known.find(|system| system.name == name) else {
         let built_in = Some(&built_in).filter(|built_in| systems.iter().all(|system| system.name != built_in.name));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    job::{outputs::Binding, scheduler::Disruption, scheduler_kind::SchedulerKind, workload::Clock},
+    job::{outputs::Binding, scheduler::Disruption, workload::Clock},
     result::{About, Failure, Fault, Invalid, Phase, Quarantine, Times},
 };
 use muster_text::time::Date;
@@ -27,7 +27,7 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
             maintainers: vec![],
             file: text(),
             parameters: vec![],
-            scheduler: SchedulerKind::Fake,
+            scheduler: "fake".into(),
             num_tasks: 1,
             on_disruption: None,
         },

@@ -12,6 +12,11 @@ pub(crate) use quantity::Quantity;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The name of the scheduler, under which its jobs are stored.
+pub(crate) const NAME: &str = "k8s";
+/// Its name on a partition where `IPUJob` is the usual resource.
+pub(crate) const IPU: &str = "ipu";
+
 /// Label of everything that one attempt of one case creates: its identifier.
 pub(crate) const LABEL: &str = "rfm";
 /// Label of everything that one session creates.

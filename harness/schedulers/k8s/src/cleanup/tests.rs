@@ -7,7 +7,6 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     error::{Class, chain},
-    job::scheduler_kind::SchedulerKind,
 };
 use serde_json::json;
 use std::sync::Mutex;
@@ -40,7 +39,7 @@ fn job(stage: &std::path::Path) -> Job {
         identifier: Identifier::parse("abcdefgh").unwrap(),
         session: SessionId("s".into()),
         case: "case".into(),
-        scheduler: SchedulerKind::K8s,
+        scheduler: crate::SCHEDULER.name(),
         stage: stage.into(),
         handle: Value::Null,
     }

@@ -12,7 +12,7 @@ pub(crate) mod nodes;
 
 use crate::{
     api::{
-        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, KEPT_LABEL, LABEL, OBJECTS_ANNOTATION, Quantity, Resource,
+        CASE_ANNOTATION, ClusterPlace, EXPIRES_ANNOTATION, KEPT_LABEL, LABEL, NAME, OBJECTS_ANNOTATION, Quantity, Resource,
         SESSION_LABEL, clock,
     },
     client::{ApiError, Cluster, ContextError, Contexts, Selection, Why},
@@ -27,7 +27,6 @@ use muster_core::{
     job::{
         inventory::{Found, Inventory, Kept, Scope},
         scheduler::Job,
-        scheduler_kind::SchedulerKind,
     },
 };
 use muster_text::{Value, time::Timestamp};
@@ -205,7 +204,7 @@ fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>, now: Time
     let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
     let handle =
         Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
-    let (scheduler, stage) = (SchedulerKind::K8s, PathBuf::new());
+    let (scheduler, stage) = (NAME.into(), PathBuf::new());
     let job = Job { identifier, session, case, scheduler, stage, handle: handle.to_value() };
     Found { job, what, cost, kept, place: lease::place_of(place), has_ended: false }
 }

@@ -200,6 +200,7 @@ fn uid(object: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::NAME;
     use crate::{
         client::testing::{self, Reply, Requests},
         kind::WorkloadRules,
@@ -207,7 +208,6 @@ mod tests {
     use muster_core::{
         case::{Identifier, SessionId},
         error::chain,
-        job::scheduler_kind::SchedulerKind,
     };
     use serde_json::json;
 
@@ -241,7 +241,7 @@ mod tests {
             identifier: Identifier::parse(&letter.to_string().repeat(8)).unwrap(),
             session: SessionId("s".into()),
             case: format!("case {letter}"),
-            scheduler: SchedulerKind::K8s,
+            scheduler: NAME.into(),
             stage: "stage".into(),
             handle: Value::Null,
         }

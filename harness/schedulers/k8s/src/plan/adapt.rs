@@ -101,7 +101,7 @@ fn pin(node: &str, document: &mut Document) {
 
 /// `env_vars` in every primary container that does not set them itself.
 fn env_vars(workload: &Workload, rules: &WorkloadRules, document: &mut Document) {
-    let Program::Objects { env_vars, .. } = &workload.program else { return };
+    let Program::Own { env_vars } = &workload.program else { return };
     if env_vars.is_empty() {
         return;
     }

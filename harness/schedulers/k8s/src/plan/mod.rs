@@ -14,7 +14,7 @@ pub(crate) mod policy;
 pub(crate) mod role;
 
 use crate::{
-    api::{ClusterPlace, LABEL, OBJECTS_ANNOTATION, merge_pod},
+    api::{ClusterPlace, IPU, LABEL, OBJECTS_ANNOTATION, merge_pod},
     client::Contexts,
     job::{Handle, Object},
     kind::{Kinds, ResourceName, WorkloadRules},
@@ -28,6 +28,10 @@ use muster_core::{
 use muster_text::{Value, diagnostic::Diagnostic};
 use options::Options;
 use std::{collections::BTreeSet, time::Duration};
+
+/// The keys of a check that hold its objects, and what is laid over them.
+pub(crate) const CONFIG: &str = "k8s_config";
+pub(crate) const PATCH: &str = "k8s_patch";
 
 /// How long stopped objects stay by default.
 const KEEP: Duration = Duration::from_hours(24);
@@ -51,7 +55,8 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     let options = Options::read(&workload.sched_options)?;
     let kinds = Kinds::known().with(&options.k8s_workloads)?;
     let (mut documents, patch) = documents(workload, &options, &kinds)?;
-    let main = choose_workload(&documents, options.k8s_resource.as_deref(), &kinds)?;
+    let resource = options.k8s_resource.as_deref().or_else(|| usual_resource(workload, &documents));
+    let main = choose_workload(&documents, resource, &kinds)?;
     if let Some(patch) = patch {
         let target = choose_patched(&documents, main, patch)?;
         documents[target].patch(patch);
@@ -117,19 +122,27 @@ fn documents<'w>(
     options: &Options,
     kinds: &Kinds,
 ) -> Result<(Vec<Document>, Option<&'w Value>), Vec<Diagnostic>> {
-    match &workload.program {
-        Program::Objects { manifest, patch, .. } => Ok((manifest::read(manifest, kinds)?, patch.as_ref())),
-        Program::Container { image, command, script, env_vars, patch } => {
+    let patch = workload.own.get(PATCH);
+    let manifest = workload.own.get(CONFIG).and_then(Value::as_array);
+    match (&workload.program, manifest) {
+        (Program::Own { .. }, Some(manifest)) => Ok((manifest::read(manifest, kinds)?, patch)),
+        (Program::Container { image, command, script, env_vars }, _) => {
             let parts =
                 container::Parts { image, command: command.as_deref(), script, env_vars, resources: options.resources.as_ref() };
             let pod = container::pod(&workload.case.check, &parts);
-            Ok((manifest::read(&[pod], kinds)?, patch.as_ref()))
+            Ok((manifest::read(&[pod], kinds)?, patch))
         }
-        Program::Script { .. } | Program::Instances { .. } | Program::Scenario(_) => {
+        _ => {
             let message = format!("`{}` has nothing that runs on Kubernetes", workload.case.check);
             Err(vec![Diagnostic::general(message).hint("give it a `k8s_config`, or an `image`")])
         }
     }
+}
+
+/// The usual resource of a partition: on one for IPUs the workload is the `IPUJob`, whatever else is in the manifest.
+fn usual_resource(workload: &Workload, documents: &[Document]) -> Option<&'static str> {
+    let has_ipu_job = || documents.iter().any(|document| document.resource.kind == "IPUJob");
+    (*workload.scheduler == *IPU && has_ipu_job()).then_some("ipujob")
 }
 
 /// Where it runs. A manifest may say its namespace where neither check nor site does; it may not say another.

@@ -9,7 +9,7 @@ use muster_core::{
 };
 use muster_text::yaml;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, json};
 use std::path::PathBuf;
 
 const NBODY_POD: &str = include_str!("../../../../../checks/nbody/pod.yaml");
@@ -36,7 +36,10 @@ fn workload(manifest: Vec<Value>) -> Workload {
         },
         stage: PathBuf::from("stage"),
         staging: None,
-        program: Program::Objects { manifest, patch: None, env_vars: Vec::new() },
+        program: Program::Own { env_vars: Vec::new() },
+        scheduler: crate::SCHEDULER.name(),
+        own: Map::from_iter([(CONFIG.to_owned(), manifest.into())]),
+        shared: Map::new(),
         num_tasks: 1,
         sched_options: json!({}),
         limits: Limits { pending: None, run: None, judge: Duration::from_mins(5) },
@@ -49,8 +52,9 @@ fn with(manifest: Vec<Value>, sched_options: Value) -> Workload {
 }
 
 fn patched(manifest: Vec<Value>, patch: Value) -> Workload {
-    let program = Program::Objects { manifest, patch: Some(patch), env_vars: Vec::new() };
-    Workload { program, ..workload(Vec::new()) }
+    let mut workload = workload(manifest);
+    workload.own.insert(PATCH.to_owned(), patch);
+    workload
 }
 
 fn pod(name: &str) -> Value {
@@ -269,8 +273,8 @@ fn env_vars_enter_primary_containers_that_do_not_set_them() {
     main["spec"]["template"]["spec"]["initContainers"] = json!([{ "name": "init" }]);
     let vars = [("A", "1"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let env = |main: Value, options: Value| {
-        let program = Program::Objects { manifest: vec![main], patch: None, env_vars: vars.clone() };
-        let handle = planned(&Workload { program, ..with(Vec::new(), options) });
+        let program = Program::Own { env_vars: vars.clone() };
+        let handle = planned(&Workload { program, ..with(vec![main], options) });
         let spec = &main_of(&handle)["spec"]["template"]["spec"];
         assert!(spec["initContainers"][0].get("env").is_none());
         [spec["containers"][0]["env"].clone(), spec["containers"][1]["env"].clone()]
@@ -285,6 +289,19 @@ fn env_vars_enter_primary_containers_that_do_not_set_them() {
 }
 
 #[test]
+fn on_an_ipu_partition_an_ipujob_is_the_workload_unless_the_check_says_otherwise() {
+    let ipu_job = json!({ "apiVersion": "graphcore.ai/v1alpha1", "kind": "IPUJob", "metadata": { "name": "i" },
+        "spec": { "jobInstances": 1, "workers": { "template": { "spec": { "restartPolicy": "Never", "containers": [{ "name": "c" }] } } } } });
+    let kind = |scheduler: &'static str, options: Value| {
+        let workload = Workload { scheduler: scheduler.into(), ..with(vec![ipu_job.clone(), pod("p")], options) };
+        plan(&workload, &Contexts::unknown()).map(|plan| plan.handle.workload().unwrap().resource.kind.clone()).ok()
+    };
+    assert_eq!(kind("ipu", json!({})).as_deref(), Some("IPUJob"));
+    assert_eq!(kind("ipu", json!({ "k8s_resource": "pod" })).as_deref(), Some("Pod"));
+    assert_eq!(kind("k8s", json!({})), None, "there are two");
+}
+
+#[test]
 fn a_container_becomes_a_pod_that_ends() {
     let vars = vec![("PATH".to_owned(), "$PATH:/opt".to_owned())];
     let container = |command: Option<&[&str]>| Program::Container {
@@ -292,12 +309,12 @@ fn a_container_becomes_a_pod_that_ends() {
         command: command.map(|argv| argv.iter().map(|word| (*word).to_owned()).collect()),
         script: "#!/bin/sh\nexport PATH=\"$PATH:/opt\"\necho $$ $(hostname)\n".to_owned(),
         env_vars: vars.clone(),
-        patch: Some(json!({ "spec": { "nodeSelector": { "gpu": "a100" } } })),
     };
+    let own = || Map::from_iter([(PATCH.to_owned(), json!({ "spec": { "nodeSelector": { "gpu": "a100" } } }))]);
     let options = json!({ "resources": { "limits": { "nvidia.com/gpu": 1 } } });
-    let script = planned(&Workload { program: container(None), ..with(Vec::new(), options) });
+    let script = planned(&Workload { program: container(None), own: own(), ..with(Vec::new(), options) });
     insta::assert_snapshot!(yaml_of(&script));
-    let argv = planned(&Workload { program: container(Some(&["echo", "$(X)"])), ..workload(Vec::new()) });
+    let argv = planned(&Workload { program: container(Some(&["echo", "$(X)"])), own: own(), ..workload(Vec::new()) });
     let main = &main_of(&argv)["spec"]["containers"][0];
     assert_eq!(main["command"], json!(["echo", "$$(X)"]));
     assert_eq!(main["env"], json!([{ "name": "PATH", "value": "$PATH:/opt" }]));
@@ -463,7 +480,7 @@ fn every_mistake_says_what_is_wrong_where_and_what_to_do() {
         with(vec![pod("p")], json!({ "max_lifetime": "soon", "hopeless_after": [] })),
         workload((0..51).map(|n| pod(&n.to_string())).collect()),
         workload(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "x": "y".repeat(4 << 20) })]),
-        Workload { program: Program::Scenario(Value::Null), ..workload(vec![]) },
+        Workload { own: Map::new(), ..workload(vec![]) },
     ];
     let mistakes_of: Vec<String> = rows.iter().map(mistakes_of).collect();
     insta::assert_snapshot!(mistakes_of.join("\n"));
@@ -538,7 +555,7 @@ proptest! {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: String::new(),
-            scheduler: muster_core::job::scheduler_kind::SchedulerKind::K8s,
+            scheduler: crate::SCHEDULER.name(),
             stage: PathBuf::new(),
             handle: handle.to_value(),
         });

@@ -3,7 +3,7 @@
 mod scope;
 
 use crate::{
-    api::{ClusterPlace, ServerClock},
+    api::{ClusterPlace, NAME, ServerClock},
     cleanup,
     client::{ApiError, Budget, Cluster, Contexts, Shares, Timeouts},
     inventory::nodes::Node,
@@ -22,9 +22,9 @@ use muster_core::{
     decisions::liveness::HeartbeatTiming,
     error::{Class, SchedulerError},
     job::{
+        descriptor::Harness,
         inventory::{Inventory, Lease, Removed, Scope},
         scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
-        scheduler_kind::SchedulerKind,
         workload::Workload,
     },
 };
@@ -57,6 +57,12 @@ impl Kubernetes {
     /// Sends no request before the first launch.
     pub fn new(contexts: Contexts) -> Self {
         Self { contexts, ..Self::default() }
+    }
+
+    /// The same, within the limits of the process that uses it.
+    pub fn within(contexts: Contexts, harness: &Harness) -> Self {
+        let timing = HeartbeatTiming::with_limit(harness.heartbeat_limit);
+        Self::new(contexts).within_open_files(harness.open_files).with_heartbeat(timing)
     }
 
     /// Limits the connections to what a process with so many open files can have.
@@ -155,7 +161,7 @@ impl Scheduler for Kubernetes {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: SchedulerKind::K8s,
+            scheduler: NAME.into(),
             stage: workload.stage.clone(),
             handle: handle.to_value(),
         })

@@ -6,7 +6,7 @@ mod running;
 mod scripts;
 mod stopping;
 
-use crate::{LocalScheduler, processes::mark};
+use crate::{LocalScheduler, SCHEDULER, processes::mark};
 use futures_util::StreamExt;
 use muster_check::render::script::Script;
 use muster_core::{
@@ -20,6 +20,7 @@ use muster_core::{
 use muster_host::process::Process;
 use muster_text::Value;
 use rustix::process::Signal;
+use serde_json::Map;
 use std::{
     fs,
     hash::{BuildHasher, Hasher, RandomState},
@@ -82,6 +83,9 @@ impl Field {
             stage,
             staging: None,
             program: Program::Script { text, pass_env: pass_env.iter().map(|&name| name.to_owned()).collect() },
+            scheduler: SCHEDULER.name(),
+            own: Map::new(),
+            shared: Map::new(),
             num_tasks: 1,
             sched_options: Value::Null,
             limits: Limits { pending: None, run: None, judge: Duration::from_secs(1) },

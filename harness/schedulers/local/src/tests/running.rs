@@ -185,8 +185,7 @@ async fn who_asks_reads_the_log_while_the_job_runs_and_the_file_at_its_end() {
 #[test]
 fn what_is_no_script_is_refused_with_a_hint() {
     let field = Field::new();
-    let objects =
-        Workload { program: Program::Objects { manifest: vec![], patch: None, env_vars: vec![] }, ..field.workload("true", &[]) };
+    let objects = Workload { program: Program::Own { env_vars: vec![] }, ..field.workload("true", &[]) };
     let mistakes = field.scheduler.plan(&objects).unwrap_err();
     insta::assert_snapshot!(mistakes[0].message, @"`probe @generic:default+builtin` has no script for the scheduler `local`");
     assert!(mistakes[0].hint.is_some());

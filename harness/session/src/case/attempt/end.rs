@@ -5,10 +5,7 @@ use crate::{case::record::Record, panics::panic_message, retry::Failures};
 use futures_util::FutureExt;
 use muster_core::{
     error::{Class, chain},
-    job::{
-        scheduler::{Disposition, Job, Leftovers, Scheduler},
-        scheduler_kind::SchedulerKind,
-    },
+    job::scheduler::{Disposition, Job, Leftovers, Scheduler},
     result::Phase,
 };
 use muster_text::time::format_duration;
@@ -43,12 +40,11 @@ impl Attempt<'_> {
                 }
             }
         }
-        let Leftovers { items, look, delete } = std::mem::take(&mut *self.kept);
+        let Leftovers { items, is_gone, look, delete } = std::mem::take(&mut *self.kept);
         record.result.leftovers.extend(items);
         record.result.look.extend(look);
         record.result.delete.extend(delete);
-        // A process that was stopped is gone; anything else that was stopped is kept to be looked at.
-        let nothing_left = !self.may_exist || how == Disposition::Delete || self.job.scheduler == SchedulerKind::Local;
+        let nothing_left = !self.may_exist || how == Disposition::Delete || is_gone;
         if nothing_left
             && record.result.leftovers.is_empty()
             && let Some(store) = &self.context.store

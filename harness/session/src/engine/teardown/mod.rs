@@ -38,7 +38,7 @@ impl TeardownReport {
     /// Adds the answer of a cleanup.
     fn cleaned(&mut self, context: &Context, job: &Job, cleaned: Result<Leftovers, String>) {
         match cleaned {
-            Ok(Leftovers { items, look, delete }) => {
+            Ok(Leftovers { items, look, delete, .. }) => {
                 self.leftovers.items.extend(items);
                 (self.leftovers.look, self.leftovers.delete) = (look, delete);
             }
@@ -63,7 +63,7 @@ impl TeardownReport {
 
     /// The result with what is left of its teardown.
     fn add_to(&self, result: &mut CaseResult) {
-        let Self { warnings, leftovers: Leftovers { items, look, delete } } = self.clone();
+        let Self { warnings, leftovers: Leftovers { items, look, delete, .. } } = self.clone();
         result.warnings.extend(warnings);
         result.leftovers.extend(items);
         result.look.extend(look);

@@ -11,6 +11,7 @@ use muster_core::{
 };
 use muster_local::LocalScheduler;
 use muster_text::Value;
+use serde_json::Map;
 use std::{fs, sync::Arc, time::Duration};
 
 async fn session() -> Bench {
@@ -20,7 +21,7 @@ async fn session() -> Bench {
 
 fn script(text: &str) -> Case {
     let program = Program::Script { text: format!("#!/bin/sh\n{text}\n"), pass_env: Vec::new() };
-    Case { program, ..case("case", Value::Null) }
+    Case { program, own: Map::new(), ..case("case", Value::Null) }
 }
 
 async fn run(bench: &Bench, case: Case) -> Arc<CaseResult> {

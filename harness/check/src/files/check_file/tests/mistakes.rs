@@ -1,6 +1,7 @@
 //! Mistakes in check files and their messages, one picture for each in the snapshots.
 
 use super::*;
+use crate::testing::schedulers;
 use muster_text::diagnostic::render;
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ fn pictures(text: &str) -> String {
     let mut sources = Sources::default();
     let file = sources.add("checks/check.yaml", text);
     let parsed = parse(file, text);
-    let mut context = Context::new(Placeholders::Defer);
+    let mut context = Context::with(Placeholders::Defer, schedulers().own_keys().clone());
     context.diagnostics = parsed.diagnostics;
     for document in &parsed.documents {
         CheckFile::decode(document, &mut context);
@@ -33,7 +34,7 @@ fn titled(mistakes: &[(&str, &str)]) -> String {
 fn mistakes_in_keys_and_names() {
     insta::assert_snapshot!(titled(&[
         ("a key with a slip", "name: a\nvalid_system: [x]\n"),
-        ("a key of another system", "name: a\nnum_tasks_per_node: 4\n"),
+        ("a key of another system", "name: a\nnum_tasks_per_core: 4\n"),
         ("a key of a later stage", "name: a\nbuild: make\n"),
         ("a key nobody knows", "name: a\nqqq: 1\n"),
         ("no name", "descr: a check\n"),

@@ -19,7 +19,7 @@ fn read_all(text: &str, placeholders: Placeholders) -> (Vec<Option<CheckFile>>, 
     let mut sources = Sources::default();
     let file = sources.add("check.yaml", text);
     let parsed = parse(file, text);
-    let mut context = Context::new(placeholders);
+    let mut context = Context::with(placeholders, crate::testing::schedulers().own_keys().clone());
     context.diagnostics = parsed.diagnostics;
     let checks = parsed.documents.iter().map(|document| CheckFile::decode(document, &mut context)).collect();
     (checks, render_short(&context.diagnostics, &sources))

@@ -1,6 +1,7 @@
 //! No file makes the reader panic, and a large tree is read fast.
 
 use super::*;
+use crate::testing::schedulers;
 use muster_text::{
     diagnostic::{FileId, render},
     yaml::{merge, to_parameter_value, to_value},
@@ -21,7 +22,7 @@ fn survives(text: &str) -> Result<(), String> {
     let parsed = parse(file, text);
     let mut all = parsed.diagnostics;
     for placeholders in [Placeholders::Defer, Placeholders::Refuse] {
-        let mut context = Context::new(placeholders);
+        let mut context = Context::with(placeholders, schedulers().own_keys().clone());
         for document in &parsed.documents {
             CheckFile::decode(document, &mut context);
         }
@@ -82,7 +83,7 @@ fn a_large_file_is_read_in_the_blink_of_an_eye() {
     let nbody = parse(FileId::default(), NBODY).documents.swap_remove(0);
     let started = Instant::now();
     for _ in 0..10_000 {
-        CheckFile::decode(&nbody, &mut Context::new(Placeholders::Defer));
+        CheckFile::decode(&nbody, &mut Context::with(Placeholders::Defer, schedulers().own_keys().clone()));
     }
     let decoding = started.elapsed();
     println!("parsing 10,000 values: {parsing:?}; decoding {} keys 10,000 times: {decoding:?}", nbody.entries().len());

@@ -1,5 +1,6 @@
 use super::*;
 use crate::site::System;
+use crate::testing::schedulers;
 use muster_text::{
     decode::{Context, Placeholders},
     diagnostic::{Diagnostic, Sources, render_short},
@@ -18,7 +19,7 @@ fn read_site(text: &str) -> (Option<System>, String) {
     let parsed = parse(file, text);
     let mut context = Context::new(Placeholders::Refuse);
     context.diagnostics = parsed.diagnostics;
-    let system = parsed.documents.first().and_then(|document| read(document, &mut context));
+    let system = parsed.documents.first().and_then(|document| read(document, &schedulers(), &mut context));
     (system, render_short(&context.diagnostics, &sources))
 }
 

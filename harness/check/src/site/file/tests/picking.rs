@@ -20,7 +20,7 @@ fn a_system_is_picked_by_name_then_by_host_name_then_the_built_in_one() {
         ("eidf-login", Some("local"), "local", 1),
     ];
     for (hostname, wanted, name, partitions) in rows {
-        let picked = pick(&systems(), hostname, wanted).unwrap();
+        let picked = pick(&systems(), &schedulers(), hostname, wanted).unwrap();
         assert_eq!((picked.name.as_str(), picked.partitions.len()), (name, partitions), "{hostname} {wanted:?}");
     }
 }
@@ -34,17 +34,17 @@ fn an_unknown_system_or_partition_is_answered_with_the_nearest() {
         ("aws:", "system `aws` has no partition ``", "there is `p`, `queue`"),
     ];
     for (wanted, message, hint) in rows {
-        let error = pick(&systems(), "x", Some(wanted)).unwrap_err();
+        let error = pick(&systems(), &schedulers(), "x", Some(wanted)).unwrap_err();
         assert_eq!((error.message.as_str(), error.hint.as_deref()), (message, Some(hint)), "{wanted}");
     }
 }
 
 #[test]
 fn the_built_in_system_has_one_local_partition() {
-    let local = built_in_local();
+    let local = built_in_local(&schedulers());
     assert_eq!((local.name.as_str(), local.span), ("local", None));
     let [default] = &local.partitions[..] else { panic!("{:?}", local.partitions) };
-    assert_eq!((default.name.as_str(), default.scheduler, default.span), ("default", SchedulerKind::Local, None));
+    assert_eq!((default.name.as_str(), default.scheduler.name, default.span), ("default", "local", None));
     assert_eq!(default.environs[0].name, "default");
     let (_, mistakes) = read_site(include_str!("../../../../../../site-config/local.yaml"));
     assert_eq!(mistakes, "");

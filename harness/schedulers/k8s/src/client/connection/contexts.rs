@@ -29,6 +29,15 @@ pub struct Contexts {
 }
 
 impl Contexts {
+    /// The contexts to plan with. Without any cluster every context is accepted: nothing is launched.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn to_plan_with() -> Result<Self, ContextError> {
+        let contexts = Self::load()?;
+        Ok(if contexts.is_empty() { Self::unknown() } else { contexts })
+    }
+
     /// Reads the kubeconfig's files and the pod's ServiceAccount.
     ///
     /// # Errors

@@ -467,8 +467,7 @@ async fn a_missing_right_is_reported_and_not_tried_again() {
     let scene = Scene::new().await;
     scene.api.deny("get", "pods/log");
     scene.pod("run; lines 3; hang");
-    let mut collected = Collected::default();
-    scene.collect_into(&mut collected, 2).await;
+    let collected = scene.collect().await;
     let error = collected.error.unwrap();
     assert_eq!(error.class, Class::Config);
     insta::assert_snapshot!(error, @"get pods/log x: the right to do so in namespace default (context fake) is missing; add this rule to a Role there: {apiGroups: [\"\"], resources: [pods/log], verbs: [get]}");

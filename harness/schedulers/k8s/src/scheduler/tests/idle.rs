@@ -35,7 +35,7 @@ fn job(number: usize) -> Job {
         identifier: identifier(number),
         session: SessionId("s".into()),
         case: "case".into(),
-        scheduler: SchedulerKind::K8s,
+        scheduler: crate::SCHEDULER.name(),
         stage: "stage".into(),
         handle,
     }

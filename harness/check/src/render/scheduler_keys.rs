@@ -1,0 +1,58 @@
+//! The options of a case: the partition's, the check's over them.
+
+use crate::{cases::test_case::TestCase, site::scheduler_keys::check_options};
+use muster_text::{
+    Value,
+    decode::Placeholders,
+    diagnostic::Diagnostic,
+    yaml::{self, Node},
+};
+use serde_json::Map;
+
+/// The partition's options, the check's over them: maps merge, and some lists are added to the site's.
+pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Value {
+    let partition = &case.place.partition;
+    let scheduler = partition.scheduler;
+    let mut options = match &partition.sched_options {
+        Value::Object(options) => options.clone(),
+        _ => Map::new(),
+    };
+    if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
+        let all = case.check.manifests.schedulers.all().iter();
+        let elsewhere: Vec<&str> = all.flat_map(|other| other.options.iter().map(|option| option.name)).collect();
+        check_options(own, &[scheduler], &elsewhere, Placeholders::Refuse, diagnostics);
+        refuse_site_options(own, scheduler.site_options, diagnostics);
+        let known: Vec<&str> = scheduler.options.iter().map(|option| option.name).collect();
+        match yaml::to_value(&own.only(&known)) {
+            Ok(Value::Object(own)) => merge(&mut options, own, scheduler.joined_options),
+            Ok(_) => {}
+            Err(mut mistakes) => diagnostics.append(&mut mistakes),
+        }
+    }
+    for key in scheduler.own_options {
+        let value = tree.get(key).filter(|node| !node.is_null()).and_then(Node::text);
+        options.extend(value.map(|value| ((*key).to_owned(), value.into())));
+    }
+    options.extend(case.node.iter().map(|node| ("node".to_owned(), Value::from(&**node))));
+    Value::Object(options)
+}
+
+/// What a site forbids its checks, or asks of all their jobs, is not for them to change.
+fn refuse_site_options(own: &Node, site_options: &[(&str, &str)], diagnostics: &mut Vec<Diagnostic>) {
+    for (key, hint) in site_options {
+        if let Some(option) = own.get(key) {
+            let message = format!("`{key}` belongs to the site file: a check cannot set it");
+            diagnostics.push(Diagnostic::error(option.span, message).hint(*hint));
+        }
+    }
+}
+
+fn merge(options: &mut Map<String, Value>, own: Map<String, Value>, joined: &[&str]) {
+    for (key, value) in own {
+        match (options.get_mut(&key), value) {
+            (Some(Value::Object(options)), Value::Object(own)) => merge(options, own, joined),
+            (Some(Value::Array(items)), Value::Array(own)) if joined.contains(&&*key) => items.extend(own),
+            (_, value) => drop(options.insert(key, value)),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The keys that depend on the scheduler: its options, and keys that several schedulers have.
+
+use muster_core::job::descriptor::{NamedScheduler, SharedKey};
+use muster_text::{
+    Value,
+    decode::{Context, Key, Placeholders},
+    diagnostic::{Diagnostic, did_you_mean},
+    yaml::{Node, to_value},
+};
+use serde_json::Map;
+
+/// Reports options that none of the schedulers has, and values of theirs that cannot be read. `elsewhere`: options that have no
+/// effect here.
+pub fn check_options(
+    options: &Node,
+    schedulers: &[NamedScheduler],
+    elsewhere: &[&str],
+    placeholders: Placeholders,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut context = Context::new(placeholders);
+    for (name, value) in options.entries() {
+        let Some(text) = name.text() else { continue };
+        let known = || schedulers.iter().flat_map(|scheduler| scheduler.options);
+        match known().find(|option| option.name == text) {
+            Some(option) if value.is_null() && !option.takes_null => {}
+            Some(option) => (option.set)(&mut (), value, &mut context),
+            None if elsewhere.contains(&text) => {}
+            None => {
+                let diagnostic = Diagnostic::error(name.place(), unknown(text, schedulers));
+                context.push(diagnostic.hint(names(text, known())));
+            }
+        }
+    }
+    diagnostics.append(&mut context.diagnostics);
+}
+
+/// `unknown option `lables` of the scheduler k8s`
+pub fn unknown(option: &str, schedulers: &[NamedScheduler]) -> String {
+    let mut names: Vec<&str> = schedulers.iter().map(|scheduler| scheduler.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    match &names[..] {
+        [only] => format!("unknown option `{option}` of the scheduler {only}"),
+        several => format!("unknown option `{option}` of the schedulers {}", several.join(", ")),
+    }
+}
+
+/// The nearest name, else all of them.
+pub fn names<'a>(option: &str, known: impl Iterator<Item = &'a Key<()>>) -> String {
+    let mut names: Vec<&str> = known.map(|option| option.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    did_you_mean(option, names.iter().copied()).unwrap_or_else(|| match &names[..] {
+        [] => "it has no options".to_owned(),
+        names => format!("its options are {}", names.join(", ")),
+    })
+}
+
+/// The values of those of these keys that the scheduler takes. Those that it refuses are mistakes.
+pub fn shared_keys(
+    scheduler: NamedScheduler,
+    tree: &Node,
+    keys: &[&str],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Map<String, Value> {
+    let mut values = Map::new();
+    for key in keys {
+        let Some(node) = tree.get(key).filter(|node| !node.is_null()) else { continue };
+        match scheduler.shared_key(key) {
+            SharedKey::Ignores => {}
+            SharedKey::Takes => match to_value(node) {
+                Ok(value) => _ = values.insert((*key).to_owned(), value),
+                Err(mut mistakes) => diagnostics.append(&mut mistakes),
+            },
+            SharedKey::Refuses(hint) => {
+                let message = format!("`{key}` has no meaning on `{scheduler}`");
+                diagnostics.push(Diagnostic::error(node.place(), message).hint(hint));
+            }
+        }
+    }
+    values
+}

@@ -1,0 +1,297 @@
+//! What is known of a scheduler without connecting to it: static data in its crate. Files, command line and session read it
+//! through [`Schedulers`], and compare no names.
+
+use crate::job::scheduler::Scheduler;
+use muster_text::{
+    Value,
+    decode::{Key, MoreKeys},
+};
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap, error::Error, fmt, ops::Deref, path::PathBuf, sync::Arc, time::Duration};
+
+/// A scheduler: what it is called, what it runs, which keys it has, and how to connect to it.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
+pub struct Descriptor {
+    /// What a partition's `scheduler` may be. Jobs are stored under the first; the others are aliases.
+    pub names: &'static [&'static str],
+    /// One sentence: what its jobs are.
+    pub descr: &'static str,
+    /// What it runs: the first form that a check has. Never empty.
+    pub forms: &'static [Form],
+    /// The keys of a check that are its own. Their values reach it as [`Workload::own`](crate::job::workload::Workload::own).
+    pub own_keys: &'static [Key<()>],
+    /// Of these, those without which it cannot run a check.
+    pub required: &'static [&'static str],
+    /// Of these, those whose text is the path of a YAML file. They reach the scheduler as a list of rendered documents.
+    pub documents: &'static [&'static str],
+    /// Of these, those that are options: they override `sched_options`.
+    pub own_options: &'static [&'static str],
+    /// The keys of `sched_options`.
+    pub options: &'static [Key<()>],
+    /// Of these, those that a check cannot set, each with a hint.
+    pub site_options: &'static [(&'static str, &'static str)],
+    /// Of these, lists to which those of a check are added.
+    pub joined_options: &'static [&'static str],
+    /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
+    pub shared_keys: &'static [(&'static str, SharedKey)],
+    /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
+    pub starters: &'static [(&'static str, &'static str)],
+    pub files: Files,
+    /// All its jobs are containers, so a check cannot start one more.
+    pub in_containers: bool,
+    /// Its jobs take machines that others wait for: the lint `no-time-limit` looks at them.
+    pub is_cluster: bool,
+    /// Its jobs continue when the process that launched them ends.
+    pub outlives_harness: bool,
+    /// Completes the `processor` of a partition with what it sees.
+    pub complete_processor: Option<CompleteFacts>,
+    /// The own key that holds a scenario, if it is the scheduler of `--rehearse`.
+    pub rehearses: Option<&'static str>,
+    /// What `config show` prints of a partition with these options, beside its keys.
+    pub settings: fn(&Value) -> Vec<Setting>,
+    /// Connects; once in a process.
+    ///
+    /// # Errors
+    /// One sentence that says what is missing on this machine.
+    pub connect: Connect,
+    /// The same to look at what there is and to launch nothing, perhaps without anything to launch on. `None`: it cannot be asked.
+    pub look: Option<Connect>,
+    /// Its jobs are on this machine: it is asked what there is even if nothing is known of it.
+    pub is_here: bool,
+}
+
+pub type Connect = fn(&Harness) -> Result<Arc<dyn Scheduler>, ConnectError>;
+
+pub type CompleteFacts = fn(&BTreeMap<String, Value>) -> BTreeMap<String, Value>;
+
+pub type ConnectError = Box<dyn Error + Send + Sync>;
+
+/// A form in which a check may say what runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// This own key.
+    Own(&'static str),
+    /// `image`, with an `executable` or a `command`.
+    Image,
+    /// A script of `executable`, `command` or `container_platform`.
+    Script,
+    /// Nothing is needed.
+    Anything,
+}
+
+/// What a scheduler does with a key that several schedulers have: `launcher`, `num_tasks_per_node`, ...
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedKey {
+    /// Its value reaches the scheduler as [`Workload::shared`](crate::job::workload::Workload::shared).
+    Takes,
+    /// It has no effect here.
+    Ignores,
+    /// With what to do instead.
+    Refuses(&'static str),
+}
+
+/// How a job reaches files of the harness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// It sees the same folders.
+    Shared,
+    /// It reads none.
+    Unused,
+    /// It does not see them. With what to do instead of staging.
+    Elsewhere(&'static str),
+}
+
+/// A row of `config show`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub name: &'static str,
+    pub value: String,
+    /// Where the value is from; `None`: from the options.
+    pub source: Option<String>,
+}
+
+/// What a scheduler may know of the program that uses it.
+#[derive(Debug, Clone, Default)]
+pub struct Harness {
+    /// Its path: jobs on this machine find it as `$MUSTER`.
+    pub program: Option<PathBuf>,
+    /// How many files this process may have open; 0: unknown.
+    pub open_files: u64,
+    /// A session that shows no sign of life for longer is gone.
+    pub heartbeat_limit: Duration,
+}
+
+impl Descriptor {
+    /// A scheduler that takes and does nothing: what others need not set.
+    pub const NONE: Self = Self {
+        names: &[],
+        descr: "",
+        forms: &[],
+        own_keys: &[],
+        required: &[],
+        documents: &[],
+        own_options: &[],
+        options: &[],
+        site_options: &[],
+        joined_options: &[],
+        shared_keys: &[],
+        starters: &[],
+        files: Files::Unused,
+        in_containers: false,
+        is_cluster: false,
+        outlives_harness: true,
+        complete_processor: None,
+        rehearses: None,
+        settings: |_| Vec::new(),
+        connect: |_| Err("nothing can be launched on it".into()),
+        look: None,
+        is_here: false,
+    };
+
+    /// What it does with a shared key.
+    pub fn shared_key(&self, key: &str) -> SharedKey {
+        let listed = self.shared_keys.iter().find(|(name, _)| *name == key);
+        listed.map_or(SharedKey::Refuses("leave it out, or set it for another partition under `when`"), |(_, does)| *does)
+    }
+
+    /// Whether its jobs use, or need not use, the harness' own files.
+    pub fn reaches_files(&self) -> bool {
+        !matches!(self.files, Files::Elsewhere(_))
+    }
+
+    /// Its own name.
+    pub fn name(&self) -> SchedulerName {
+        SchedulerName(Cow::Borrowed(self.names.first().copied().unwrap_or_default()))
+    }
+}
+
+impl fmt::Debug for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.name(), f)
+    }
+}
+
+/// A name of a scheduler, as files, jobs and results have it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SchedulerName(Cow<'static, str>);
+
+impl From<&'static str> for SchedulerName {
+    fn from(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+}
+
+impl Deref for SchedulerName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SchedulerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+/// A scheduler under one of its names: what the `scheduler` of a partition is.
+#[derive(Clone, Copy)]
+pub struct NamedScheduler {
+    pub name: &'static str,
+    descriptor: &'static Descriptor,
+}
+
+impl NamedScheduler {
+    /// A scheduler under its own name.
+    pub fn of(descriptor: &'static Descriptor) -> Self {
+        Self { name: descriptor.names.first().copied().unwrap_or_default(), descriptor }
+    }
+
+    /// The descriptor, which lives as long as the program.
+    pub fn descriptor(self) -> &'static Descriptor {
+        self.descriptor
+    }
+
+    /// The name that it shares with its aliases.
+    pub fn own_name(self) -> &'static str {
+        Self::of(self.descriptor).name
+    }
+
+    /// The name as results have it.
+    pub fn as_name(self) -> SchedulerName {
+        self.name.into()
+    }
+}
+
+impl PartialEq for NamedScheduler {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Deref for NamedScheduler {
+    type Target = Descriptor;
+
+    fn deref(&self) -> &Descriptor {
+        self.descriptor
+    }
+}
+
+impl fmt::Debug for NamedScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.name, f)
+    }
+}
+
+impl fmt::Display for NamedScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The schedulers of a program, in the order of its documentation.
+#[derive(Debug, Clone, Default)]
+pub struct Schedulers {
+    all: &'static [&'static Descriptor],
+    own_keys: MoreKeys,
+}
+
+impl Schedulers {
+    pub fn new(all: &'static [&'static Descriptor]) -> Self {
+        Self { all, own_keys: all.iter().flat_map(|scheduler| scheduler.own_keys).collect() }
+    }
+
+    pub fn all(&self) -> &'static [&'static Descriptor] {
+        self.all
+    }
+
+    /// Each with every name that it has.
+    pub fn named(&self) -> impl Iterator<Item = NamedScheduler> + Clone + use<> {
+        self.all.iter().flat_map(|descriptor| descriptor.names.iter().map(|name| NamedScheduler { name, descriptor }))
+    }
+
+    pub fn find(&self, name: &str) -> Option<NamedScheduler> {
+        self.named().find(|scheduler| scheduler.name == name)
+    }
+
+    /// Whether a job of this scheduler ends with the process that launched it.
+    pub fn dies_with_the_harness(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|scheduler| !scheduler.outlives_harness)
+    }
+
+    /// The scheduler of `--rehearse`, and its key for a scenario.
+    pub fn rehearsing(&self) -> Option<(NamedScheduler, &'static str)> {
+        self.all.iter().find_map(|descriptor| Some((NamedScheduler::of(descriptor), descriptor.rehearses?)))
+    }
+
+    /// The own keys of all schedulers: a check may have keys for several.
+    pub fn own_keys(&self) -> &MoreKeys {
+        &self.own_keys
+    }
+
+    /// The own keys whose text is the path of a YAML file.
+    pub fn documents(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.all.iter().flat_map(|descriptor| descriptor.documents.iter().copied())
+    }
+}
