@@ -87,7 +87,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         let contexts = Contexts::load()?;
         if contexts.is_empty() {
             // The error names the places where a kubeconfig was looked for.
-            contexts.place(None, None)?;
+            contexts.place(None, None).map_err(|error| format!("no cluster is configured: {error}"))?;
         }
         Ok(Arc::new(Kubernetes::within(contexts, harness)))
     },
