@@ -171,7 +171,11 @@ impl Scene {
                         collected.take(chunk);
                         self.taken.store(collected.texts.values().map(Vec::len).sum(), Ordering::Relaxed);
                     }
-                    Err(error) => collected.error = Some(error),
+                    // The stream does not end by itself then: its caller drops it.
+                    Err(error) => {
+                        collected.error = Some(error);
+                        break;
+                    }
                 }
             }
         };
