@@ -111,7 +111,13 @@ impl Server {
 
     pub(super) fn delete(&self, identifier: &Identifier) {
         if let Some(found) = self.jobs.lock().remove(identifier) {
-            self.launches.lock().remove(identifier);
+            let mut launches = self.launches.lock();
+            // What was created in part is launched again, and the count says what comes next.
+            let parts = found.scenario.launch.not_now.len();
+            if launches.get(identifier).is_none_or(|count| *count as usize > parts) {
+                launches.remove(identifier);
+            }
+            drop(launches);
             found.stop();
         }
     }
