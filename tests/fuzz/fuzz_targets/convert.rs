@@ -8,7 +8,7 @@ use muster_text::{yaml, diagnostic::FileId};
 
 fuzz_target!(|text: &str| {
     let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), has_src: false }];
-    let (one, other) = (convert(&source(), &Nothing), convert(&source(), &Nothing));
+    let (one, other) = (convert(&source(), &Nothing, &["k8s", "local"]), convert(&source(), &Nothing, &["k8s", "local"]));
     assert_eq!(one.refusals.len(), other.refusals.len());
     for (output, again) in one.outputs.iter().zip(&other.outputs) {
         assert_eq!(output.text, again.text);
