@@ -26,11 +26,24 @@ const LAYERS: &[(&str, u32)] = &[
     ("muster-convert", 4),
     ("muster-session", 4),
     ("muster", 5),
-    // Tools of the tests. Nothing but a test names them.
-    ("muster-fake-api", u32::MAX),
-    ("muster-layout", u32::MAX),
-    ("muster-test-database", u32::MAX),
 ];
+
+/// Who names these crates as dependencies, and why no other does. The tests of a crate, and crates of `tests/`, may name any.
+const ONLY_BY: &[(&str, &[&str], &str)] = &[
+    ("muster-check", &["muster", "muster-convert", "muster-session"], "schedulers, store and reports work on values of core"),
+    ("muster-convert", &["muster"], "only the command line converts"),
+    ("muster-ec2", &["muster"], "a session is given its schedulers, and knows the trait alone"),
+    ("muster-fake", &["muster"], "a session is given its schedulers, and knows the trait alone"),
+    ("muster-k8s", &["muster"], "a session is given its schedulers, and knows the trait alone"),
+    ("muster-kernels", &["muster"], "programs of the shipped checks: no other crate needs them"),
+    ("muster-local", &["muster"], "a session is given its schedulers, and knows the trait alone"),
+    ("muster-report", &["muster"], "what a run says is rendered at its end: nothing else depends on how"),
+    ("muster-session", &["muster"], "a session is started by the command line"),
+    ("muster-store", &["muster", "muster-session"], "decisions and reports work on values of core"),
+];
+
+/// Where crates are that are only tools of the tests. Nothing but a test names them.
+const TOOLS: &str = "tests/";
 
 const MOST_FILES: usize = 10;
 
@@ -45,6 +58,9 @@ fn a_crate_imports_lower_layers_only() {
     let layers: BTreeMap<&str, u32> = LAYERS.iter().copied().collect();
     let mut mistakes = Mistakes::default();
     for package in packages(&root()).unwrap() {
+        if relative(&package.directory).starts_with(TOOLS) {
+            continue;
+        }
         let Some(layer) = layers.get(package.name.as_str()) else {
             mistakes.add(format!("{}: not in LAYERS", package.name), "give it a layer in tests/layout/tests/layout.rs");
             continue;
@@ -53,6 +69,11 @@ fn a_crate_imports_lower_layers_only() {
             if layers.get(dependency.as_str()).is_none_or(|below| below >= layer) {
                 let detail = "Cargo.toml names a crate that is in no lower layer";
                 mistakes.add(format!("{}: imports {dependency}", package.name), detail);
+            }
+            let only_by = ONLY_BY.iter().find(|(name, ..)| name == dependency);
+            if let Some((_, users, reason)) = only_by.filter(|(_, users, _)| !users.contains(&&*package.name)) {
+                let detail = format!("only {} may: {reason}", users.join(", "));
+                mistakes.add(format!("{}: imports {dependency}", package.name), &detail);
             }
         }
     }
