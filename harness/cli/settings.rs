@@ -140,7 +140,7 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("reruns", cli.rounds.reruns.to_string()),
         ("duration", or_dash(cli.rounds.duration.map(format_duration))),
         ("repeat", or_dash(cli.rounds.repeat.map(|count| count.to_string()))),
-        ("distribute", or_dash(cli.rounds.distribute.as_ref().map(ToString::to_string))),
+        ("distribute", or_dash(cli.rounds.distribute.clone())),
         ("exec-order", or_dash(cli.rounds.exec_order.map(|order| word(&order)))),
         ("shard", or_dash(cli.rounds.shard.map(|shard| shard.to_string()))),
         ("mode", or_dash(cli.rounds.mode.clone())),

@@ -202,7 +202,7 @@ pub struct Action {
     /// List the tags of the selected cases
     #[arg(long, help_heading = "Actions")]
     pub list_tags: bool,
-    /// Print what would be launched, and launch nothing; `server` has the API server validate it
+    /// Print what would be launched, and launch nothing; `server` has the server validate it
     #[arg(
         long,
         value_enum,
@@ -228,7 +228,7 @@ pub enum DryRun {
     /// Only Muster itself
     #[value(alias("1"), alias("true"), alias("yes"))]
     Client,
-    /// The API server, which creates nothing
+    /// The server of each scheduler that has one, which creates nothing
     Server,
 }
 

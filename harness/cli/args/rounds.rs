@@ -4,7 +4,6 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use muster_check::selection::{
     adjust::SchedOption,
-    distribute::Distribute,
     order::{Order, Shard},
 };
 use muster_core::decisions::rounds::{Policy, Threshold};
@@ -36,9 +35,9 @@ pub struct Rounds {
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
     pub shard: Option<Shard>,
-    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or all, avail, idle [default: avail]
-    #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "avail", value_parser = Distribute::parse, help_heading = "Rounds")]
-    pub distribute: Option<Distribute>,
+    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or a state of theirs: all, avail, ... [default: avail]
+    #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "avail", help_heading = "Rounds")]
+    pub distribute: Option<String>,
     /// Options that the site file keeps under this name; what is typed comes after them
     #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
     pub mode: Option<String>,

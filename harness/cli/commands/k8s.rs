@@ -4,12 +4,13 @@ use crate::{
     args::{Cli, RoleArgs},
     inputs::selection::{self, Depth},
     terminal::Terminal,
-    wiring::k8s_plans,
+    wiring::plans,
 };
+use muster_check::cases::test_case::TestCase;
 use muster_core::decisions::pipeline::EXIT_USAGE;
 use muster_k8s::{Contexts, Extent, Handle, binding, roles};
 use muster_text::yaml;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ptr};
 
 /// Prints the least Roles with which the selected cases run.
 pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -18,7 +19,10 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
-    let (mut handles, mistakes) = k8s_plans::plans(&selection.cases, &Contexts::to_plan_with()?, |plan| plan.handle);
+    let is_ours = |case: &TestCase| ptr::eq(case.place.partition.scheduler.descriptor(), &raw const muster_k8s::SCHEDULER);
+    let cases: Vec<TestCase> = selection.cases.iter().filter(|case| is_ours(case)).cloned().collect();
+    let contexts = Contexts::to_plan_with()?;
+    let (mut handles, mistakes) = plans::plans(&cases, |_, rendered| Ok(muster_k8s::plan(&rendered.workload, &contexts)?.handle));
     terminal.diagnostics(&mistakes, &selection.sources);
     if !mistakes.is_empty() {
         return Ok(EXIT_USAGE);

@@ -1,11 +1,11 @@
 //! `--rehearse`: what runs in the place of every workload, so that an author sees the outcome without a cluster.
 //!
-//! A file that ends in `.yaml` or `.yml` is a scenario of the `fake` scheduler (docs/fake.md), whose logs may be in files beside it.
+//! A file that ends in `.yaml` or `.yml` is a scenario of the scheduler that follows one (docs/fake.md), whose logs may be in files beside it.
 //! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
 
 use anyhow::{Context, bail};
 use muster_check::selection::adjust::Rehearsal;
-use muster_core::job::descriptor::Schedulers;
+use muster_core::job::descriptor::{CheckScenario, Rehearses, Schedulers};
 use muster_text::{
     Value,
     diagnostic::{self, Sources},
@@ -16,12 +16,12 @@ use std::{fs, path::Path};
 
 /// What runs in the place of every workload.
 pub fn rehearsal(path: &Path, schedulers: &Schedulers) -> anyhow::Result<Rehearsal> {
-    let (scheduler, key) = schedulers.rehearsing().context("no scheduler follows a scenario")?;
-    Ok(Rehearsal { scheduler, key, scenario: scenario(path)? })
+    let (scheduler, Rehearses { key, check }) = schedulers.rehearsing().context("no scheduler follows a scenario")?;
+    Ok(Rehearsal { scheduler, key, scenario: scenario(path, check)? })
 }
 
 /// Reads the scenario, or the log that becomes one.
-fn scenario(path: &Path) -> anyhow::Result<Value> {
+fn scenario(path: &Path, check: CheckScenario) -> anyhow::Result<Value> {
     let text = read(path)?;
     let is_play = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !is_play {
@@ -38,7 +38,7 @@ fn scenario(path: &Path) -> anyhow::Result<Value> {
     });
     if diagnostics.is_empty() {
         logs_from_files(&mut scenario, path)?;
-        diagnostics = muster_fake::check(&scenario).err().unwrap_or_default();
+        diagnostics = check(&scenario).err().unwrap_or_default();
     }
     if diagnostics.is_empty() {
         return Ok(scenario);

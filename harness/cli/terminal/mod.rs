@@ -152,11 +152,8 @@ impl Terminal {
             2 => "info",
             _ => "debug",
         };
-        let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| {
-            EnvFilter::new(format!(
-                "muster={level},muster_k8s={level},muster_local={level},muster_session={level},muster_store={level}"
-            ))
-        });
+        // The beginning of the name of every crate of ours.
+        let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| EnvFilter::new(format!("muster={level}")));
         // A second call (in tests) leaves the first subscriber in place.
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
     }

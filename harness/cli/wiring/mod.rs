@@ -1,8 +1,8 @@
 //! What a session is connected to: schedulers, clusters, the database.
 
 pub mod database;
-pub mod k8s_plans;
 pub mod owners;
+pub mod plans;
 pub mod scope;
 
 use anyhow::{Context, anyhow};
@@ -10,7 +10,7 @@ use muster_core::{
     case::SessionId,
     error::chain,
     job::{
-        descriptor::{Harness, NamedScheduler, Schedulers},
+        descriptor::{Connect, Descriptor, Harness, NamedScheduler, Schedulers},
         inventory::Removed,
         scheduler::{Disposition, Scheduler},
     },
@@ -20,7 +20,7 @@ use muster_session::{case::judging::JudgeProgram, heartbeat};
 use muster_store::{JobRow, Store};
 use scope::InScope;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     io,
     path::{self, Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -110,9 +110,37 @@ pub fn schedulers_with(
     Ok(wired)
 }
 
-/// A scheduler that launches nothing, perhaps without anything to launch on. `None`: it cannot be asked.
-pub fn connect_to_look(named: NamedScheduler) -> anyhow::Result<Option<Arc<dyn Scheduler>>> {
-    named.look.map(|look| look(&harness())).transpose().map_err(|error| anyhow!(error))
+/// One connection to each of some schedulers, which serves all their partitions.
+#[derive(Default)]
+pub struct Connections(BTreeMap<&'static str, Arc<dyn Scheduler>>);
+
+impl Connections {
+    /// Connects each scheduler with what `how` chooses, such as [`Descriptor::look`]. One without it is left out.
+    pub fn new(
+        schedulers: impl Iterator<Item = NamedScheduler>,
+        how: fn(&Descriptor) -> Option<Connect>,
+    ) -> anyhow::Result<Self> {
+        let mut connections = BTreeMap::new();
+        for named in schedulers {
+            if let (Entry::Vacant(entry), Some(connect)) = (connections.entry(named.own_name()), how(&named)) {
+                entry.insert(connect(&harness()).map_err(|error| anyhow!(error))?);
+            }
+        }
+        Ok(Self(connections))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each with its own name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &dyn Scheduler)> {
+        self.0.iter().map(|(name, scheduler)| (*name, &**scheduler))
+    }
+
+    pub fn get(&self, named: NamedScheduler) -> Option<&Arc<dyn Scheduler>> {
+        self.0.get(named.own_name())
+    }
 }
 
 /// What schedulers may know of this process.

@@ -1,6 +1,6 @@
 //! The schedulers that are asked what there is and who owns it: those of known jobs, of the system's partitions, and of this machine.
 
-use crate::{args::Cli, inputs::selection, wiring};
+use crate::{args::Cli, inputs::selection, wiring::Connections};
 use muster_core::job::{
     descriptor::NamedScheduler,
     inventory::Scope,
@@ -35,11 +35,9 @@ pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> anyho
             partitions.push(partition.sched_options.clone());
         }
     }
-    let connect = |(name, (named, scope))| match wiring::connect_to_look(named) {
-        Ok(scheduler) => Some(Ok(InScope { name, scheduler: scheduler?, scope })),
-        Err(error) => Some(Err(error)),
-    };
-    scopes.into_iter().filter_map(connect).collect()
+    let connections = Connections::new(scopes.values().map(|(named, _)| *named), |scheduler| scheduler.look)?;
+    let connected = |(name, (named, scope))| Some(InScope { name, scheduler: Arc::clone(connections.get(named)?), scope });
+    Ok(scopes.into_iter().filter_map(connected).collect())
 }
 
 /// The same, to look for Leases only: a scheduler that cannot be connected to has none.

@@ -144,7 +144,7 @@ fn a_server_that_does_not_answer_is_named() {
         with_kubeconfig(&sandbox, "kubeconfig", &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run=server"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stdout.contains("# NOT VALIDATED: "), "{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.stderr.trim_end(), "the API server did not accept 1 of 1 case(s)");
+    assert_eq!(ended.stderr.trim_end(), "the server did not accept 1 of 1 case(s)");
 }
 
 #[test]

@@ -178,9 +178,9 @@ fn a_scheduler_that_can_name_its_nodes_does_and_the_others_say_so() {
         ended.stderr.lines().next().unwrap_or_default().to_owned()
     });
     assert_snapshot!(output.join("\n"), @"
-    error: --distribute=idle: Kubernetes does not say of a node that nothing runs on it (partition gpu): take the nodes that take pods, with --distribute=avail
+    error: --distribute=idle: `k8s` does not know this state of nodes (partition gpu): write all, avail, or names
     error: --distribute: `fake` cannot name the nodes of partition play: name them, as in --distribute node-1,node-2
-    error: invalid value 'idle|alloc' for '--distribute [<NODES>]': `idle|alloc` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
+    error: --distribute: no scheduler knows nodes in state `idle|alloc`: write all, avail, idle, or names, as in node-1,node-2
     ");
 }
 

@@ -163,7 +163,7 @@ pub fn teardown(
         }
         _ => {
             let message = format!("`teardown_cmds` of `{}` cannot run on `{scheduler}`", case.check.name);
-            let hint = "they run on `local`, and on `k8s` in the `image` of the check";
+            let hint = "they run where the job is a script that sees the harness' files, or a container of an `image`";
             diagnostics.push(Diagnostic::error(case.check.span, message).hint(hint));
             None
         }

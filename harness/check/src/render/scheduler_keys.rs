@@ -19,10 +19,10 @@ pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnos
     };
     if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
         let all = case.check.manifests.schedulers.all().iter();
-        let elsewhere: Vec<&str> = all.flat_map(|other| other.options.iter().map(|option| option.name)).collect();
+        let elsewhere: Vec<&str> = all.flat_map(|other| other.option_names()).collect();
         check_options(own, &[scheduler], &elsewhere, Placeholders::Refuse, diagnostics);
         refuse_site_options(own, scheduler.site_options, diagnostics);
-        let known: Vec<&str> = scheduler.options.iter().map(|option| option.name).collect();
+        let known: Vec<&str> = scheduler.option_names().collect();
         match yaml::to_value(&own.only(&known)) {
             Ok(Value::Object(own)) => merge(&mut options, own, scheduler.joined_options),
             Ok(_) => {}

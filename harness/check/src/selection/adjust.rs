@@ -59,7 +59,7 @@ impl SchedOption {
 
     /// Options of other schedulers have no effect.
     fn is_of(&self, scheduler: NamedScheduler) -> bool {
-        scheduler.options.iter().any(|option| option.name == self.key)
+        scheduler.option_names().any(|option| option == self.key)
     }
 
     fn set_in(&self, options: &mut Value) {

@@ -1,30 +1,18 @@
-//! `--distribute`: on which nodes there is a copy of every case. The scheduler knows which nodes there are.
+//! `--distribute`: on which nodes there is a copy of every case. The schedulers know which nodes there are.
 
-use muster_text::{decode::Words, words};
-use std::fmt;
+use muster_core::job::descriptor::Schedulers;
+use std::collections::BTreeSet;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distribute {
     /// These, by name.
     Nodes(Vec<String>),
-    /// All nodes of a case's partition that are in a state.
-    State(NodeState),
+    /// All nodes of a case's partition that are in a state, of which the scheduler decides.
+    State(&'static str),
 }
 
-words! {
-    /// What is asked of a node.
-    pub enum NodeState {
-        /// Nothing.
-        Any = "all",
-        /// It takes jobs, whether it has some already or not.
-        Available = "avail",
-        /// It takes jobs and has none.
-        Idle = "idle",
-    }
-}
-
-/// States of nodes in Slurm, long and short.
+/// States of Slurm's nodes, long and short. Where no scheduler has them, they are taken for states and not for names of nodes.
 const OF_SLURM: [&str; 14] = [
     "alloc",
     "allocated",
@@ -43,61 +31,59 @@ const OF_SLURM: [&str; 14] = [
 ];
 
 impl Distribute {
-    /// Reads `all`, `avail`, `idle`, or names divided by commas.
+    /// Reads a state that one of the schedulers knows of its nodes, or names divided by commas.
     ///
     /// # Errors
-    /// A lower-case fragment: a state that no scheduler knows of its nodes, or nothing.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if let Some((_, state)) = NodeState::WORDS.iter().find(|(word, _)| *word == text) {
-            return Ok(Self::State(*state));
+    /// A lower-case fragment: a state that no scheduler knows, or nothing.
+    pub fn parse(text: &str, schedulers: &Schedulers) -> Result<Self, String> {
+        let states = states(schedulers);
+        if let Some(state) = states.iter().find(|state| **state == text) {
+            return Ok(Self::State(state));
         }
+        let all = states.iter().copied().collect::<Vec<_>>().join(", ");
         let word = text.trim_end_matches('*').to_ascii_lowercase();
         if text.contains(['|', '*']) || OF_SLURM.contains(&&*word) {
-            return Err(format!("`{text}` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2"));
+            return Err(format!("no scheduler knows nodes in state `{text}`: write {all}, or names, as in node-1,node-2"));
         }
         let nodes: Vec<String> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        if nodes.is_empty() {
-            Err("no node is named: write all, avail, idle, or names".to_owned())
-        } else {
-            Ok(Self::Nodes(nodes))
-        }
+        if nodes.is_empty() { Err(format!("no node is named: write {all}, or names")) } else { Ok(Self::Nodes(nodes)) }
     }
 }
 
-/// As it is written.
-impl fmt::Display for Distribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nodes(nodes) => f.write_str(&nodes.join(",")),
-            Self::State(state) => f.write_str(state.as_str()),
-        }
-    }
+/// All states that a scheduler knows of its nodes.
+fn states(schedulers: &Schedulers) -> BTreeSet<&'static str> {
+    schedulers.all().iter().flat_map(|scheduler| scheduler.node_states.iter().copied()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_core::job::descriptor::Descriptor;
+
+    static ALL: &[&Descriptor] = &[&STATES, &NAMELESS];
+    static STATES: Descriptor = Descriptor { names: &["x"], node_states: &["all", "avail", "maint"], ..Descriptor::NONE };
+    static NAMELESS: Descriptor = Descriptor { names: &["y"], ..Descriptor::NONE };
 
     #[test]
-    fn a_state_is_a_word_and_everything_else_is_a_name() {
+    fn a_state_that_a_scheduler_knows_is_a_word_and_everything_else_is_a_name() {
+        let schedulers = Schedulers::new(ALL);
         let names = |names: &[&str]| Ok(Distribute::Nodes(names.iter().map(|name| (*name).to_owned()).collect()));
         let rows = [
-            ("all", Ok(Distribute::State(NodeState::Any))),
-            ("avail", Ok(Distribute::State(NodeState::Available))),
-            ("idle", Ok(Distribute::State(NodeState::Idle))),
+            ("all", Ok(Distribute::State("all"))),
+            ("maint", Ok(Distribute::State("maint"))),
+            ("idle", names(&["idle"])),
             ("node-1, node-2,", names(&["node-1", "node-2"])),
             ("drain-3", names(&["drain-3"])),
         ];
         for (text, expected) in rows {
-            assert_eq!(Distribute::parse(text), expected, "{text}");
+            assert_eq!(Distribute::parse(text, &schedulers), expected, "{text}");
         }
-        let wrong: Vec<String> =
-            ["DRAIN", "idle|alloc", "idle*", ","].iter().filter_map(|text| Distribute::parse(text).err()).collect();
+        let wrong = ["DRAIN", "idle|alloc", "idle*", ","].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
         insta::assert_snapshot!(wrong.join("\n"), @"
-        `DRAIN` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
-        `idle|alloc` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
-        `idle*` is a state of Slurm's nodes: write all, avail, idle, or names, as in node-1,node-2
-        no node is named: write all, avail, idle, or names
+        no scheduler knows nodes in state `DRAIN`: write all, avail, maint, or names, as in node-1,node-2
+        no scheduler knows nodes in state `idle|alloc`: write all, avail, maint, or names, as in node-1,node-2
+        no scheduler knows nodes in state `idle*`: write all, avail, maint, or names, as in node-1,node-2
+        no node is named: write all, avail, maint, or names
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! Where checks run: a system, its partitions and environments, validated. The file format is in `site_file`.
+//! Where checks run: a system, its partitions and environments, validated. The file format is in `file`.
 
 pub mod facts;
 pub mod file;

@@ -2,22 +2,22 @@
 
 use crate::{
     args::{Cli, DryRun},
-    commands::session::plan::{self, Purpose},
+    commands::session::plan::{self, Plan, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
-    wiring::{self, k8s_plans},
+    wiring::{Connections, plans},
 };
 use anyhow::Context;
-use muster_check::{
-    cases::test_case::{LaunchFacts, Rendered, TestCase},
-    selection::adjust::Adjustments,
-};
+use muster_check::cases::test_case::{LaunchFacts, Rendered, TestCase};
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
     error::{Class, chain},
-    job::workload::{Program, Workload},
+    job::{
+        descriptor::NamedScheduler,
+        scheduler::Scheduler,
+        workload::{Program, Workload},
+    },
 };
-use muster_k8s::{Contexts, Kubernetes, Plan};
 use muster_session::{
     runtime,
     session_loop::preflight::{self, Refused},
@@ -37,42 +37,34 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     let plan = plan::plan(cli, selection, Purpose::Show, &plan::session_id(), &runtime, terminal)?;
     let Some(plan) = plan else { return Ok(0) };
     let selection = &plan.selection;
-    let contexts = if selection.cases.iter().any(k8s_plans::is_ours) { Contexts::to_plan_with()? } else { Contexts::unknown() };
-    let server = if how == DryRun::Server { Some(Kubernetes::within(contexts.clone(), &wiring::harness())) } else { None };
-    let foreseen = server.as_ref().map(|kubernetes| foreseen(&selection.cases, &plan.adjustments, &runtime, kubernetes));
+    let planners = Connections::new(schedulers(&plan), |scheduler| scheduler.planner)?;
+    let servers = if how == DryRun::Server { Some(Servers::ask(&plan, &runtime)?) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
-        if let Some(rendered) = plan.rendered(case) {
-            let (shown, planned) = match shown(case, &rendered, &contexts) {
-                Ok(shown) => shown,
-                Err(found) => {
-                    k8s_plans::add_new(&mut mistakes, found);
-                    continue;
-                }
-            };
-            text += &shown;
-            let why = foreseen.as_ref().and_then(|foreseen| foreseen.get(&case.name));
-            if let Some(why) = why {
-                refused += 1;
-                let _ = writeln!(text, "# NOT LAUNCHED: {why}");
-            } else if let (Some(kubernetes), Some(planned)) = (&server, planned) {
-                match runtime.block_on(kubernetes.dry_run(&planned.handle)) {
-                    Ok(warnings) => text += &accepted(&warnings),
-                    Err(error) => {
-                        refused += 1;
-                        let what = if error.class == Class::Outage { "NOT VALIDATED" } else { "REFUSED by the API server" };
-                        let _ = writeln!(text, "# {what}: {}", chain(&error));
-                    }
-                }
+        let Some(rendered) = plan.rendered(case) else { continue };
+        let named = plan.adjustments.scheduler(&case.place.partition);
+        match shown(&rendered, planners.get(named).map(|planner| &**planner)) {
+            Ok(shown) => text += &shown,
+            Err(found) => {
+                plans::add_new(&mut mistakes, plans::in_check(case, found));
+                continue;
             }
-            text.push('\n');
         }
+        match servers.as_ref().and_then(|servers| servers.answer(case, named, &rendered)) {
+            Some(Ok(answer)) => text += &answer,
+            Some(Err(answer)) => {
+                refused += 1;
+                text += &answer;
+            }
+            None => {}
+        }
+        text.push('\n');
     }
     terminal.print(&text);
     terminal.diagnostics(&mistakes, &selection.sources);
     if refused > 0 {
-        terminal.note(&format!("the API server did not accept {refused} of {} case(s)", selection.cases.len()));
+        terminal.note(&format!("the server did not accept {refused} of {} case(s)", selection.cases.len()));
     }
     let has_mistakes = !mistakes.is_empty() || refused > 0;
     Ok(if has_mistakes {
@@ -84,34 +76,64 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     })
 }
 
-/// The cases that a session would not launch, and why.
-fn foreseen(cases: &[TestCase], adjustments: &Adjustments, runtime: &Runtime, kubernetes: &Kubernetes) -> Refused {
-    let cases = cases.iter().filter(|case| k8s_plans::is_ours(case));
-    let session = LaunchFacts::rehearsal().session;
-    runtime.block_on(preflight::ask(kubernetes, cases, adjustments, &session))
+/// The scheduler of each case.
+fn schedulers(plan: &Plan) -> impl Iterator<Item = NamedScheduler> {
+    plan.selection.cases.iter().map(|case| plan.adjustments.scheduler(&case.place.partition))
 }
 
-/// What the API server made of it.
-fn accepted(warnings: &[String]) -> String {
-    let mut text = "# accepted by the API server\n".to_owned();
-    for warning in warnings {
-        let _ = writeln!(text, "# it warns: {warning}");
-    }
-    text
+/// What is asked about cases that are not launched.
+struct Servers<'a> {
+    runtime: &'a Runtime,
+    connections: Connections,
+    /// The cases that a session would not launch, and why.
+    foreseen: Refused,
 }
 
-/// A case's script, or its objects and the plan that they are of.
-fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(String, Option<Plan>), Vec<Diagnostic>> {
-    let mut text = format!("# {} /{}\n", case.name, case.name.hash);
-    if let Some(reason) = &rendered.skip {
-        return Ok((text + &format!("# skipped: {reason}\n"), None));
+impl<'a> Servers<'a> {
+    /// Asks about all cases at once what a session asks.
+    fn ask(plan: &Plan, runtime: &'a Runtime) -> anyhow::Result<Self> {
+        let connections = Connections::new(schedulers(plan), |scheduler| scheduler.look)?;
+        let session = LaunchFacts::rehearsal().session;
+        let mut foreseen = Refused::new();
+        for (own_name, scheduler) in connections.iter() {
+            let cases = plan.selection.cases.iter();
+            let cases = cases.filter(|case| plan.adjustments.scheduler(&case.place.partition).own_name() == own_name);
+            foreseen.extend(runtime.block_on(preflight::ask(scheduler, cases, &plan.adjustments, &session)));
+        }
+        Ok(Self { runtime, connections, foreseen })
     }
-    let workload = &rendered.workload;
+
+    /// What is known of a case, as lines: an error if it would not be launched. `None`: there is nobody to ask.
+    fn answer(&self, case: &TestCase, named: NamedScheduler, rendered: &Rendered) -> Option<Result<String, String>> {
+        if let Some(why) = self.foreseen.get(&case.name) {
+            return Some(Err(format!("# NOT LAUNCHED: {why}\n")));
+        }
+        let scheduler = self.connections.get(named).filter(|_| rendered.skip.is_none())?;
+        match self.runtime.block_on(scheduler.dry_run(&rendered.workload)) {
+            Ok(warnings) => {
+                let lines = warnings?.into_iter().map(|warning| format!("# it warns: {warning}\n"));
+                Some(Ok(std::iter::once("# accepted by the server\n".to_owned()).chain(lines).collect()))
+            }
+            Err(error) => {
+                let what = if error.class == Class::Outage { "NOT VALIDATED" } else { "REFUSED by the server" };
+                Some(Err(format!("# {what}: {}\n", chain(&error))))
+            }
+        }
+    }
+}
+
+/// A case's script, or what its scheduler would create.
+fn shown(rendered: &Rendered, planner: Option<&dyn Scheduler>) -> Result<String, Vec<Diagnostic>> {
+    let Rendered { about, workload, skip, .. } = rendered;
+    let mut text = format!("# {} /{}\n", workload.case, workload.case.hash);
+    if let Some(reason) = skip {
+        return Ok(text + &format!("# skipped: {reason}\n"));
+    }
     let limit = |limit: Option<std::time::Duration>| limit.map_or_else(|| "none".to_owned(), format_duration);
     let _ = writeln!(
         text,
         "# scheduler {}, {} task(s), time_limit {}, max_pending_time {}",
-        rendered.about.scheduler,
+        about.scheduler,
         workload.num_tasks,
         limit(workload.limits.run),
         limit(workload.limits.pending),
@@ -121,29 +143,11 @@ fn shown(case: &TestCase, rendered: &Rendered, contexts: &Contexts) -> Result<(S
         let linked = if linked.is_empty() { String::new() } else { format!(", {} linked", linked.join(", ")) };
         let _ = writeln!(text, "# stages {}{linked}", staging.folder.display());
     }
-    if !muster_k8s::SCHEDULER.names.contains(&&*rendered.about.scheduler) {
-        return Ok((text + &program(workload), None));
-    }
-    let plan = k8s_plans::planned(case, workload, contexts)?;
-    Ok((text + &planned(&plan, contexts), Some(plan)))
+    let preview = planner.map_or(Ok(None), |planner| planner.preview(workload))?;
+    Ok(text + &preview.unwrap_or_else(|| program(workload)))
 }
 
-/// The objects as they would be sent.
-fn planned(plan: &Plan, contexts: &Contexts) -> String {
-    let place = &plan.handle.place;
-    let context = match &place.context {
-        Some(context) => format!("context {context}"),
-        None if contexts.unknown => "no kubeconfig, so the context is not known".to_owned(),
-        None => "in-cluster".to_owned(),
-    };
-    let pods = plan.handle.expected_pods.map_or_else(|| "?".to_owned(), |pods| pods.to_string());
-    let mut text = format!("# {context}, namespace {}, {pods} pod(s)\n", place.namespace);
-    for note in &plan.notes {
-        let _ = writeln!(text, "# {note}");
-    }
-    text + &plan.handle.objects.iter().map(|object| document(&object.manifest)).collect::<String>()
-}
-
+/// What the check says of it.
 fn program(workload: &Workload) -> String {
     let own = workload.own.values().map(document);
     own.collect::<String>()

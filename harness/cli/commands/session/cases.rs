@@ -36,7 +36,7 @@ pub fn arrange(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId, runtime
         cases.retain(|_| takes.next().unwrap_or(false));
     }
     if let Some(wanted) = &cli.rounds.distribute {
-        cases = distribute::distributed(&cases, wanted, runtime)?;
+        cases = distribute::distributed(&cases, wanted, &cli.files.schedulers, runtime)?;
     }
     if let Some(copies) = cli.rounds.repeat {
         cases = distribute::repeated(&cases, copies);

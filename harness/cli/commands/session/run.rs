@@ -17,7 +17,7 @@ use crate::{
     },
     session, settings,
     terminal::Terminal,
-    wiring::{self, k8s_plans},
+    wiring::{self, plans},
 };
 use anyhow::Context;
 use muster_core::{
@@ -59,14 +59,14 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
     if selection.cases.is_empty() {
         return Ok(selection.report_if_empty(terminal));
     }
-    let mistakes = if cli.rounds.rehearse.is_none() { k8s_plans::mistakes(&selection.cases)? } else { Vec::new() };
+    settings::use_file_mode(cli, Some(&selection.system));
+    let mut begun = begun(cli, &selection, command_line)?;
+    let mistakes = plans::mistakes(&selection.cases, &cases::adjustments(cli)?)?;
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }
-    settings::use_file_mode(cli, Some(&selection.system));
-    let mut begun = begun(cli, &selection, command_line)?;
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
     let Some(plan) = plan::plan(cli, selection, Purpose::Run, &begun.id, runtime, terminal)? else { return Ok(0) };
     let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint } = plan;

@@ -5,6 +5,7 @@ use crate::job::scheduler::Scheduler;
 use muster_text::{
     Value,
     decode::{Key, MoreKeys},
+    diagnostic::Diagnostic,
 };
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, error::Error, fmt, ops::Deref, path::PathBuf, sync::Arc, time::Duration};
@@ -43,10 +44,13 @@ pub struct Descriptor {
     pub is_cluster: bool,
     /// Its jobs continue when the process that launched them ends.
     pub outlives_harness: bool,
+    /// What `--distribute` may ask of its nodes, as its users know it: `idle`. Every scheduler that names nodes has `all` and
+    /// `avail`. None: it cannot name nodes.
+    pub node_states: &'static [&'static str],
     /// Completes the `processor` of a partition with what it sees.
     pub complete_processor: Option<CompleteFacts>,
-    /// The own key that holds a scenario, if it is the scheduler of `--rehearse`.
-    pub rehearses: Option<&'static str>,
+    /// Set if it is the scheduler of `--rehearse`.
+    pub rehearses: Option<Rehearses>,
     /// What `config show` prints of a partition with these options, beside its keys.
     pub settings: fn(&Value) -> Vec<Setting>,
     /// Connects; once in a process.
@@ -56,11 +60,25 @@ pub struct Descriptor {
     pub connect: Connect,
     /// The same to look at what there is and to launch nothing, perhaps without anything to launch on. `None`: it cannot be asked.
     pub look: Option<Connect>,
+    /// The same to plan only, from files alone. Then mistakes in plans end an invocation before anything is launched. `None`: a
+    /// plan depends on more than files, so that its mistakes are those of one case.
+    pub planner: Option<Connect>,
     /// Its jobs are on this machine: it is asked what there is even if nothing is known of it.
     pub is_here: bool,
 }
 
+/// How a scheduler follows a scenario in place of a check's workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Rehearses {
+    /// The own key that holds it.
+    pub key: &'static str,
+    /// Finds its mistakes.
+    pub check: CheckScenario,
+}
+
 pub type Connect = fn(&Harness) -> Result<Arc<dyn Scheduler>, ConnectError>;
+
+pub type CheckScenario = fn(&Value) -> Result<(), Vec<Diagnostic>>;
 
 pub type CompleteFacts = fn(&BTreeMap<String, Value>) -> BTreeMap<String, Value>;
 
@@ -140,11 +158,13 @@ impl Descriptor {
         in_containers: false,
         is_cluster: false,
         outlives_harness: true,
+        node_states: &[],
         complete_processor: None,
         rehearses: None,
         settings: |_| Vec::new(),
         connect: |_| Err("nothing can be launched on it".into()),
         look: None,
+        planner: None,
         is_here: false,
     };
 
@@ -159,15 +179,19 @@ impl Descriptor {
         !matches!(self.files, Files::Elsewhere(_))
     }
 
-    /// Its own name.
-    pub fn name(&self) -> SchedulerName {
-        SchedulerName(Cow::Borrowed(self.names.first().copied().unwrap_or_default()))
+    /// Its own name, which it shares with no alias.
+    pub fn own_name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
+
+    pub fn option_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.options.iter().map(|option| option.name)
     }
 }
 
 impl fmt::Debug for Descriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.name(), f)
+        fmt::Debug::fmt(self.own_name(), f)
     }
 }
 
@@ -205,17 +229,12 @@ pub struct NamedScheduler {
 impl NamedScheduler {
     /// A scheduler under its own name.
     pub fn of(descriptor: &'static Descriptor) -> Self {
-        Self { name: descriptor.names.first().copied().unwrap_or_default(), descriptor }
+        Self { name: descriptor.own_name(), descriptor }
     }
 
     /// The descriptor, which lives as long as the program.
     pub fn descriptor(self) -> &'static Descriptor {
         self.descriptor
-    }
-
-    /// The name that it shares with its aliases.
-    pub fn own_name(self) -> &'static str {
-        Self::of(self.descriptor).name
     }
 
     /// The name as results have it.
@@ -280,8 +299,8 @@ impl Schedulers {
         self.find(name).is_some_and(|scheduler| !scheduler.outlives_harness)
     }
 
-    /// The scheduler of `--rehearse`, and its key for a scenario.
-    pub fn rehearsing(&self) -> Option<(NamedScheduler, &'static str)> {
+    /// The scheduler of `--rehearse`.
+    pub fn rehearsing(&self) -> Option<(NamedScheduler, Rehearses)> {
         self.all.iter().find_map(|descriptor| Some((NamedScheduler::of(descriptor), descriptor.rehearses?)))
     }
 

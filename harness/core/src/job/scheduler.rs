@@ -59,11 +59,26 @@ pub trait Scheduler: Send + Sync {
     /// Every reason why this workload cannot run here.
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
 
-    /// Everything that can be known before the first of these jobs is launched: names, rights, quotas, queues. Called once before
-    /// each round, for all planned jobs of it; each finding ends the cases of its jobs as `error{config}`, and nothing of them is
-    /// launched. So it finds what would certainly fail, not what may pass: a server that does not answer, or may not be
-    /// asked, finds nothing. As few requests as possible, whatever the number of jobs, and an answer within 10 s.
-    fn preflight<'a>(&'a self, _jobs: &'a mut (dyn Iterator<Item = Job> + Send)) -> Fut<'a, Vec<Finding>> {
+    /// What `--dry-run` prints of a workload: all that would be created, in full. `None`: the script and the scheduler's own keys
+    /// are all there is. No I/O. Called on what the descriptor's `planner` gives.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {
+        self.plan(workload).map(|_| None)
+    }
+
+    /// Has the server check what a workload would create, without creating it, for `--dry-run=server`. Returns its warnings.
+    /// `None`: there is no server that checks.
+    fn dry_run<'a>(&'a self, _workload: &'a Workload) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Everything that can be known before the first of these workloads is launched: names, rights, quotas, queues. Called once
+    /// before each round, for all of it; each finding ends its cases as `error{config}`, and nothing of them is launched. So it
+    /// finds what would certainly fail, not what may pass: a server that does not answer, or may not be asked, finds nothing, and
+    /// what cannot be planned is left to `plan`. As few requests as possible, whatever the number, and an answer within 10 s.
+    fn preflight<'a>(&'a self, _workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
@@ -89,13 +104,10 @@ pub trait Scheduler: Send + Sync {
     /// removed is named in the answer, with the command that removes it.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
 
-    /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: a word
-    /// of the descriptor's for states of nodes; `all` has every node. `None`: this scheduler names no nodes.
-    ///
-    /// # Errors
-    /// `Unsupported`, in a sentence for people, for a state that this scheduler cannot tell.
-    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Option<Vec<String>>> {
-        Box::pin(async { Ok(None) })
+    /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: one of
+    /// the descriptor's `node_states`.
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Vec<String>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Everything with our label, of whichever session: in the places of the scope, and in those that the scheduler knows by
@@ -181,11 +193,11 @@ impl Job {
     }
 }
 
-/// What is wrong with some jobs, as known before their launch.
+/// What is wrong with some workloads, as known before their launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Positions in what `preflight` was given.
-    pub jobs: Vec<usize>,
+    pub workloads: Vec<usize>,
     /// One sentence, without its full stop.
     pub what: String,
     /// What to do.

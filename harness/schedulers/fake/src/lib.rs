@@ -14,7 +14,7 @@ use muster_core::{
     case::Identifier,
     error::{Class, SchedulerError},
     job::{
-        descriptor::{Descriptor, Files, Form, SharedKey},
+        descriptor::{Descriptor, Files, Form, Rehearses, SharedKey},
         inventory::{Inventory, Scope},
         scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         workload::Workload,
@@ -48,7 +48,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     starters: &[("fake", include_str!("starter.yaml"))],
     files: Files::Unused,
     outlives_harness: false,
-    rehearses: Some(KEY),
+    rehearses: Some(Rehearses { key: KEY, check }),
     connect: |_| Ok(Arc::new(FakeScheduler::default())),
     look: Some(|_| Ok(Arc::new(FakeScheduler::default()))),
     ..Descriptor::NONE
@@ -113,7 +113,7 @@ impl Scheduler for FakeScheduler {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: SCHEDULER.name(),
+            scheduler: SCHEDULER.own_name().into(),
             stage: workload.stage.clone(),
             // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
             handle: scenario.to_string().into(),
@@ -202,7 +202,7 @@ impl Scheduler for FakeScheduler {
 ///
 /// # Errors
 /// Every mistake in it; only the first if its shape is wrong.
-pub fn check(scenario: &Value) -> Result<(), Vec<Diagnostic>> {
+fn check(scenario: &Value) -> Result<(), Vec<Diagnostic>> {
     scenario::read(scenario).map(drop)
 }
 

@@ -82,6 +82,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ),
     in_containers: true,
     is_cluster: true,
+    // Kubernetes does not say of a node that nothing runs on it.
+    node_states: &["all", "avail"],
     settings,
     connect: |harness| {
         let contexts = Contexts::load()?;
@@ -92,6 +94,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         Ok(Arc::new(Kubernetes::within(contexts, harness)))
     },
     look: Some(|harness| Ok(Arc::new(Kubernetes::within(Contexts::load()?, harness)))),
+    planner: Some(|_| Ok(Arc::new(Kubernetes::new(Contexts::to_plan_with()?)))),
     ..Descriptor::NONE
 };
 

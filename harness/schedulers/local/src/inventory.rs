@@ -91,5 +91,5 @@ fn unknown(mark: mark::Mark, here: &Machine) -> Job {
         started: None,
     };
     let case = "a job that no database knows".to_owned();
-    Job { identifier, session, case, scheduler: SCHEDULER.name(), stage: PathBuf::new(), handle: handle.into_value() }
+    Job { identifier, session, case, scheduler: SCHEDULER.own_name().into(), stage: PathBuf::new(), handle: handle.into_value() }
 }

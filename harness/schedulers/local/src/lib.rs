@@ -73,6 +73,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     starters: &[("local", include_str!("starter.yaml"))],
     files: Files::Shared,
+    // This machine takes jobs as long as Muster runs on it.
+    node_states: &["all", "avail", "idle"],
     complete_processor: Some(detect::complete),
     connect,
     look: Some(connect),
@@ -156,9 +158,8 @@ impl Scheduler for LocalScheduler {
         Box::pin(self.clean(job, how))
     }
 
-    /// This machine takes jobs as long as Muster runs on it.
-    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Option<Vec<String>>> {
-        Box::pin(async { Ok(Some(vec![self.here.host.clone()])) })
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Vec<String>> {
+        Box::pin(async { Ok(vec![self.here.host.clone()]) })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

@@ -81,7 +81,7 @@ impl LocalScheduler {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: SCHEDULER.name(),
+            scheduler: SCHEDULER.own_name().into(),
             stage: workload.stage.clone(),
             handle: handle.into_value(),
         })

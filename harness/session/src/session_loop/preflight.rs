@@ -40,7 +40,7 @@ pub(super) async fn refused(
     refused
 }
 
-/// Asks a scheduler about cases. They are planned one after the other, and only if the scheduler wants to know: there may be ten
+/// Asks a scheduler about cases. They are rendered one after the other, and only if the scheduler wants to know: there may be ten
 /// thousand.
 pub async fn ask<'a>(
     scheduler: &dyn Scheduler,
@@ -49,29 +49,28 @@ pub async fn ask<'a>(
     session: &SessionId,
 ) -> Refused {
     let mut names = Vec::new();
-    let mut jobs = cases.filter_map(|case| {
-        // What cannot be rendered or planned has a sentence of its own.
-        let mut rendered = case.render(&case.rehearsal()).ok()?;
+    let mut workloads = cases.filter_map(|case| {
+        // What cannot be rendered has a sentence of its own.
+        let mut rendered = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none())?;
         adjustments.apply(case, &mut rendered);
         rendered.workload.session = session.clone();
-        let job = if rendered.skip.is_none() { scheduler.plan(&rendered.workload).ok()? } else { return None };
         names.push(Arc::clone(&case.name));
-        Some(job)
+        Some(rendered.workload)
     });
-    let findings = scheduler.preflight(&mut jobs).await.unwrap_or_else(|error| {
+    let findings = scheduler.preflight(&mut workloads).await.unwrap_or_else(|error| {
         tracing::debug!(error = chain(&error), "a scheduler leaves all cases to their launch");
         Vec::new()
     });
-    drop(jobs);
+    drop(workloads);
     by_case(&names, findings)
 }
 
 /// All that is wrong with a case, in one sentence.
 fn by_case(names: &[Arc<CaseName>], findings: Vec<Finding>) -> Refused {
     let mut refused = Refused::new();
-    for Finding { jobs, what, hint } in findings {
+    for Finding { workloads, what, hint } in findings {
         let sentence = hint.map_or_else(|| what.clone(), |hint| format!("{what} ({hint})"));
-        for name in jobs.into_iter().filter_map(|at| names.get(at)) {
+        for name in workloads.into_iter().filter_map(|at| names.get(at)) {
             let all = refused.entry(Arc::clone(name)).or_default();
             let separator = if all.is_empty() { "" } else { "; " };
             *all += separator;
@@ -99,8 +98,8 @@ mod tests {
             })
         };
         let names = ["a", "b", "c"].map(name);
-        let finding = |jobs: &[usize], what: &str, hint: Option<&str>| Finding {
-            jobs: jobs.to_vec(),
+        let finding = |workloads: &[usize], what: &str, hint: Option<&str>| Finding {
+            workloads: workloads.to_vec(),
             what: what.into(),
             hint: hint.map(str::to_owned),
         };

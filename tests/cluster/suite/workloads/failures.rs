@@ -173,10 +173,10 @@ pub(crate) fn the_server_says_beforehand_what_it_would_refuse() {
     let sandbox = Sandbox::new();
     sandbox.write("check.yaml", &check(&pod("echo hello"), ""));
     let ended = sandbox.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(0);
-    assert!(ended.stdout.contains("# accepted by the API server"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("# accepted by the server"), "{}", ended.stdout);
     sandbox.write("check.yaml", &check(&pod("echo hello").replace("name: main", "name: No_Name"), ""));
     let ended = sandbox.muster(&["-c", "check.yaml", "--dry-run=server"]).expect(2);
-    assert!(ended.stdout.contains("# REFUSED by the API server: ") && ended.stdout.contains("No_Name"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("# REFUSED by the server: ") && ended.stdout.contains("No_Name"), "{}", ended.stdout);
     assert_eq!(sandbox.left(), [""; 0]);
 }
 

@@ -226,10 +226,7 @@ fn sched_options(
         (None, None) => return Value::Object(serde_json::Map::new()),
     };
     refuse_placeholders(&merged, context);
-    let own = scheduler.map_or_else(
-        || merged.clone(),
-        |scheduler| merged.only(&scheduler.options.iter().map(|option| option.name).collect::<Vec<_>>()),
-    );
+    let own = scheduler.map_or_else(|| merged.clone(), |scheduler| merged.only(&scheduler.option_names().collect::<Vec<_>>()));
     to_value(&own).unwrap_or_else(|mut diagnostics| {
         context.diagnostics.append(&mut diagnostics);
         Value::Null

@@ -39,7 +39,7 @@ fn job(stage: &std::path::Path) -> Job {
         identifier: Identifier::parse("abcdefgh").unwrap(),
         session: SessionId("s".into()),
         case: "case".into(),
-        scheduler: crate::SCHEDULER.name(),
+        scheduler: crate::SCHEDULER.own_name().into(),
         stage: stage.into(),
         handle: Value::Null,
     }

@@ -25,7 +25,7 @@ use muster_core::{
     error::chain,
     job::workload::{Program, Workload},
 };
-use muster_text::{Value, diagnostic::Diagnostic};
+use muster_text::{Value, diagnostic::Diagnostic, yaml};
 use options::Options;
 use std::{collections::BTreeSet, time::Duration};
 
@@ -45,6 +45,23 @@ pub struct Plan {
     pub handle: Handle,
     /// One sentence each.
     pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The objects as they would be sent, for people.
+    pub(crate) fn preview(&self, contexts: &Contexts) -> String {
+        let place = &self.handle.place;
+        let context = match &place.context {
+            Some(context) => format!("context {context}"),
+            None if contexts.unknown => "no kubeconfig, so the context is not known".to_owned(),
+            None => "in-cluster".to_owned(),
+        };
+        let pods = self.handle.expected_pods.map_or_else(|| "?".to_owned(), |pods| pods.to_string());
+        let mut text = format!("# {context}, namespace {}, {pods} pod(s)\n", place.namespace);
+        text.extend(self.notes.iter().map(|note| format!("# {note}\n")));
+        text.extend(self.handle.objects.iter().map(|object| format!("---\n{}", yaml::to_text(&object.manifest))));
+        text
+    }
 }
 
 /// What a case creates.

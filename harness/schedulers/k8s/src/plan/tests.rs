@@ -37,7 +37,7 @@ fn workload(manifest: Vec<Value>) -> Workload {
         stage: PathBuf::from("stage"),
         staging: None,
         program: Program::Own { env_vars: Vec::new() },
-        scheduler: crate::SCHEDULER.name(),
+        scheduler: crate::SCHEDULER.own_name().into(),
         own: Map::from_iter([(CONFIG.to_owned(), manifest.into())]),
         shared: Map::new(),
         num_tasks: 1,
@@ -555,7 +555,7 @@ proptest! {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: String::new(),
-            scheduler: crate::SCHEDULER.name(),
+            scheduler: crate::SCHEDULER.own_name().into(),
             stage: PathBuf::new(),
             handle: handle.to_value(),
         });

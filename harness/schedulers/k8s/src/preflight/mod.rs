@@ -1,9 +1,9 @@
 //! What can be known of jobs before the first of them is launched: kinds, namespaces, rights, quotas, queues.
 //!
 //! ```text
-//! jobs -Needs::of-> by place: what some of the jobs need there, each need once
-//!     ask: a few requests for each place, however many jobs there are -> Answers
-//! Needs, Answers -findings-> Finding: one sentence, and the jobs concerned
+//! plans -Needs::of-> by place: what some of them need there, each need once
+//!     ask: a few requests for each place, however many plans there are -> Answers
+//! Needs, Answers -findings-> Finding: one sentence, and the workloads concerned
 //! ```
 //! Only what would certainly fail is a finding. What the server does not say, because it does not answer or may not be asked, is left
 //! to the launch. Not here: whether a node has room, whether an image can be pulled, what admission says.
@@ -23,11 +23,11 @@ use muster_core::job::scheduler::Finding;
 use muster_text::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What jobs need of each place. Jobs are known by their positions.
+/// What plans need of each place. Plans are known by their positions.
 #[derive(Debug, Default)]
 pub(crate) struct Needs(pub(crate) BTreeMap<ClusterPlace, BTreeMap<Need, Vec<usize>>>);
 
-/// What some jobs need, all of it.
+/// What some plans need, all of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
     kinds: BTreeSet<Resource>,
@@ -74,20 +74,20 @@ pub(crate) struct Answers {
     missing_queues: BTreeSet<String>,
 }
 
-/// What is wrong, and with which jobs.
+/// What is wrong, and with which plans.
 pub(crate) fn findings(place: &ClusterPlace, needs: &BTreeMap<Need, Vec<usize>>, answers: &Answers) -> Vec<Finding> {
     let mut found: BTreeMap<(String, Option<String>), Vec<usize>> = BTreeMap::new();
-    for (need, jobs) in needs {
+    for (need, plans) in needs {
         for problem in problems(place, need, answers) {
-            found.entry(problem).or_default().extend(jobs);
+            found.entry(problem).or_default().extend(plans);
         }
     }
-    let finding = |((what, hint), mut jobs): ((String, Option<String>), Vec<usize>)| {
-        jobs.sort_unstable();
-        Finding { jobs, what, hint }
+    let finding = |((what, hint), mut workloads): ((String, Option<String>), Vec<usize>)| {
+        workloads.sort_unstable();
+        Finding { workloads, what, hint }
     };
     let mut findings: Vec<Finding> = found.into_iter().map(finding).collect();
-    findings.sort_by(|one, other| one.jobs.cmp(&other.jobs));
+    findings.sort_by(|one, other| one.workloads.cmp(&other.workloads));
     findings
 }
 

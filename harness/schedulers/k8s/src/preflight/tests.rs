@@ -40,7 +40,7 @@ fn handle(objects: Vec<Object>) -> Handle {
 fn lines(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         let hint = finding.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
-        format!("{:?} {}{hint}", finding.jobs, finding.what)
+        format!("{:?} {}{hint}", finding.workloads, finding.what)
     };
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -83,14 +83,6 @@ impl Kubernetes {
         Self { timeouts, ..self }
     }
 
-    /// Has the API server check every object of a plan, and the pods that it will make, without creating any. Returns its warnings.
-    ///
-    /// # Errors
-    /// The first object that the server refuses, or to which it does not answer.
-    pub async fn dry_run(&self, handle: &Handle) -> Result<Vec<String>, SchedulerError> {
-        launch::dry_run(&*self.cluster(&handle.place).await?, handle).await.map_err(ApiError::classify)
-    }
-
     /// The connection to a place.
     pub(crate) async fn cluster(&self, place: &ClusterPlace) -> Result<Arc<Cluster>, SchedulerError> {
         let cell = Arc::clone(self.clusters.lock().entry(place.clone()).or_default());
@@ -154,6 +146,11 @@ impl Kubernetes {
     }
 }
 
+/// The first reason why a workload that is to be checked cannot run here.
+fn not_planned(mistakes: Vec<Diagnostic>) -> SchedulerError {
+    SchedulerError::plain(Class::Config, mistakes.into_iter().next().map_or_else(String::new, |mistake| mistake.message))
+}
+
 impl Scheduler for Kubernetes {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         let handle = plan::plan(workload, &self.contexts)?.handle;
@@ -167,8 +164,20 @@ impl Scheduler for Kubernetes {
         })
     }
 
-    fn preflight<'a>(&'a self, jobs: &'a mut (dyn Iterator<Item = Job> + Send)) -> Fut<'a, Vec<Finding>> {
-        Box::pin(self.look_ahead(jobs))
+    fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {
+        Ok(Some(plan::plan(workload, &self.contexts)?.preview(&self.contexts)))
+    }
+
+    fn dry_run<'a>(&'a self, workload: &'a Workload) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async {
+            let handle = plan::plan(workload, &self.contexts).map_err(not_planned)?.handle;
+            let warnings = launch::dry_run(&*self.cluster(&handle.place).await?, &handle).await;
+            warnings.map(Some).map_err(ApiError::classify)
+        })
+    }
+
+    fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
+        Box::pin(self.look_ahead(workloads))
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
@@ -198,8 +207,8 @@ impl Scheduler for Kubernetes {
         })
     }
 
-    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Option<Vec<String>>> {
-        Box::pin(async move { self.nodes_of(workload, state).await.map(Some) })
+    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Vec<String>> {
+        Box::pin(self.nodes_of(workload, state))
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

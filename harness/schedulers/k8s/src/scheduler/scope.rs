@@ -6,6 +6,7 @@ use crate::{
     client::{ApiError, ContextError, Requests},
     inventory::{Known, add_place, nodes, not_looked_at},
     job::Handle,
+    plan,
     preflight::{self, Need, Needs},
     session::lease,
 };
@@ -34,14 +35,6 @@ const ANSWER: Duration = Duration::from_secs(15);
 impl Kubernetes {
     /// The nodes of a workload's cluster, each cluster asked once.
     pub(super) async fn nodes_of(&self, workload: &Workload, state: &str) -> Result<Vec<String>, SchedulerError> {
-        if !["all", "avail"].contains(&state) {
-            let sentence = format!(
-                "--distribute={state}: Kubernetes does not say of a node that nothing runs on it (partition {}): take the nodes that \
-                 take pods, with --distribute=avail",
-                workload.case.partition
-            );
-            return Err(SchedulerError::plain(Class::Unsupported, sentence));
-        }
         let text = |key: &str| workload.sched_options[key].as_str();
         let place = self.contexts.place(text("context"), text("namespace")).map_err(no_cluster)?;
         let cell = Arc::clone(self.nodes.lock().entry(place.context.clone()).or_default());
@@ -50,12 +43,15 @@ impl Kubernetes {
         Ok(nodes.iter().filter(|node| state == "all" || node.is_available).map(|node| node.name.clone()).collect())
     }
 
-    /// What the clusters of these jobs say of them. A place that does not answer in time says nothing.
-    pub(super) async fn look_ahead(&self, jobs: &mut (dyn Iterator<Item = Job> + Send)) -> Result<Vec<Finding>, SchedulerError> {
+    /// What the clusters of these workloads say of them. A place that does not answer in time says nothing.
+    pub(super) async fn look_ahead(
+        &self,
+        workloads: &mut (dyn Iterator<Item = Workload> + Send),
+    ) -> Result<Vec<Finding>, SchedulerError> {
         let mut session = None;
-        let Needs(places) = Needs::of(jobs.map(|job| {
-            session.get_or_insert_with(|| job.session.clone());
-            Handle::of(&job).ok()
+        let Needs(places) = Needs::of(workloads.map(|workload| {
+            session.get_or_insert_with(|| workload.session.clone());
+            Some(plan::plan(&workload, &self.contexts).ok()?.handle)
         }));
         let Some(session) = session else { return Ok(Vec::new()) };
         let look = async |(place, needs): (&ClusterPlace, &BTreeMap<Need, Vec<usize>>)| {

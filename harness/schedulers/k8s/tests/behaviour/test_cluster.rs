@@ -182,7 +182,7 @@ impl TestCluster {
             stage,
             staging: None,
             program: Program::Own { env_vars: Vec::new() },
-            scheduler: muster_k8s::SCHEDULER.name(),
+            scheduler: muster_k8s::SCHEDULER.own_name().into(),
             own: serde_json::Map::from_iter([("k8s_config".to_owned(), vec![manifest].into())]),
             shared: serde_json::Map::new(),
             num_tasks: 1,

@@ -83,7 +83,7 @@ impl Field {
             stage,
             staging: None,
             program: Program::Script { text, pass_env: pass_env.iter().map(|&name| name.to_owned()).collect() },
-            scheduler: SCHEDULER.name(),
+            scheduler: SCHEDULER.own_name().into(),
             own: Map::new(),
             shared: Map::new(),
             num_tasks: 1,

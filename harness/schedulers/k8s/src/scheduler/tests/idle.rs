@@ -35,7 +35,7 @@ fn job(number: usize) -> Job {
         identifier: identifier(number),
         session: SessionId("s".into()),
         case: "case".into(),
-        scheduler: crate::SCHEDULER.name(),
+        scheduler: crate::SCHEDULER.own_name().into(),
         stage: "stage".into(),
         handle,
     }

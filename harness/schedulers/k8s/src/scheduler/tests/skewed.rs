@@ -32,7 +32,7 @@ async fn a_pod_has_run_as_long_as_the_server_says_though_our_clock_is_ten_minute
             identifier: Identifier::parse("aaaaaaaa").unwrap(),
             session: SessionId("s".into()),
             case: "case".into(),
-            scheduler: crate::SCHEDULER.name(),
+            scheduler: crate::SCHEDULER.own_name().into(),
             stage: "stage".into(),
             handle,
         };
