@@ -70,7 +70,7 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
     let Some(plan) = plan::plan(cli, selection, Purpose::Run, &begun.id, runtime, terminal)? else { return Ok(0) };
     let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint } = plan;
-    begun.selection = fingerprint;
+    begun.selection = fingerprint.unwrap_or_default();
     let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {
         return Ok(code);
