@@ -57,7 +57,11 @@ pub struct Summary {
 /// Sweeps, except for the sessions in `spared`: another command may still finish them.
 pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
-    let reader = if database.exists() { Some(Reader::of_writer(&database).await?) } else { None };
+    let reader = match (database.exists(), args.dry_run) {
+        (false, _) => None,
+        (true, true) => Some(Reader::open(&database).await?),
+        (true, false) => Some(Reader::of_writer(&database).await?),
+    };
     let open = match &reader {
         Some(reader) => reader.open_jobs().await?,
         None => Vec::new(),

@@ -116,8 +116,10 @@ impl Terminal {
     /// Prints a result. [`settled`] reports at the end what could not be printed.
     pub fn print(self, text: &str) {
         if LOST.get().is_none() {
-            let mut stdout = io::stdout().lock();
-            take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+            live_screen::above(|| {
+                let mut stdout = io::stdout().lock();
+                take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+            });
         }
     }
 
@@ -126,7 +128,9 @@ impl Terminal {
         if text.is_empty() {
             return;
         }
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        live_screen::above(|| {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        });
     }
 
     /// Prints an error with its causes, once.
@@ -155,7 +159,8 @@ impl Terminal {
         // The beginning of the name of every crate of ours.
         let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| EnvFilter::new(format!("muster={level}")));
         // A second call (in tests) leaves the first subscriber in place.
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(self.live).try_init();
+        let _ =
+            tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| live_screen::Stderr).with_ansi(self.live).try_init();
     }
 }
 

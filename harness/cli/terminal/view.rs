@@ -81,15 +81,21 @@ struct Watching {
     total: u32,
     board: Board,
     started: Instant,
-    /// What is to be printed above the live view, on stdout and on stderr.
-    results: String,
-    notes: String,
+    /// What is to be printed, in order. Nothing of it is printed before all that has happened is taken in: the live view
+    /// is then drawn once.
+    queued: Vec<Queued>,
+}
+
+/// Text for one of the two streams.
+enum Queued {
+    Results(String),
+    Notes(String),
 }
 
 impl Watching {
     fn new(view: View) -> Self {
         let View { terminal, is_silent, total, done, board } = view;
-        Self { terminal, is_silent, done, total, board, started: Instant::now(), results: String::new(), notes: String::new() }
+        Self { terminal, is_silent, done, total, board, started: Instant::now(), queued: Vec::new() }
     }
 
     /// Without a live view: what happens is printed as it happens.
@@ -136,15 +142,16 @@ impl Watching {
         let size = Size { columns, rows, unicode: self.terminal.unicode };
         // The live view is on stderr: its colours are those of a live terminal, whatever stdout is.
         let lines = self.board.frame(self.started.elapsed(), size, Paint { color: self.terminal.live });
-        live_screen::draw(&lines, || self.print());
+        live_screen::draw(lines, || self.print());
     }
 
     fn print(&mut self) {
-        let (results, notes) = (std::mem::take(&mut self.results), std::mem::take(&mut self.notes));
-        if !results.is_empty() {
-            self.terminal.print(&results);
+        for queued in self.queued.drain(..) {
+            match queued {
+                Queued::Results(text) => self.terminal.print(&text),
+                Queued::Notes(text) => self.terminal.note(text.trim_end()),
+            }
         }
-        self.terminal.note(notes.trim_end());
     }
 
     fn take(&mut self, event: Event) {
@@ -188,23 +195,22 @@ impl Watching {
         }
     }
 
-    /// A result, for stdout. Earlier notes are printed first, so that the order is right if both streams go to one terminal.
+    /// A result, for stdout.
     fn queue_result(&mut self, text: &str) {
         if self.is_silent {
             return;
         }
-        if !self.notes.is_empty() {
-            self.print();
+        match self.queued.last_mut() {
+            Some(Queued::Results(results)) => *results += text,
+            _ => self.queued.push(Queued::Results(text.to_owned())),
         }
-        self.results += text;
     }
 
     /// A line for stderr.
     fn queue_note(&mut self, line: &str) {
-        if !self.results.is_empty() {
-            self.print();
+        match self.queued.last_mut() {
+            Some(Queued::Notes(notes)) => notes.extend([line, "\n"]),
+            _ => self.queued.push(Queued::Notes(format!("{line}\n"))),
         }
-        self.notes += line;
-        self.notes += "\n";
     }
 }

@@ -225,3 +225,112 @@ fn on_a_terminal_both_views_tell_cases_apart_and_keep_nothing_stale() {
     let (_, last) = seen.rsplit_once("\x1b[J").expect("the view is taken down");
     assert!(last.contains(" was interrupted after ") && !last.contains('░'), "{last}");
 }
+
+/// What is on a terminal of 80 columns after this was written to it, for the sequences that our views use.
+fn screen(written: &str) -> Vec<String> {
+    let mut lines = vec![Vec::new()];
+    let (mut row, mut column) = (0_usize, 0);
+    let mut rest = written.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\x1b' => {
+                let mut sequence = String::new();
+                let end = rest.by_ref().skip(1).find(|c| {
+                    sequence.push(*c);
+                    c.is_ascii_alphabetic()
+                });
+                match end {
+                    Some('A') => row -= sequence.trim_end_matches('A').parse::<usize>().expect("a count"),
+                    Some('J') => {
+                        lines.truncate(row + 1);
+                        lines[row].truncate(column);
+                    }
+                    _ => {}
+                }
+            }
+            c => {
+                if column == 80 {
+                    (row, column) = (row + 1, 0);
+                }
+                lines.resize(lines.len().max(row + 1), Vec::new());
+                let line: &mut Vec<char> = &mut lines[row];
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = c;
+                column += 1;
+            }
+        }
+        lines.resize(lines.len().max(row + 1), Vec::new());
+    }
+    lines.into_iter().map(String::from_iter).collect()
+}
+
+#[test]
+fn what_is_said_beside_a_live_view_stays_and_nothing_of_the_view_does() {
+    let sandbox = Sandbox::with_check(
+        "name: slow\nvalid_systems: ['here:fake']\nparameters: { n: [1, 2, 3, 4] }\n\
+         fake: { statuses: [{ state: running }, { after_ms: 100000, state: ended }] }\nsanity: []\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let (mut session, mut terminal) = on_terminal(&sandbox, &["-c", "check.yaml", "-r", "--db", "state/r.db"]);
+    let mut seen = read_until(&mut terminal, &["0/4  4 running"]);
+    let status = Command::new("kill").args(["-INT", &session.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+    seen += &read_until(&mut terminal, &[]);
+    assert_eq!(session.wait().expect("ends").code(), Some(130));
+    let lines = screen(&seen);
+    let text = lines.join("\n");
+    let note = "interrupted by SIGINT: stopping what runs, then reporting; a second signal ends \nthe process at once";
+    assert_eq!(text.matches(note).count(), 1, "{text}");
+    assert_eq!(text.matches("[    ABORT ]").count(), 4, "{text}");
+    assert!(!text.contains('░') && !lines.iter().any(|line| line.trim_end().ends_with("stopping")), "{text}");
+    assert!(!lines.iter().any(|line| line.contains("slow") && !line.contains('[') && line.contains(" running ")), "{text}");
+}
+
+/// Looks that start nothing, with the results of an earlier session.
+const LOOKS: [&[&str]; 4] = [
+    &["-c", "check.yaml", "-l", "--restore-session=latest"],
+    &["-c", "check.yaml", "--describe", "--restore-session=latest"],
+    &["-c", "check.yaml", "--dry-run", "--restore-session=latest"],
+    &["sweep", "--dry-run"],
+];
+
+#[test]
+fn a_look_needs_no_right_to_write_to_the_database() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("!!! SKIPPED: reading as another user needs root");
+        return;
+    }
+    let sandbox = Sandbox::with_check("name: quick\nvalid_systems: ['*']\nsanity: []\n");
+    sandbox.write("site-config/here.yaml", SITE);
+    let options = ["--db", "state/r.db", "--file-mode", "0644"];
+    let run = sandbox.muster(&[&["-c", "check.yaml", "-r", "--system", "here:fake"], &options[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let binary = for_everybody(&sandbox);
+    for look in LOOKS {
+        let mut command = Command::new(&binary);
+        command.args([look, &options[..]].concat()).current_dir(sandbox.path("")).uid(NOBODY).gid(NOBODY);
+        let ended = sandbox.ended(&command.output().expect("the binary runs"));
+        assert_eq!(ended.code, Some(0), "{look:?}: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+#[test]
+fn a_look_changes_no_database_that_a_run_would_bring_up_to_date() {
+    let sandbox = Sandbox::with_check("name: quick\nvalid_systems: ['*']\nsanity: []\n");
+    sandbox.write("site-config/here.yaml", SITE).write("empty.db", "");
+    let old = "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied TEXT NOT NULL) STRICT;
+               INSERT INTO schema_version VALUES (1, '2026-01-01');";
+    muster_test_database::create(&sandbox.path("old.db"), old).expect("a database");
+    for (file, schema) in [("empty.db", 0), ("old.db", 1)] {
+        let before = fs::read(sandbox.path(file)).expect("a file");
+        for look in LOOKS {
+            let ended = sandbox.muster(&[look, &["--db", file]].concat());
+            assert_eq!(ended.code, Some(2), "{look:?}: {}{}", ended.stdout, ended.stderr);
+            let why = format!("has schema {schema}, and this muster reads schema 5: `muster results migrate --db {file}`");
+            assert!(ended.stderr.contains(&why), "{look:?}: {}", ended.stderr);
+        }
+        assert_eq!(fs::read(sandbox.path(file)).expect("a file"), before, "{file}");
+    }
+}

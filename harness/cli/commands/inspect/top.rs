@@ -102,7 +102,7 @@ async fn until_next_poll(signals: &mut Signals, resized: &mut Signal, draw: impl
 fn draw(top: &Top, state: SessionState, terminal: Terminal) {
     let (columns, rows) = live_screen::size();
     let size = Size { columns, rows, unicode: terminal.unicode };
-    live_screen::draw(&top.frame(clock::now(), state, size, Paint { color: terminal.live }), || {});
+    live_screen::draw(top.frame(clock::now(), state, size, Paint { color: terminal.live }), || {});
 }
 
 /// The session that is named, else the newest that is not over, else the newest.

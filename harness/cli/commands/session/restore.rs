@@ -39,7 +39,11 @@ pub fn restore(
 
 /// A session of the past. Before a run it is made certain that nothing of it runs any more.
 async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
-    let reader = Reader::of_writer(Places::of(cli).database).await?;
+    let database = Places::of(cli).database;
+    let reader = match purpose {
+        Purpose::Show => Reader::open(database).await?,
+        Purpose::Run => Reader::of_writer(database).await?,
+    };
     let row = database::session_named(&reader, named).await?;
     let id = &row.session.id;
     if row.state == SessionState::Running {
