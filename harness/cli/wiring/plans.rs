@@ -21,7 +21,7 @@ pub fn mistakes(cases: &[TestCase], adjustments: &Adjustments) -> anyhow::Result
     let plan = |case: &TestCase, mut rendered: Rendered| {
         let Some(planner) = planners.get(scheduler(case)) else { return Ok(()) };
         adjustments.apply(case, &mut rendered);
-        planner.plan(&rendered.workload).map(drop)
+        planner.check(&rendered.workload)
     };
     Ok(plans(cases, plan).1)
 }

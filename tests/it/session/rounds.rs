@@ -171,16 +171,19 @@ fn a_scheduler_that_can_name_its_nodes_does_and_the_others_say_so() {
     let pod = "valid_systems: ['site:gpu']\nimage: i\nexecutable: echo\ntime_limit: 1m\nmax_pending_time: 1m\nsanity: []\n";
     let play = "valid_systems: ['site:play']\nfake: {}\nsanity: []\n";
     sandbox.write("check.yaml", &format!("name: pod\n{pod}---\nname: play\n{play}"));
-    let rows = [("pod", "idle"), ("play", "avail"), ("pod", "idle|alloc")];
-    let output = rows.map(|(name, state)| {
-        let ended = muster(&sandbox, &["-r", "-n", name, &format!("--distribute={state}"), "--db", "r.db"]);
+    let rows = [("pod", "idle", ""), ("play", "avail", ""), ("pod", "idle|alloc", ""), ("pod", "a,b", "node=a")];
+    let output = rows.map(|(name, state, option)| {
+        let option: &[&str] = if option.is_empty() { &[] } else { &["-J", option] };
+        let flag = format!("--distribute={state}");
+        let ended = muster(&sandbox, &[&["-r", "-n", name, &flag, "--db", "r.db"], option].concat());
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         ended.stderr.lines().next().unwrap_or_default().to_owned()
     });
     assert_snapshot!(output.join("\n"), @"
     error: --distribute=idle: `k8s` does not know this state of nodes (partition gpu): write all, avail, or names
-    error: --distribute: `fake` cannot name the nodes of partition play: name them, as in --distribute node-1,node-2
+    error: --distribute: `fake` cannot run a case on a chosen node (partition play): leave its cases out
     error: --distribute: no scheduler knows nodes in state `idle|alloc`: write all, avail, idle, or names, as in node-1,node-2
+    error: --distribute and -J node both say on which node a case runs: give one of them
     ");
 }
 

@@ -11,8 +11,8 @@ use muster_core::{
         descriptor::{Descriptor, Form, Setting, SharedKey},
         inventory::{Found, Inventory, Scope},
         scheduler::{
-            Channel, Chunk, Chunks, Disposition, Disruption, Ending, Exit, Fut, Job, JobStatus, Launch, Leftovers, LogRequest,
-            Scheduler, SectionExit,
+            Channel, Chunk, Chunks, Disposition, Disruption, Ending, Exit, Finding, Fut, Job, JobStatus, Launch, Leftovers,
+            LogRequest, Scheduler, SectionExit,
         },
         stdout::SectionOrigin,
         workload::Workload,
@@ -191,6 +191,14 @@ impl Scheduler for Notes {
         let handle = self.plan(workload)?.handle;
         let text = |key: &str| handle[key].as_str().unwrap_or_default().to_owned();
         Ok(Some(format!("# a note on {}\n{}\n", text("node"), text("text"))))
+    }
+
+    /// Nothing can be launched where there is a file `closed`.
+    fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
+        let is_closed = |workload: &Workload| folder(&workload.sched_options).join("closed").exists();
+        let workloads = workloads.enumerate().filter(|(_, workload)| is_closed(workload)).map(|(at, _)| at).collect::<Vec<_>>();
+        let finding = Finding { workloads, what: "the folder is closed".to_owned(), hint: None };
+        Box::pin(async { Ok(vec![finding]) })
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {

@@ -224,6 +224,22 @@ fn its_nodes_have_a_state_that_no_other_scheduler_knows() {
 }
 
 #[test]
+fn what_cannot_be_launched_is_refused_unless_what_it_needs_may_mend_it() {
+    let sandbox = Sandbox::new();
+    let opens =
+        "---\nname: opens\nvalid_systems: ['site:here']\nexecutable: rm\nexecutable_opts: [\"$FOLDER/closed\"]\nsanity: []\n";
+    let opens = opens.replace("$FOLDER", &sandbox.path("notes").display().to_string());
+    let later = CHECK.replace("name: hello", "name: later\ndepends_on: [{ check: opens, how: fully }]");
+    sandbox.write("check.yaml", &format!("{CHECK}{opens}---{later}"));
+    fs::create_dir(sandbox.path("notes")).expect("a folder");
+    sandbox.write("notes/closed", "");
+    let shown = sandbox.checks(&["--dry-run=server"]).expect(2).stdout;
+    assert_eq!(shown.matches("# NOT LAUNCHED: the folder is closed").count(), 1, "{shown}");
+    let run = sandbox.checks(&["-r"]).expect(3).stdout;
+    assert!(run.contains("3 cases in") && run.contains(": 2 pass, 1 error{config}\n"), "{run}");
+}
+
+#[test]
 fn what_a_killed_session_left_is_swept() {
     let sandbox = Sandbox::new();
     let mut session = sandbox.start(600);

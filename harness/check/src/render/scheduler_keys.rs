@@ -1,6 +1,7 @@
 //! The options of a case: the partition's, the check's over them.
 
 use crate::{cases::test_case::TestCase, site::scheduler_keys::check_options};
+use muster_core::job::descriptor::NODE;
 use muster_text::{
     Value,
     decode::Placeholders,
@@ -33,7 +34,7 @@ pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnos
         let value = tree.get(key).filter(|node| !node.is_null()).and_then(Node::text);
         options.extend(value.map(|value| ((*key).to_owned(), value.into())));
     }
-    options.extend(case.node.iter().map(|node| ("node".to_owned(), Value::from(&**node))));
+    options.extend(case.node.iter().map(|node| (NODE.to_owned(), Value::from(&**node))));
     Value::Object(options)
 }
 

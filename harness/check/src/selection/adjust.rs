@@ -127,6 +127,11 @@ impl Adjustments {
         }
     }
 
+    /// Whether `-J` sets an option.
+    pub fn sets(&self, option: &str) -> bool {
+        self.sched_options.iter().any(|set| set.key == option)
+    }
+
     /// The scheduler that runs the cases of a partition.
     pub fn scheduler(&self, partition: &Partition) -> NamedScheduler {
         self.rehearsal.as_ref().map_or(partition.scheduler, |rehearsal| rehearsal.scheduler)

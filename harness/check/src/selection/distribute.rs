@@ -45,7 +45,16 @@ impl Distribute {
         if text.contains(['|', '*']) || OF_SLURM.contains(&&*word) {
             return Err(format!("no scheduler knows nodes in state `{text}`: write {all}, or names, as in node-1,node-2"));
         }
-        let nodes: Vec<String> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let mut nodes: Vec<String> = Vec::new();
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            if let Some(state) = states.iter().find(|state| **state == name) {
+                return Err(format!("`{state}` is a state of nodes, and stands alone: write {state}, or names"));
+            }
+            // A case that is there twice would be two jobs in one folder.
+            if !nodes.iter().any(|known| known == name) {
+                nodes.push(name.to_owned());
+            }
+        }
         if nodes.is_empty() { Err(format!("no node is named: write {all}, or names")) } else { Ok(Self::Nodes(nodes)) }
     }
 }
@@ -72,18 +81,20 @@ mod tests {
             ("all", Ok(Distribute::State("all"))),
             ("maint", Ok(Distribute::State("maint"))),
             ("idle", names(&["idle"])),
-            ("node-1, node-2,", names(&["node-1", "node-2"])),
+            ("node-1, node-2,node-1,", names(&["node-1", "node-2"])),
             ("drain-3", names(&["drain-3"])),
         ];
         for (text, expected) in rows {
             assert_eq!(Distribute::parse(text, &schedulers), expected, "{text}");
         }
-        let wrong = ["DRAIN", "idle|alloc", "idle*", ","].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
+        let wrong =
+            ["DRAIN", "idle|alloc", "idle*", ",", "node-1,all"].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
         insta::assert_snapshot!(wrong.join("\n"), @"
         no scheduler knows nodes in state `DRAIN`: write all, avail, maint, or names, as in node-1,node-2
         no scheduler knows nodes in state `idle|alloc`: write all, avail, maint, or names, as in node-1,node-2
         no scheduler knows nodes in state `idle*`: write all, avail, maint, or names, as in node-1,node-2
         no node is named: write all, avail, maint, or names
+        `all` is a state of nodes, and stands alone: write all, or names
         ");
     }
 }

@@ -29,14 +29,20 @@ pub fn partitions(cases: &[TestCase], adjustments: &Adjustments) -> Vec<(String,
 }
 
 /// This invocation's share of the cases, with their copies, in order.
-pub fn arrange(cli: &Cli, mut cases: Vec<TestCase>, session: &SessionId, runtime: &Runtime) -> anyhow::Result<Vec<TestCase>> {
+pub fn arrange(
+    cli: &Cli,
+    mut cases: Vec<TestCase>,
+    adjustments: &Adjustments,
+    session: &SessionId,
+    runtime: &Runtime,
+) -> anyhow::Result<Vec<TestCase>> {
     if let Some(shard) = cli.rounds.shard {
         let names: Vec<_> = cases.iter().map(|case| &*case.name).collect();
         let mut takes = shard.takes(&names, &together(&cases)).into_iter();
         cases.retain(|_| takes.next().unwrap_or(false));
     }
     if let Some(wanted) = &cli.rounds.distribute {
-        cases = distribute::distributed(&cases, wanted, &cli.files.schedulers, runtime)?;
+        cases = distribute::distributed(&cases, wanted, &cli.files.schedulers, adjustments, runtime)?;
     }
     if let Some(copies) = cli.rounds.repeat {
         cases = distribute::repeated(&cases, copies);

@@ -2,12 +2,15 @@
 
 use crate::wiring::Connections;
 use anyhow::{Context, anyhow, bail};
-use muster_check::{cases::test_case::TestCase, selection::distribute::Distribute};
-use muster_core::{case::CaseName, job::descriptor::Schedulers};
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::{adjust::Adjustments, distribute::Distribute},
 };
+use muster_core::{
+    case::CaseName,
+    job::descriptor::{NODE, NamedScheduler, Schedulers},
+};
+use std::{collections::HashSet, sync::Arc};
 use tokio::runtime::Runtime;
 
 /// The cases, each as often as there are nodes for it.
@@ -15,24 +18,29 @@ pub fn distributed(
     cases: &[TestCase],
     wanted: &str,
     schedulers: &Schedulers,
+    adjustments: &Adjustments,
     runtime: &Runtime,
 ) -> anyhow::Result<Vec<TestCase>> {
     let wanted = Distribute::parse(wanted, schedulers).map_err(|mistake| anyhow!("--distribute: {mistake}"))?;
-    let once = TestCase::once(cases);
-    let mut known = Known { runtime, connections: Connections::default(), of_checks: BTreeMap::new() };
-    if matches!(wanted, Distribute::State(_)) {
-        known.connections =
-            Connections::new(cases.iter().map(|case| case.place.partition.scheduler), |scheduler| scheduler.look)?;
+    if adjustments.sets(NODE) {
+        bail!("--distribute and -J {NODE} both say on which node a case runs: give one of them");
     }
+    let of_cases = || cases.iter().map(|case| case.place.partition.scheduler);
+    let connections = match &wanted {
+        Distribute::Nodes(_) => Connections::default(),
+        Distribute::State(_) => Connections::new(of_cases(), |scheduler| scheduler.look)?,
+    };
+    let once = TestCase::once(cases);
     let mut all = Vec::new();
     for case in cases {
-        if once.contains(&case.name) {
-            all.push(case.clone());
-            continue;
-        }
+        let (partition, named) = (&case.name.partition, case.place.partition.scheduler);
         let nodes = match &wanted {
+            _ if once.contains(&case.name) => None,
+            _ if !named.option_names().any(|option| option == NODE) => {
+                bail!("--distribute: `{named}` cannot run a case on a chosen node (partition {partition}): leave its cases out")
+            }
             Distribute::Nodes(nodes) => Some(nodes.clone()),
-            Distribute::State(state) => known.nodes(case, state)?,
+            Distribute::State(state) => nodes_in(state, case, named, &connections, adjustments, runtime)?,
         };
         match nodes {
             Some(nodes) => all.extend(nodes.iter().map(|node| case.on(node, &once))),
@@ -42,41 +50,35 @@ pub fn distributed(
     Ok(all)
 }
 
-/// The nodes that schedulers have named.
-struct Known<'a> {
-    runtime: &'a Runtime,
-    connections: Connections,
-    of_checks: BTreeMap<(String, String), Vec<String>>,
-}
-
-impl Known<'_> {
-    /// `None`: the case has mistakes, which are reported with those of the others.
-    fn nodes(&mut self, case: &TestCase, state: &str) -> anyhow::Result<Option<Vec<String>>> {
-        let key = (case.name.partition.clone(), case.name.check.clone());
-        if let Some(nodes) = self.of_checks.get(&key) {
-            return Ok(Some(nodes.clone()));
-        }
-        let (partition, named) = (&case.name.partition, case.place.partition.scheduler);
-        let Some(scheduler) = self.connections.get(named).filter(|_| !named.node_states.is_empty()) else {
-            bail!(
-                "--distribute: `{named}` cannot name the nodes of partition {partition}: name them, as in --distribute node-1,node-2"
-            )
-        };
-        if !named.node_states.contains(&state) {
-            let states = named.node_states.join(", ");
-            bail!(
-                "--distribute={state}: `{named}` does not know this state of nodes (partition {partition}): write {states}, or names"
-            );
-        }
-        let Ok(rendered) = case.render(&case.rehearsal()) else { return Ok(None) };
-        let asked = self.runtime.block_on(scheduler.nodes(&rendered.workload, state));
-        let nodes = asked.with_context(|| format!("--distribute on partition {partition}"))?;
-        if nodes.is_empty() {
-            bail!("--distribute: no node of partition {partition} takes jobs now: `--distribute=all` takes all that there are");
-        }
-        self.of_checks.insert(key, nodes.clone());
-        Ok(Some(nodes))
+/// The nodes in a state, for a case. `None`: the case has mistakes, which are reported with those of the others.
+fn nodes_in(
+    state: &str,
+    case: &TestCase,
+    named: NamedScheduler,
+    connections: &Connections,
+    adjustments: &Adjustments,
+    runtime: &Runtime,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let partition = &case.name.partition;
+    let Some(scheduler) = connections.get(named).filter(|_| !named.node_states.is_empty()) else {
+        bail!(
+            "--distribute: `{named}` cannot name the nodes of partition {partition}: name them, as in --distribute node-1,node-2"
+        )
+    };
+    if !named.node_states.contains(&state) {
+        let states = named.node_states.join(", ");
+        bail!(
+            "--distribute={state}: `{named}` does not know this state of nodes (partition {partition}): write {states}, or names"
+        );
     }
+    let Ok(mut rendered) = case.render(&case.rehearsal()) else { return Ok(None) };
+    adjustments.apply(case, &mut rendered);
+    let asked = runtime.block_on(scheduler.nodes(&rendered.workload, state));
+    let nodes = asked.with_context(|| format!("--distribute on partition {partition}"))?;
+    if nodes.is_empty() {
+        bail!("--distribute: no node of partition {partition} takes jobs now: `--distribute=all` takes all that there are");
+    }
+    Ok(Some(nodes))
 }
 
 /// Copies of every case, side by side, but for what is there once.

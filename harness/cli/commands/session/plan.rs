@@ -65,7 +65,7 @@ pub fn plan(
         bail!("{}", diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned());
     }
     let was_empty = selection.cases.is_empty();
-    selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), session, runtime)?;
+    selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, session, runtime)?;
     if selection.cases.is_empty() && !was_empty {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
         return Ok(None);

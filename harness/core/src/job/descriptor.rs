@@ -27,7 +27,7 @@ pub struct Descriptor {
     pub documents: &'static [&'static str],
     /// Of these, those that are options: they override `sched_options`.
     pub own_options: &'static [&'static str],
-    /// The keys of `sched_options`.
+    /// The keys of `sched_options`. One is called [`NODE`] if it can run a job on a chosen node: `--distribute` sets it.
     pub options: &'static [Key<()>],
     /// Of these, those that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
@@ -44,8 +44,8 @@ pub struct Descriptor {
     pub is_cluster: bool,
     /// Its jobs continue when the process that launched them ends.
     pub outlives_harness: bool,
-    /// What `--distribute` may ask of its nodes, as its users know it: `idle`. Every scheduler that names nodes has `all` and
-    /// `avail`. None: it cannot name nodes.
+    /// What `--distribute` may ask of its nodes, as its users know it: `idle`. `all` is every node, and `avail`, which is the
+    /// default, those that take jobs. None: it cannot name nodes.
     pub node_states: &'static [&'static str],
     /// Completes the `processor` of a partition with what it sees.
     pub complete_processor: Option<CompleteFacts>,
@@ -75,6 +75,9 @@ pub struct Rehearses {
     /// Finds its mistakes.
     pub check: CheckScenario,
 }
+
+/// The option that holds the only node on which a job may run.
+pub const NODE: &str = "node";
 
 pub type Connect = fn(&Harness) -> Result<Arc<dyn Scheduler>, ConnectError>;
 

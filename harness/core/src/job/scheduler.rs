@@ -59,6 +59,14 @@ pub trait Scheduler: Send + Sync {
     /// Every reason why this workload cannot run here.
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
 
+    /// Whether a workload can be planned, where that is all that is asked. Called on what the descriptor's `planner` gives.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {
+        self.plan(workload).map(drop)
+    }
+
     /// What `--dry-run` prints of a workload: all that would be created, in full. `None`: the script and the scheduler's own keys
     /// are all there is. No I/O. Called on what the descriptor's `planner` gives.
     ///
@@ -105,7 +113,7 @@ pub trait Scheduler: Send + Sync {
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
 
     /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: one of
-    /// the descriptor's `node_states`.
+    /// the descriptor's `node_states`. Called for every case: what a server has said is kept.
     fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Vec<String>> {
         Box::pin(async { Ok(Vec::new()) })
     }

@@ -238,6 +238,11 @@ impl Engine {
         &self.shared.context.session.id
     }
 
+    /// Resolves when the session is cancelled.
+    pub async fn cancelled(&self) {
+        self.shared.context.cancel.cancelled().await;
+    }
+
     /// Whether the session was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()

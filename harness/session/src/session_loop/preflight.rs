@@ -35,13 +35,17 @@ pub(super) async fn refused(
     }
     let mut refused = Refused::new();
     for (scheduler, cases) in asked {
-        refused.extend(ask(&**scheduler, cases.into_iter(), adjustments, engine.session()).await);
+        tokio::select! {
+            found = ask(&**scheduler, cases.into_iter(), adjustments, engine.session()) => refused.extend(found),
+            // Then nothing is launched.
+            () = engine.cancelled() => break,
+        }
     }
     refused
 }
 
-/// Asks a scheduler about cases. They are rendered one after the other, and only if the scheduler wants to know: there may be ten
-/// thousand.
+/// Asks a scheduler about cases, but for those that need other cases: these may create what they need. They are rendered one after
+/// the other, and only if the scheduler wants to know: there may be ten thousand.
 pub async fn ask<'a>(
     scheduler: &dyn Scheduler,
     cases: impl Iterator<Item = &'a TestCase> + Send,
@@ -49,7 +53,7 @@ pub async fn ask<'a>(
     session: &SessionId,
 ) -> Refused {
     let mut names = Vec::new();
-    let mut workloads = cases.filter_map(|case| {
+    let mut workloads = cases.filter(|case| case.needs().is_empty()).filter_map(|case| {
         // What cannot be rendered has a sentence of its own.
         let mut rendered = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none())?;
         adjustments.apply(case, &mut rendered);

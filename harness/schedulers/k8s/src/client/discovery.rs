@@ -101,7 +101,7 @@ impl Cluster {
         let spec = json!({ "resourceAttributes": {
             "namespace": self.place.namespace, "verb": verb, "group": group, "resource": resource, "subresource": part,
         } });
-        Ok(self.review("SelfSubjectAccessReview", &spec).await?["status"]["allowed"] != false)
+        Ok(!is_denied(&self.review("SelfSubjectAccessReview", &spec).await?["status"]))
     }
 
     async fn review(&self, kind: &str, spec: &Value) -> Result<Value, ApiError> {
@@ -160,6 +160,12 @@ impl Rules {
 
 /// The kinds of an `APIResourceList`, without parts of objects (`pods/log`). An entry that cannot be read hides no other one:
 /// aggregated API servers write what they like.
+/// Whether a review denies something for certain: an authorizer that does not answer has denied nothing.
+fn is_denied(status: &Value) -> bool {
+    let has_failed = status["evaluationError"].as_str().is_some_and(|error| !error.is_empty());
+    status["denied"] == true || (status["allowed"] == false && !has_failed)
+}
+
 fn read(list: &Value) -> Vec<APIResource> {
     let entries = list["resources"].as_array().into_iter().flatten();
     let served = entries.filter_map(|entry| {
@@ -203,6 +209,21 @@ mod tests {
             assert_eq!(rules.grant(group, right, verb), granted, "{verb} {right} {group}");
         }
         assert!(!Rules(Value::Null).grant("", "pods", "get"));
+    }
+
+    #[test]
+    fn an_authorizer_that_fails_has_denied_nothing() {
+        let rows = [
+            (json!({ "allowed": true }), false),
+            (json!({ "allowed": false }), true),
+            (json!({ "allowed": false, "evaluationError": "" }), true),
+            (json!({ "allowed": false, "evaluationError": "webhook: context deadline exceeded" }), false),
+            (json!({ "allowed": false, "denied": true, "evaluationError": "webhook: no answer" }), true),
+            (json!({}), false),
+        ];
+        for (status, denied) in rows {
+            assert_eq!(is_denied(&status), denied, "{status}");
+        }
     }
 
     #[test]

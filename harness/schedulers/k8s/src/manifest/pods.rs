@@ -23,8 +23,13 @@ enum Count {
 /// The pod templates of an object (`metadata` and `spec`), and how many pods of each there may be at once.
 pub(crate) fn pod_templates(object: &Value) -> Vec<(Value, u32)> {
     let mut found = Vec::new();
-    find(object, 1, Count::AtOnce, &mut |pod, times| found.push((template(pod), times)));
+    look_at_pods(object, &mut |pod, times| found.push((template(pod), times)));
     found
+}
+
+/// The same without copies: each pod as it is written, and how many there are at once.
+pub(crate) fn look_at_pods(object: &Value, found: &mut dyn FnMut(&Value, u32)) {
+    find(object, 1, Count::AtOnce, found);
 }
 
 /// Whether a Job of batch/v1 runs all its pods at once: they may need each other.

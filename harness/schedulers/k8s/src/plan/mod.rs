@@ -228,15 +228,17 @@ fn new_name(document: &Document, mark: AttemptLabels<'_>, max: usize, renames: &
 
 /// A Service that selects pods of this manifest selects those of this attempt only: another attempt's look alike.
 fn narrow_services(documents: &mut [Document], id: &str) {
+    let is_service = |document: &Document| document.resource.group.is_empty() && document.resource.kind == "Service";
+    if !documents.iter().any(is_service) {
+        return;
+    }
     let mut labels = Vec::new();
     for document in documents.iter() {
         for (pod, _) in manifest::pod_templates(&document.value) {
             labels.extend(manifest::at(&pod, "metadata.labels").and_then(Value::as_object).cloned());
         }
     }
-    for service in
-        documents.iter_mut().filter(|document| document.resource.group.is_empty() && document.resource.kind == "Service")
-    {
+    for service in documents.iter_mut().filter(|document| is_service(document)) {
         let Some(selector) = manifest::at(&service.value, "spec.selector").and_then(Value::as_object) else { continue };
         let selects =
             |labels: &serde_json::Map<String, Value>| selector.iter().all(|(key, value)| labels.get(key) == Some(value));
@@ -248,17 +250,21 @@ fn narrow_services(documents: &mut [Document], id: &str) {
 
 /// The names of the main containers in the workload's pods.
 fn own_containers(workload: &Value) -> Vec<String> {
-    let templates = manifest::pod_templates(workload);
-    let containers = templates.iter().filter_map(|(pod, _)| pod["spec"]["containers"].as_array()).flatten();
-    let names: BTreeSet<&str> = containers.filter_map(|container| container["name"].as_str()).collect();
-    names.into_iter().map(str::to_owned).collect()
+    let mut names = BTreeSet::new();
+    manifest::look_at_pods(workload, &mut |pod, _| {
+        let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        names.extend(containers.filter_map(|container| container["name"].as_str()).map(str::to_owned));
+    });
+    names.into_iter().collect()
 }
 
 /// The pods of the workload and of the other objects.
 fn all_pods(objects: &[Object], main: usize, of_workload: Option<u32>) -> u32 {
-    let beside = objects.iter().enumerate().filter(|(index, _)| *index != main);
-    let counts = beside.flat_map(|(_, object)| manifest::pod_templates(&object.manifest)).map(|(_, count)| count);
-    counts.fold(of_workload.unwrap_or(0), u32::saturating_add)
+    let mut all = of_workload.unwrap_or(0);
+    for (_, object) in objects.iter().enumerate().filter(|(index, _)| *index != main) {
+        manifest::look_at_pods(&object.manifest, &mut |_, count| all = all.saturating_add(count));
+    }
+    all
 }
 
 /// Helpers first, the workload last: what it refers to is there when it starts.

@@ -1,7 +1,7 @@
 //! What can be known of jobs before the first of them is launched: kinds, namespaces, rights, quotas, queues.
 //!
 //! ```text
-//! plans -Needs::of-> by place: what some of them need there, each need once
+//! plans -Needs::add-> by place: what some of them need there, each need once
 //!     ask: a few requests for each place, however many plans there are -> Answers
 //! Needs, Answers -findings-> Finding: one sentence, and the workloads concerned
 //! ```
@@ -38,13 +38,9 @@ pub(crate) struct Need {
 }
 
 impl Needs {
-    pub(crate) fn of(handles: impl IntoIterator<Item = Option<Handle>>) -> Self {
-        let mut needs = Self::default();
-        for (at, handle) in handles.into_iter().enumerate() {
-            let Some(handle) = handle else { continue };
-            needs.0.entry(handle.place.clone()).or_default().entry(Need::of(&handle)).or_default().push(at);
-        }
-        needs
+    /// Adds the needs of the plan at a position.
+    pub(crate) fn add(&mut self, at: usize, handle: &Handle) {
+        self.0.entry(handle.place.clone()).or_default().entry(Need::of(handle)).or_default().push(at);
     }
 }
 

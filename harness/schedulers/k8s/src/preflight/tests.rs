@@ -45,8 +45,16 @@ fn lines(findings: &[Finding]) -> String {
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+fn needs(plans: &[(usize, Handle)]) -> Needs {
+    let mut needs = Needs::default();
+    for (at, handle) in plans {
+        needs.add(*at, handle);
+    }
+    needs
+}
+
 fn found(answers: &Answers) -> String {
-    let Needs(needs) = Needs::of([Some(pod(2)), Some(queued()), None, Some(pod(2)), Some(custom()), Some(pod(8))]);
+    let Needs(needs) = needs(&[(0, pod(2)), (1, queued()), (3, pod(2)), (4, custom()), (5, pod(8))]);
     let (place, needs) = needs.first_key_value().unwrap();
     assert_eq!(needs.len(), 4, "what two jobs need is asked once");
     lines(&findings(place, needs, answers))
@@ -96,7 +104,7 @@ async fn asked(
         })
     });
     let shared = SharedState::new(cluster, &SessionId("s".into()), HeartbeatTiming::default());
-    let Needs(needs) = Needs::of(handles.into_iter().map(Some));
+    let Needs(needs) = needs(&handles.into_iter().enumerate().collect::<Vec<_>>());
     let found = match ask(&shared, needs.values().next().unwrap()).await {
         Ok(findings) => lines(&findings),
         Err(error) => format!("error: {error}"),

@@ -164,6 +164,10 @@ impl Scheduler for Kubernetes {
         })
     }
 
+    fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {
+        plan::plan(workload, &self.contexts).map(drop)
+    }
+
     fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {
         Ok(Some(plan::plan(workload, &self.contexts)?.preview(&self.contexts)))
     }

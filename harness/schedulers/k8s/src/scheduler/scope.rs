@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::time::timeout;
+use tokio::{task::yield_now, time::timeout};
 
 /// How long launches wait for what a place says of them.
 const PREFLIGHT_LIMIT: Duration = Duration::from_secs(10);
@@ -48,12 +48,16 @@ impl Kubernetes {
         &self,
         workloads: &mut (dyn Iterator<Item = Workload> + Send),
     ) -> Result<Vec<Finding>, SchedulerError> {
-        let mut session = None;
-        let Needs(places) = Needs::of(workloads.map(|workload| {
-            session.get_or_insert_with(|| workload.session.clone());
-            Some(plan::plan(&workload, &self.contexts).ok()?.handle)
-        }));
-        let Some(session) = session else { return Ok(Vec::new()) };
+        let (mut needs, mut session) = (Needs::default(), None);
+        for (at, workload) in workloads.enumerate() {
+            if let Ok(plan) = plan::plan(&workload, &self.contexts) {
+                needs.add(at, &plan.handle);
+            }
+            session.get_or_insert(workload.session);
+            // So that the session can be cancelled meanwhile.
+            yield_now().await;
+        }
+        let (Needs(places), Some(session)) = (needs, session) else { return Ok(Vec::new()) };
         let look = async |(place, needs): (&ClusterPlace, &BTreeMap<Need, Vec<usize>>)| {
             let look = async {
                 let shared = self.shared(place, &session).await?;
