@@ -10,7 +10,7 @@ use crate::{
     terminal::Terminal,
     wiring::{
         owners::{Owners, Wait},
-        scope::{self, InScope},
+        scope::{self, InScope, Scoped},
     },
 };
 use muster_core::{
@@ -66,8 +66,9 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
         Some(reader) => reader.open_jobs().await?,
         None => Vec::new(),
     };
-    let schedulers = scope::in_scope(cli, &open)?;
-    let inventories = inventories(&schedulers).await;
+    let Scoped { schedulers, unreachable } = scope::in_scope(cli, &open);
+    let mut inventories = inventories(&schedulers).await;
+    inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
     let found = || inventories.iter().flat_map(|inventory| &inventory.found);
     let in_question = found().filter(|found| depends_on_owner(found, args.kept)).map(|found| &found.job.session);
     let in_question = in_question.filter(|session| !spared.contains(session)).collect();

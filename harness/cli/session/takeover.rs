@@ -44,7 +44,7 @@ impl PreviousOwner {
     /// Waits until it is certain whether the owner is gone. `None`: it lives.
     pub async fn find(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<Option<Self>> {
         let started = reader.unfinished(&row.session.id).await?;
-        let schedulers = scope::in_scope_if_connected(cli, started.iter().map(|row| &row.job));
+        let schedulers = scope::in_scope(cli, started.iter().map(|row| &row.job)).schedulers;
         if row.session.interrupted {
             // A signal ended it, and it has stored that.
             return Ok(Some(Self { leases: vec![Vec::new(); schedulers.len()], schedulers }));

@@ -1,10 +1,13 @@
 //! The schedulers that are asked what there is and who owns it: those of known jobs, of the system's partitions, and of this machine.
 
-use crate::{args::Cli, inputs::selection, wiring::Connections};
-use muster_core::job::{
-    descriptor::NamedScheduler,
-    inventory::Scope,
-    scheduler::{Job, Scheduler},
+use crate::{args::Cli, inputs::selection, wiring};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        descriptor::NamedScheduler,
+        inventory::Scope,
+        scheduler::{Job, Scheduler},
+    },
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,8 +19,15 @@ pub struct InScope {
     pub scope: Scope,
 }
 
-/// The schedulers of some jobs, those of the system's partitions, and that of this machine.
-pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> anyhow::Result<Vec<InScope>> {
+/// The schedulers that can be connected to, and why the others cannot.
+pub struct Scoped {
+    pub schedulers: Vec<InScope>,
+    pub unreachable: Vec<SchedulerError>,
+}
+
+/// The schedulers of some jobs, those of the system's partitions, and that of this machine. To look for Leases: a scheduler that
+/// cannot be connected to has none.
+pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> Scoped {
     let schedulers = &cli.files.schedulers;
     let here = schedulers.all().iter().filter(|descriptor| descriptor.is_here).map(|descriptor| NamedScheduler::of(descriptor));
     let mut scopes: BTreeMap<&str, (NamedScheduler, Scope)> = here.map(|named| (named.name, (named, Scope::default()))).collect();
@@ -35,15 +45,16 @@ pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> anyho
             partitions.push(partition.sched_options.clone());
         }
     }
-    let connections = Connections::new(scopes.values().map(|(named, _)| *named), |scheduler| scheduler.look)?;
-    let connected = |(name, (named, scope))| Some(InScope { name, scheduler: Arc::clone(connections.get(named)?), scope });
-    Ok(scopes.into_iter().filter_map(connected).collect())
-}
-
-/// The same, to look for Leases only: a scheduler that cannot be connected to has none.
-pub fn in_scope_if_connected<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> Vec<InScope> {
-    in_scope(cli, jobs).unwrap_or_else(|error| {
-        tracing::debug!(error = %format!("{error:#}"), "no Lease is looked for");
-        Vec::new()
-    })
+    let mut all = Scoped { schedulers: Vec::new(), unreachable: Vec::new() };
+    for (name, (named, scope)) in scopes {
+        match named.look.map(|look| look(&wiring::harness())) {
+            Some(Ok(scheduler)) => all.schedulers.push(InScope { name, scheduler, scope }),
+            Some(Err(cause)) => {
+                tracing::debug!(error = %cause, scheduler = name, "a scheduler is not looked at");
+                all.unreachable.push(SchedulerError::new(Class::Infra, format!("connect to `{name}`"), cause));
+            }
+            None => {}
+        }
+    }
+    all
 }

@@ -251,6 +251,19 @@ fn what_a_killed_session_left_is_swept() {
 }
 
 #[test]
+fn a_scheduler_that_cannot_be_reached_hides_no_other() {
+    let sandbox = Sandbox::new();
+    let mut session = sandbox.start(600);
+    session.kill().and_then(|()| session.wait()).expect("it is killed");
+    let cluster = "  - { name: gpu, scheduler: k8s, environs: [default] }\nenvironments:";
+    sandbox.write("site.yaml", &SITE.replace("environments:", cluster)).write("kubeconfig", "contexts: [");
+    let swept: Ended = sandbox.command(&["sweep"]).env("KUBECONFIG", "kubeconfig").output().expect("the program runs").into();
+    let Ended { stdout, .. } = swept.expect(1);
+    assert!(stdout.contains("could not look") && stdout.contains("connect to `k8s`"), "{stdout}");
+    assert_eq!(sandbox.notes(), 0);
+}
+
+#[test]
 fn a_session_is_attached_to() {
     let sandbox = Sandbox::new();
     let mut session = sandbox.start(3);

@@ -91,7 +91,7 @@ pub(super) async fn resolve_states(
         return Ok(());
     }
     let open = reader.open_jobs().await?;
-    let schedulers = scope::in_scope_if_connected(cli, &open);
+    let schedulers = scope::in_scope(cli, &open).schedulers;
     Owners { reader: Some(reader), schedulers: &schedulers, terminal }.resolve_states(rows).await;
     Ok(())
 }

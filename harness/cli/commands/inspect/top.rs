@@ -123,7 +123,7 @@ async fn schedulers(cli: &Cli, reader: &Reader, row: &SessionRow) -> anyhow::Res
     if row.state != SessionState::Unknown {
         return Ok(Vec::new());
     }
-    Ok(scope::in_scope_if_connected(cli, &reader.open_jobs().await?))
+    Ok(scope::in_scope(cli, &reader.open_jobs().await?).schedulers)
 }
 
 /// The owner of the session, as far as its process is not visible from here.

@@ -51,7 +51,7 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
     }
     if row.state != SessionState::Ended && purpose == Purpose::Run {
         let left = reader.unfinished(id).await?;
-        let schedulers = scope::in_scope_if_connected(cli, left.iter().map(|row| &row.job));
+        let schedulers = scope::in_scope(cli, left.iter().map(|row| &row.job)).schedulers;
         let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
         owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
         end_what_runs(cli, &reader, id, terminal).await?;
