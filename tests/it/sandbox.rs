@@ -70,6 +70,22 @@ impl Sandbox {
         self.ended(&self.command(args).output().expect("the binary runs"))
     }
 
+    /// Runs a command that was printed, as if it was pasted into a shell in a folder.
+    pub(crate) fn paste(&self, command: &str, folder: &str) -> Ended {
+        let here = fs::canonicalize(self.path("")).expect("a folder");
+        let line = format!("muster() {{ \"$0\" \"$@\"; }}; {}", command.replace("[FOLDER]", &here.to_string_lossy()));
+        let like = self.command(&[]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).arg(like.get_program()).current_dir(self.path(folder));
+        for (name, value) in like.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        self.ended(&shell.stdin(Stdio::null()).output().expect("a shell"))
+    }
+
     /// Makes an output comparable.
     pub(crate) fn ended(&self, raw: &Output) -> Ended {
         let text = |bytes: &[u8]| comparable(&String::from_utf8_lossy(bytes), self.folder.path());

@@ -68,7 +68,7 @@ fn planned(selection: &Selection) -> Vec<Planned<'_>> {
     let planned = |&at: &usize| {
         let case = &selection.cases[at];
         let needs = selection.needs[at].iter().filter_map(|edge| place(edge.at)).collect();
-        Planned { name: &case.name, file: &case.check.path, needs }
+        Planned { name: &case.name, files: case.files().collect(), needs }
     };
     jobs.iter().map(planned).collect()
 }

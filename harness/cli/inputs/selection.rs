@@ -176,9 +176,11 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     overrides.unused(&loaded.checks, &mut diagnostics);
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
     let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
+    let mut other_files = dependencies::other_files(&planned);
     let after = |(at, Planned { case, needs }): (usize, Planned)| {
         let after = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
-        (case.after(after, facts.remove(&at)), needs)
+        let case = case.after(after, facts.remove(&at)).with_other_files(std::mem::take(&mut other_files[at]));
+        (case, needs)
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
     Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })

@@ -263,6 +263,9 @@ pub struct About {
     pub tags: Vec<String>,
     pub maintainers: Vec<String>,
     pub file: String,
+    /// The other files that hold what it needs: a run of this case alone has to name them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_files: Vec<String>,
     /// Its parameters as displayed, in order.
     pub parameters: Vec<(String, String)>,
     pub scheduler: SchedulerName,

@@ -50,6 +50,7 @@ fn about(number: usize) -> About {
         tags: Vec::new(),
         maintainers: Vec::new(),
         file: String::new(),
+        other_files: Vec::new(),
         parameters: vec![("number".into(), number.to_string())],
         scheduler: "fake".into(),
         num_tasks: 1,

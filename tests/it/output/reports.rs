@@ -1,6 +1,6 @@
 //! Reports as files: all of them from one session, also an interrupted one, and what cannot be written.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ended, Sandbox};
 use std::fs;
 
 const CHECK: &str = "name: speed\nvalid_systems: ['*']\nparameters: { n: [1, 2] }\nexecutable: 'echo speed ${{ n }}0 GB/s; test ${{ n }} = 1'\n\
@@ -165,4 +165,57 @@ fn a_pipeline_keeps_options_of_the_scheduler_but_never_a_secret() {
     let sentence =
         "error: -J x.password=*** would be in the pipeline: set it as a variable of the CI system instead (MUSTER_JOB_OPTION)\n";
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), sentence));
+}
+
+/// `user` needs a check of another file, a fixture of a third one, and a fixture of a file that is not named.
+const CHAIN: [(&str, &str); 5] = [
+    (
+        "checks/user.check.yaml",
+        "name: user\nvalid_systems: ['*']\ndepends_on: [between]\nfixtures: { built: { check: 'lib/build.yaml#build' } }\nexecutable: exit 7\nsanity: []\n",
+    ),
+    (
+        "checks/between.check.yaml",
+        "name: between\nvalid_systems: ['*']\nfixtures: { data: { check: data } }\nexecutable: echo\nsanity: []\n",
+    ),
+    ("checks/data.check.yaml", "name: data\nexecutable: echo\nsanity: []\n"),
+    ("checks/lib/build.yaml", "name: build\nexecutable: echo\nsanity: []\n"),
+    ("checks/unused.check.yaml", "name: unused\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n"),
+];
+
+#[test]
+fn a_command_names_the_files_of_all_that_its_case_needs() {
+    let sandbox = Sandbox::new();
+    for (file, text) in CHAIN {
+        sandbox.write(file, text);
+    }
+    sandbox.write(
+        "checks/site-config/site.yaml",
+        "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [gcc, gcc13] }]\n\
+         environments: [{ name: gcc }, { name: gcc13 }]\n",
+    );
+    sandbox.write("elsewhere/file", "");
+    let command = |ended: &Ended| {
+        let line = ended.stdout.lines().skip_while(|line| !line.contains("Rerun with:")).nth(1);
+        line.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr)).trim().to_owned()
+    };
+    let first = sandbox.muster(&["-c", "checks", "-n", "user", "-p", "^gcc$", "-r"]);
+    let files =
+        "-c [FOLDER]/checks/user.check.yaml -c [FOLDER]/checks/between.check.yaml -c [FOLDER]/checks/data.check.yaml -n /";
+    assert!(command(&first).contains(files), "{}", command(&first));
+    assert_eq!(command(&sandbox.muster(&["results", "show"])), command(&first), "the same for a stored session");
+    let ran = "Ran 4/4 test case(s) from 4 check(s) (1 failure(s)";
+    assert!(first.stdout.contains(ran), "{}", first.stdout);
+    let again = sandbox.paste(&command(&first), "elsewhere");
+    assert!(again.stdout.contains(ran) && again.stdout.contains("exit status 7"), "{}{}", again.stdout, again.stderr);
+
+    let written = sandbox.muster(&["-c", "checks", "-n", "user", "--ci-generate", "ci.yml"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let pipeline = sandbox.read("ci.yml");
+    let jobs: Vec<_> =
+        pipeline.lines().filter(|line| line.contains("- muster") && line.contains("-c checks/user.check.yaml")).collect();
+    assert_eq!(jobs.len(), 2, "{pipeline}");
+    for job in jobs {
+        let ended = sandbox.paste(job.trim().trim_start_matches("- "), "");
+        assert!(ended.stdout.contains(ran), "{job}: {}{}", ended.stdout, ended.stderr);
+    }
 }

@@ -472,17 +472,13 @@ fn the_command_below_a_failure_reproduces_it_in_any_folder() {
     let flags = ["-C", "site.yaml", "--system", "site", "-c", "bad.yaml", "-S", "n=7", "--distribute", &node, "-r"];
     let ended = sandbox.muster(&flags);
     let command = rerun_with(&ended.stdout);
-    let here = std::fs::canonicalize(sandbox.path("")).expect("a folder");
     let expected = format!("muster -C [FOLDER]/site.yaml -S n=7 --distribute {node} -c [FOLDER]/bad.yaml -n /");
     assert!(command.starts_with(&expected), "{command}");
     let shown = sandbox.muster(&["results", "show"]);
     assert_eq!(rerun_with(&shown.stdout), command, "the same for a stored session");
     // In another folder, and with its own results.
-    let words: Vec<String> = command.split(' ').skip(1).map(|word| word.replace("[FOLDER]", &here.to_string_lossy())).collect();
     sandbox.write("elsewhere/file", "");
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let again = sandbox.command(&words).current_dir(sandbox.path("elsewhere")).output().expect("the binary runs");
-    let again = sandbox.ended(&again);
+    let again = sandbox.paste(&command, "elsewhere");
     assert!(
         again.stdout.contains("exit status 7") && again.stdout.contains(&format!("%.nid={node}")),
         "{}{}",

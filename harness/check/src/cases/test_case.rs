@@ -38,6 +38,8 @@ pub struct TestCase {
     uses: Option<Arc<[Use]>>,
     /// The cases that must have passed before it.
     needs: Option<Arc<[Need]>>,
+    /// The other files that hold what those are made of.
+    other_files: Option<Arc<[Arc<str>]>>,
     /// Stand-ins for what those will leave.
     rehearsal: Option<Arc<LaunchFacts>>,
     /// What distinguishes it from other instances of the same check, if it is a fixture.
@@ -122,6 +124,7 @@ impl TestCase {
             hash,
             uses: None,
             needs: None,
+            other_files: None,
             rehearsal: None,
             scope,
             node: None,
@@ -168,6 +171,17 @@ impl TestCase {
         Self { needs: (!needs.is_empty()).then(|| needs.into()), rehearsal: rehearsal.map(Arc::new), ..self }
     }
 
+    /// The same case, which needs what is in other files.
+    #[must_use]
+    pub fn with_other_files(self, files: Vec<Arc<str>>) -> Self {
+        Self { other_files: (!files.is_empty()).then(|| files.into()), ..self }
+    }
+
+    /// The files that are named to run it alone: its own, and those that hold what it needs.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        [&self.check.path].into_iter().chain(self.other_files.as_deref().unwrap_or_default()).map(|file| &**file)
+    }
+
     /// What it may be looked at with, without launching it: stand-ins for all that is known only then.
     pub fn rehearsal(&self) -> LaunchFacts {
         self.rehearsal.as_deref().cloned().unwrap_or_else(LaunchFacts::rehearsal)
@@ -208,6 +222,7 @@ impl TestCase {
             tags: self.tags().to_vec(),
             maintainers: Vec::new(),
             file: self.check.path.to_string(),
+            other_files: self.files().skip(1).map(str::to_owned).collect(),
             parameters: settings.map(|setting| (setting.name.to_string(), setting.text.to_string())).collect(),
             scheduler: self.place.partition.scheduler.as_name(),
             num_tasks: 1,

@@ -22,7 +22,8 @@ const NEEDS_LIMIT: usize = 50;
 #[derive(Debug, Clone)]
 pub struct Planned<'a> {
     pub name: &'a CaseName,
-    pub file: &'a str,
+    /// Its own, and those that hold what it needs.
+    pub files: Vec<&'a str>,
     /// The cases it depends on, by their place in the list.
     pub needs: Vec<usize>,
 }
@@ -36,7 +37,7 @@ pub fn of_cases(cases: &[Planned<'_>], options: &[String]) -> Result<String, Ren
     let jobs = cases.iter().zip(&names).map(|(case, name)| {
         let needs: Vec<_> = case.needs.iter().take(NEEDS_LIMIT).filter_map(|at| names.get(*at)).collect();
         let needs = needs.into_iter().map(|job| json!({ "job": job, "artifacts": false })).collect();
-        (name.clone(), command::of_case(case.name, case.file, options), needs)
+        (name.clone(), command::of_case(case.name, &case.files, options), needs)
     });
     pipeline(jobs.collect())
 }

@@ -67,6 +67,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
             tags: vec!["performance".into()],
             maintainers: vec!["hpc-support".into()],
             file: format!("checks/{check}/check.yaml"),
+            other_files: Vec::new(),
             parameters: parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             scheduler: "k8s".into(),
             num_tasks: 1,

@@ -343,6 +343,7 @@ mod tests {
             tags: vec![],
             maintainers: vec![],
             file: String::new(),
+            other_files: Vec::new(),
             parameters: vec![],
             scheduler: "fake".into(),
             num_tasks: 1,

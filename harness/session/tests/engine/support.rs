@@ -232,6 +232,7 @@ impl Case {
             tags: Vec::new(),
             maintainers: Vec::new(),
             file: "check.yaml".into(),
+            other_files: Vec::new(),
             parameters: Vec::new(),
             scheduler: "fake".into(),
             num_tasks: 1,

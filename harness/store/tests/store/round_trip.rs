@@ -114,7 +114,8 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
             let name = CaseName { display, check, environ, partition, hidden, ..name(0) };
             let scheduler = ["k8s", "ipu", "local", "fake"][num_tasks as usize % 4].into();
             let on_disruption = [None, Some(OnDisruption::Fail), Some(OnDisruption::Retry)][num_tasks as usize % 3];
-            (name, About { descr, file, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
+            let other_files = tags.clone();
+            (name, About { descr, file, other_files, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
         },
     )
 }

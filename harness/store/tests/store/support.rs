@@ -75,6 +75,7 @@ pub(crate) fn about() -> About {
         tags: vec!["gpu".into(), "performance".into()],
         maintainers: vec!["hpc-support".into()],
         file: "checks/nbody/check.yaml".into(),
+        other_files: Vec::new(),
         parameters: vec![("num_bodies".into(), "512000".into())],
         scheduler: "k8s".into(),
         num_tasks: 3,

@@ -60,7 +60,7 @@ pub struct Check {
     /// What must have passed before it.
     pub needs: Needs,
     /// From a file that was not named: it runs as a fixture of others only.
-    is_imported: bool,
+    pub(crate) is_imported: bool,
     /// Variables that a check sets which uses this one as a fixture.
     pub(crate) set: Vec<Arc<Setting>>,
     pub parameters: Vec<Parameter>,

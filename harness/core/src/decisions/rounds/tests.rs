@@ -26,6 +26,7 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
             tags: vec![],
             maintainers: vec![],
             file: text(),
+            other_files: Vec::new(),
             parameters: vec![],
             scheduler: "fake".into(),
             num_tasks: 1,

@@ -18,7 +18,8 @@ fn options() -> Vec<String> {
 }
 
 fn planned(names: &[CaseName]) -> Vec<Planned<'_>> {
-    let plan = |(at, name)| Planned { name, file: "my checks/io.check.yaml", needs: if at == 2 { vec![0, 1] } else { vec![] } };
+    let plan =
+        |(at, name)| Planned { name, files: vec!["my checks/io.check.yaml"], needs: if at == 2 { vec![0, 1] } else { vec![] } };
     names.iter().enumerate().map(plan).collect()
 }
 
@@ -45,17 +46,17 @@ fn every_case_is_a_job_that_needs_what_it_stands_on() {
     build %n=1 @eidf:gpu-service+default:
       extends: .muster
       script:
-      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /c8bd3a9d --system eidf:gpu-service -p default -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
+      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /c8bd3a9d --system eidf:gpu-service -p '^default$' -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
       needs: []
     write %n=it's $HOME @eidf:gpu-service+default:
       extends: .muster
       script:
-      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /d32aec72 --system eidf:gpu-service -p default -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
+      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /d32aec72 --system eidf:gpu-service -p '^default$' -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
       needs: []
     read %n=1 @eidf:gpu-service+default:
       extends: .muster
       script:
-      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /7f4e5535 --system eidf:gpu-service -p default -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
+      - muster -C site.yaml -S blocks=16 -c 'my checks/io.check.yaml' -n /7f4e5535 --system eidf:gpu-service -p '^default$' -r --report-junit muster-report/junit.xml --report-html muster-report/report.html
       needs:
       - job: build %n=1 @eidf:gpu-service+default
         artifacts: false

@@ -35,14 +35,14 @@ fn a_case_of_each_kind() {
             </properties>
             <testcase name="babelstream @eidf:gpu-service+default" classname="babelstream" time="36.266">
                 <error message="namespace &apos;eidf095n&apos; does not exist" type="error{config}">error (config) during &apos;launch&apos;: namespace &apos;eidf095n&apos; does not exist
-    rerun with: muster -C site.yaml -c /home/ada/site/checks/babelstream/check.yaml -n /529bd767 --system eidf:gpu-service -p default -r
+    rerun with: muster -C site.yaml -c /home/ada/site/checks/babelstream/check.yaml -n /529bd767 --system eidf:gpu-service -p &apos;^default$&apos; -r
     </error>
                 <system-out>file: checks/babelstream/check.yaml
     </system-out>
             </testcase>
             <testcase name="ior %fs.dir=/lustre/my dir @eidf:gpu-service+default" classname="ior" time="23.302">
                 <failure message="pattern &apos;Max Write: .* MiB/sec&apos; was not found in any of 2 sections" type="fail{sanity}">failed during &apos;sanity&apos;: pattern &apos;Max Write: .* MiB/sec&apos; was not found in any of 2 sections
-    rerun with: muster -C site.yaml -c &apos;/home/ada/site/my checks/ior.check.yaml&apos; -n /29b785a6 --system eidf:gpu-service -p default -r
+    rerun with: muster -C site.yaml -c &apos;/home/ada/site/my checks/ior.check.yaml&apos; -n /29b785a6 --system eidf:gpu-service -p &apos;^default$&apos; -r
     </failure>
                 <system-out>file: my checks/ior.check.yaml
     identifier: kqjzmvxa
@@ -57,7 +57,7 @@ fn a_case_of_each_kind() {
             </testcase>
             <testcase name="nbody_pods @eidf:gpu-service+default" classname="nbody_pods" time="18.982">
                 <failure message="node_flops on gpu-18: 1893.4 GFLOP/s, expected 2480 (l:2356)" type="fail{performance}">failed during &apos;performance&apos;: node_flops on gpu-18: 1893.4 GFLOP/s, expected 2480 (l:2356)
-    rerun with: muster -C site.yaml -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p default -r
+    rerun with: muster -C site.yaml -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p &apos;^default$&apos; -r
     </failure>
                 <system-out>file: checks/nbody_pods/check.yaml
     identifier: kqjzmvxa

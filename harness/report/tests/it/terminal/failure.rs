@@ -22,7 +22,7 @@ fn a_failure_is_told_in_one_block() {
       * Reason:          error (config) during 'launch': namespace 'eidf095n' does
                          not exist
       * Rerun with:
-          muster -C 'my site.yaml' -c /home/ada/site/checks/babelstream/check.yaml -n /529bd767 --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c /home/ada/site/checks/babelstream/check.yaml -n /529bd767 --system eidf:gpu-service -p '^default$' -r
     --------------------------------------------------------------------------------
     FAILURE INFO for hpcg /330e31e9 (2/6)
       * Place:           eidf:gpu-service+default (k8s)
@@ -35,7 +35,7 @@ fn a_failure_is_told_in_one_block() {
       * Reason:          waited longer than max_pending_time during 'run': 0/12
                          nodes are available: 12 Insufficient nvidia.com/gpu
       * Rerun with:
-          muster -C 'my site.yaml' -c /home/ada/site/checks/hpcg/check.yaml -n /330e31e9 --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c /home/ada/site/checks/hpcg/check.yaml -n /330e31e9 --system eidf:gpu-service -p '^default$' -r
     --------------------------------------------------------------------------------
     FAILURE INFO for hpl /74fb67c8 (3/6)
       * Place:           eidf:gpu-service+default (k8s)
@@ -50,7 +50,7 @@ fn a_failure_is_told_in_one_block() {
       * Figures out of bounds:
           errors: NaN (r:0, u:0) [fail]
       * Rerun with:
-          muster -C 'my site.yaml' -c /home/ada/site/checks/hpl/check.yaml -n /74fb67c8 --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c /home/ada/site/checks/hpl/check.yaml -n /74fb67c8 --system eidf:gpu-service -p '^default$' -r
     --------------------------------------------------------------------------------
     FAILURE INFO for ior %fs.dir=/lustre/my dir /29b785a6 (4/6)
       * Description:     Writes and reads one file for each process through MPI-IO
@@ -75,7 +75,7 @@ fn a_failure_is_told_in_one_block() {
           | write  20%
           | ERROR: no space left on device
       * Rerun with:
-          muster -C 'my site.yaml' -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p '^default$' -r
     --------------------------------------------------------------------------------
     FAILURE INFO for nbody_pods /ea0063fb (5/6)
       * Place:           eidf:gpu-service+default (k8s)
@@ -96,7 +96,7 @@ fn a_failure_is_told_in_one_block() {
       * Delete what was kept:
           kubectl --context eidf-general -n eidf095ns delete jobs,pods -l rfm=kqjzmvxa
       * Rerun with:
-          muster -C 'my site.yaml' -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p '^default$' -r
     --------------------------------------------------------------------------------
     FAILURE INFO for soak /c06f543b (6/6)
       * Place:           eidf:gpu-service+default (k8s)
@@ -110,7 +110,7 @@ fn a_failure_is_told_in_one_block() {
       * Left behind:
           pod eidf095ns/rfm-kqjzmvxa-0: kubectl -n eidf095ns delete pod rfm-kqjzmvxa-0
       * Rerun with:
-          muster -C 'my site.yaml' -c /home/ada/site/checks/soak/check.yaml -n /c06f543b --system eidf:gpu-service -p default -r
+          muster -C 'my site.yaml' -c /home/ada/site/checks/soak/check.yaml -n /c06f543b --system eidf:gpu-service -p '^default$' -r
     ================================================================================
     ");
 }
@@ -140,7 +140,7 @@ fn a_wide_screen_breaks_less_prose() {
           | write  20%
           | ERROR: no space left on device
       * Rerun with:
-          muster -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p default -r
+          muster -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p '^default$' -r
     ================================================================================
     ");
 }
@@ -169,7 +169,7 @@ fn colours_mark_titles_and_figures() {
       * Delete what was kept:
           kubectl --context eidf-general -n eidf095ns delete jobs,pods -l rfm=kqjzmvxa
       * Rerun with:
-          muster -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p default -r
+          muster -c /home/ada/site/checks/nbody_pods/check.yaml -n /ea0063fb --system eidf:gpu-service -p '^default$' -r
     ================================================================================
     ");
 }

@@ -130,7 +130,7 @@ fn a_session_is_shown_whole() {
           | write  20%
           | ERROR: no space left on device
       * Rerun with:
-          muster -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p default -r
+          muster -c '/home/ada/site/my checks/ior.check.yaml' -n /29b785a6 --system eidf:gpu-service -p '^default$' -r
     ================================================================================
 
     [  FAILED  ] Ran 3/4 test case(s) from 3 check(s) (1 failure(s), 0 expected failure(s), 0 skipped, 0 aborted, 1 not run)
