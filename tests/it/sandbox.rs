@@ -74,10 +74,10 @@ impl Sandbox {
     pub(crate) fn paste(&self, command: &str, folder: &str) -> Ended {
         let here = fs::canonicalize(self.path("")).expect("a folder");
         let line = format!("muster() {{ \"$0\" \"$@\"; }}; {}", command.replace("[FOLDER]", &here.to_string_lossy()));
-        let like = self.command(&[]);
+        let model = self.command(&[]);
         let mut shell = Command::new("sh");
-        shell.args(["-c", &line]).arg(like.get_program()).current_dir(self.path(folder));
-        for (name, value) in like.get_envs() {
+        shell.args(["-c", &line]).arg(model.get_program()).current_dir(self.path(folder));
+        for (name, value) in model.get_envs() {
             match value {
                 Some(value) => shell.env(name, value),
                 None => shell.env_remove(name),

@@ -43,6 +43,8 @@ pub struct LiveCase {
     pub progress: CaseProgress,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
+    /// Why it ended like that; one sentence.
+    pub cause: Option<String>,
     /// Set if that outcome does not count.
     pub quarantine: Option<Quarantine>,
 }

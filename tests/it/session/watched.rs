@@ -20,7 +20,7 @@ const SITE: &str = "name: here\nhostnames: ['.*']\npartitions:\n  - { name: fake
 const CHECKS: &str = "\
 name: quick
 valid_systems: ['here:fake']
-sanity: []
+sanity: [{ found: nothing of this }]
 ---
 name: runs
 valid_systems: ['here:fake']
@@ -131,7 +131,7 @@ fn top_prints_one_object_of_the_session_that_runs() {
     };
     let cases = || object()["cases"].clone();
     let expected = serde_json::json!({
-        "total": 6, "waiting": 1, "pending": 1, "running": 3, "ended": 1, "passed": 1, "failed": 0, "other": 0
+        "total": 6, "waiting": 1, "pending": 1, "running": 3, "ended": 1, "passed": 0, "failed": 1, "other": 0
     });
     eventually("the states of six cases", Duration::from_secs(10), || cases() == expected);
     let object = object();
@@ -139,6 +139,9 @@ fn top_prints_one_object_of_the_session_that_runs() {
     assert_eq!(object["reasons"], serde_json::json!([{ "reason": "0/3 nodes have a free GPU", "cases": 1 }]));
     assert_eq!(object["nodes"], serde_json::json!([{ "node": "gpu-07", "cases": 2 }, { "node": "gpu-08", "cases": 2 }]));
     assert_eq!(object["pending"][0]["case"], "queued @here:fake+default");
+    let failed = &object["failed"][0];
+    assert_eq!((&failed["case"], &failed["outcome"]), (&"quick @here:fake+default".into(), &"fail{sanity}".into()));
+    assert!(failed["cause"].as_str().is_some_and(|cause| cause.contains("nothing of this")), "{failed}");
 }
 
 #[test]
@@ -160,7 +163,13 @@ fn top_ends_with_its_session_and_says_how_that_ended() {
     assert_eq!((top.code, &*top.stderr), (Some(0), ""), "{}", top.stdout);
     let lines: Vec<_> = top.stdout.lines().collect();
     assert!(lines.len() > 1 && lines[0].contains("1/6  "), "{lines:#?}");
-    assert!(lines.last().is_some_and(|line| line.contains(" is abandoned") && line.contains("5 of 6 cases")), "{lines:#?}");
+    let last = lines.last().expect("a line");
+    assert!(last.contains(" was interrupted: its process is gone. 5 of 6 cases have no result; `muster attach "), "{last}");
+    assert!(last.contains(" --db [FOLDER]/state/r.db` goes on with it"), "{last}");
+    let object = running.results(&["top", "--json"], None).stdout;
+    let object: serde_json::Value = serde_json::from_str(&object).expect("one object");
+    assert_eq!((&object["session"]["state"], &object["session"]["interrupted"]), (&"interrupted".into(), &true.into()));
+    assert!(running.results(&["results", "list"], None).stdout.contains("interrupted"));
 }
 
 #[test]
@@ -213,7 +222,8 @@ fn on_a_terminal_both_views_tell_cases_apart_and_keep_nothing_stale() {
         &mut watching,
         &["… %size=64 @fake ", "nodes    2: gpu-07 2, gpu-08 2", "pending  1 0/3 nodes have a free GPU"],
     );
-    assert!(seen.contains("1/6  3 running  1 pending  1 waiting"), "{seen}");
+    assert!(seen.contains("FAIL quick"), "{seen}");
+    assert!(seen.contains("1/6  3 running  1 pending") && seen.contains("  1 waiting"), "{seen}");
     let status = Command::new("kill").args(["-INT", &session.id().to_string()]).status().expect("kill runs");
     assert!(status.success());
     let seen = read_until(&mut screen, &[]);

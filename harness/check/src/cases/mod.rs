@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod dependencies;
+pub mod other_files;
 pub mod parameter;
 pub mod scope;
 pub mod test_case;

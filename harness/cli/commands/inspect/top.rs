@@ -3,6 +3,7 @@
 use super::results::resolve_states;
 use crate::{
     args::{Cli, TopArgs},
+    session::leave::Commands,
     settings::Places,
     terminal::{NoEcho, Terminal, live_screen},
     wiring::{
@@ -69,7 +70,7 @@ async fn watch(cli: &Cli, args: &TopArgs, is_live: bool, terminal: Terminal) -> 
             return Ok((0, top.json(state)?));
         }
         if matches!(state, SessionState::Ended | SessionState::Interrupted) {
-            return Ok((0, top.end(clock::now(), state)));
+            return Ok((0, top.end(clock::now(), state, &Commands::of(cli, &id).attach)));
         }
         if is_news && !is_live {
             terminal.print(&top.line(clock::now()));

@@ -164,8 +164,9 @@ pub(crate) fn live(row: &SqliteRow) -> Result<(i64, LiveCase), Error> {
     // An attempt that a takeover repeats has a result until it has another.
     let has_ended = state == CaseState::Ended && given("outcome")?;
     let outcome = if has_ended { Some(variant(row, "outcome", "reason")?) } else { None };
+    let cause = if has_ended { row.try_get("cause")? } else { None };
     let quarantine = if has_ended && given("quarantine")? { Some(json(row, "quarantine")?) } else { None };
-    Ok((row.try_get("change")?, LiveCase { name: name(row)?, progress, outcome, quarantine }))
+    Ok((row.try_get("change")?, LiveCase { name: name(row)?, progress, outcome, cause, quarantine }))
 }
 
 /// A job, as launched if that is known, else as planned.

@@ -282,7 +282,7 @@ impl Reader {
 
 /// The states of the cases of a session since a change.
 pub(crate) const CHANGES: &str = r#"SELECT l.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden,
-    a.outcome, a.reason, a.quarantine
+    a.outcome, a.reason, a.cause, a.quarantine
     FROM live l JOIN "case" c ON c.id = l."case" LEFT JOIN attempt a ON a."case" = l."case" AND a.number = l.attempt
     WHERE l.session = (SELECT number FROM session WHERE id = $1) AND l.change > $2 ORDER BY l.change"#;
 

@@ -3,7 +3,7 @@
 
 use super::{
     BARS, LEAST_COLUMNS, Limit, RUNNING, Size,
-    lines::{CaseLine, Tally, bars, case_lines, fitted, whole_seconds},
+    lines::{CaseLine, FAILURES, Tally, bars, case_lines, failure_line, fitted, whole_seconds},
     names::Names,
 };
 use crate::text::style::{Paint, Tone, one_line};
@@ -19,8 +19,6 @@ use std::{
 };
 use unicode_width::UnicodeWidthStr;
 
-/// So many failures are kept in sight.
-const FAILURES: usize = 3;
 /// So many of the cases that took longest are named.
 const SLOWEST: usize = 3;
 
@@ -35,7 +33,7 @@ pub struct Board {
     started: u64,
     names: Names,
     /// Each with the bracket before its name and the cause behind it.
-    failures: Vec<(&'static str, CaseName, String)>,
+    failures: Vec<(&'static str, CaseName, Option<String>)>,
     slowest: Vec<(Duration, CaseName)>,
 }
 
@@ -128,8 +126,7 @@ impl Board {
             tally.total = tally.total.max(tally.done());
         });
         if grade == Grade::Bad {
-            let cause = result.cause.as_deref().map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
-            self.failures.push((row.bracket, name.clone(), cause));
+            self.failures.push((row.bracket, name.clone(), result.cause.clone()));
             let more = self.failures.len().saturating_sub(FAILURES);
             self.failures.drain(..more);
         }
@@ -166,13 +163,9 @@ impl Board {
         lines
     }
 
-    fn failures(&self, room: usize, (width, unicode, paint): (usize, bool, Paint)) -> Vec<String> {
-        let more = self.failures.len().saturating_sub(room);
-        let line = |(bracket, name, cause): &(&str, CaseName, String)| {
-            let name = self.names.short(name, (width * 3 / 5).saturating_sub(bracket.len() + 1), unicode);
-            paint.apply(Tone::Bad, fitted(&format!("{bracket} {name}{cause}"), width, unicode))
-        };
-        self.failures.iter().skip(more).map(line).collect()
+    fn failures(&self, room: usize, look: (usize, bool, Paint)) -> Vec<String> {
+        let shown = self.failures.iter().skip(self.failures.len().saturating_sub(room));
+        shown.map(|(bracket, name, cause)| failure_line((bracket, name, cause.as_deref()), &self.names, look)).collect()
     }
 
     fn running(&self, now: Duration, room: usize, look: (usize, bool, Paint)) -> Vec<String> {

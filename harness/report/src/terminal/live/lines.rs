@@ -38,6 +38,20 @@ impl Tally {
     }
 }
 
+/// The last failures; more than these are in the report.
+pub(super) const FAILURES: usize = 3;
+
+/// A case that has failed: the bracket of its outcome, its name, and the cause.
+pub(super) fn failure_line(
+    (bracket, name, cause): (&str, &CaseName, Option<&str>),
+    names: &Names,
+    (width, unicode, paint): (usize, bool, Paint),
+) -> String {
+    let cause = cause.map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
+    let name = names.short(name, (width * 3 / 5).saturating_sub(bracket.len() + 1), unicode);
+    paint.apply(Tone::Bad, fitted(&format!("{bracket} {name}{cause}"), width, unicode))
+}
+
 /// A case that is being worked on.
 pub(super) struct CaseLine<'a> {
     pub(super) name: &'a CaseName,

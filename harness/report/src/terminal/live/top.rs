@@ -2,7 +2,7 @@
 
 use super::{
     BARS, LEAST_COLUMNS, Size,
-    lines::{CaseLine, Tally, bars, case_lines, fitted, whole_seconds},
+    lines::{CaseLine, FAILURES, Tally, bars, case_lines, failure_line, fitted, whole_seconds},
     names::Names,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     live::{CaseProgress, CaseState, LiveCase},
-    result::{Grade, Session, SessionState},
+    result::{Grade, Outcome, Session, SessionState},
 };
 use muster_text::time::Timestamp;
 use serde_json::{Value, json};
@@ -45,6 +45,8 @@ pub struct Top {
 struct Known {
     progress: CaseProgress,
     grade: Option<Grade>,
+    outcome: Option<Outcome>,
+    cause: Option<String>,
 }
 
 impl Known {
@@ -75,12 +77,12 @@ impl Top {
 
     /// A case is in another state than before.
     pub fn update(&mut self, case: LiveCase) {
-        let LiveCase { name, progress, outcome, quarantine } = case;
-        let grade = outcome.map(|outcome| match outcome.row().grade {
+        let LiveCase { name, progress, outcome, cause, quarantine } = case;
+        let grade = outcome.as_ref().map(|outcome| match outcome.row().grade {
             Grade::Bad if quarantine.is_some() => Grade::Odd,
             grade => grade,
         });
-        let known = Known { progress, grade };
+        let known = Known { progress, grade, outcome, cause };
         let before = self.cases.get(&name);
         let partition = self.partitions.entry(name.system_partition()).or_default();
         partition.total += u32::from(before.is_none());
@@ -109,10 +111,13 @@ impl Top {
         // The last row stays free: the cursor is there.
         let rows = size.rows - 1;
         let bars = if bars.len() + 1 > rows { bars.into_iter().rev().take(1).collect() } else { bars };
+        let room = rows.saturating_sub(bars.len() + 1);
         let mut rest = self.reasons_and_nodes(look);
-        rest.truncate(rows.saturating_sub(bars.len() + 1) / 2);
-        let room = rows.saturating_sub(bars.len() + 1 + rest.len());
+        rest.truncate(room / 2);
+        let failures = self.failures(room / 4, look);
+        let room = room - rest.len() - failures.len();
         let mut lines = vec![paint.apply(Tone::Strong, fitted(&self.title(now, state), look.0, look.1))];
+        lines.extend(failures);
         lines.extend(self.running(now, room, look));
         lines.extend(rest);
         lines.extend(bars);
@@ -136,14 +141,14 @@ impl Top {
         line + "\n"
     }
 
-    /// What is left to say when there is nothing more to see.
-    pub fn end(&self, now: Timestamp, state: SessionState) -> String {
+    /// What is left to say when there is nothing more to see. `attach` is the command that goes on with the session.
+    pub fn end(&self, now: Timestamp, state: SessionState, attach: &str) -> String {
         let Session { id, interrupted, .. } = &self.session;
         let Tally { total, good, odd, bad, .. } = self.total;
         if state == SessionState::Interrupted {
             let left = total.saturating_sub(self.total.done());
             return format!(
-                "session {id} is abandoned: its process is gone. {left} of {total} cases have no result; `muster attach {id}` goes on with it\n"
+                "session {id} was interrupted: its process is gone. {left} of {total} cases have no result; `{attach}` goes on with it\n"
             );
         }
         let how = if *interrupted { "was interrupted" } else { "has ended" };
@@ -157,6 +162,8 @@ impl Top {
     /// Never: a test holds that what it has is JSON.
     pub fn json(&self, state: SessionState) -> Result<String, RenderError> {
         let Session { id, system, user, host, started, ended, interrupted, .. } = &self.session;
+        // A process that is gone could not store it.
+        let interrupted = *interrupted || state == SessionState::Interrupted;
         let Tally { total, good, odd, bad, running, pending } = self.total;
         let case = |(name, progress): &(&CaseName, &CaseProgress)| {
             let CaseProgress { attempt, since, note, nodes, .. } = progress;
@@ -164,6 +171,10 @@ impl Top {
         };
         let running_cases: Vec<Value> = self.longest().iter().map(case).collect();
         let pending_cases: Vec<Value> = self.in_state(CaseState::Pending).iter().map(case).collect();
+        let failed = self.failed().into_iter().map(|(name, Known { progress, outcome, cause, .. })| {
+            let outcome = outcome.as_ref().map(ToString::to_string);
+            json!({ "case": name.to_string(), "attempt": progress.attempt, "outcome": outcome, "cause": cause })
+        });
         let reasons = self.reasons().into_iter().map(|(reason, cases)| json!({ "reason": reason, "cases": cases }));
         let nodes = self.nodes().into_iter().map(|(node, cases)| json!({ "node": node, "cases": cases }));
         json::written(&json!({
@@ -173,6 +184,7 @@ impl Top {
                 "ended": self.total.done(), "passed": good, "failed": bad, "other": odd },
             "running": running_cases,
             "pending": pending_cases,
+            "failed": failed.collect::<Vec<_>>(),
             "reasons": reasons.collect::<Vec<_>>(),
             "nodes": nodes.collect::<Vec<_>>(),
         }))
@@ -201,6 +213,25 @@ impl Top {
         let mut cases: Vec<_> = cases.map(|(name, known)| (name, &known.progress)).collect();
         cases.sort_by_key(|(name, progress)| (progress.since, *name));
         cases
+    }
+
+    /// The cases that have failed, in the order in which they ended.
+    fn failed(&self) -> Vec<(&CaseName, &Known)> {
+        let is_failed = |known: &Known| known.progress.state == CaseState::Ended && known.grade == Some(Grade::Bad);
+        let mut cases: Vec<_> = self.cases.iter().filter(|(_, known)| is_failed(known)).collect();
+        cases.sort_by_key(|(name, known)| (known.progress.since, *name));
+        cases
+    }
+
+    /// A line for each of the last failures.
+    fn failures(&self, room: usize, look: (usize, bool, Paint)) -> Vec<String> {
+        let failed = self.failed();
+        let shown = failed.iter().skip(failed.len().saturating_sub(room.min(FAILURES)));
+        let line = |(name, known): &(&CaseName, &Known)| {
+            let bracket = known.outcome.as_ref().map_or("", |outcome| outcome.row().bracket);
+            failure_line((bracket, name, known.cause.as_deref()), &self.names, look)
+        };
+        shown.map(line).collect()
     }
 
     fn longest(&self) -> Vec<(&CaseName, &CaseProgress)> {

@@ -38,6 +38,11 @@ fn ended(case: LiveCase, outcome: Outcome) -> LiveCase {
     LiveCase { outcome: Some(outcome), ..in_state(case, CaseState::Ended, 90, None, &["gpu-07"]) }
 }
 
+fn failed(case: LiveCase) -> LiveCase {
+    let why = "pattern 'Max Write' was not found in what the job printed";
+    LiveCase { cause: Some(why.to_owned()), ..ended(case, Outcome::Fail(Failure::Sanity)) }
+}
+
 fn session() -> Session {
     Session {
         id: SessionId("20260105T070312-3fa2".into()),
@@ -57,8 +62,8 @@ fn top() -> Top {
         top.update(in_state(case("allreduce_bandwidth", number, "gpu-service"), CaseState::Waiting, 0, None, &[]));
     }
     for number in 0..12 {
-        let outcome = if number % 6 == 5 { Outcome::Fail(Failure::Sanity) } else { Outcome::Pass };
-        top.update(ended(case("allreduce_bandwidth", number, "gpu-service"), outcome));
+        let case = case("allreduce_bandwidth", number, "gpu-service");
+        top.update(if number % 6 == 5 { failed(case) } else { ended(case, Outcome::Pass) });
     }
     let nodes = ["gpu-17", "gpu-18", "gpu-19"];
     for number in 12..17 {
@@ -80,6 +85,8 @@ fn top() -> Top {
 fn a_view_of_eighty_columns() {
     assert_snapshot!(top().frame(seconds(200), SessionState::Running, size(80, 24), Paint::OFF).join("\n"), @"
     session 20260105T070312-3fa2 on eidf, by ada on login1: running, 3m20s
+    FAIL allreduce_bandwidth %n=11 @gpu-service: pattern 'Max Write' was not found…
+    FAIL allreduce_bandwidth %n=5 @gpu-service: pattern 'Max Write' was not found …
     ⠦ osu_latency %msg_size=1048576 %n=1 @cpu  running                           3m
     ⠦ allreduce_bandwidth %n=16 @gpu-service   running on gpu-17 and 1 more   1m56s
     ⠦ allreduce_bandwidth %n=15 @gpu-service   running on gpu-17              1m55s
@@ -113,14 +120,14 @@ fn a_small_terminal_keeps_the_title_and_the_last_bar() {
 fn one_line_and_the_last_words() {
     let mut top = top();
     let line = top.line(seconds(200));
-    let abandoned = top.end(seconds(200), SessionState::Interrupted);
+    let abandoned = top.end(seconds(200), SessionState::Interrupted, "muster attach 20260105 --db r.db");
     top.session(Session { ended: Some(seconds(300)), ..session() });
-    let over = top.end(seconds(900), SessionState::Ended);
+    let over = top.end(seconds(900), SessionState::Ended, "");
     top.session(Session { ended: Some(seconds(300)), interrupted: true, ..session() });
-    let interrupted = top.end(seconds(900), SessionState::Ended);
+    let interrupted = top.end(seconds(900), SessionState::Ended, "");
     assert_snapshot!([line, abandoned, over, interrupted].concat(), @"
     3m20s  12/61  6 running  20 pending  2 failed  23 waiting  on 3 node(s)  longest: osu_latency %msg_size=1048576 %n=1 @eidf:cpu+default 3m  pending: 11 0/12 nodes have a free GPU
-    session 20260105T070312-3fa2 is abandoned: its process is gone. 49 of 61 cases have no result; `muster attach 20260105T070312-3fa2` goes on with it
+    session 20260105T070312-3fa2 was interrupted: its process is gone. 49 of 61 cases have no result; `muster attach 20260105 --db r.db` goes on with it
     session 20260105T070312-3fa2 has ended after 5m: 10 passed, 2 failed, 0 neither, of 61 cases
     session 20260105T070312-3fa2 was interrupted after 5m: 10 passed, 2 failed, 0 neither, of 61 cases
     ");
@@ -132,6 +139,7 @@ fn one_object_for_a_program() {
     top.update(in_state(case("hpl", 1, "gpu-service"), CaseState::Running, 20, None, &["gpu-17"]));
     top.update(in_state(case("hpl", 2, "gpu-service"), CaseState::Pending, 30, Some("quota"), &[]));
     top.update(ended(case("hpl", 3, "gpu-service"), Outcome::Pass));
+    top.update(failed(case("hpl", 4, "gpu-service")));
     assert_snapshot!(top.json(SessionState::Running).unwrap(), @r#"
     {
       "session": {
@@ -146,12 +154,12 @@ fn one_object_for_a_program() {
       },
       "cases": {
         "total": 61,
-        "waiting": 58,
+        "waiting": 57,
         "pending": 1,
         "running": 1,
-        "ended": 1,
+        "ended": 2,
         "passed": 1,
-        "failed": 0,
+        "failed": 1,
         "other": 0
       },
       "running": [
@@ -172,6 +180,14 @@ fn one_object_for_a_program() {
           "since": "2026-01-05T07:03:42.000000Z",
           "note": "quota",
           "nodes": []
+        }
+      ],
+      "failed": [
+        {
+          "case": "hpl %msg_size=1048576 %n=4 @eidf:gpu-service+default",
+          "attempt": 1,
+          "outcome": "fail{sanity}",
+          "cause": "pattern 'Max Write' was not found in what the job printed"
         }
       ],
       "reasons": [
