@@ -1,11 +1,12 @@
 //! `muster sweep`: stops and removes what abandoned sessions left, wherever the schedulers find it.
 //!
 //! ```text
-//! jobs of the database, partitions of the system -inventory of each scheduler-> Found -owners, is_to_remove-> cleanup -> Removed
+//! jobs of the database, partitions of the system -inventory of each scheduler-> Found -owners, is_to_remove-> claim -> cleanup -> Removed
 //! ```
 
 use crate::{
     args::{Cli, SweepArgs},
+    session::claims::Verdicts,
     settings::Places,
     terminal::Terminal,
     wiring::{
@@ -15,24 +16,16 @@ use crate::{
 };
 use muster_core::{
     case::SessionId,
-    decisions::{
-        liveness::OwnerState,
-        sweep::{depends_on_owner, is_to_remove, needless_leases},
-    },
+    decisions::sweep::{depends_on_owner, is_to_remove, needless_leases},
     error::chain,
     job::{
         inventory::{Found, Inventory, Removed},
         scheduler::{Disposition, Job, Scheduler},
     },
 };
-use muster_host::owner;
 use muster_session::runtime;
-use muster_store::{Reader, SessionState, Store, StoreError};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-    sync::Arc,
-};
+use muster_store::{Reader, Store};
+use std::{collections::BTreeSet, fmt::Write, sync::Arc};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 /// How many jobs of a scheduler are removed at once.
@@ -40,13 +33,10 @@ const AT_ONCE: usize = 16;
 
 /// Removes what is left, or only lists it.
 pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let swept = runtime::build()?.block_on(swept(cli, args, &BTreeSet::new(), terminal))?;
+    let swept = runtime::build()?.block_on(swept(cli, args, &BTreeSet::new(), Wait::UnlessDated, terminal))?;
     terminal.print(&swept.text);
     Ok(u8::from(!swept.is_all))
 }
-
-/// What is known of the owners of sessions.
-type OwnerStates = BTreeMap<SessionId, OwnerState>;
 
 pub struct Summary {
     pub text: String,
@@ -55,7 +45,13 @@ pub struct Summary {
 }
 
 /// Sweeps, except for the sessions in `spared`: another command may still finish them.
-pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, terminal: Terminal) -> anyhow::Result<Summary> {
+pub async fn swept(
+    cli: &Cli,
+    args: &SweepArgs,
+    spared: &BTreeSet<SessionId>,
+    wait: Wait,
+    terminal: Terminal,
+) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
     let reader = match (database.exists(), args.dry_run) {
         (false, _) => None,
@@ -69,36 +65,92 @@ pub async fn swept(cli: &Cli, args: &SweepArgs, spared: &BTreeSet<SessionId>, te
     let Scoped { schedulers, unreachable } = scope::in_scope(cli, &open);
     let mut inventories = inventories(&schedulers).await;
     inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
-    let found = || inventories.iter().flat_map(|inventory| &inventory.found);
-    let in_question = found().filter(|found| depends_on_owner(found, args.kept)).map(|found| &found.job.session);
-    let in_question = in_question.filter(|session| !spared.contains(session)).collect();
-    let states = owner_states(&in_question, reader.as_ref(), &schedulers, Wait::UnlessDated, terminal).await?;
-    let is_owner_gone = |job: &Job| states.get(&job.session) == Some(&OwnerState::Gone);
-    let is_removed = |found: &&Found| is_to_remove(found, is_owner_gone(&found.job), args.kept);
+    let looked =
+        Looked { open: open.iter().filter(|job| !spared.contains(&job.session)).collect(), inventories, kept: args.kept };
+    let owners = Owners { reader: reader.as_ref(), schedulers: &schedulers, terminal };
+    let mut verdicts = looked.verdicts(spared, &owners, wait).await;
     let mut text = String::new();
-    let is_incomplete = report_unseen(&inventories, &mut text);
+    let is_incomplete = report_unseen(&looked.inventories, &mut text);
     if args.dry_run {
-        report_dry_run(&found().filter(is_removed).collect::<Vec<_>>(), &mut text);
+        report_dry_run(&looked.removed(&verdicts), &mut text);
         return Ok(Summary { text, is_all: !is_incomplete });
     }
-    let store = if open.is_empty() { None } else { Some(Store::open(&database).await?) };
-    if let Some(store) = &store {
-        store_swept(store, &open, &found().filter(is_removed).collect::<Vec<_>>()).await?;
-    }
-    let mut removed = Vec::new();
-    for (InScope { scheduler, .. }, inventory) in schedulers.iter().zip(&inventories) {
-        let ended = remove(scheduler, inventory.found.iter().filter(is_removed)).await;
-        delete_leases(scheduler, inventory, &ended, &states).await;
-        removed.extend(ended);
-    }
-    let left = report_ends(&removed, &mut text);
+    let concerned = looked.concerned(&verdicts);
+    let needs_store = !open.is_empty() || verdicts.may_be_taken_over(&concerned);
+    let store = if needs_store { Some(Store::open(&database).await?) } else { None };
+    let claims = verdicts.claim(&concerned, &owners, store.as_ref()).await;
+    let removed = looked.remove(&verdicts, &schedulers, store.as_ref()).await;
+    claims.give_back().await;
+    let left = report_ends(&removed?, &mut text);
     if let Some(store) = store {
-        let jobs: Vec<&Job> = open.iter().filter(|job| !spared.contains(&job.session)).collect();
-        let states = with_rest(&jobs, states, reader.as_ref(), &schedulers, terminal).await?;
-        store_cleaned(&store, &jobs, &states, &inventories, &removed);
         store.close().await?;
     }
     Ok(Summary { text, is_all: left == 0 && !is_incomplete })
+}
+
+/// What there is.
+struct Looked<'a> {
+    /// What the database knows and nobody else may still finish.
+    open: Vec<&'a Job>,
+    /// Of each scheduler, and one of those that were not looked at.
+    inventories: Vec<Inventory>,
+    /// `--kept`
+    kept: bool,
+}
+
+impl Looked<'_> {
+    fn found(&self) -> impl Iterator<Item = &Found> {
+        self.inventories.iter().flat_map(|inventory| &inventory.found)
+    }
+
+    fn is_removed(&self, found: &Found, verdicts: &Verdicts) -> bool {
+        is_to_remove(found, verdicts.is_gone(&found.job.session), self.kept)
+    }
+
+    fn removed(&self, verdicts: &Verdicts) -> Vec<&Found> {
+        self.found().filter(|found| self.is_removed(found, verdicts)).collect()
+    }
+
+    fn is_absent(&self, job: &Job) -> bool {
+        self.inventories.iter().any(|inventory| inventory.absent.contains(&job.id()))
+    }
+
+    /// Looks at the owners. Only those of what was found are waited for.
+    async fn verdicts(&self, spared: &BTreeSet<SessionId>, owners: &Owners<'_>, wait: Wait) -> Verdicts {
+        let in_question = self.found().filter(|found| depends_on_owner(found, self.kept)).map(|found| &found.job.session);
+        let in_question: BTreeSet<_> = in_question.filter(|session| !spared.contains(session)).collect();
+        let rest = self.open.iter().map(|job| &job.session).filter(|session| !in_question.contains(session)).collect();
+        let mut verdicts = Verdicts::default();
+        verdicts.add(&rest, owners, Wait::No).await;
+        verdicts.add(&in_question, owners, wait).await;
+        verdicts
+    }
+
+    /// The sessions whose owners are gone and of which something is removed, or is known to be absent.
+    fn concerned(&self, verdicts: &Verdicts) -> BTreeSet<&SessionId> {
+        let found = self.found().filter(|found| depends_on_owner(found, self.kept)).map(|found| &found.job.session);
+        let absent = self.open.iter().filter(|job| self.is_absent(job)).map(|job| &job.session);
+        found.chain(absent).filter(|session| verdicts.is_gone(session)).collect()
+    }
+
+    /// Removes what abandoned sessions have left, and stores that.
+    async fn remove(&self, verdicts: &Verdicts, schedulers: &[InScope], store: Option<&Store>) -> anyhow::Result<Vec<Removed>> {
+        if let Some(store) = store {
+            store_swept(store, &self.open, &self.removed(verdicts)).await?;
+        }
+        let mut removed = Vec::new();
+        for (InScope { scheduler, .. }, inventory) in schedulers.iter().zip(&self.inventories) {
+            let ended = remove(scheduler, inventory.found.iter().filter(|found| self.is_removed(found, verdicts))).await;
+            delete_leases(scheduler, inventory, &ended, verdicts).await;
+            removed.extend(ended);
+        }
+        if let Some(store) = store {
+            let was_removed = |job: &Job| removed.iter().any(|one| one.left.is_empty() && one.found.job.is_same(job));
+            let is_over = |job: &Job| was_removed(job) || (verdicts.is_gone(&job.session) && self.is_absent(job));
+            self.open.iter().filter(|job| is_over(job)).for_each(|job| store.cleaned(job));
+        }
+        Ok(removed)
+    }
 }
 
 /// What each scheduler finds.
@@ -112,8 +164,8 @@ async fn inventories(schedulers: &[InScope]) -> Vec<Inventory> {
 }
 
 /// Deletes the Leases of abandoned sessions of which nothing is left.
-async fn delete_leases(scheduler: &Arc<dyn Scheduler>, inventory: &Inventory, removed: &[Removed], states: &OwnerStates) {
-    for lease in needless_leases(inventory, removed, |lease| states.get(&lease.session).copied()) {
+async fn delete_leases(scheduler: &Arc<dyn Scheduler>, inventory: &Inventory, removed: &[Removed], verdicts: &Verdicts) {
+    for lease in needless_leases(inventory, removed, |lease| verdicts.state(&lease.session)) {
         if let Err(error) = scheduler.delete_lease(lease).await {
             tracing::debug!(error = %chain(&error), "the Lease of an abandoned session stays");
         }
@@ -140,51 +192,8 @@ async fn remove(scheduler: &Arc<dyn Scheduler>, found: impl Iterator<Item = &Fou
     removed
 }
 
-/// Adds the sessions of the other jobs to `states`, without waiting.
-async fn with_rest(
-    jobs: &[&Job],
-    mut states: OwnerStates,
-    reader: Option<&Reader>,
-    schedulers: &[InScope],
-    terminal: Terminal,
-) -> anyhow::Result<OwnerStates> {
-    let rest = jobs.iter().map(|job| &job.session).filter(|session| !states.contains_key(session)).collect();
-    states.extend(owner_states(&rest, reader, schedulers, Wait::No, terminal).await?);
-    Ok(states)
-}
-
-/// Looks at the owners of sessions.
-async fn owner_states(
-    sessions: &BTreeSet<&SessionId>,
-    reader: Option<&Reader>,
-    schedulers: &[InScope],
-    wait: Wait,
-    terminal: Terminal,
-) -> anyhow::Result<OwnerStates> {
-    let (mut states, mut open) = (BTreeMap::new(), Vec::new());
-    for &session in sessions {
-        let held = match reader {
-            Some(reader) => match reader.session(&session.0, &owner::is_alive).await {
-                Ok(row) if row.state == SessionState::Ended => {
-                    states.insert(session.clone(), OwnerState::Gone);
-                    continue;
-                }
-                Ok(row) => Some(row.held),
-                // It may be another user's, or another database's.
-                Err(StoreError::NoSession { .. }) => None,
-                Err(error) => return Err(error.into()),
-            },
-            None => None,
-        };
-        open.push((session.clone(), held));
-    }
-    let findings = Owners { reader, schedulers, terminal }.find(open, wait).await;
-    states.extend(findings.into_iter().map(|(session, finding)| (session, finding.life)));
-    Ok(states)
-}
-
 /// Stores which jobs are removed before they have ended: the way in which they end then is not a result.
-async fn store_swept(store: &Store, open: &[Job], removed: &[&Found]) -> anyhow::Result<()> {
+async fn store_swept(store: &Store, open: &[&Job], removed: &[&Found]) -> anyhow::Result<()> {
     for job in open {
         if removed.iter().any(|found| found.job.is_same(job) && !found.has_ended) {
             store.swept(job).await?;
@@ -222,14 +231,4 @@ fn report_ends(removed: &[Removed], text: &mut String) -> usize {
     let left = removed.iter().filter(|removed| !removed.left.is_empty()).count();
     let _ = writeln!(text, "{} job(s) of abandoned sessions ended, {left} left", removed.len() - left);
     left
-}
-
-/// Stores the jobs of which nothing is left.
-fn store_cleaned(store: &Store, jobs: &[&Job], states: &OwnerStates, inventories: &[Inventory], removed: &[Removed]) {
-    let was_removed = |job: &Job| removed.iter().any(|removed| removed.left.is_empty() && removed.found.job.is_same(job));
-    let is_absent = |job: &Job| {
-        let is_owner_gone = states.get(&job.session) == Some(&OwnerState::Gone);
-        is_owner_gone && inventories.iter().any(|inventory| inventory.absent.contains(&job.id()))
-    };
-    jobs.iter().filter(|job| was_removed(job) || is_absent(job)).for_each(|job| store.cleaned(job));
 }

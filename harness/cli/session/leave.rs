@@ -9,20 +9,36 @@ use muster_core::{
     case::SessionId,
     decisions::pipeline::{EXIT_INTERRUPTED, EXIT_LOST},
 };
+use muster_host::owner;
 use muster_session::{
-    engine::{Engine, InFlight, Ownership},
+    engine::{Engine, InFlight},
     folders, heartbeat,
 };
-use std::{thread, time::Duration};
-use tokio::{sync::oneshot, time::timeout};
+use muster_store::Store;
+use std::{convert::Infallible, thread, time::Duration};
+use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle, time::timeout};
 
 /// A write to stderr that takes longer may never end.
 const PRINT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Ends the process when another one has taken the session over: two processes that run the same cases would disturb each other.
-pub async fn when_taken(ownership: Ownership, session: SessionId, terminal: Terminal) -> ! {
-    heartbeat::until_taken(ownership.store, session.clone(), ownership.owner, heartbeat::timing()).await;
-    taken(&session, terminal).await
+/// Shows that this process owns a session, until it is dropped. Ends the process when another one has taken the session over: two
+/// processes that run the same cases would disturb each other.
+pub struct Heartbeat(JoinHandle<Infallible>);
+
+impl Heartbeat {
+    pub fn start(runtime: &Runtime, store: &Store, session: &SessionId, terminal: Terminal) -> Self {
+        let (store, session) = (store.clone(), session.clone());
+        Self(runtime.spawn(async move {
+            heartbeat::until_taken(store, session.clone(), owner::this_owner(), heartbeat::timing()).await;
+            taken(&session, terminal).await
+        }))
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Reports that another process has taken the session over, and ends this one. Everything that runs belongs to that process.

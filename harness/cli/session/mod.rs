@@ -4,10 +4,12 @@
 //! ```text
 //! plan -> session_loop -> engine -> events -> view, on a thread of its own
 //!              '-> results -> frontend: libtest's harness, one trial a case
-//! store: end -> reports -> schedulers are closed, daemons ended -> exit code
+//! teardowns -> schedulers are closed, daemons ended -> store: end -> reports -> exit code
 //! ```
+//! The heartbeat goes on until the end is stored: from then on another process may own the session, and nothing of it is touched.
 //! The first signal cancels the session, the second one ends the process at once, until the reports are written.
 
+pub mod claims;
 pub mod leave;
 pub mod takeover;
 
@@ -15,6 +17,7 @@ use crate::{
     args::{self, Cli, TestFormat},
     exit,
     reports::{files::ReportFiles, session},
+    session::leave::Heartbeat,
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, view::View},
     wiring::{self, Wired, database},
@@ -43,7 +46,6 @@ use std::{panic, thread};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot},
-    task::JoinHandle,
 };
 
 /// Runs a session to its end and reports it. Returns the exit code.
@@ -90,10 +92,8 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, t
         judge: JudgeIn::Processes(wiring::judge_program().context("find this program, which judges in processes of its own")?),
         sweep: settings::on_this_database(cli, "sweep"),
     };
-    let session = conduct(runtime, config, &mut plan, cli, terminal, || view.watch(receiver))?;
+    let (session, removed) = conduct(runtime, config, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
     let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
-    // The report comes first: a cluster may not answer any more.
-    let removed = runtime.block_on(wired.close(Some(&session.id)));
     report_daemons(&removed, &plan.attempts, cli, terminal);
     code
 }
@@ -111,14 +111,15 @@ fn conduct(
     config: EngineConfig,
     plan: &mut SessionPlan,
     cli: &Cli,
+    wired: &Wired,
     terminal: Terminal,
     watch: impl FnOnce() -> thread::JoinHandle<()>,
-) -> anyhow::Result<Session> {
+) -> anyhow::Result<(Session, Vec<Removed>)> {
     let (started, ownership) = (config.session.clone(), config.ownership.clone());
     let _guard = runtime.enter();
     let signals = Signals::listen().context("listen to signals")?;
     let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
-    let heartbeat = ownership.clone().map(|ownership| runtime.spawn(leave::when_taken(ownership, started.id.clone(), terminal)));
+    let heartbeat = ownership.as_ref().map(|ownership| Heartbeat::start(runtime, &ownership.store, &started.id, terminal));
     let (is_running, end_of_session) = oneshot::channel::<()>();
     runtime.spawn(supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal));
     let watching = watch();
@@ -141,8 +142,8 @@ fn conduct(
     if let Err(panic) = trials.join() {
         panic::resume_unwind(panic);
     }
-    heartbeat.iter().for_each(JoinHandle::abort);
-    let session = match runtime.block_on(session_loop::end(&engine, ownership, &mut plan.attempts)) {
+    let mut removed = Vec::new();
+    let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed)) {
         Ok(session) => session,
         Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(&started.id, terminal)),
         Err(error) => {
@@ -153,7 +154,23 @@ fn conduct(
     // The view ends when no sender of events is left.
     drop((is_running, engine));
     let _ = watching.join();
-    Ok(session)
+    Ok((session, removed))
+}
+
+/// Tears down, ends what jobs had left running, and stores the end. `removed`: what was ended.
+async fn end(
+    engine: &Engine,
+    ownership: Option<Ownership>,
+    heartbeat: Option<Heartbeat>,
+    attempts: &mut Attempts,
+    wired: &Wired,
+    removed: &mut Vec<Removed>,
+) -> Result<Session, StoreError> {
+    session_loop::tear_down(engine, ownership.as_ref()).await?;
+    *removed = wired.close(Some(engine.session())).await;
+    // An ended session has no heart.
+    drop(heartbeat);
+    session_loop::end(engine, ownership, attempts).await
 }
 
 /// Without `--format` a person reads the lines of Muster, and libtest prints nothing.

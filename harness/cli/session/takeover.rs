@@ -46,7 +46,10 @@ impl PreviousOwner {
         let started = reader.unfinished(&row.session.id).await?;
         let schedulers = scope::in_scope(cli, started.iter().map(|row| &row.job)).schedulers;
         if row.session.interrupted {
-            // A signal ended it, and it has stored that.
+            // A signal ended it, and it has stored that. Its process may still write reports.
+            if owner::is_alive(&row.held.owner) == Some(true) {
+                return Ok(None);
+            }
             return Ok(Some(Self { leases: vec![Vec::new(); schedulers.len()], schedulers }));
         }
         let owners = Owners { reader: Some(reader), schedulers: &schedulers, terminal };

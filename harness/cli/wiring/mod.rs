@@ -59,13 +59,14 @@ impl Wired {
     }
 }
 
-/// Closes each of these schedulers.
+/// Closes each of these schedulers. One that does not answer is given up.
 pub async fn close<'a>(schedulers: impl IntoIterator<Item = &'a Arc<dyn Scheduler>>, over: Option<&SessionId>) -> Vec<Removed> {
     let mut removed = Vec::new();
     for scheduler in schedulers {
-        match scheduler.close(over).await {
-            Ok(ended) => removed.extend(ended),
-            Err(error) => tracing::debug!(error = chain(&error), "a scheduler was not closed"),
+        match timeout(scheduler.limits().cleanup, scheduler.close(over)).await {
+            Ok(Ok(ended)) => removed.extend(ended),
+            Ok(Err(error)) => tracing::debug!(error = chain(&error), "a scheduler was not closed"),
+            Err(_) => tracing::debug!("a scheduler was not closed in time"),
         }
     }
     removed

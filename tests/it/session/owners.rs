@@ -9,8 +9,9 @@ use crate::{
 use serde_json::Value;
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     process::{Child, Command, Output, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -90,6 +91,31 @@ fn killed(sandbox: &Sandbox, host: &str) {
     let output =
         elsewhere(sandbox, host, &["-c", "check.yaml", "-r"]).env("RFM_CRASH_AT", "running:2").output().expect("unshare");
     assert_ne!(output.status.code(), Some(0), "not killed");
+}
+
+/// The program of `elsewhere`, as it is seen from here.
+fn inner(unshare: &Child) -> String {
+    let child = |pid: &str| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let first = |pids: String| pids.split_whitespace().next().unwrap_or_default().to_owned();
+    first(child(&first(child(&unshare.id().to_string()))))
+}
+
+fn signal(name: &str, pid: &str) {
+    assert!(Command::new("kill").args([name, pid]).status().expect("kill").success());
+}
+
+/// A session of three other cases that run, in another container, whose process is frozen: it may live.
+fn frozen(sandbox: &Sandbox) -> Child {
+    sandbox.write("other.yaml", &CHECK.replace("name: three", "name: other").replace("began-", "other-"));
+    let child = elsewhere(sandbox, "far-away", &["-c", "other.yaml", "-r"]).spawn().expect("unshare runs");
+    eventually("three running cases", Duration::from_secs(30), || (1..=3).all(|n| glob_exists(sandbox, &format!("other-{n}"))));
+    signal("-STOP", &inner(&child));
+    child
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("kill -9");
+    child.wait().expect("its end");
 }
 
 fn passed(sandbox: &Sandbox) -> u64 {
@@ -191,22 +217,121 @@ fn who_has_lost_its_session_while_it_was_frozen_leaves_it_alone() {
     let play = "name: slow\nvalid_systems: ['s:f']\nfake: { statuses: [{ state: running, nodes: [node-1] }, { after_ms: 60000, state: ended, exit: 0 }] }\nsanity: []\n";
     sandbox.write("check.yaml", play);
     let frozen = elsewhere(&sandbox, "far-away", &["-c", "check.yaml", "-r", "-v"]).spawn().expect("unshare runs");
-    let child = |pid: &str| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default().trim().to_owned();
-    let inner = || child(&child(&frozen.id().to_string()));
     let stored =
         || sandbox.path("state/muster/results.db").exists() && run(&sandbox, &["results", "list"]).stdout.contains("1 session");
     eventually("a session", Duration::from_secs(30), stored);
-    let signal = |name: &str, pid: &str| assert!(Command::new("kill").args([name, pid]).status().expect("kill").success());
-    signal("-STOP", &inner());
+    signal("-STOP", &inner(&frozen));
     let mut attached = here(&sandbox, &["attach", "2"]).spawn().expect("the binary runs");
     let taken = || run(&sandbox, &["results", "list"]).stdout.contains("running");
     eventually("a session that is taken over", Duration::from_secs(30), taken);
-    let pid = inner();
-    signal("-CONT", &pid);
+    signal("-CONT", &inner(&frozen));
     let left = ended(&sandbox, frozen);
     assert_eq!(left.code, Some(3), "{}\n{}", left.stdout, left.stderr);
     assert!(left.stderr.contains("was taken over by another process"), "{}", left.stderr);
     assert!(taken(), "it has not ended what is not its own");
     attached.kill().expect("kill -9");
     attached.wait().expect("its end");
+}
+
+#[test]
+fn what_was_taken_over_while_sweep_waited_for_another_session_is_left_alone() {
+    let Some(sandbox) = sandbox("what_was_taken_over_while_sweep_waited_for_another_session_is_left_alone") else { return };
+    let frozen = frozen(&sandbox);
+    let killed = here(&sandbox, &["-c", "check.yaml", "-r"]).spawn().expect("the binary runs");
+    eventually("three running cases", Duration::from_secs(30), || (1..=3).all(|n| glob_exists(&sandbox, &format!("began-{n}"))));
+    kill(killed);
+    let mut sweep = here(&sandbox, &["sweep"]).env("RFM_LIVENESS_LIMIT", "10").spawn().expect("the binary runs");
+    let mut notes = BufReader::new(sweep.stderr.take().expect("stderr"));
+    let mut text = String::new();
+    while !text.contains("waiting for a heartbeat") {
+        assert_ne!(notes.read_line(&mut text).expect("text"), 0, "it does not wait: {text}");
+    }
+    let attached = here(&sandbox, &["attach"]).spawn().expect("the binary runs");
+    let taken = || run(&sandbox, &["results", "list"]).stdout.contains("running");
+    eventually("a session that is taken over", Duration::from_secs(30), taken);
+    notes.read_to_string(&mut text).expect("text");
+    let swept = ended(&sandbox, sweep);
+    assert!(text.contains("was taken over meanwhile: nothing of it is removed"), "{text}\n{}", swept.stdout);
+    assert!(swept.stdout.contains("3 job(s) of abandoned sessions ended, 0 left"), "those of the other: {}", swept.stdout);
+    sandbox.write("go", "");
+    let attached = ended(&sandbox, attached);
+    assert_eq!(attached.code, Some(0), "{}\n{}", attached.stdout, attached.stderr);
+    assert_eq!(passed(&sandbox), 3);
+    kill(frozen);
+}
+
+#[test]
+fn a_session_that_is_resumed_does_not_wait_for_the_owners_of_others() {
+    let Some(sandbox) = sandbox("a_session_that_is_resumed_does_not_wait_for_the_owners_of_others") else { return };
+    let frozen = frozen(&sandbox);
+    sandbox.write("check.yaml", "name: quick\nvalid_systems: ['s:p']\nexecutable: 'true'\nsanity: []\n");
+    let mut command = here(&sandbox, &["-c", "check.yaml", "-r", "--resume"]);
+    let ended = sandbox.ended(&command.env("RFM_LIVENESS_LIMIT", "600").output().expect("the binary runs"));
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("sweep: 0 job(s)") && !ended.stderr.contains("waiting for"), "{}", ended.stderr);
+    kill(frozen);
+}
+
+#[test]
+fn a_session_that_tears_down_for_longer_than_the_limit_is_still_owned() {
+    let Some(sandbox) = sandbox("a_session_that_tears_down_for_longer_than_the_limit_is_still_owned") else { return };
+    let check = "name: build\nexecutable: 'true'\nteardown_cmds: 'touch \"$HOME/tearing\"; sleep 12'\nsanity: []\n---\n\
+                 name: user\nvalid_systems: ['s:p']\nfixtures: { b: { check: build, scope: environment } }\nexecutable: 'false'\nsanity: []\n";
+    sandbox.write("check.yaml", check);
+    let child = elsewhere(&sandbox, "far-away", &["-c", "check.yaml", "-r"]).spawn().expect("unshare runs");
+    eventually("a teardown", Duration::from_secs(30), || sandbox.path("tearing").exists());
+    let refused = run(&sandbox, &["attach"]);
+    assert!(refused.stderr.contains("is still running, as process "), "{}", refused.stderr);
+    let ended = ended(&sandbox, child);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn a_process_with_the_mark_of_a_session_that_is_not_stored_is_left_alone() {
+    let sandbox = Sandbox::with_check("name: quick\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
+    sandbox.write("site-config/s.yaml", SITE);
+    for _ in 0..2 {
+        assert_eq!(run(&sandbox, &["-c", "check.yaml", "-r"]).code, Some(0));
+    }
+    // Nothing, and the beginning of the ids of all sessions.
+    for session in ["", "0", "2"] {
+        let mut marked = Command::new("sleep");
+        let marked = marked.arg("60").env("RFM_ID", "abcdefgh").env("RFM_SESSION", session).spawn().expect("sleep runs");
+        let swept = run(&sandbox, &["sweep", "--dry-run"]);
+        kill(marked);
+        assert_eq!(swept.code, Some(0), "{session:?}: {}\n{}", swept.stdout, swept.stderr);
+        assert!(!swept.stdout.contains("abcdefgh"), "{session:?}: {}", swept.stdout);
+    }
+}
+
+#[test]
+fn a_session_whose_process_still_writes_reports_is_not_resumed_and_nothing_of_it_runs() {
+    let sandbox = Sandbox::with_check(
+        "name: daemon\nvalid_systems: ['*']\nexecutable: 'setsid sleep 300 & echo $! > \"$HOME/daemon\"; touch \"$HOME/began\"; sleep \"$NAP\"'\nsanity: []\n",
+    );
+    sandbox.write("site-config/s.yaml", &SITE.replace("max_jobs: 4", "max_jobs: 4, pass_env: [NAP]"));
+    let args = ["-c", "check.yaml", "-r", "--resume"];
+    let (unread, mut stdout) = std::io::pipe().expect("a pipe");
+    let mut command = here(&sandbox, &args);
+    command.env("NAP", "300").stdout(stdout.try_clone().expect("a pipe"));
+    let mut blocked = command.spawn().expect("the binary runs");
+    drop(command);
+    eventually("a running case", Duration::from_secs(30), || sandbox.path("began").exists());
+    // Until the pipe is full, and closed.
+    let fill = thread::spawn(move || while stdout.write_all(&[b'\n'; 4096]).is_ok() {});
+    thread::sleep(Duration::from_secs(1));
+    signal("-INT", &blocked.id().to_string());
+    let ended_in_database = || run(&sandbox, &["results", "list"]).stdout.contains("interrupted");
+    eventually("an end that is stored", Duration::from_secs(30), ended_in_database);
+    let daemon = sandbox.read("daemon");
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.trim())).unwrap_or_default();
+    assert!(status.is_empty() || status.contains("State:\tZ"), "the daemon is ended before the end is stored: {status}");
+    let mut other = here(&sandbox, &args);
+    let other = sandbox.ended(&other.env("NAP", "0").output().expect("the binary runs"));
+    assert_eq!(other.code, Some(0), "{}\n{}", other.stdout, other.stderr);
+    assert!(other.stderr.contains("is still running: a new one starts"), "{}", other.stderr);
+    assert!(blocked.try_wait().expect("a state").is_none(), "it still writes");
+    drop(unread);
+    fill.join().expect("a closed pipe");
+    assert_eq!(ended(&sandbox, blocked).code, Some(130));
 }

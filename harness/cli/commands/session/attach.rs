@@ -17,7 +17,7 @@ use crate::{
     },
     session::{
         self,
-        leave::Commands,
+        leave::{Commands, Heartbeat},
         takeover::{PreviousOwner, TakenOver},
     },
     settings::{self, Places},
@@ -111,6 +111,7 @@ impl Unfinished {
             let reader = Reader::of_writer(&places.database).await?;
             previous.take_over(&reader, store, &row).await
         })?;
+        let heartbeat = Heartbeat::start(runtime, &taken.store, &row.session.id, terminal);
         terminal.note(&summary(&row.session, &taken, &cases));
         let TakenOver { store, schedulers, results, started, teardowns } = taken;
         let partitions = wiring::partitions(started.iter().chain(&teardowns), &cli.files.schedulers);
@@ -135,6 +136,8 @@ impl Unfinished {
             quarantine,
             adjustments,
         };
+        // The session has its own from here on.
+        drop(heartbeat);
         session::run(cli, runtime, plan, &wired, terminal)
     }
 }

@@ -5,6 +5,7 @@
 use crate::{
     args::Cli,
     commands::session::plan::Purpose,
+    session::claims::Claims,
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
@@ -14,12 +15,9 @@ use crate::{
     },
 };
 use muster_check::cases::test_case::TestCase;
-use muster_core::{
-    case::SessionId,
-    result::{CaseResult, Session},
-};
+use muster_core::result::{CaseResult, Session};
 use muster_session::session_loop;
-use muster_store::{Reader, SessionState, Store};
+use muster_store::{Reader, SessionRow, SessionState, Store};
 use tokio::runtime::Runtime;
 
 /// Divides the selected cases into those that run and those whose results are taken over.
@@ -54,14 +52,15 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
         let schedulers = scope::in_scope(cli, left.iter().map(|row| &row.job)).schedulers;
         let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
         owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
-        end_what_runs(cli, &reader, id, terminal).await?;
+        end_what_runs(cli, &reader, &row, terminal).await?;
     }
     let results = reader.results(id).await?;
     Ok((row.session, results))
 }
 
-/// Ends the jobs of a session whose process is gone, its teardowns included.
-async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal: Terminal) -> anyhow::Result<()> {
+/// Ends the jobs of a session whose process is gone, its teardowns included. It is held meanwhile.
+async fn end_what_runs(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<()> {
+    let session = &row.session.id;
     let schedulers = &cli.files.schedulers;
     let mut left = reader.unfinished(session).await?;
     left.extend(reader.teardowns(session).await?);
@@ -70,10 +69,14 @@ async fn end_what_runs(cli: &Cli, reader: &Reader, session: &SessionId, terminal
     }
     let wired = wiring::schedulers(wiring::partitions(left.iter(), schedulers))?;
     let store = Store::open(reader.path()).await?;
-    for (row, why) in wired.end(&left, &store).await {
+    let mut claims = Claims::default();
+    // Who has taken it over since follows its jobs.
+    claims.add(&store, session, &row.held).await.map_err(|_| owners::still_runs(row))?;
+    for (job, why) in wired.end(&left, &store).await {
         let sweep = settings::on_this_database(cli, "sweep");
-        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", row.name));
+        terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", job.name));
     }
+    claims.give_back().await;
     store.close().await?;
     wired.close(None).await;
     Ok(())

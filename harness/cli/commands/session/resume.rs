@@ -6,10 +6,11 @@ use crate::{
     session::takeover::PreviousOwner,
     settings::Places,
     terminal::Terminal,
+    wiring::owners::Wait,
 };
 use muster_core::{case::SessionId, result::Session};
 use muster_host::{clock, owner};
-use muster_session::session_loop;
+use muster_session::{front::signals::Signals, session_loop};
 use muster_store::{Reader, StoreError};
 use std::{collections::BTreeSet, env};
 use tokio::runtime::Runtime;
@@ -63,15 +64,26 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
     }
 }
 
-/// Removes what abandoned sessions left. The session has its exit code already.
+/// Removes what abandoned sessions left. The session has its exit code already: a signal only ends the sweep.
 pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     let args = SweepArgs { dry_run: false, kept: false };
     let swept = runtime.block_on(async {
-        let spared = left_for_others(cli).await?;
-        sweep::swept(cli, &args, &spared, terminal).await
+        let sweep = async {
+            let spared = left_for_others(cli).await?;
+            // Who waits for this session does not wait for the owners of others.
+            sweep::swept(cli, &args, &spared, Wait::No, terminal).await.map(Some)
+        };
+        match Signals::listen() {
+            Ok(mut signals) => tokio::select! {
+                swept = sweep => swept,
+                _ = signals.next() => Ok(None),
+            },
+            Err(_) => sweep.await,
+        }
     });
     match swept {
-        Ok(swept) => terminal.note(&format!("sweep: {}", swept.text.trim_end())),
+        Ok(None) => terminal.note("the sweep was interrupted: leftovers of earlier sessions stay"),
+        Ok(Some(swept)) => terminal.note(&format!("sweep: {}", swept.text.trim_end())),
         Err(error) => terminal.note(&format!("warning: the leftovers of earlier sessions were not removed: {error:#}")),
     }
 }

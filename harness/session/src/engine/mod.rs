@@ -108,6 +108,8 @@ pub struct Engine {
 
 struct Shared {
     context: Arc<Context>,
+    /// This process, if the session is stored.
+    owner: Option<Owner>,
     schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     policy: ExecPolicy,
     maxfail: Option<u32>,
@@ -161,8 +163,10 @@ impl Engine {
         if let Some(Ownership { store, owner, is_new: true }) = &ownership {
             store.begin(&session, owner).await?;
         }
-        let context = Arc::new(Context::new(session, folders, ownership.map(|ownership| ownership.store), events, judge, sweep));
-        let shared = Shared { context, schedulers, policy, maxfail, quarantine, state: Mutex::default(), news: Notify::new() };
+        let (store, owner) = ownership.map(|Ownership { store, owner, .. }| (store, owner)).unzip();
+        let context = Arc::new(Context::new(session, folders, store, events, judge, sweep));
+        let (state, news) = (Mutex::default(), Notify::new());
+        let shared = Shared { context, owner, schedulers, policy, maxfail, quarantine, state, news };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -311,21 +315,25 @@ impl Engine {
         }
     }
 
-    /// Tears down what is left, writes down that the session is over, and says how it went. To be called when `finish` has returned.
-    ///
-    /// # Errors
-    /// When that cannot be stored.
-    pub async fn end(&self) -> Result<Session, StoreError> {
+    /// Tears down what is left. To be called when `finish` has returned.
+    pub async fn tear_down(&self) {
         let rest = self.shared.state().dependencies.rest();
         for release in rest {
             let report = teardown::release(&self.shared.context, &self.shared.schedulers, &release).await;
             self.shared.state().dependencies.released(release.id, report);
         }
+    }
+
+    /// Writes down that the session is over, and says how it went. To be called when `tear_down` has returned.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if another process owns it, or it cannot be stored.
+    pub async fn end(&self) -> Result<Session, StoreError> {
         let ended = clock::now();
         let context = &self.shared.context;
         let session = Session { ended: Some(ended), interrupted: self.is_cancelled(), ..context.session.clone() };
-        if let Some(store) = &context.store {
-            store.end(&session.id, ended, session.interrupted).await?;
+        if let (Some(store), Some(owner)) = (&context.store, &self.shared.owner) {
+            store.end(&session.id, owner, ended, session.interrupted).await?;
         }
         Ok(session)
     }

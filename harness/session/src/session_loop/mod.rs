@@ -87,16 +87,31 @@ pub async fn run(
     }
 }
 
-/// Ends a session that nothing runs of any more, unless another process owns it by now.
+/// Tears down what the cases of a session have left, unless another process owns it by now. That may take minutes: this process goes
+/// on to show that it lives.
+///
+/// # Errors
+/// [`StoreError::Taken`] if another process owns it.
+pub async fn tear_down(engine: &Engine, ownership: Option<&Ownership>) -> Result<(), StoreError> {
+    still_held(engine, ownership).await?;
+    engine.tear_down().await;
+    still_held(engine, ownership).await
+}
+
+/// A database that cannot be written now says nothing.
+async fn still_held(engine: &Engine, ownership: Option<&Ownership>) -> Result<(), StoreError> {
+    let Some(Ownership { store, owner, .. }) = ownership else { return Ok(()) };
+    match store.beat(engine.session(), owner).await {
+        Err(error @ StoreError::Taken { .. }) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Ends a session that is torn down, unless another process owns it by now.
 ///
 /// # Errors
 /// [`StoreError::Taken`] if another process owns it, or it cannot be stored.
 pub async fn end(engine: &Engine, ownership: Option<Ownership>, attempts: &mut Attempts) -> Result<Session, StoreError> {
-    if let Some(Ownership { store, owner, .. }) = &ownership
-        && let Err(error @ StoreError::Taken { .. }) = store.beat(engine.session(), owner).await
-    {
-        return Err(error);
-    }
     let session = engine.end().await?;
     // Results that name what is kept.
     engine.with_leftovers().await.into_iter().for_each(|kept| attempts.replace(kept));

@@ -135,8 +135,7 @@ impl Reader {
     /// The session whose id is, or alone begins with, `prefix`.
     pub async fn session(&self, prefix: &str, alive: Alive<'_>) -> Result<SessionRow, StoreError> {
         // The whole id comes first, should another begin with it. A view that asks again and again has the whole one.
-        let whole = || sqlx::query("SELECT * FROM session WHERE id = $1").bind(prefix.to_owned());
-        if let Some(row) = self.session_rows(whole, alive).await?.pop() {
+        if let Some(row) = self.session_of(&SessionId(prefix.to_owned()), alive).await? {
             return Ok(row);
         }
         let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 5";
@@ -149,6 +148,12 @@ impl Reader {
                 matches: rows.into_iter().map(|row| row.session.id).collect(),
             }),
         }
+    }
+
+    /// The session of this whole id; `None`: the database does not know it.
+    pub async fn session_of(&self, id: &SessionId, alive: Alive<'_>) -> Result<Option<SessionRow>, StoreError> {
+        let query = || sqlx::query("SELECT * FROM session WHERE id = $1").bind(id.0.clone());
+        Ok(self.session_rows(query, alive).await?.pop())
     }
 
     /// Who holds a session, as it is now; `None`: it has ended.

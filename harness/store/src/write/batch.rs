@@ -139,6 +139,7 @@ impl Writer {
         let written = async {
             let started = insert_sessions(&mut self.connection, messages).await?;
             let taken = take_over_sessions(&mut self.connection, messages).await?;
+            hand_over_sessions(&mut self.connection, messages).await?;
             beat(&mut self.connection, messages).await?;
             let last = Ids::last(&mut self.connection, messages, states, &self.sessions).await?;
             let rows = Rows::sort(messages, states, &self.sessions, last);
@@ -217,6 +218,14 @@ async fn take_over_sessions(
         taken.push((Arc::clone(session), SessionCases { number, cases }));
     }
     Ok(taken)
+}
+
+async fn hand_over_sessions(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
+    for message in messages {
+        let Message::HandOver(session, handover) = message else { continue };
+        session::hand_over(session, handover).build().fetch_one(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// Counts up the heartbeats of sessions.

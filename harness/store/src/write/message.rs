@@ -30,12 +30,15 @@ pub(crate) enum Message {
     Swept(JobKey),
     /// Another process, the last, continues a session.
     TakeOver(Text, Box<(Held, Owner)>),
+    /// Another process holds a session for a while.
+    HandOver(Text, Box<Handover>),
     /// The owner of a session lives.
     Beat(Text, Box<Owner>),
     /// States of cases wait beside the queue.
     States,
     End {
         session: Text,
+        owner: Box<Owner>,
         ended: Timestamp,
         interrupted: bool,
     },
@@ -51,6 +54,14 @@ impl Message {
             _ => None,
         }
     }
+}
+
+/// Who holds a session, and who is to hold it.
+pub(crate) struct Handover {
+    pub(crate) from: Owner,
+    /// The heartbeat that `from` must not have changed since; `None`: any.
+    pub(crate) heartbeat: Option<i64>,
+    pub(crate) to: Owner,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,7 @@
 //! The writing side. One task owns the one connection that writes: it takes what has queued, commits it as one
 //! transaction, and only then answers.
+//!
+//! Longer than other files: all that can be written is a method of one type, with its contract.
 
 mod batch;
 mod live;
@@ -14,7 +16,7 @@ use crate::{
     write::{
         batch::Writer,
         live::{CaseKey, NewState, States},
-        message::{AttemptEntry, Envelope, IntentEntry, JobKey, Message, SessionEntry, encode_job},
+        message::{AttemptEntry, Envelope, Handover, IntentEntry, JobKey, Message, SessionEntry, encode_job},
     },
 };
 pub use live::Describe;
@@ -134,6 +136,29 @@ impl Store {
         self.commit(|| Ok(Message::TakeOver(session.0.as_str().into(), owners))).await.map_err(|error| taken(session, error))
     }
 
+    /// Makes `to` the holder of a session whose owner is gone, so that no other process takes it over meanwhile. Its end and its
+    /// results stay as they are, and `give_back` follows.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if the session is not held any more as `from` says.
+    pub async fn claim(&self, session: &SessionId, from: &Held, to: &Owner) -> Result<(), StoreError> {
+        let Held { owner, heartbeat } = from.clone();
+        self.hand_over(session, Handover { from: owner, heartbeat: Some(heartbeat), to: to.clone() }).await
+    }
+
+    /// Ends a claim of `from`: the session is again that of an owner who is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if `from` does not hold it.
+    pub async fn give_back(&self, session: &SessionId, from: &Owner, to: &Owner) -> Result<(), StoreError> {
+        self.hand_over(session, Handover { from: from.clone(), heartbeat: None, to: to.clone() }).await
+    }
+
+    async fn hand_over(&self, session: &SessionId, handover: Handover) -> Result<(), StoreError> {
+        let message = || Ok(Message::HandOver(session.0.as_str().into(), Box::new(handover)));
+        self.commit(message).await.map_err(|error| taken(session, error))
+    }
+
     /// Says that the owner of a session lives.
     ///
     /// # Errors
@@ -179,8 +204,13 @@ impl Store {
     }
 
     /// Writes down the end of a session.
-    pub async fn end(&self, session: &SessionId, ended: Timestamp, interrupted: bool) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::End { session: session.0.as_str().into(), ended, interrupted })).await
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if `owner` does not hold it any more.
+    pub async fn end(&self, session: &SessionId, owner: &Owner, ended: Timestamp, interrupted: bool) -> Result<(), StoreError> {
+        let message =
+            || Ok(Message::End { session: session.0.as_str().into(), owner: Box::new(owner.clone()), ended, interrupted });
+        self.commit(message).await.map_err(|error| taken(session, error))
     }
 
     /// Commits what has queued, folds the journal into the file and closes it. Whatever is written later, through
@@ -352,7 +382,7 @@ mod tests {
         }
         let small = skipped("4", "");
         store.finished(&session.id, &small).await.unwrap();
-        store.end(&session.id, Timestamp(2), true).await.unwrap();
+        store.end(&session.id, &owner(), Timestamp(2), true).await.unwrap();
         store.close().await.unwrap();
         let reader = Reader::open(store.path()).await.unwrap();
         assert_eq!(reader.results(&session.id).await.unwrap(), [small]);

@@ -4,10 +4,11 @@
 //! Longer than other files: what one transaction writes, of each kind, is beside the order in which it does.
 
 use crate::{
-    Statement,
+    Owner, Statement,
     write::{
         live::{CaseKey, LiveRow, NewState},
         message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, Message, Text},
+        session,
         statements::{Row, Statements},
     },
 };
@@ -89,7 +90,7 @@ pub(crate) struct Rows<'m> {
     ended: Vec<&'m JobKey>,
     cleaned: Vec<&'m JobKey>,
     swept: Vec<&'m JobKey>,
-    ends: Vec<(&'m Text, Timestamp, bool)>,
+    ends: Vec<(&'m Text, &'m Owner, Timestamp, bool)>,
     /// Descriptions that differ from those in the rows of their cases.
     abouts: BTreeMap<i64, Text>,
     /// The states of cases, each with the number of its session.
@@ -117,8 +118,14 @@ impl<'m> Rows<'m> {
                 }
                 Message::Cleaned(key) => rows.cleaned.push(key),
                 Message::Swept(key) => rows.swept.push(key),
-                Message::End { session, ended, interrupted } => rows.ends.push((session, *ended, *interrupted)),
-                Message::Begin(_) | Message::TakeOver(..) | Message::Beat(..) | Message::States | Message::Close => {}
+                Message::End { session, owner, ended, interrupted } => rows.ends.push((session, owner, *ended, *interrupted)),
+                // Written before these rows, or not at all.
+                Message::Begin(_)
+                | Message::TakeOver(..)
+                | Message::HandOver(..)
+                | Message::Beat(..)
+                | Message::States
+                | Message::Close => {}
             }
         }
         for (key, state) in states {
@@ -209,10 +216,8 @@ impl<'m> Rows<'m> {
         statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
         let live: Vec<_> = self.live.iter().map(|(case, (session, row))| (*case, *session, row)).collect();
         statements.live.execute(connection, &live).await?;
-        for (session, ended, interrupted) in &self.ends {
-            let update = sqlx::query("UPDATE session SET ended = $2, interrupted = $3 WHERE id = $1");
-            let update = update.bind(Arc::clone(session)).bind(ended.0).bind(i64::from(*interrupted));
-            update.execute(&mut *connection).await?;
+        for (session, owner, ended, interrupted) in &self.ends {
+            session::end(session, owner, *ended, *interrupted).build().fetch_one(&mut *connection).await?;
         }
         Ok(())
     }

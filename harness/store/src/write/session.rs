@@ -2,9 +2,10 @@
 
 use crate::{
     Held,
-    write::message::{SessionEntry, Text},
+    write::message::{Handover, SessionEntry, Text},
 };
 use muster_host::owner::Owner;
+use muster_text::time::Timestamp;
 use sqlx::{QueryBuilder, Sqlite};
 use std::fmt::Display;
 
@@ -37,6 +38,33 @@ pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> QueryBuilder
     held.push(("heartbeat", Value::Integer(Some(from.heartbeat))));
     list(&mut update, " AND ", held, equals);
     update.push(" AND (ended IS NULL OR interrupted = 1) RETURNING number");
+    update
+}
+
+/// Changes the owner of a session, and nothing else of it. No row: the session has another owner by now, or has shown since that it
+/// lives.
+pub(crate) fn hand_over(session: &Text, Handover { from, heartbeat, to }: &Handover) -> QueryBuilder<Sqlite> {
+    let mut update = QueryBuilder::new("UPDATE session SET ");
+    list(&mut update, ", ", owner(to), equals);
+    update.push(", heartbeat = heartbeat + 1 WHERE ");
+    let mut held = owner(from);
+    held.push(("id", text(session)));
+    held.extend(heartbeat.map(|heartbeat| ("heartbeat", Value::Integer(Some(heartbeat)))));
+    list(&mut update, " AND ", held, equals);
+    update.push(" RETURNING number");
+    update
+}
+
+/// Writes down the end of a session. No row: it has another owner.
+pub(crate) fn end(session: &Text, held_by: &Owner, ended: Timestamp, interrupted: bool) -> QueryBuilder<Sqlite> {
+    let mut update = QueryBuilder::new("UPDATE session SET ");
+    let end = vec![("ended", Value::Integer(Some(ended.0))), ("interrupted", Value::Integer(Some(interrupted.into())))];
+    list(&mut update, ", ", end, equals);
+    update.push(" WHERE ");
+    let mut held = owner(held_by);
+    held.push(("id", text(session)));
+    list(&mut update, " AND ", held, equals);
+    update.push(" RETURNING number");
     update
 }
 

@@ -54,7 +54,7 @@ async fn run_cases(cases: u32, producers: u32) {
     for task in tasks {
         task.await.unwrap();
     }
-    store.end(&session.id, Timestamp(2), false).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(2), false).await.unwrap();
     store.close().await.unwrap();
 }
 

@@ -40,7 +40,7 @@ async fn a_session_is_begun_before_anything_is_written_for_it() {
     let error = intend(&store, &session.id, 1, 1).await.unwrap_err();
     assert!(matches!(error, StoreError::NotStarted { .. }), "{error:?}");
     store.begin(&session, &owner(1)).await.unwrap();
-    store.end(&session.id, Timestamp(2), false).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(2), false).await.unwrap();
     let error = store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap_err();
     assert!(matches!(error, StoreError::NotStarted { .. }), "{error:?}");
 }

@@ -54,7 +54,7 @@ async fn child() {
     for task in tasks {
         task.await.unwrap();
     }
-    store.end(&session.id, Timestamp(2), false).await.unwrap();
+    store.end(&session.id, &owner(std::process::id()), Timestamp(2), false).await.unwrap();
     store.close().await.unwrap();
 }
 

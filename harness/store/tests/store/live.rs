@@ -153,7 +153,7 @@ async fn after_a_takeover_cases_that_were_aborted_wait_again() {
     for (number, outcome) in [(1, Outcome::Pass), (2, Outcome::Abort)] {
         first.finished(&session.id, &result(number, 1, outcome)).await.unwrap();
     }
-    first.end(&session.id, Timestamp(9), true).await.unwrap();
+    first.end(&session.id, &owner(1), Timestamp(9), true).await.unwrap();
     first.close().await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     let before = reader.changes(&session.id, 0).await.unwrap();

@@ -106,7 +106,7 @@ async fn writer() {
     }
     std::io::stderr().write_all(b"written\n").unwrap();
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    store.end(&session.id, Timestamp(9), false).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(9), false).await.unwrap();
     store.close().await.unwrap();
 }
 
@@ -208,7 +208,7 @@ async fn a_writer_waits_for_no_reader() {
     for number in 0..600 {
         store.finished(&session.id, &result(number, 1, Outcome::Pass)).await.unwrap();
     }
-    store.end(&session.id, Timestamp(9), false).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(9), false).await.unwrap();
     store.close().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(9), "{:?}", started.elapsed());
     reader.close().await.unwrap();

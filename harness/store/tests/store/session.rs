@@ -37,7 +37,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     store.cleaned(&second);
     store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
     store.cleaned(&first);
-    store.end(&session.id, Timestamp(9), false).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(9), false).await.unwrap();
     store.close().await.unwrap();
     let row = reader.sessions(10, &|_| Some(false)).await.unwrap().remove(0);
     assert_eq!((row.state, row.session.ended), (SessionState::Ended, Some(Timestamp(9))));
@@ -61,7 +61,7 @@ async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
     let error = late.take_over(&session.id, &held(1, 0), &owner(3)).await.unwrap_err();
     assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
     next.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
-    next.end(&session.id, Timestamp(9), false).await.unwrap();
+    next.end(&session.id, &owner(2), Timestamp(9), false).await.unwrap();
     next.close().await.unwrap();
 
     let reader = Reader::open(&path).await.unwrap();
@@ -91,9 +91,50 @@ async fn who_has_shown_a_sign_of_life_keeps_its_session_and_who_has_lost_it_is_t
     let error = first.beat(&session.id, &owner(1)).await.unwrap_err();
     assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
     second.beat(&session.id, &owner(2)).await.unwrap();
-    second.end(&session.id, Timestamp(9), false).await.unwrap();
+    second.end(&session.id, &owner(2), Timestamp(9), false).await.unwrap();
     assert_eq!(reader.held(&session.id).await.unwrap(), None);
     assert!(second.beat(&session.id, &owner(2)).await.is_err(), "an ended session has no heart");
+}
+
+#[tokio::test]
+async fn who_has_lost_a_session_does_not_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let (first, second) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
+    first.begin(&session, &owner(1)).await.unwrap();
+    second.take_over(&session.id, &held(1, 0), &owner(2)).await.unwrap();
+    let error = first.end(&session.id, &owner(1), Timestamp(9), false).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
+    let reader = Reader::open(&path).await.unwrap();
+    assert_eq!(reader.held(&session.id).await.unwrap(), Some(held(2, 1)), "it has not ended");
+    second.end(&session.id, &owner(2), Timestamp(9), false).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_is_claimed_is_not_taken_over_and_keeps_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let session = session("0199aa", 5);
+    let (first, sweep, other) =
+        (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
+    first.begin(&session, &owner(1)).await.unwrap();
+    first.end(&session.id, &owner(1), Timestamp(9), true).await.unwrap();
+    sweep.claim(&session.id, &held(1, 0), &owner(2)).await.unwrap();
+    for error in [
+        other.take_over(&session.id, &held(1, 0), &owner(3)).await.unwrap_err(),
+        other.claim(&session.id, &held(1, 0), &owner(3)).await.unwrap_err(),
+        other.give_back(&session.id, &owner(3), &owner(1)).await.unwrap_err(),
+    ] {
+        assert!(matches!(&error, StoreError::Taken { .. }), "{error}");
+    }
+    sweep.give_back(&session.id, &owner(2), &owner(1)).await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let row = reader.session_of(&session.id, &|_| Some(false)).await.unwrap().unwrap();
+    assert_eq!((row.held, row.session.ended, row.session.interrupted), (held(1, 2), Some(Timestamp(9)), true));
+    let prefix = muster_core::case::SessionId("0199".into());
+    assert_eq!(reader.session_of(&prefix, &|_| None).await.unwrap(), None, "a prefix is not an id");
+    other.take_over(&session.id, &held(1, 2), &owner(3)).await.unwrap();
 }
 
 #[tokio::test]
@@ -116,7 +157,7 @@ async fn a_session_that_a_signal_ended_is_open_again_and_its_aborted_cases_have_
     for result in &results {
         store.finished(&session.id, result).await.unwrap();
     }
-    store.end(&session.id, Timestamp(9), true).await.unwrap();
+    store.end(&session.id, &owner(1), Timestamp(9), true).await.unwrap();
     store.take_over(&session.id, &held(1, 0), &owner(2)).await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     let row = reader.session(&session.id.0, &|_| Some(true)).await.unwrap();

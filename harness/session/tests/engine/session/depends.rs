@@ -170,7 +170,7 @@ async fn what_a_failed_case_was_given_stays_to_be_looked_at() {
     let bench = Bench::new().await;
     all(&bench, [case("build", takes(10)), case("user", fails(10)).after(&["build"])]).await;
     bench.engine.finish().await;
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     assert!(stage(&bench, "build").is_dir());
 }
 
@@ -272,7 +272,7 @@ async fn what_failed_or_served_a_failure_is_torn_down_at_the_end_and_a_case_with
     all(&bench, [build("build", takes(10)), bad_user, build("bad", fails(10)), build("alone", takes(10))]).await;
     bench.engine.finish().await;
     assert_eq!(bench.fake.created(), 6, "two are torn down: {:?}", changes(&bench));
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     assert_eq!(bench.fake.created(), 7);
     assert!(stage(&bench, "bad").is_dir() && !stage(&bench, "build").exists());
 }
@@ -288,7 +288,7 @@ async fn after_an_interrupt_what_was_built_is_still_torn_down() {
         result.await.expect("a result");
     }
     bench.engine.finish().await;
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     assert_eq!((bench.fake.created(), bench.left()), (3, 0));
 }
 
@@ -307,7 +307,7 @@ async fn after_an_interrupt_what_stays_is_named_with_how_to_remove_it() {
         result.await.expect("a result");
     }
     bench.engine.finish().await;
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     assert_eq!(standing(&bench), [""; 0]);
     let kept = bench.engine.with_leftovers().await;
     let kept: Vec<_> =

@@ -58,7 +58,7 @@ fn with(mut scenario: Value, key: &str, value: Value) -> Value {
 async fn reported(bench: &Bench, teardown: Value) -> Vec<CaseResult> {
     all(bench, [Case { teardown: Some(teardown), ..case("build", takes(10)) }]).await;
     bench.engine.finish().await;
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     bench.engine.with_leftovers().await
 }
 
@@ -123,7 +123,7 @@ async fn a_launch_of_a_teardown_that_is_under_way_is_awaited_before_the_cleanup(
         result.await.expect("a result");
     }
     bench.engine.finish().await;
-    bench.engine.end().await.expect("an end");
+    bench.engine.tear_down().await;
     sleep(Duration::from_mins(2)).await;
     assert_eq!((bench.fake.created(), bench.left()), (3, 0), "user, build and the teardown, and nothing of them is there");
 }
@@ -172,7 +172,7 @@ async fn a_teardown_that_runs_when_the_session_is_cancelled_has_a_minute_from_th
         let begun = Instant::now();
         bench.engine.cancel("Ctrl-C");
         bench.engine.finish().await;
-        bench.engine.end().await.expect("an end");
+        bench.engine.tear_down().await;
         let took = begun.elapsed();
         assert!(took >= Duration::from_mins(1) && took < Duration::from_secs(65), "{took:?}");
         let shown = shown(&bench, &bench.engine.with_leftovers().await);
@@ -194,7 +194,7 @@ async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
         result.await.expect("a result");
     }
     let engine = bench.engine.clone();
-    let end = tokio::spawn(async move { engine.end().await });
+    let end = tokio::spawn(async move { engine.tear_down().await });
     sleep(Duration::from_secs(5)).await;
     assert!(bench.engine.in_flight().iter().all(|attempt| attempt.tears_down) && bench.left() == 1);
     let created = bench.fake.created();

@@ -1,0 +1,140 @@
+//! What is known of the owners of sessions whose jobs are to be removed, and the right to do that.
+//!
+//! ```text
+//! inventory -add-> Verdicts -wait for heartbeats-> Gone -claim: by compare-and-swap-> jobs are removed -> given back
+//! ```
+//! A session may be taken over during the wait. So each verdict is made sure of directly before something is removed, and
+//! until that is done this process holds the session: nobody else takes it over.
+
+use crate::wiring::owners::{Finding, Owners, Wait};
+use muster_core::{case::SessionId, decisions::liveness::OwnerState};
+use muster_host::owner;
+use muster_session::heartbeat;
+use muster_store::{Held, Reader, SessionState, Store, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::{task::JoinSet, time::Instant};
+
+/// What is known of sessions.
+#[derive(Default)]
+pub struct Verdicts(BTreeMap<SessionId, Verdict>);
+
+struct Verdict {
+    state: OwnerState,
+    /// Who held it when the verdict was made. `None`: the database does not know it, or nobody takes it over any more.
+    held: Option<Held>,
+    /// The signs of its owner, and since when they are watched. `None`: it has ended.
+    signs: Option<(Finding, Instant)>,
+}
+
+impl Verdicts {
+    pub fn state(&self, session: &SessionId) -> Option<OwnerState> {
+        self.0.get(session).map(|verdict| verdict.state)
+    }
+
+    pub fn is_gone(&self, session: &SessionId) -> bool {
+        self.state(session) == Some(OwnerState::Gone)
+    }
+
+    /// Looks at the owners of more sessions, and waits as long as `wait` allows.
+    pub async fn add(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, wait: Wait) {
+        let (mut open, since) = (Vec::new(), Instant::now());
+        for &session in sessions {
+            match row(owners.reader, session).await {
+                Ok(Some((held, true))) => {
+                    self.0.insert(session.clone(), Verdict { state: OwnerState::Gone, held, signs: None });
+                }
+                Ok(row) => open.push((session.clone(), row.and_then(|(held, _)| held))),
+                Err(error) => {
+                    owners.terminal.note(&format!("warning: session {session} is left alone: {:#}", anyhow::Error::new(error)));
+                    self.0.insert(session.clone(), Verdict { state: OwnerState::Unknown, held: None, signs: None });
+                }
+            }
+        }
+        let mut held: BTreeMap<SessionId, Option<Held>> = open.iter().cloned().collect();
+        for (session, finding) in owners.find(open, wait).await {
+            let held = held.remove(&session).flatten();
+            let verdict = Verdict { state: finding.life, held, signs: Some((finding, since)) };
+            self.0.insert(session, verdict);
+        }
+    }
+
+    /// Whether the database knows one of these, and it may be taken over.
+    pub fn may_be_taken_over(&self, sessions: &BTreeSet<&SessionId>) -> bool {
+        sessions.iter().any(|session| self.0.get(session).is_some_and(|verdict| verdict.held.is_some()))
+    }
+
+    /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
+    /// meanwhile is not gone any more.
+    pub async fn claim(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, store: Option<&Store>) -> Claims {
+        let mut claims = Claims::default();
+        for &session in sessions {
+            let Some(verdict) = self.0.get_mut(session).filter(|verdict| verdict.state == OwnerState::Gone) else { continue };
+            if let Some((finding, since)) = &mut verdict.signs {
+                owners.look_again(session, finding, since.elapsed()).await;
+                verdict.state = finding.life;
+            }
+            if let (OwnerState::Gone, Some(held), Some(store)) = (verdict.state, &verdict.held, store) {
+                let claimed = claims.add(store, session, held).await;
+                verdict.state = claimed.map_or_else(|state| state, |()| OwnerState::Gone);
+            }
+            if verdict.state != OwnerState::Gone {
+                owners.terminal.note(&format!("note: session {session} was taken over meanwhile: nothing of it is removed"));
+            }
+        }
+        claims
+    }
+}
+
+/// Who holds a session, and whether it has ended. Nobody takes over what has ended, unless a signal ended it.
+async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<(Option<Held>, bool)>, StoreError> {
+    let Some(reader) = reader else { return Ok(None) };
+    let row = reader.session_of(session, &owner::is_alive).await?;
+    // It may be another user's, or another database's.
+    Ok(row.map(|row| {
+        let has_ended = row.state == SessionState::Ended;
+        ((!has_ended || row.session.interrupted).then_some(row.held), has_ended)
+    }))
+}
+
+/// Sessions that this process holds while it removes what they have left.
+#[derive(Default)]
+pub struct Claims {
+    store: Option<Store>,
+    /// Each with the owner to whom it belongs.
+    held: Vec<(SessionId, Held)>,
+    /// They end with this.
+    heartbeats: JoinSet<()>,
+}
+
+impl Claims {
+    /// Holds one more session, whose owner is gone.
+    ///
+    /// # Errors
+    /// What the owner is now.
+    pub async fn add(&mut self, store: &Store, session: &SessionId, held: &Held) -> Result<(), OwnerState> {
+        let here = owner::this_owner();
+        match store.claim(session, held, &here).await {
+            Ok(()) => {}
+            Err(StoreError::Taken { .. }) => return Err(OwnerState::Alive),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "a session is not claimed");
+                return Err(OwnerState::Unknown);
+            }
+        }
+        self.heartbeats.spawn(heartbeat::until_taken(store.clone(), session.clone(), here, heartbeat::timing()));
+        self.store = Some(store.clone());
+        self.held.push((session.clone(), held.clone()));
+        Ok(())
+    }
+
+    /// Anybody may take the sessions over again.
+    pub async fn give_back(self) {
+        let Self { store: Some(store), held, heartbeats } = self else { return };
+        drop(heartbeats);
+        for (session, Held { owner, .. }) in held {
+            if let Err(error) = store.give_back(&session, &owner::this_owner(), &owner).await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "a session is still held by this process");
+            }
+        }
+    }
+}
