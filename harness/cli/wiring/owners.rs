@@ -2,6 +2,7 @@
 
 use crate::{exit, terminal::Terminal, wiring::scope::InScope};
 use anyhow::anyhow;
+use futures_util::future::join_all;
 use muster_core::{
     case::SessionId,
     decisions::{
@@ -86,12 +87,13 @@ impl Owners<'_> {
         wait: Wait,
     ) -> BTreeMap<SessionId, Finding> {
         let started = Instant::now();
-        let mut findings = BTreeMap::new();
-        for (session, held) in sessions {
+        // All at once: each may wait for a server that does not answer.
+        let first = sessions.into_iter().map(async |(session, held): (SessionId, Option<Held>)| {
             let mut finding = Finding { life: OwnerState::Unknown, leases: vec![Vec::new(); self.schedulers.len()], held };
             finding.life = owner_state(&self.signs(&session, &mut finding, Duration::ZERO).await);
-            findings.insert(session, finding);
-        }
+            (session, finding)
+        });
+        let mut findings: BTreeMap<SessionId, Finding> = join_all(first).await.into_iter().collect();
         let (mut reported, mut signals): (Option<Instant>, Option<Signals>) = (None, None);
         loop {
             let waiting: Vec<(&SessionId, Duration)> =

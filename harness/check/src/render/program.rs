@@ -45,8 +45,8 @@ pub fn program(
     let form = form(case, tree, file);
     building.needs(form.is_some(), &listed(scheduler.forms), diagnostics)?;
     Some(match form? {
-        Form::Own(_) => {
-            building.refuse_modules(diagnostics)?;
+        Form::Own(key) => {
+            building.refuse_modules(key, diagnostics)?;
             Program::Own { env_vars: building.env_vars() }
         }
         Form::Image => {
@@ -203,14 +203,16 @@ impl Building<'_> {
         self.refuse("container_platform", message, &hint, diagnostics)
     }
 
-    /// What a manifest has no place for.
-    fn refuse_modules(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
+    /// What a scheduler's own block has no place for.
+    fn refuse_modules(&self, own: &'static str, diagnostics: &mut Vec<Diagnostic>) -> Option<()> {
         if self.file.modules.as_ref().is_none_or(|modules| modules.is_empty()) {
             return Some(());
         }
-        let message = format!("`modules` of `{}` cannot be loaded: its manifest defines what runs", self.case.check.name);
-        let hint = "load them in the container's own command, or write `image` and `executable`";
-        self.refuse("modules", message, hint, diagnostics)
+        let message = format!("`modules` of `{}` cannot be loaded: `{own}` defines what runs", self.case.check.name);
+        let forms: Vec<Form> =
+            self.case.place.partition.scheduler.forms.iter().copied().filter(|form| *form != Form::Own(own)).collect();
+        let instead = if forms.is_empty() { String::new() } else { format!(", or write {} instead", listed(&forms)) };
+        self.refuse("modules", message, &format!("load them in the command that it runs{instead}"), diagnostics)
     }
 
     /// Whether nothing runs before or after the command.

@@ -47,7 +47,7 @@ fn on_kubernetes_modules_need_a_script_and_containers_no_platform() {
         other => panic!("{other:?}"),
     }
     let rows = [
-        ("k8s_config: job.yaml\nmodules: gcc", "`modules` of `c` cannot be loaded: its manifest defines what runs"),
+        ("k8s_config: job.yaml\nmodules: gcc", "`modules` of `c` cannot be loaded: `k8s_config` defines what runs"),
         (
             "container_platform: { type: docker, image: box }",
             "`container_platform` of `c` cannot run on `k8s`, where all jobs are containers",

@@ -36,12 +36,18 @@ pub(crate) fn page(schedulers: &Schedulers) -> String {
     page += "\n## Sites\n";
     keys(&site_file::schema(schedulers), 0, &mut page);
     page += "\n## Schedulers\n\nWhat `scheduler` of a partition may be, with the keys of its `sched_options`. A check with options of another scheduler\nmay run: they have no effect. An option that no scheduler has is a mistake.\n";
-    schedulers.all().iter().for_each(|descriptor| scheduler(descriptor, &mut page));
+    let mut shared_keys: Vec<&str> = Vec::new();
+    for (key, _) in schedulers.all().iter().flat_map(|descriptor| descriptor.shared_keys) {
+        if !shared_keys.contains(key) {
+            shared_keys.push(key);
+        }
+    }
+    schedulers.all().iter().for_each(|descriptor| scheduler(descriptor, &shared_keys, &mut page));
     page
 }
 
 /// The options of a scheduler, and what it does with the keys that several schedulers have.
-fn scheduler(descriptor: &Descriptor, page: &mut String) {
+fn scheduler(descriptor: &Descriptor, shared_keys: &[&str], page: &mut String) {
     let names: Vec<String> = descriptor.names.iter().map(|name| format!("`{name}`")).collect();
     *page += &wrapped(&format!("\n**{}**: {}.", names.join(", "), descriptor.descr), "");
     for option in descriptor.options {
@@ -49,8 +55,8 @@ fn scheduler(descriptor: &Descriptor, page: &mut String) {
         *page += &wrapped(&format!("- `{}` ({kind}): {}", option.name, option.description()), "");
     }
     let shared = |does: fn(&SharedKey) -> bool| -> Vec<String> {
-        let keys = descriptor.shared_keys.iter().filter(|(_, attitude)| does(attitude));
-        keys.map(|(key, _)| format!("`{key}`")).collect()
+        let keys = shared_keys.iter().filter(|key| does(&descriptor.shared_key(key)));
+        keys.map(|key| format!("`{key}`")).collect()
     };
     for (keys, what) in [
         (shared(|attitude| *attitude == SharedKey::Takes), "It takes"),

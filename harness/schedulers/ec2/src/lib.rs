@@ -33,7 +33,6 @@ pub static SCHEDULER: Descriptor = Descriptor {
     starters: &[("ec2", include_str!("starter.yaml"))],
     files: Files::Elsewhere("fetch the files in `prerun_cmds`"),
     is_cluster: true,
-    outlives_harness: true,
     connect: |_| {
         Err("Muster can list and check its cases but not launch them yet: leave the partition out with --system or -n".into())
     },

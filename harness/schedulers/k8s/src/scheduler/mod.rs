@@ -175,7 +175,9 @@ impl Scheduler for Kubernetes {
     fn dry_run<'a>(&'a self, workload: &'a Workload) -> Fut<'a, Option<Vec<String>>> {
         Box::pin(async {
             let handle = plan::plan(workload, &self.contexts).map_err(not_planned)?.handle;
-            let warnings = launch::dry_run(&*self.cluster(&handle.place).await?, &handle).await;
+            // Without a server nothing was refused.
+            let cluster = self.cluster(&handle.place).await.map_err(|error| SchedulerError { class: Class::Outage, ..error })?;
+            let warnings = launch::dry_run(&cluster, &handle).await;
             warnings.map(Some).map_err(ApiError::classify)
         })
     }
