@@ -190,8 +190,27 @@ impl Cluster {
         uid: Option<&str>,
         propagation: PropagationPolicy,
     ) -> Result<Deleted, ApiError> {
+        let only = uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
+        self.delete_if(resource, name, only, propagation).await
+    }
+
+    /// Asks for an object's deletion, if it still is of this version.
+    ///
+    /// # Errors
+    /// `Conflict` when it was changed since.
+    pub(crate) async fn delete_version(&self, resource: &Resource, name: &str, version: &str) -> Result<Deleted, ApiError> {
+        let only = Preconditions { resource_version: Some(version.to_owned()), ..Preconditions::default() };
+        self.delete_if(resource, name, Some(only), PropagationPolicy::Background).await
+    }
+
+    async fn delete_if(
+        &self,
+        resource: &Resource,
+        name: &str,
+        preconditions: Option<Preconditions>,
+        propagation: PropagationPolicy,
+    ) -> Result<Deleted, ApiError> {
         let (mut call, _) = self.call("delete", Method::DELETE, resource, Some(name)).await?;
-        let preconditions = uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         // Always given: by default the API leaves a Job's pods.
         let options = DeleteParams { propagation_policy: Some(propagation), preconditions, ..DeleteParams::default() };
         call.body = Some((JSON, json!(options).to_string().into_bytes()));

@@ -232,7 +232,7 @@ impl Scheduler for Kubernetes {
     fn delete_lease<'a>(&'a self, lease: &'a Lease) -> Fut<'a, ()> {
         Box::pin(async move {
             let Some(place) = lease::read_place(&lease.place) else { return Ok(()) };
-            lease::delete(&*self.cluster(&place).await?, &lease.session).await.map_err(ApiError::classify)
+            lease::delete(&*self.cluster(&place).await?, lease).await.map_err(ApiError::classify)
         })
     }
 

@@ -112,7 +112,8 @@ impl Lease {
         // A task that has ended has lost the Lease to another process.
         let Some(task) = task.filter(|task| !task.is_finished()) else { return };
         task.abort();
-        if let Err(error) = delete(&self.keeper.cluster, &self.keeper.session).await
+        let name = name(&self.keeper.session);
+        if let Err(error) = self.keeper.cluster.delete(&resource(), &name, None, PropagationPolicy::Background).await
             && error.why() != Why::NotAllowed
         {
             tracing::debug!(%error, "the session's Lease stays until it expires");
@@ -225,9 +226,12 @@ pub(crate) async fn sessions(cluster: &Cluster) -> Result<(BTreeMap<SessionId, L
     Ok((leases.iter().filter_map(session).collect(), now))
 }
 
-/// Deletes the Lease of an abandoned session or over.
-pub(crate) async fn delete(cluster: &Cluster, session: &SessionId) -> Result<(), ApiError> {
-    cluster.delete(&resource(), &name(session), None, PropagationPolicy::Background).await.map(|_| ())
+/// Deletes the Lease of an abandoned session, in the version in which its owner was found to be gone.
+///
+/// # Errors
+/// `Conflict` when another process has taken the session over since.
+pub(crate) async fn delete(cluster: &Cluster, lease: &job::Lease) -> Result<(), ApiError> {
+    cluster.delete_version(&resource(), &name(&lease.session), &lease.version).await.map(|_| ())
 }
 
 /// As [`job::Lease::place`] has it.
@@ -316,6 +320,23 @@ mod tests {
             let lease = Lease::new(cluster, &session(), HeartbeatTiming::default());
             assert_eq!(lease.take_over(Some(&seen.version)).await.unwrap(), taken);
             assert_eq!(requests.full().len(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_lease_of_an_abandoned_session_is_deleted_in_the_version_that_was_seen() {
+        let place = ClusterPlace { context: Some("c".into()), namespace: "n".into() };
+        let seen = seen(lease(None, "2026-01-01T00:00:00.000000Z"), None).await.into_lease(&place, session());
+        for (reply, deleted) in [
+            (Reply::json(&json!({"kind": "Status"})), true),
+            (Reply::refusal(409, "Conflict", "the ResourceVersion in the precondition does not match"), false),
+        ] {
+            let (cluster, _) = cluster(move |line, sent| {
+                assert!(line.starts_with("DELETE"), "{line}");
+                assert_eq!(sent["preconditions"], json!({"resourceVersion": "7"}));
+                reply.clone()
+            });
+            assert_eq!(delete(&cluster, &seen).await.is_ok(), deleted);
         }
     }
 
