@@ -45,7 +45,7 @@ use std::{
 use tokio::{
     sync::{Notify, mpsc::UnboundedSender, oneshot},
     task::spawn_blocking,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 pub use crate::case::context::InFlight;
@@ -317,9 +317,9 @@ impl Engine {
 
     /// Tears down what is left. To be called when `finish` has returned.
     pub async fn tear_down(&self) {
-        let rest = self.shared.state().dependencies.rest();
+        let (rest, since) = (self.shared.state().dependencies.rest(), Instant::now());
         for release in rest {
-            let report = teardown::release(&self.shared.context, &self.shared.schedulers, &release).await;
+            let report = teardown::release(&self.shared.context, &self.shared.schedulers, &release, since).await;
             self.shared.state().dependencies.released(release.id, report);
         }
     }
@@ -392,8 +392,9 @@ impl Shared {
     }
 
     async fn release(self: &Arc<Self>, releases: Vec<Release>) {
+        let since = Instant::now();
         for release in releases {
-            let report = teardown::release(&self.context, &self.schedulers, &release).await;
+            let report = teardown::release(&self.context, &self.schedulers, &release, since).await;
             let mut state = self.state();
             state.dependencies.released(release.id, report);
             state.releasing -= 1;

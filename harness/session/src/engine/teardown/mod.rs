@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::Instant};
 
 /// What a teardown could not do: for the report of the case that it is of.
 #[derive(Debug, Default, Clone)]
@@ -71,11 +71,13 @@ impl TeardownReport {
     }
 }
 
-/// Tears down and removes what no case needs any more. A failure here is reported and changes no outcome.
+/// Tears down and removes what no case needs any more. A failure here is reported and changes no outcome. `since`: when the first of those
+/// began that are torn down one after another.
 pub(crate) async fn release(
     context: &Arc<Context>,
     schedulers: &BTreeMap<String, Arc<dyn Scheduler>>,
     release: &Release,
+    since: Instant,
 ) -> TeardownReport {
     let (Release { result, wanted, .. }, mut report) = (release, TeardownReport::default());
     let Some(outputs) = &result.outputs else { return report };
@@ -87,7 +89,7 @@ pub(crate) async fn release(
         && outputs.stage.is_dir()
         && let Some(scheduler) = schedulers.get(&result.name.partition)
     {
-        let ended = Teardown::new(context, scheduler, result, workload).contained(&mut report).await;
+        let ended = Teardown::new(context, scheduler, result, workload, since).contained(&mut report).await;
         // The process that takes the session over decides what comes next.
         wait_unless_exiting(context).await;
         match ended {

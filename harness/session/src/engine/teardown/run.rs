@@ -40,7 +40,8 @@ use tokio::{
 
 /// A teardown takes no longer, whatever `time_limit` says.
 const LIMIT: Duration = Duration::from_mins(5);
-/// The limit when the session is cancelled: from the start of the teardown, or from the cancellation, whichever is later.
+/// The limit when the session is cancelled, for all teardowns that follow one another: from the start of the first, or from the
+/// cancellation, whichever is later.
 const HURRIED_LIMIT: Duration = Duration::from_mins(1);
 
 /// The teardown of what one case has left.
@@ -52,6 +53,8 @@ pub(super) struct Teardown<'a> {
     result: &'a CaseResult,
     /// As it was planned with the case: its identifier is not drawn yet.
     workload: &'a Workload,
+    /// When the first of those began that follow one another.
+    since: Instant,
 }
 
 impl<'a> Teardown<'a> {
@@ -60,8 +63,9 @@ impl<'a> Teardown<'a> {
         scheduler: &'a Arc<dyn Scheduler>,
         result: &'a CaseResult,
         workload: &'a Workload,
+        since: Instant,
     ) -> Self {
-        Self { context, scheduler, name: Arc::new(result.name.clone()), result, workload }
+        Self { context, scheduler, name: Arc::new(result.name.clone()), result, workload, since }
     }
 
     /// Tears down and survives it.
@@ -77,9 +81,12 @@ impl<'a> Teardown<'a> {
     }
 
     async fn run(&self, report: &mut TeardownReport) -> Result<(), String> {
+        if let Some(when) = Deadline::of(self.context, self.workload.limits.run, self.since).is_over() {
+            return Err(format!("not launched {when}"));
+        }
         let mut job = self.prepared(None).await?;
         super::wait_unless_exiting(self.context).await;
-        let deadline = Deadline::of(self.context, self.workload.limits.run);
+        let deadline = Deadline::of(self.context, self.workload.limits.run, self.since);
         let ended = match self.launched(&mut job, &deadline, report).await {
             Ok(()) => tokio::select! {
                 biased;
@@ -212,25 +219,36 @@ fn done(ending: &Ending) -> Result<(), String> {
 struct Deadline<'a> {
     context: &'a Context,
     begun: Instant,
+    since: Instant,
     limit: Duration,
 }
 
 impl<'a> Deadline<'a> {
     /// Of a teardown that begins now, with the limit of its check.
-    fn of(context: &'a Context, own: Option<Duration>) -> Self {
-        Self { context, begun: Instant::now(), limit: own.map_or(LIMIT, |limit| limit.min(LIMIT)) }
+    fn of(context: &'a Context, own: Option<Duration>, since: Instant) -> Self {
+        Self { context, begun: Instant::now(), since, limit: own.map_or(LIMIT, |limit| limit.min(LIMIT)) }
+    }
+
+    fn end(&self, cancelled: Option<Instant>) -> (Instant, String) {
+        end(self.begun, self.since, self.limit, cancelled)
+    }
+
+    /// When it was, if it is over already.
+    fn is_over(&self) -> Option<String> {
+        let (by, when) = self.end(self.context.cancelled_at());
+        (by <= Instant::now()).then_some(when)
     }
 
     /// Waits for it, and says when that was: `after 5m`.
     async fn over(&self) -> String {
         if self.context.cancelled_at().is_none() {
-            let (by, when) = end(self.begun, self.limit, None);
+            let (by, when) = self.end(None);
             tokio::select! {
                 () = sleep_until(by) => return when,
                 () = self.context.cancel.cancelled() => {}
             }
         }
-        let (by, when) = end(self.begun, self.limit, self.context.cancelled_at());
+        let (by, when) = self.end(self.context.cancelled_at());
         tokio::select! {
             () = sleep_until(by) => when,
             () = self.context.leave.cancelled() => "when the session was left at once".to_owned(),
@@ -238,12 +256,15 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// When a teardown ends that began then, and in words.
-fn end(begun: Instant, limit: Duration, cancelled: Option<Instant>) -> (Instant, String) {
+/// When a teardown ends that began then, and in words. `since`: when the first of those began that follow one another.
+fn end(begun: Instant, since: Instant, limit: Duration, cancelled: Option<Instant>) -> (Instant, String) {
     let own = begun + limit;
-    match cancelled.map(|at| at.max(begun) + HURRIED_LIMIT).filter(|by| *by < own) {
+    match cancelled.map(|at| at.max(since) + HURRIED_LIMIT).filter(|by| *by < own) {
         None => (own, format!("after {}", format_duration(limit))),
         Some(by) if by == begun + HURRIED_LIMIT => (by, format!("after {}", format_duration(HURRIED_LIMIT))),
+        Some(by) if by == since + HURRIED_LIMIT => {
+            (by, format!("{} after the first teardown began", format_duration(HURRIED_LIMIT)))
+        }
         Some(by) => (by, format!("{} after the session was cancelled", format_duration(HURRIED_LIMIT))),
     }
 }
@@ -256,19 +277,23 @@ mod tests {
     fn a_cancelled_session_brings_the_end_nearer_and_never_puts_it_off() {
         let start = Instant::now();
         let at = |secs: u64| start + Duration::from_secs(secs);
-        // Begun, its limit, cancelled, its end; all in seconds.
+        // Begun, the first before it, its limit, cancelled, its end; all in seconds.
         let rows = [
-            (100, 300, None, 400, "after 5m"),
-            (100, 300, Some(50), 160, "after 1m"),
-            (100, 300, Some(100), 160, "after 1m"),
-            (100, 300, Some(110), 170, "1m after the session was cancelled"),
-            (100, 300, Some(340), 400, "after 5m"),
-            (100, 300, Some(399), 400, "after 5m"),
-            (100, 30, Some(50), 130, "after 30.0s"),
+            (100, 100, 300, None, 400, "after 5m"),
+            (100, 100, 300, Some(50), 160, "after 1m"),
+            (100, 100, 300, Some(100), 160, "after 1m"),
+            (100, 100, 300, Some(110), 170, "1m after the session was cancelled"),
+            (100, 100, 300, Some(340), 400, "after 5m"),
+            (100, 100, 300, Some(399), 400, "after 5m"),
+            (100, 100, 30, Some(50), 130, "after 30.0s"),
+            (100, 70, 300, None, 400, "after 5m"),
+            (100, 70, 300, Some(50), 130, "1m after the first teardown began"),
+            (100, 30, 300, Some(50), 110, "1m after the session was cancelled"),
+            (100, 20, 300, Some(10), 80, "1m after the first teardown began"),
         ];
-        for (begun, limit, cancelled, by, when) in rows {
-            let end = end(at(begun), Duration::from_secs(limit), cancelled.map(at));
-            assert_eq!(end, (at(by), when.to_owned()), "{begun} {limit} {cancelled:?}");
+        for (begun, since, limit, cancelled, by, when) in rows {
+            let end = end(at(begun), at(since), Duration::from_secs(limit), cancelled.map(at));
+            assert_eq!(end, (at(by), when.to_owned()), "{begun} {since} {limit} {cancelled:?}");
         }
     }
 }

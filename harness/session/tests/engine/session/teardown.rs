@@ -219,3 +219,25 @@ async fn a_panic_while_something_is_torn_down_is_cleaned_up_after() {
     left: whatever is marked rfm=IDENTIFIER on fake (session s1): `muster sweep` removes it
     ");
 }
+
+#[tokio::test(start_paused = true)]
+async fn all_teardowns_of_a_cancelled_session_share_one_minute() {
+    let endless = json!({ "statuses": [{ "state": "running" }] });
+    let bench = Bench::new().await;
+    let build = |name| Case { teardown: Some(endless.clone()), ..case(name, takes(10)) };
+    let cases = [build("a"), build("b"), build("c"), case("user", takes(60_000)).after(&["a", "b", "c"])];
+    let results = bench.engine.submit_all(cases.map(Case::queued));
+    sleep(Duration::from_secs(5)).await;
+    let begun = Instant::now();
+    bench.engine.cancel("Ctrl-C");
+    for result in results {
+        result.await.expect("a result");
+    }
+    bench.engine.finish().await;
+    bench.engine.tear_down().await;
+    assert!(begun.elapsed() < Duration::from_secs(75), "{:?}", begun.elapsed());
+    let kept = bench.engine.with_leftovers().await;
+    let shown = shown(&bench, &kept);
+    assert_eq!(shown.matches("its teardown failed: not launched 1m after").count(), 2, "{shown}");
+    assert_eq!(bench.left(), 0);
+}
