@@ -134,7 +134,8 @@ pub trait Scheduler: Send + Sync {
         Box::pin(async { Ok(true) })
     }
 
-    /// Removes the Lease of an abandoned session of which nothing is left.
+    /// Removes the Lease of an abandoned session of which nothing is left, in the version that was seen: a later one is another
+    /// owner's.
     fn delete_lease<'a>(&'a self, _lease: &'a Lease) -> Fut<'a, ()> {
         Box::pin(async { Ok(()) })
     }
