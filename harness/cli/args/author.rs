@@ -23,7 +23,7 @@ pub enum CheckCommand {
 #[derive(Debug, Clone, Args)]
 pub struct NewArgs {
     /// For which scheduler
-    #[arg(long, default_value = "local")]
+    #[arg(long)]
     pub scheduler: String,
     /// The file, NAME.check.yaml; or a folder, which gets one of its own name
     #[arg(value_name = "PATH")]

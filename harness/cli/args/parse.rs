@@ -198,7 +198,9 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
         .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
         .mut_subcommand("check", |check| {
-            let of_new = |new: clap::Command| new.mut_arg("scheduler", |arg| arg.value_parser(PossibleValuesParser::new(names)));
+            let here = schedulers.named().find(|scheduler| scheduler.is_here).map(|scheduler| scheduler.name);
+            let of_scheduler = |arg: Arg| arg.value_parser(PossibleValuesParser::new(names)).required(false).default_values(here);
+            let of_new = |new: clap::Command| new.mut_arg("scheduler", of_scheduler);
             keep(&["checkpath", "config_file", "nocolor"])(check.mut_subcommand("new", of_new))
         })
         .mut_subcommand("completions", keep(&[]))
