@@ -231,6 +231,15 @@ pub fn variable(long: &str) -> String {
     format!("MUSTER_{}", long.to_uppercase().replace('-', "_"))
 }
 
+/// Flags whose values may have commas.
+const SETTINGS: [&str; 3] = ["setvar", "parameterize", "job-option"];
+
+/// The items of a list in a variable: settings are one a line, anything else is separated by commas.
+pub fn listed<'a>(long: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
+    let separator = if SETTINGS.contains(&long) { '\n' } else { ',' };
+    value.split(separator).map(|item| item.trim_end_matches('\r')).filter(|item| !item.is_empty())
+}
+
 /// What one variable would be on the command line.
 fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Vec<OsString>, String> {
     let flag = || OsString::from(format!("--{long}"));
@@ -244,9 +253,11 @@ fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Ve
             let count: usize = value.parse().map_err(|_| format!("{name}={value} is not a number"))?;
             Ok(vec![flag(); count.min(5)])
         }
-        ArgAction::Append => {
-            Ok(value.split(',').filter(|item| !item.is_empty()).map(|item| format!("--{long}={item}").into()).collect())
+        // It may be the rest of a secret: it is not printed.
+        ArgAction::Append if SETTINGS.contains(&long) && listed(long, value).any(|item| !item.contains('=')) => {
+            Err(format!("{name}: a line of it is not NAME=VALUE; it has one setting a line"))
         }
+        ArgAction::Append => Ok(listed(long, value).map(|item| format!("--{long}={item}").into()).collect()),
         _ if value.is_empty() => Ok(vec![]),
         _ => Ok(vec![format!("--{long}={value}").into()]),
     }
@@ -286,6 +297,17 @@ mod tests {
             (list.cli.filter.tag, list.cli.output.verbose, list.cli.output.nocolor),
             (vec!["gpu".into(), "slow".into()], 2, true)
         );
+    }
+
+    #[test]
+    fn settings_in_the_environment_are_one_a_line_and_their_values_keep_their_commas() {
+        let list =
+            parsed(&["-l"], &[("MUSTER_SETVAR", "api_token=a,b\nn=1\n"), ("MUSTER_PARAMETERIZE", "m=1,2")]).expect("parses");
+        assert_eq!(list.cli.files.setvar, ["api_token=a,b", "n=1"]);
+        assert_eq!(list.cli.files.parameterize, ["m=1,2"]);
+        let error = parsed(&["-l"], &[("MUSTER_SETVAR", "api_token=a\nrest")]).err().unwrap_or_default();
+        assert!(error.contains("MUSTER_SETVAR: a line of it is not NAME=VALUE; it has one setting a line"), "{error}");
+        assert!(!error.contains("rest"), "{error}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ use muster_check::{
     },
 };
 use muster_core::{case::matcher::Matcher, decisions::pipeline::EXIT_USAGE};
+use muster_report::secret::masked_setting;
 use muster_session::{case::judging, front::libtest};
 use muster_text::{
     diagnostic::{Diagnostic, Severity, Sources},
@@ -140,6 +141,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     let mut overrides = Overrides::parse(
         &cli.files.setvar,
         &cli.files.parameterize,
+        |setting| masked_setting(setting).into_owned(),
         (&loaded.checks, cli.files.schedulers.own_keys()),
         &mut sources,
         &mut diagnostics,

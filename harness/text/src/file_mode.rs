@@ -34,7 +34,7 @@ impl FromStr for FileMode {
         let is_octal = (3..=4).contains(&digits.len()) && digits.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
         let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| is_octal && *mode <= 0o777);
         match mode {
-            None => Err(wrong("write three octal digits, such as 0640")),
+            None => Err(wrong("write an octal mode, such as 0640")),
             Some(mode) if mode & 0o600 != 0o600 => Err(wrong("the owner reads and writes, so it begins with 6")),
             Some(mode) if mode & 0o002 != 0 => Err(wrong("others must not write what is run and judged")),
             Some(mode) if mode & 0o111 != 0 => Err(wrong("folders get x where files get r")),
@@ -80,7 +80,7 @@ mod tests {
         insta::assert_snapshot!(shown("0440"), @"`0440` is not a file mode: the owner reads and writes, so it begins with 6");
         insta::assert_snapshot!(shown("0666"), @"`0666` is not a file mode: others must not write what is run and judged");
         for text in ["", "6", "0648", "4640", "06400", "u+r", "+640", "416.0"] {
-            assert!(shown(text).ends_with("write three octal digits, such as 0640"), "{text}");
+            assert!(shown(text).ends_with("write an octal mode, such as 0640"), "{text}");
         }
         assert_eq!(FileMode::default().to_string(), "0600");
     }

@@ -231,6 +231,10 @@ fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
         is_stored_nowhere(&sandbox, &[value]);
         let shown = sandbox.muster(&["config", "show"]).stdout;
         assert!(!shown.contains(value), "{shown}");
+        for flag in ["-Sno_token", "-Pno_token"] {
+            let refused = sandbox.muster(&["-c", "check.yaml", "-l", &format!("{flag}={value}")]);
+            assert!(refused.code == Some(2) && refused.stderr.contains("1 | no_token=***"), "{}", refused.stderr);
+        }
         let script = names(&sandbox, "stage");
         assert!(script.contains("rfm_job.sh"), "{script}");
     }

@@ -85,7 +85,7 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
     let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
     eventually("a running job", Duration::from_secs(20), || pids(&sandbox).len() == 1);
     send(&child, "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(1200));
     send(&child, "INT");
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130));
@@ -132,7 +132,7 @@ fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
         let (_sandbox, mut child, _reader) = unread(flags, stderr);
         assert_eq!(child.try_wait().expect("a state"), None, "{number}: 800 results fit into a pipe");
         send(&child, "INT");
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(1200));
         send(&child, "INT");
         let ends = || child.try_wait().expect("a state").is_some();
         eventually(&format!("{number}: the end of the process"), Duration::from_secs(6), ends);
@@ -162,6 +162,21 @@ fn a_terminal_that_goes_away_hangs_up_more_than_once_and_is_reported_to_all_the_
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    assert!(sandbox.read("report.json").contains("\"abort\""));
+    assert!(running.iter().all(|pid| !alive(pid)));
+}
+
+#[test]
+fn timeout_signals_a_process_and_its_group_and_that_is_one_request() {
+    let (sandbox, child) = started();
+    let running = pids(&sandbox);
+    for _ in 0..2 {
+        send(&child, "TERM");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stderr.contains("second signal: ending at once"), "{}", ended.stderr);
     assert!(sandbox.read("report.json").contains("\"abort\""));
     assert!(running.iter().all(|pid| !alive(pid)));
 }

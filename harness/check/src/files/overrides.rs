@@ -16,7 +16,9 @@ pub struct Override {
     name: String,
     /// The text after `=`. The setting that it overrides determines its type: over text, `1.20` is text.
     text: String,
-    /// The option as typed, in the sources.
+    /// The same as it may be printed.
+    shown: String,
+    /// The option in the sources.
     span: Span,
     is_parameter: bool,
     used: bool,
@@ -30,16 +32,17 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Reads the options; their texts become sources, so that a mistake shows the option as typed.
+    /// Reads the options; their texts become sources, so that a mistake shows the option as typed. `shown` masks secrets.
     pub fn parse(
         set: &[String],
         parameterize: &[String],
+        shown: impl Fn(&str) -> String,
         (checks, more): (&[Document], &MoreKeys),
         sources: &mut Sources,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let options = set.iter().map(|text| (text, "-S")).chain(parameterize.iter().map(|text| (text, "-P")));
-        let read = |(text, flag): (&String, &str)| match option(text, flag, checks, sources) {
+        let read = |(text, flag): (&String, &str)| match option(text, flag, (checks, &shown(text)), sources) {
             Ok(option) => Some(option),
             Err(diagnostic) => {
                 diagnostics.push(diagnostic);
@@ -211,7 +214,7 @@ impl Override {
         if matches!(known, "anything" | "nothing") || value.what() == known {
             return Ok(value);
         }
-        let message = format!("variable `{}` is {known}, and `{}` is {}", self.name, self.text, value.what());
+        let message = format!("variable `{}` is {known}, and `{}` is {}", self.name, self.shown, value.what());
         Err(Diagnostic::error(self.span, message).related(declared.span, "declared here"))
     }
 
@@ -229,16 +232,17 @@ impl Override {
     }
 }
 
-fn option(text: &str, flag: &str, checks: &[Document], sources: &mut Sources) -> Result<Override, Diagnostic> {
-    let file = sources.add(format!("the option {flag}"), text);
-    let span = Span { file, start: 0, end: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+fn option(text: &str, flag: &str, (checks, shown): (&[Document], &str), sources: &mut Sources) -> Result<Override, Diagnostic> {
+    let file = sources.add(format!("the option {flag}"), shown);
+    let span = Span { file, start: 0, end: u32::try_from(shown.len()).unwrap_or(u32::MAX) };
     let example = if flag == "-S" { "write -S blocks=16 or -S stream.blocks=16" } else { "write -P blocks=8,16" };
     let (target, value) =
         text.split_once('=').ok_or_else(|| Diagnostic::error(span, format!("`=` is missing in {flag}")).hint(example))?;
     let scoped = target.rsplit_once('.').filter(|(check, _)| checks.iter().any(|known| *known.name == **check));
     let (check, name) = scoped.map_or((None, target), |(check, name)| (Some(check.to_owned()), name));
     let (name, text) = (name.to_owned(), value.to_owned());
-    Ok(Override { check, name, text, span, is_parameter: flag == "-P", used: false })
+    let shown = shown.split_once('=').map_or(shown, |(_, value)| value).to_owned();
+    Ok(Override { check, name, text, shown, span, is_parameter: flag == "-P", used: false })
 }
 
 #[cfg(test)]
@@ -258,6 +262,7 @@ mod tests {
         let mut overrides = Overrides::parse(
             &set,
             &parameterize,
+            str::to_owned,
             (&files.checks, crate::testing::schedulers().own_keys()),
             &mut files.sources,
             &mut found,

@@ -9,7 +9,7 @@
 //! The judging rules of a case are stored with its plan: files that have changed since affect only cases that have not started.
 
 use crate::{
-    args::{Cli, Parsed},
+    args::{self, Cli, Parsed},
     commands::session::{cases, unmasked::unmasked},
     inputs::{
         modes, quarantine,
@@ -185,7 +185,7 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was started", session.workdir.display(), session.id))?;
     let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
-    let given: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(listed.split(',')).collect();
+    let given: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(args::listed("setvar", &listed)).collect();
     let command =
         unmasked(&session.command, &given, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();

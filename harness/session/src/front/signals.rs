@@ -1,10 +1,16 @@
-//! Ctrl-C, TERM and HUP: the first ends the session in order, the second at once.
+//! Ctrl-C, TERM and HUP: the first ends the session in order, the second at once. What comes within a second of the first
+//! belongs to it: `timeout` signals a process and then its group.
 
 use crate::engine::Engine;
-use std::io;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::{io, time::Duration};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::Instant,
+};
 
 const HANGUP: &str = "SIGHUP";
+/// How long a request to end may take to arrive, in several signals.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
 
 /// Listens from the moment it is made: no signal after that ends the process by itself.
 #[derive(Debug)]
@@ -13,6 +19,8 @@ pub struct Signals {
     terminate: Signal,
     /// `None` where the parent asked for HUP to be ignored (`nohup`).
     hangup: Option<Signal>,
+    /// When the first came.
+    first: Option<Instant>,
 }
 
 impl Signals {
@@ -26,6 +34,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: if ignored { None } else { Some(signal(SignalKind::hangup())?) },
+            first: None,
         })
     }
 
@@ -37,11 +46,13 @@ impl Signals {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let name = tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
             _ = hangup => HANGUP,
-        }
+        };
+        self.first.get_or_insert_with(Instant::now);
+        name
     }
 
     /// The first signal cancels `engine`; at the second this returns, and the caller ends the process at once. Dropped when the
@@ -55,7 +66,8 @@ impl Signals {
     /// Waits for the second signal. A HUP is never the second: a terminal that goes away sends several, and no user waits there any
     /// more.
     pub async fn second(&mut self) {
-        while self.next().await == HANGUP {}
+        let is_first = |signals: &Self| signals.first.is_some_and(|first| first.elapsed() < ONE_REQUEST);
+        while self.next().await == HANGUP || is_first(self) {}
     }
 }
 

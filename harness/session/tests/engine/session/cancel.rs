@@ -148,8 +148,13 @@ async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
     }
     // A terminal that goes away says so several times, and is nobody's impatience.
     raise(Signal::HUP);
+    // `timeout` signals a process, and then its group.
+    raise(Signal::TERM);
     sleep(Duration::from_millis(50)).await;
     assert!(!supervised.is_finished());
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(1)).await;
+    tokio::time::resume();
     raise(Signal::INT);
     supervised.await.expect("no panic");
     let left = bench.engine.in_flight();
