@@ -286,6 +286,11 @@ fn what_an_old_session_left_on_kubernetes_is_swept() {
     api.insert("default", manifest.clone()).expect("a known kind");
     let name = manifest["metadata"]["name"].as_str().expect("a name");
     let planned = with_cluster(&sandbox, &api, &["sweep", "--dry-run"]);
+    assert_eq!(planned.code, Some(2), "a look brings no database up to date: {}", planned.stdout);
+    assert!(planned.stderr.contains("`muster results migrate --db "), "{}", planned.stderr);
+    let migrated = sandbox.muster(&["results", "migrate"]);
+    assert_eq!(migrated.code, Some(0), "{}", migrated.stderr);
+    let planned = with_cluster(&sandbox, &api, &["sweep", "--dry-run"]);
     assert!(planned.stdout.contains("1 job(s)"), "{}{}", planned.stdout, planned.stderr);
     assert!(api.get("pods", "default", name).is_some());
     let swept = with_cluster(&sandbox, &api, &["sweep"]);
