@@ -203,7 +203,7 @@ fn a_second_signal_names_what_was_not_torn_down() {
     for _ in 0..2 {
         let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
         assert!(status.success());
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(1200));
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
@@ -231,6 +231,8 @@ fn a_teardown_that_was_cut_short_ends_before_the_users_run_again() {
         send("-INT");
         let tearing = || std::fs::read_to_string(sandbox.path("tearing")).is_ok_and(|pids| pids.ends_with('\n'));
         eventually("the teardown", Duration::from_secs(20), tearing);
+        // What comes earlier belongs to the first signal.
+        std::thread::sleep(Duration::from_millis(1200));
         send(signal);
         let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
         let process = format!("/proc/{}/status", sandbox.read("tearing").trim());
