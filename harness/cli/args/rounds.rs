@@ -35,7 +35,7 @@ pub struct Rounds {
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
     pub shard: Option<Shard>,
-    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or a state of theirs: all, avail, ... [default: avail]
+    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or one of their states, such as all or avail [default: avail]
     #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "avail", help_heading = "Rounds")]
     pub distribute: Option<String>,
     /// Options that the site file keeps under this name; what is typed comes after them

@@ -6,8 +6,8 @@ use crate::{
     terminal::Terminal,
     wiring::plans,
 };
-use muster_check::cases::test_case::TestCase;
-use muster_core::decisions::pipeline::EXIT_USAGE;
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
+use muster_core::{decisions::pipeline::EXIT_USAGE, job::workload::Workload};
 use muster_k8s::{Contexts, Extent, Handle, binding, roles};
 use muster_text::yaml;
 use std::{collections::BTreeSet, ptr};
@@ -22,7 +22,8 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
     let is_ours = |case: &TestCase| ptr::eq(case.place.partition.scheduler.descriptor(), &raw const muster_k8s::SCHEDULER);
     let cases: Vec<TestCase> = selection.cases.iter().filter(|case| is_ours(case)).cloned().collect();
     let contexts = Contexts::to_plan_with()?;
-    let (mut handles, mistakes) = plans::plans(&cases, |_, rendered| Ok(muster_k8s::plan(&rendered.workload, &contexts)?.handle));
+    let plan = |_: &TestCase, workload: &Workload| Ok(muster_k8s::plan(workload, &contexts)?.handle);
+    let (mut handles, mistakes) = plans::plans(&cases, &Adjustments::default(), plan);
     terminal.diagnostics(&mistakes, &selection.sources);
     if !mistakes.is_empty() {
         return Ok(EXIT_USAGE);

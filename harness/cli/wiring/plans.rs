@@ -1,10 +1,8 @@
 //! The plans of cases, made from files alone: for finding mistakes before the first launch.
 
 use crate::wiring::Connections;
-use muster_check::{
-    cases::test_case::{Rendered, TestCase},
-    selection::adjust::Adjustments,
-};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
+use muster_core::job::workload::Workload;
 use muster_text::diagnostic::Diagnostic;
 use std::{num::NonZero, panic::resume_unwind, thread};
 
@@ -18,24 +16,24 @@ pub fn mistakes(cases: &[TestCase], adjustments: &Adjustments) -> anyhow::Result
     if planners.is_empty() {
         return Ok(Vec::new());
     }
-    let plan = |case: &TestCase, mut rendered: Rendered| {
-        let Some(planner) = planners.get(scheduler(case)) else { return Ok(()) };
-        adjustments.apply(case, &mut rendered);
-        planner.check(&rendered.workload)
+    let plan = |case: &TestCase, workload: &Workload| match planners.get(scheduler(case)) {
+        Some(planner) => planner.check(workload),
+        None => Ok(()),
     };
-    Ok(plans(cases, plan).1)
+    Ok(plans(cases, adjustments, plan).1)
 }
 
 /// What `plan` makes of the cases that are not skipped, and every mistake that it reports. Uses all processors: there may be ten
 /// thousand cases.
 pub fn plans<T: Send>(
     cases: &[TestCase],
-    plan: impl Fn(&TestCase, Rendered) -> Result<T, Vec<Diagnostic>> + Sync,
+    adjustments: &Adjustments,
+    plan: impl Fn(&TestCase, &Workload) -> Result<T, Vec<Diagnostic>> + Sync,
 ) -> (Vec<T>, Vec<Diagnostic>) {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(processors).max(1);
     let shares: Vec<_> = thread::scope(|scope| {
-        let started: Vec<_> = cases.chunks(share).map(|share| scope.spawn(|| plans_of(share, &plan))).collect();
+        let started: Vec<_> = cases.chunks(share).map(|share| scope.spawn(|| plans_of(share, adjustments, &plan))).collect();
         started.into_iter().map(|share| share.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let (mut all, mut mistakes) = (Vec::new(), Vec::new());
@@ -48,13 +46,13 @@ pub fn plans<T: Send>(
 
 fn plans_of<T>(
     cases: &[TestCase],
-    plan: impl Fn(&TestCase, Rendered) -> Result<T, Vec<Diagnostic>>,
+    adjustments: &Adjustments,
+    plan: impl Fn(&TestCase, &Workload) -> Result<T, Vec<Diagnostic>>,
 ) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut plans, mut mistakes) = (Vec::new(), Vec::new());
     for case in cases {
-        // Every case was rendered once already, when it was selected.
-        let Some(rendered) = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none()) else { continue };
-        match plan(case, rendered) {
+        let Some(rendered) = adjustments.rehearsed(case).filter(|rendered| rendered.skip.is_none()) else { continue };
+        match plan(case, &rendered.workload) {
             Ok(plan) => plans.push(plan),
             Err(found) => add_new(&mut mistakes, in_check(case, found)),
         }

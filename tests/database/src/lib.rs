@@ -34,6 +34,25 @@ pub fn columns(path: &Path) -> Result<BTreeSet<String>, sqlx::Error> {
     })
 }
 
+/// Whether another process is within a transaction that writes.
+///
+/// # Errors
+/// No database, or none that can be read.
+pub fn is_being_written(path: &Path) -> Result<bool, sqlx::Error> {
+    finish(async {
+        let mut connection = open(path).await?;
+        sqlx::raw_sql("PRAGMA busy_timeout = 0").execute(&mut connection).await?;
+        let begun = sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut connection).await;
+        let is_busy = match &begun {
+            Ok(_) => false,
+            Err(sqlx::Error::Database(error)) if error.message().contains("locked") => true,
+            Err(_) => return begun.map(|_| false),
+        };
+        connection.close().await?;
+        Ok(is_busy)
+    })
+}
+
 async fn open(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     SqliteConnectOptions::new().filename(path).create_if_missing(true).disable_statement_logging().connect().await
 }

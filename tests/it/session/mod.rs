@@ -1,6 +1,7 @@
 //! Sessions: rounds, interruption, and going on after it.
 
 mod attach;
+mod copies;
 mod owners;
 mod redraw;
 mod resume;

@@ -104,12 +104,27 @@ fn signal(name: &str, pid: &str) {
     assert!(Command::new("kill").args([name, pid]).status().expect("kill").success());
 }
 
+/// Stops a process, but not while it writes: it would hold the lock of the database.
+fn freeze(sandbox: &Sandbox, pid: &str) {
+    let database = sandbox.path("state/muster/results.db");
+    let is_stopped = || fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
+    loop {
+        signal("-STOP", pid);
+        eventually("a process that is stopped", Duration::from_secs(10), is_stopped);
+        if !muster_test_database::is_being_written(&database).expect("a database") {
+            return;
+        }
+        signal("-CONT", pid);
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A session of three other cases that run, in another container, whose process is frozen: it may live.
 fn frozen(sandbox: &Sandbox) -> Child {
     sandbox.write("other.yaml", &CHECK.replace("name: three", "name: other").replace("began-", "other-"));
     let child = elsewhere(sandbox, "far-away", &["-c", "other.yaml", "-r"]).spawn().expect("unshare runs");
     eventually("three running cases", Duration::from_secs(30), || (1..=3).all(|n| glob_exists(sandbox, &format!("other-{n}"))));
-    signal("-STOP", &inner(&child));
+    freeze(sandbox, &inner(&child));
     child
 }
 
@@ -220,7 +235,7 @@ fn who_has_lost_its_session_while_it_was_frozen_leaves_it_alone() {
     let stored =
         || sandbox.path("state/muster/results.db").exists() && run(&sandbox, &["results", "list"]).stdout.contains("1 session");
     eventually("a session", Duration::from_secs(30), stored);
-    signal("-STOP", &inner(&frozen));
+    freeze(&sandbox, &inner(&frozen));
     let mut attached = here(&sandbox, &["attach", "2"]).spawn().expect("the binary runs");
     let taken = || run(&sandbox, &["results", "list"]).stdout.contains("running");
     eventually("a session that is taken over", Duration::from_secs(30), taken);

@@ -40,7 +40,7 @@ fn an_import_is_found_wherever_it_is_written() {
             "use crate::{one, b::{self, z::{Z, self as deep}}};",
             &["crate::b b/mod.rs", "crate::b::z b/z.rs", "crate::b::z::Z b/z.rs", "crate::one one.rs"],
         ),
-        ("fn f() -> crate::b::B { todo!() }", &["crate::b::B b/mod.rs"]),
+        ("fn f() -> crate::b::B { loop {} }", &["crate::b::B b/mod.rs"]),
         ("fn f() { super::super::one::first() }", &["super::super::one::first one.rs"]),
         ("fn f() { let crate::b::B = g(); }", &["crate::b::B b/mod.rs"]),
         ("impl From<crate::b::z::Z> for () {}", &["crate::b::z::Z b/z.rs"]),

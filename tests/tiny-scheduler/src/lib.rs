@@ -177,14 +177,11 @@ impl Scheduler for Notes {
             text: workload.shared.get("launcher").and_then(Value::as_str).map_or(text.to_owned(), |by| format!("{by}: {text}")),
             seconds: own["seconds"].as_f64().unwrap_or_default(),
         };
-        Ok(Job {
-            identifier: workload.identifier.clone(),
-            session: workload.session.clone(),
-            case: workload.case.to_string(),
-            scheduler: SCHEDULER.own_name().into(),
-            stage: workload.stage.clone(),
-            handle: serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?,
-        })
+        Ok(Job::of(
+            workload,
+            &SCHEDULER,
+            serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?,
+        ))
     }
 
     fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {

@@ -106,6 +106,14 @@ fn mapping(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 impl Adjustments {
+    /// A case as it would be launched, with stand-ins for what is known only then. `None`: it has mistakes, which were found when it
+    /// was selected.
+    pub fn rehearsed(&self, case: &TestCase) -> Option<Rendered> {
+        let mut rendered = case.render(&case.rehearsal()).ok()?;
+        self.apply(case, &mut rendered);
+        Some(rendered)
+    }
+
     /// Changes a case.
     pub fn apply(&self, case: &TestCase, rendered: &mut Rendered) {
         if self.skip_sanity {

@@ -71,8 +71,7 @@ fn nodes_in(
             "--distribute={state}: `{named}` does not know this state of nodes (partition {partition}): write {states}, or names"
         );
     }
-    let Ok(mut rendered) = case.render(&case.rehearsal()) else { return Ok(None) };
-    adjustments.apply(case, &mut rendered);
+    let Some(rendered) = adjustments.rehearsed(case) else { return Ok(None) };
     let asked = runtime.block_on(scheduler.nodes(&rendered.workload, state));
     let nodes = asked.with_context(|| format!("--distribute on partition {partition}"))?;
     if nodes.is_empty() {

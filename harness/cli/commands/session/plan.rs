@@ -84,12 +84,9 @@ pub fn plan(
 }
 
 impl Plan {
-    /// A case as it would be launched, with stand-ins for what is known only then. `None`: it has mistakes, which were found when
-    /// it was selected.
+    /// See [`Adjustments::rehearsed`].
     pub fn rendered(&self, case: &TestCase) -> Option<Rendered> {
-        let mut rendered = case.render(&case.rehearsal()).ok()?;
-        self.adjustments.apply(case, &mut rendered);
-        Some(rendered)
+        self.adjustments.rehearsed(case)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     job::{
-        descriptor::SchedulerName,
+        descriptor::{Descriptor, SchedulerName},
         inventory::{Inventory, Lease, Removed, Scope},
         stdout::SectionOrigin,
         workload::Workload,
@@ -178,6 +178,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job of a workload, with what its scheduler has planned.
+    pub fn of(workload: &Workload, scheduler: &Descriptor, handle: Value) -> Self {
+        Self {
+            identifier: workload.identifier.clone(),
+            session: workload.session.clone(),
+            case: workload.case.to_string(),
+            scheduler: scheduler.own_name().into(),
+            stage: workload.stage.clone(),
+            handle,
+        }
+    }
+
     /// Whether both are one attempt: an identifier alone is unique within its session only.
     pub fn is_same(&self, other: &Self) -> bool {
         self.identifier == other.identifier && self.session == other.session

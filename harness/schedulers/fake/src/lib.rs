@@ -109,15 +109,8 @@ impl Scheduler for FakeScheduler {
         self.server.record(Call::Plan, &workload.identifier);
         let scenario = workload.own.get(KEY).cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         scenario::read(&scenario)?;
-        Ok(Job {
-            identifier: workload.identifier.clone(),
-            session: workload.session.clone(),
-            case: workload.case.to_string(),
-            scheduler: SCHEDULER.own_name().into(),
-            stage: workload.stage.clone(),
-            // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
-            handle: scenario.to_string().into(),
-        })
+        // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
+        Ok(Job::of(workload, &SCHEDULER, scenario.to_string().into()))
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {

@@ -31,6 +31,7 @@ mod tests;
 
 use crate::{
     launch::{Environment, HARNESS},
+    plan::LocalHandle,
     processes::{blocking, own_job::OwnJob},
     staging::Stager,
 };
@@ -47,11 +48,6 @@ use muster_host::process::Machine;
 use muster_text::{decode::Key, diagnostic::Diagnostic};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};
-
-pub use crate::{
-    plan::LocalHandle,
-    processes::mark::{RFM_ID, RFM_SESSION},
-};
 
 /// What is known of it without a connection.
 pub static SCHEDULER: Descriptor = Descriptor {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// [`Job::handle`] of a local job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LocalHandle {
+pub(crate) struct LocalHandle {
     /// The text of `rfm_job.sh`.
     pub script: String,
     /// What is put beside it first.
@@ -35,7 +35,7 @@ impl LocalHandle {
     ///
     /// # Errors
     /// It is not the handle of a local job.
-    pub fn of(job: &Job) -> Result<Self, SchedulerError> {
+    pub(crate) fn of(job: &Job) -> Result<Self, SchedulerError> {
         Self::deserialize(&job.handle)
             .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
     }
@@ -77,14 +77,7 @@ impl LocalScheduler {
             leader: None,
             started: None,
         };
-        Ok(Job {
-            identifier: workload.identifier.clone(),
-            session: workload.session.clone(),
-            case: workload.case.to_string(),
-            scheduler: SCHEDULER.own_name().into(),
-            stage: workload.stage.clone(),
-            handle: handle.into_value(),
-        })
+        Ok(Job::of(workload, &SCHEDULER, handle.into_value()))
     }
 }
 

@@ -55,8 +55,7 @@ pub async fn ask<'a>(
     let mut names = Vec::new();
     let mut workloads = cases.filter(|case| case.needs().is_empty()).filter_map(|case| {
         // What cannot be rendered has a sentence of its own.
-        let mut rendered = case.render(&case.rehearsal()).ok().filter(|rendered| rendered.skip.is_none())?;
-        adjustments.apply(case, &mut rendered);
+        let mut rendered = adjustments.rehearsed(case).filter(|rendered| rendered.skip.is_none())?;
         rendered.workload.session = session.clone();
         names.push(Arc::clone(&case.name));
         Some(rendered.workload)

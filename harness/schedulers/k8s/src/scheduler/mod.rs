@@ -3,7 +3,8 @@
 mod scope;
 
 use crate::{
-    api::{ClusterPlace, NAME, ServerClock},
+    SCHEDULER,
+    api::{ClusterPlace, ServerClock},
     cleanup,
     client::{ApiError, Budget, Cluster, Contexts, Shares, Timeouts},
     inventory::nodes::Node,
@@ -154,14 +155,7 @@ fn not_planned(mistakes: Vec<Diagnostic>) -> SchedulerError {
 impl Scheduler for Kubernetes {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         let handle = plan::plan(workload, &self.contexts)?.handle;
-        Ok(Job {
-            identifier: workload.identifier.clone(),
-            session: workload.session.clone(),
-            case: workload.case.to_string(),
-            scheduler: NAME.into(),
-            stage: workload.stage.clone(),
-            handle: handle.to_value(),
-        })
+        Ok(Job::of(workload, &SCHEDULER, handle.to_value()))
     }
 
     fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {

@@ -11,9 +11,9 @@ use muster_host::process::{self, Process};
 use std::collections::HashSet;
 
 /// The variable that holds the job's identifier.
-pub const RFM_ID: &str = "RFM_ID";
+pub(crate) const RFM_ID: &str = "RFM_ID";
 /// The variable that holds the session.
-pub const RFM_SESSION: &str = "RFM_SESSION";
+pub(crate) const RFM_SESSION: &str = "RFM_SESSION";
 
 /// Whose a process is, by its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
