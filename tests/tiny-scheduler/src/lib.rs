@@ -179,7 +179,7 @@ impl Scheduler for Notes {
         };
         Ok(Job::of(
             workload,
-            &SCHEDULER,
+            SCHEDULER.own_name(),
             serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?,
         ))
     }

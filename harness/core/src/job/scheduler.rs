@@ -27,7 +27,7 @@ use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     job::{
-        descriptor::{Descriptor, SchedulerName},
+        descriptor::SchedulerName,
         inventory::{Inventory, Lease, Removed, Scope},
         stdout::SectionOrigin,
         workload::Workload,
@@ -179,12 +179,12 @@ pub struct Job {
 
 impl Job {
     /// The job of a workload, with what its scheduler has planned.
-    pub fn of(workload: &Workload, scheduler: &Descriptor, handle: Value) -> Self {
+    pub fn of(workload: &Workload, scheduler: &'static str, handle: Value) -> Self {
         Self {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
-            scheduler: scheduler.own_name().into(),
+            scheduler: scheduler.into(),
             stage: workload.stage.clone(),
             handle,
         }

@@ -77,7 +77,7 @@ impl LocalScheduler {
             leader: None,
             started: None,
         };
-        Ok(Job::of(workload, &SCHEDULER, handle.into_value()))
+        Ok(Job::of(workload, SCHEDULER.own_name(), handle.into_value()))
     }
 }
 

@@ -3,8 +3,7 @@
 mod scope;
 
 use crate::{
-    SCHEDULER,
-    api::{ClusterPlace, ServerClock},
+    api::{ClusterPlace, NAME, ServerClock},
     cleanup,
     client::{ApiError, Budget, Cluster, Contexts, Shares, Timeouts},
     inventory::nodes::Node,
@@ -155,7 +154,7 @@ fn not_planned(mistakes: Vec<Diagnostic>) -> SchedulerError {
 impl Scheduler for Kubernetes {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         let handle = plan::plan(workload, &self.contexts)?.handle;
-        Ok(Job::of(workload, &SCHEDULER, handle.to_value()))
+        Ok(Job::of(workload, NAME, handle.to_value()))
     }
 
     fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {
