@@ -20,6 +20,8 @@ use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle, time::timeout};
 
 /// A write to stderr that takes longer may never end.
 const PRINT_LIMIT: Duration = Duration::from_secs(2);
+/// A file system that has not answered by then may never do so.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
 /// Shows that this process owns a session, until it is dropped. Ends the process when another one has taken the session over: two
 /// processes that run the same cases would disturb each other.
@@ -49,15 +51,20 @@ pub async fn taken(session: &SessionId, terminal: Terminal) -> ! {
     exit::at_once(EXIT_LOST)
 }
 
-/// Prints to stderr on a thread of its own, and waits at most [`PRINT_LIMIT`] for it: stderr may be a pipe that nobody reads.
+/// Prints to stderr: it may be a pipe that nobody reads.
 pub async fn print(terminal: Terminal, text: String) {
-    let (sender, printed) = oneshot::channel();
-    thread::spawn(move || {
+    let print = move || {
         view::take_down();
         terminal.note(&text);
-        sender.send(())
-    });
-    let _ = timeout(PRINT_LIMIT, printed).await;
+    };
+    let _ = within(PRINT_LIMIT, print).await;
+}
+
+/// Does on a thread of its own what may never end, and waits at most so long for it.
+async fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, done) = oneshot::channel();
+    thread::spawn(move || sender.send(work()));
+    timeout(limit, done).await.ok()?.ok()
 }
 
 /// The commands with which a user continues after a session that ended early.
@@ -87,13 +94,18 @@ pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -
         let what = if *tears_down { "its teardown may still run" } else { "may be left" };
         lines.push(format!("{what}: {case} ({}), in {}", job.identifier, job.stage.display()));
     }
-    for (case, outputs) in standing.iter().filter_map(|case| Some((case, case.outputs.as_ref()?))) {
-        let what = match (&outputs.teardown, folders::is_available(&outputs.stage)) {
+    let standing: Vec<_> = standing.iter().filter_map(|case| Some((&case.name, case.outputs.as_deref()?))).collect();
+    let stages: Vec<_> = standing.iter().map(|(_, outputs)| outputs.stage.clone()).collect();
+    let are_available =
+        within(LOOK_LIMIT, move || stages.iter().map(|stage| folders::is_available(stage)).collect::<Vec<_>>()).await;
+    for (at, (case, outputs)) in standing.iter().enumerate() {
+        let what = match (&outputs.teardown, are_available.as_ref().map(|are| are[at])) {
             (None, _) => "kept",
-            (Some(_), true) => "not torn down",
-            (Some(_), false) => "torn down in part",
+            (Some(_), Some(true)) => "not torn down",
+            (Some(_), Some(false)) => "torn down in part",
+            (Some(_), None) => "not torn down, or in part",
         };
-        lines.push(format!("{what}: {}, in {}", case.name, outputs.stage.display()));
+        lines.push(format!("{what}: {}, in {}", case, outputs.stage.display()));
     }
     if !in_flight.is_empty() {
         lines.push(format!("end what is left with: {}", commands.sweep));

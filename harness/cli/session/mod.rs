@@ -44,7 +44,7 @@ use muster_session::{
 use muster_store::StoreError;
 use std::{panic, thread};
 use tokio::{
-    runtime::Runtime,
+    runtime::{Builder, Runtime},
     sync::{mpsc, oneshot},
 };
 
@@ -121,7 +121,10 @@ fn conduct(
     let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
     let heartbeat = ownership.as_ref().map(|ownership| Heartbeat::start(runtime, &ownership.store, &started.id, terminal));
     let (is_running, end_of_session) = oneshot::channel::<()>();
-    runtime.spawn(supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal));
+    // On a thread of its own: the threads of the runtime may all wait for a file system that does not answer.
+    let supervisor = Builder::new_current_thread().enable_all().build().context("start a thread for signals")?;
+    let supervised = supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal);
+    thread::spawn(move || supervisor.block_on(supervised));
     let watching = watch();
 
     let (frontend, waiting) = Frontend::of(plan.policy, plan.schedulers_to_run().into_iter());

@@ -1,11 +1,12 @@
 //! Ctrl-C and `kill -9` at the worst moment: nothing is lost, and what is left can be swept.
 
 use crate::{
-    common::eventually,
+    common::{copy_environment, eventually},
     sandbox::{Sandbox, terminal},
 };
 use std::{
     io::{PipeReader, PipeWriter, pipe},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Once,
     time::Duration,
@@ -200,6 +201,64 @@ fn after_kill_9_results_are_there_and_a_sweep_ends_the_rest() {
     assert!(swept.stdout.contains("3 job(s) of abandoned sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
     assert!(running.iter().all(|pid| !alive(pid)));
     assert!(sandbox.muster(&["sweep", "--db", "r.db"]).stdout.contains("0 job(s)"));
+}
+
+/// Where the fixture of a check has its stage folder.
+fn fixture_folder(sandbox: &Sandbox) -> PathBuf {
+    let run = sandbox.muster(&["-c", "check.yaml", "-r", "--db", "first.db", "--keep-stage-files"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let folders = std::fs::read_dir(sandbox.path("stage/here/p/default")).expect("stage folders");
+    let folder = folders.flatten().map(|folder| folder.path()).find(|path| path.to_string_lossy().contains("/build_"));
+    std::fs::remove_dir_all(sandbox.path("stage")).expect("removed");
+    folder.expect("a fixture")
+}
+
+/// Ends the `strace` that holds a thread of a process that has ended: only then is its exit code known.
+fn end_tracer(child: &Child) {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("threads");
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+    let tracer = |status: String| {
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map(|pid| pid.trim().to_owned());
+        tracer.filter(|pid| pid != "0")
+    };
+    if let Some(pid) = tasks.flatten().map(status).find_map(tracer) {
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
+    }
+}
+
+/// A file system that does not answer: `strace` lets every look at one folder take a minute.
+#[test]
+fn signals_reach_a_session_whose_file_system_does_not_answer() {
+    if !Command::new("strace").args(["-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: signals_reach_a_session_whose_file_system_does_not_answer: strace does not run here");
+        return;
+    }
+    // The look before a teardown, and the one after the last user.
+    for teardown in ["teardown_cmds: 'true'\n", ""] {
+        let sandbox = Sandbox::with_check(&format!(
+            "name: build\nexecutable: echo\n{teardown}sanity: []\n---\nname: user\nvalid_systems: ['*']\nfixtures: {{ b: {{ check: build, scope: environment }} }}\nexecutable: echo\nsanity: []\n"
+        ));
+        sandbox.write("site-config/here.yaml", SITE);
+        let folder = fixture_folder(&sandbox);
+        let inner = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db", "--reruns", "1"]);
+        let mut command = Command::new("strace");
+        command.args(["-D", "-f", "-q", "-o", "trace", "-e", "trace=statx", "-e", "inject=statx:delay_enter=60000000", "-P"]);
+        command.arg(&folder).arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path(""));
+        copy_environment(&inner, &mut command);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("strace runs");
+        let is_looked_at = || std::fs::read_to_string(sandbox.path("trace")).is_ok_and(|trace| trace.contains("statx("));
+        eventually("a look at the folder of the fixture", Duration::from_secs(30), is_looked_at);
+        std::thread::sleep(Duration::from_millis(200));
+        send(&child, "INT");
+        std::thread::sleep(Duration::from_millis(1200));
+        send(&child, "INT");
+        eventually(&format!("`{teardown}`: the end of the process"), Duration::from_secs(4), || !alive(&child.id().to_string()));
+        end_tracer(&child);
+        let ended = sandbox.ended(&child.wait_with_output().expect("ended"));
+        assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("interrupted by SIGINT: stopping what runs"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("second signal: ending at once"), "{}", ended.stderr);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 use crate::{
     case::{QueuedCase, Render, Work},
-    engine::teardown::{self, TeardownReport},
+    engine::teardown::TeardownReport,
     folders,
 };
 use muster_check::cases::test_case::LaunchFacts;
@@ -82,6 +82,30 @@ struct Entry {
     outputs: OutputState,
 }
 
+/// A case that ended before this session, or in another process, and what is there of what it left.
+pub(crate) struct Recalled {
+    result: Arc<CaseResult>,
+    /// Whether others can count on it.
+    completion: Completion,
+    outputs: OutputState,
+}
+
+impl Recalled {
+    /// Looks at its stage folder. Blocks.
+    pub(crate) fn look(result: Arc<CaseResult>, keeps_stages: bool) -> Self {
+        let stage = result.outputs.as_ref().map(|outputs| &*outputs.stage);
+        let stage_is_gone = stage.is_some_and(|stage| !folders::is_available(stage));
+        let completion = if stage_is_gone { Completion::Failed } else { result.outcome.row().completion };
+        // A teardown that did not end is done again.
+        let outputs = if stage.is_some_and(|stage| !stage.is_dir()) {
+            OutputState::Released(Box::new(TeardownReport::default().looked(&result, keeps_stages)))
+        } else {
+            OutputState::Available
+        };
+        Self { result, completion, outputs }
+    }
+}
+
 /// What became of the outputs that a case left.
 enum OutputState {
     /// It is there, as far as there is anything.
@@ -113,15 +137,9 @@ impl Dependencies {
     }
 
     /// A case that ended before this session, or in another process.
-    pub(crate) fn recall(&mut self, result: Arc<CaseResult>) {
+    pub(crate) fn recall(&mut self, Recalled { result, completion, outputs }: Recalled) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
-        let stage = result.outputs.as_ref().map(|outputs| &*outputs.stage);
-        let stage_is_gone = stage.is_some_and(|stage| !folders::is_available(stage));
-        let completion = if stage_is_gone { Completion::Failed } else { result.outcome.row().completion };
-        // A teardown that did not end is done again.
-        if stage.is_some_and(|stage| !stage.is_dir()) {
-            self.entry(id).outputs = OutputState::Released(Box::default());
-        }
+        self.entry(id).outputs = outputs;
         self.entry(id).result = Some(result);
         self.graph.finish(id, completion);
     }
@@ -272,13 +290,9 @@ impl Dependencies {
 }
 
 impl Entry {
-    /// Whether nothing of it is to be torn down or reported at the end. Looks for its folders.
+    /// Whether nothing of it is to be torn down or reported at the end.
     fn nothing_is_left(&self) -> bool {
-        let Some(outputs) = self.result.as_ref().and_then(|result| result.outputs.as_ref()) else { return true };
-        match &self.outputs {
-            OutputState::Available | OutputState::TearingDown => false,
-            OutputState::Released(report) => report.is_empty() && !teardown::is_left(&outputs.stage),
-        }
+        self.provider().is_none() || matches!(&self.outputs, OutputState::Released(report) if !report.has_leftovers)
     }
 
     /// Its result, if it has left something for others.
@@ -329,11 +343,15 @@ mod tests {
         };
         let mut order = Dependencies::default();
         let folder = tempfile::tempdir().expect("a folder");
-        order.recall(Arc::new(left(&name, CaseOutputs { stage: folder.path().to_owned(), ..CaseOutputs::default() })));
+        let recalled = |stage| {
+            let outputs = CaseOutputs { stage, ..CaseOutputs::default() };
+            Recalled::look(Arc::new(left(&name, outputs)), false)
+        };
+        order.recall(recalled(folder.path().to_owned()));
         assert_eq!(order.rest().len(), 1);
         assert_eq!(order.rest().len(), 0);
         let gone = folder.path().join("gone");
-        order.recall(Arc::new(left(&name, CaseOutputs { stage: gone, ..CaseOutputs::default() })));
+        order.recall(recalled(gone));
         assert_eq!(order.rest().len(), 0, "another process tore it down");
     }
 

@@ -22,7 +22,7 @@ use crate::{
         record::{End, Record},
     },
     crash_points,
-    engine::dependencies::{Action, Blocked, Dependencies, Release, Waiting},
+    engine::dependencies::{Action, Blocked, Dependencies, Recalled, Release, Waiting},
     event::Event,
     folders::Folders,
 };
@@ -43,6 +43,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    runtime::Handle,
     sync::{Notify, mpsc::UnboundedSender, oneshot},
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
@@ -108,12 +109,15 @@ pub struct Engine {
 
 struct Shared {
     context: Arc<Context>,
+    /// Where cases run. A thread that supervises the session is not part of it.
+    runtime: Handle,
     /// This process, if the session is stored.
     owner: Option<Owner>,
     schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     policy: ExecPolicy,
     maxfail: Option<u32>,
     quarantine: List,
+    /// No file system is asked while this is locked: one that does not answer would keep signals from the session.
     state: Mutex<State>,
     /// Notified when a case is over, and when nothing is left to do.
     news: Notify,
@@ -166,7 +170,8 @@ impl Engine {
         let (store, owner) = ownership.map(|Ownership { store, owner, .. }| (store, owner)).unzip();
         let context = Arc::new(Context::new(session, folders, store, events, judge, sweep));
         let (state, news) = (Mutex::default(), Notify::new());
-        let shared = Shared { context, owner, schedulers, policy, maxfail, quarantine, state, news };
+        let runtime = Handle::current();
+        let shared = Shared { context, runtime, owner, schedulers, policy, maxfail, quarantine, state, news };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -196,9 +201,10 @@ impl Engine {
     }
 
     /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.
-    /// It is not reported again.
+    /// It is not reported again. Blocks: looks at its stage folder.
     pub fn recall(&self, result: Arc<CaseResult>) {
-        self.shared.state().dependencies.recall(result);
+        let recalled = Recalled::look(result, self.shared.context.folders.keeps_stages());
+        self.shared.state().dependencies.recall(recalled);
     }
 
     fn take(&self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) {
@@ -387,7 +393,7 @@ impl Shared {
     fn release_soon(self: &Arc<Self>, releases: Vec<Release>) {
         if !releases.is_empty() {
             let shared = Arc::clone(self);
-            tokio::spawn(async move { shared.release(releases).await });
+            self.runtime.spawn(async move { shared.release(releases).await });
         }
     }
 
@@ -413,7 +419,7 @@ impl Shared {
                 state.lanes.get_mut(lane).and_then(|lane| lane.next(is_closed))
             };
             let Some(waiting) = next else { break };
-            tokio::spawn(Arc::clone(self).run(waiting, lane.to_owned()));
+            self.runtime.spawn(Arc::clone(self).run(waiting, lane.to_owned()));
         }
         self.abort_waiting();
     }
@@ -448,7 +454,7 @@ impl Shared {
             return;
         }
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             use futures_util::StreamExt;
             let close = |(waiting, end, blocked_by): (Waiting, End, Option<String>)| {
                 let shared = &shared;

@@ -28,11 +28,19 @@ use tokio::{task::spawn_blocking, time::Instant};
 pub(crate) struct TeardownReport {
     warnings: Vec<String>,
     leftovers: Leftovers,
+    /// [`with_leftovers`] has something to add.
+    pub(crate) has_leftovers: bool,
 }
 
 impl TeardownReport {
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.warnings.is_empty() && self.leftovers == Leftovers::default()
+    }
+
+    /// Notes whether something is left of the case that it is of. Blocks.
+    pub(crate) fn looked(self, result: &CaseResult, keeps_stages: bool) -> Self {
+        let has_leftovers = with_leftovers(result, &self, keeps_stages).is_some();
+        Self { has_leftovers, ..self }
     }
 
     /// Adds the answer of a cleanup.
@@ -63,7 +71,7 @@ impl TeardownReport {
 
     /// The result with what is left of its teardown.
     fn add_to(&self, result: &mut CaseResult) {
-        let Self { warnings, leftovers: Leftovers { items, look, delete, .. } } = self.clone();
+        let Self { warnings, leftovers: Leftovers { items, look, delete, .. }, .. } = self.clone();
         result.warnings.extend(warnings);
         result.leftovers.extend(items);
         result.look.extend(look);
@@ -79,14 +87,27 @@ pub(crate) async fn release(
     release: &Release,
     since: Instant,
 ) -> TeardownReport {
+    let report = released(context, schedulers, release, since).await;
+    let (result, keeps_stages) = (Arc::clone(&release.result), context.folders.keeps_stages());
+    spawn_blocking(move || report.looked(&result, keeps_stages)).await.unwrap_or_default()
+}
+
+async fn released(
+    context: &Arc<Context>,
+    schedulers: &BTreeMap<String, Arc<dyn Scheduler>>,
+    release: &Release,
+    since: Instant,
+) -> TeardownReport {
     let (Release { result, wanted, .. }, mut report) = (release, TeardownReport::default());
     let Some(outputs) = &result.outputs else { return report };
-    wait_unless_exiting(context).await;
     let mut is_torn_down = false;
+    let stage = outputs.stage.clone();
+    let is_there = spawn_blocking(move || stage.is_dir()).await.unwrap_or(false);
+    wait_unless_exiting(context).await;
     // What was never launched has nothing to tear down, and a folder that is gone was torn down by another process.
     if let Some(workload) = &outputs.teardown
         && result.times.launched.is_some()
-        && outputs.stage.is_dir()
+        && is_there
         && let Some(scheduler) = schedulers.get(&result.name.partition)
     {
         let ended = Teardown::new(context, scheduler, result, workload, since).contained(&mut report).await;
@@ -122,11 +143,6 @@ async fn wait_unless_exiting(context: &Context) {
 /// Where the teardown of what is in a stage folder runs.
 fn folder_of_teardown(stage: &Path) -> PathBuf {
     stage.with_added_extension("teardown")
-}
-
-/// Whether a stage folder is there, or that of its teardown. Blocks.
-pub(crate) fn is_left(stage: &Path) -> bool {
-    stage.is_dir() || folder_of_teardown(stage).is_dir()
 }
 
 /// The result of a case with what its teardown could not remove and, if it passed, the commands that remove what it has left for others
