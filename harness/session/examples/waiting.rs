@@ -75,6 +75,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
         scheduler: "fake".into(),
         max_jobs,
         attempt: 1,
+        answer: None,
         needs: Box::default(),
         about: Arc::new(move || about(number)),
         work: Work::New(Arc::new(move |facts| {

@@ -1,8 +1,12 @@
 //! What a cluster says before the first launch: the cases concerned are not launched, the others run.
 
-use crate::sandbox::{Ended, Sandbox};
+use crate::{
+    common::eventually,
+    sandbox::{Ended, Sandbox},
+};
 use muster_fake_api::{FakeApi, Fault};
 use serde_json::{Value, json};
+use std::{fs::File, net::TcpListener, process::Command, time::Duration};
 use tokio::runtime::Runtime;
 
 const SITE: &str = "
@@ -118,4 +122,35 @@ fn a_server_that_may_not_be_asked_leaves_all_to_the_launch() {
     );
     let ended = ground.muster(&["-r", "-n", "pod", "--system", "site:here"]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+}
+
+/// Takes connections, and answers none.
+#[test]
+fn cases_wait_for_the_answer_of_their_own_server_only_and_a_long_wait_is_told() {
+    let pods = CHECK.replace("['*']", "['site:here', 'site:nowhere']");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox =
+        Sandbox::with_check(&format!("{pods}---\nname: quick\nvalid_systems: ['site:local']\nexecutable: echo\nsanity: []\n"));
+    sandbox.write(
+        "site.yaml",
+        &SITE.replace("environments:", "  - { name: local, scheduler: local, environs: [default] }\nenvironments:"),
+    );
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "silent",
+        "clusters": [{ "name": "silent", "cluster": { "server": format!("http://{}", server.local_addr().expect("an address")) } }],
+        "contexts": [{ "name": "silent", "context": { "cluster": "silent", "user": "me" } }],
+        "users": [{ "name": "me", "user": {} }],
+    });
+    sandbox.write("kubeconfig", &kubeconfig.to_string());
+    let mut command = sandbox.command(&["-C", "site.yaml", "-c", "check.yaml", "-n", "pod|quick", "-r"]);
+    command.env("KUBECONFIG", sandbox.path("kubeconfig")).env("NO_PROXY", "*").env_remove("KUBERNETES_SERVICE_HOST");
+    command.stdout(File::create(sandbox.path("out")).expect("a file")).stderr(File::create(sandbox.path("err")).expect("a file"));
+    let mut child = command.spawn().expect("the binary runs");
+    eventually("the case of this machine", Duration::from_secs(4), || sandbox.read("out").contains("OK ] (1/3) quick"));
+    let told = "warning: no answer yet from k8s (partition here, nowhere): their cases wait for it";
+    eventually("a line about the server", Duration::from_secs(8), || sandbox.read("err").contains(told));
+    assert!(!sandbox.read("out").contains("RUN      ] pod"), "{}", sandbox.read("out"));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
+    assert_eq!(child.wait().expect("its end").code(), Some(130), "{}", sandbox.read("err"));
+    assert!(sandbox.read("out").contains("2 aborted"), "{}", sandbox.read("out"));
 }

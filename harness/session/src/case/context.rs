@@ -52,8 +52,6 @@ pub(crate) struct Context {
     /// The command that ends what is left.
     sweep: String,
     in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
-    /// Cases that their schedulers cannot run, and why.
-    refused: Mutex<BTreeMap<Arc<CaseName>, String>>,
     /// As many texts are judged at once as there are processors.
     pub(crate) judges: Judges,
 }
@@ -78,7 +76,6 @@ impl Context {
             why: OnceLock::new(),
             sweep,
             in_flight: Mutex::default(),
-            refused: Mutex::default(),
             judges: Judges::new(judge),
         }
     }
@@ -135,20 +132,6 @@ impl Context {
     pub(crate) fn may_exist(&self, case: &Arc<CaseName>, job: &Arc<Job>, tears_down: bool) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));
         self.running().insert(job.identifier.clone(), InFlight { case, job, tears_down });
-    }
-
-    /// Of these cases, those in `refused` are not launched.
-    pub(crate) fn refuse<'a>(&self, cases: impl Iterator<Item = &'a Arc<CaseName>>, refused: BTreeMap<Arc<CaseName>, String>) {
-        let mut known = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.is_empty() {
-            cases.for_each(|case| drop(known.remove(case)));
-        }
-        known.extend(refused);
-    }
-
-    /// Why a case is not launched.
-    pub(crate) fn why_refused(&self, case: &CaseName) -> Option<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).get(case).cloned()
     }
 
     /// From here on nothing exists that the result does not name.

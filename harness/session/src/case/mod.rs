@@ -17,7 +17,7 @@ mod plan;
 mod queued_case;
 pub(crate) mod record;
 
-pub use queued_case::{Describe, QueuedCase, Render, StoredCase, Work, render};
+pub use queued_case::{Answer, Describe, QueuedCase, Refused, Render, StoredCase, Work, render};
 
 use crate::{
     case::{
@@ -86,13 +86,18 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     record.close(end, clock::now())
 }
 
-async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued: QueuedCase) -> CaseResult {
+async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, mut queued: QueuedCase) -> CaseResult {
+    let refused = tokio::select! {
+        refused = queued.why_refused() => refused,
+        // Then nothing is launched.
+        () = context.cancel.cancelled() => None,
+    };
     let mut record = Record::new(&queued, clock::now());
     // Boxed, here and below, is what is over before the long wait, or comes after it: thousands of cases wait at once.
     let ready = Box::pin(async {
         match queued.work {
             Work::New(render) => {
-                let plan = prepare(context, scheduler, (queued.folder, render), None, &mut record).await?;
+                let plan = prepare(context, scheduler, (queued.folder, render, refused), None, &mut record).await?;
                 Ok(Ready { plan: Box::new(plan), progress: Progress::NotLaunched })
             }
             Work::TakenOver { stored, render } => {
@@ -101,7 +106,8 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued
             Work::Relaunch(job, render) => {
                 let job = Arc::new(*job);
                 remove_unknown(context, scheduler, Arc::clone(&job), &mut record).await;
-                let plan = prepare(context, scheduler, (queued.folder, render), Some(&job.identifier), &mut record).await?;
+                let what = (queued.folder, render, refused);
+                let plan = prepare(context, scheduler, what, Some(&job.identifier), &mut record).await?;
                 Ok(Ready { plan: Box::new(plan), progress: Progress::NotLaunched })
             }
         }

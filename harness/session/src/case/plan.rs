@@ -53,6 +53,8 @@ struct Draft {
     attempt: u32,
     folder: String,
     render: Render,
+    /// Why its scheduler cannot run it.
+    refused: Option<String>,
     /// The stage folder of a plan that this one replaces.
     instead_of: Option<PathBuf>,
 }
@@ -61,7 +63,7 @@ struct Draft {
 pub(crate) async fn prepare(
     context: &Arc<Context>,
     scheduler: &Arc<dyn Scheduler>,
-    (folder, render): (String, Render),
+    (folder, render, refused): (String, Render, Option<String>),
     replaces: Option<&Identifier>,
     record: &mut Record,
 ) -> Result<Plan, End> {
@@ -69,7 +71,8 @@ pub(crate) async fn prepare(
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
     let identifier = context.identifiers.draw();
-    let draft = Draft { name: Arc::clone(&record.name), attempt: record.result.attempt, folder, render, instead_of: None };
+    let (name, attempt) = (Arc::clone(&record.name), record.result.attempt);
+    let draft = Draft { name, attempt, folder, render, refused, instead_of: None };
     let planned = planned(context, scheduler, draft, identifier).await;
     let case = Arc::clone(&record.name);
     let report_started = || context.emit(Event::Started(case));
@@ -105,7 +108,7 @@ impl Plan {
         };
         let identifier = context.identifiers.draw();
         let (name, attempt, folder) = (Arc::clone(&record.name), record.result.attempt, self.folder.clone());
-        let draft = Draft { name, attempt, folder, render, instead_of: Some(self.job.stage.clone()) };
+        let draft = Draft { name, attempt, folder, render, refused: None, instead_of: Some(self.job.stage.clone()) };
         let (plan, about) = planned(context, scheduler, draft, identifier).await?;
         plan.describe_in(record);
         plan.store(context, record, &about, Some(&self.job.identifier)).await?;
@@ -153,7 +156,7 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
         // Others may have kept the thread for long.
         return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
     }
-    let Draft { name, attempt: number, folder, render, instead_of } = draft;
+    let Draft { name, attempt: number, folder, render, refused, instead_of } = draft;
     let stage = context.folders.stage_of(AttemptId { case: &name, folder: &folder, number, identifier: &identifier });
     let facts = LaunchFacts { identifier, session: context.session.id.clone(), stage, inputs: CaseInputs::default() };
     let mistakes = |mistakes: Vec<Diagnostic>| End::config(Phase::Plan, sentence(&mistakes));
@@ -161,7 +164,7 @@ fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: 
     if let Some(why) = skip {
         return Err(End::new(Outcome::Skip, Phase::Plan, why));
     }
-    if let Some(why) = context.why_refused(&name) {
+    if let Some(why) = refused {
         return Err(End::config(Phase::Plan, why));
     }
     let job = scheduler.plan(&workload).map_err(mistakes)?;

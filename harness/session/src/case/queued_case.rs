@@ -11,13 +11,20 @@ use muster_core::{
     rules::Rules,
 };
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::watch;
 
 /// Describes a case without rendering it.
 pub type Describe = Arc<dyn Fn() -> About + Send + Sync>;
 
 /// Fills in what is known at launch only. Called again if the identifier is taken.
 pub type Render = Arc<dyn Fn(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> + Send + Sync>;
+
+/// One sentence for each case that its scheduler cannot run.
+pub type Refused = BTreeMap<Arc<CaseName>, String>;
+
+/// Which cases of a batch their scheduler cannot run, once it has said so. A question that is given up refuses nothing.
+pub type Answer = watch::Receiver<Option<Arc<Refused>>>;
 
 /// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
 pub struct QueuedCase {
@@ -32,6 +39,8 @@ pub struct QueuedCase {
     pub attempt: u32,
     /// The cases that must have passed before. They are submitted before it or with it, or recalled.
     pub needs: Box<[Need]>,
+    /// What its scheduler says before it is launched; `None`: it is not asked.
+    pub answer: Option<Answer>,
     /// Its description if it is never rendered.
     pub about: Describe,
     /// What it is to run.
@@ -84,6 +93,7 @@ impl QueuedCase {
             max_jobs: partition.max_jobs,
             attempt,
             needs: case.needs().into(),
+            answer: None,
             about: {
                 let case = case.clone();
                 Arc::new(move || case.about())
@@ -100,6 +110,12 @@ impl QueuedCase {
             work => work,
         };
         Self { work, ..self }
+    }
+
+    /// Why its scheduler cannot run it. Waits for the answer.
+    pub(crate) async fn why_refused(&mut self) -> Option<String> {
+        let answer = self.answer.as_mut()?.wait_for(Option::is_some).await.ok()?;
+        answer.as_ref()?.get(&self.name).cloned()
     }
 
     /// Whether it needs no other case any more: it runs, or did.

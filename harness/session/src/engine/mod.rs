@@ -28,7 +28,7 @@ use crate::{
 };
 use muster_check::site::quarantine::{self, List, Standing};
 use muster_core::{
-    case::{CaseName, SessionId},
+    case::SessionId,
     decisions::{graph::CaseId, rounds},
     error::chain,
     job::scheduler::Scheduler,
@@ -195,9 +195,9 @@ impl Engine {
         self.shared.schedulers.get(partition)
     }
 
-    /// Of these cases, those in `refused` are not launched: they end as `error{config}`.
-    pub fn refuse<'a>(&self, cases: impl Iterator<Item = &'a Arc<CaseName>>, refused: BTreeMap<Arc<CaseName>, String>) {
-        self.shared.context.refuse(cases, refused);
+    /// Says something that no case suffers from, but that is worth a line.
+    pub(crate) fn warn(&self, text: String) {
+        self.shared.context.emit(Event::Warning(text));
     }
 
     /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.

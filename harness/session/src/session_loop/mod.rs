@@ -1,8 +1,9 @@
 //! The session loop: what runs next, until nothing more does.
 //!
 //! ```text
-//! source --More(items)--> relaunch: what they need is there, preflight --> engine --results--> Attempts --+
-//!    ^ Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)              |
+//! source --More(items)--> relaunch: what they need is there --> engine --results--> Attempts --+
+//!    ^                                                            ^ preflight: answers         |
+//!    | Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)              |
 //!    '-----------------------------------------------------------------------------------------'
 //! ```
 //! `plan` is what a session begins with; `restore` and `resume` say what of earlier sessions holds.
@@ -16,7 +17,11 @@ pub mod rounds;
 pub mod source;
 pub mod taken_over;
 
-use crate::engine::{Engine, EngineConfig, Ownership};
+use crate::engine::{Ended, Engine, EngineConfig, Ownership};
+use futures_util::{
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt},
+};
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     decisions::attempts::Attempts,
@@ -26,7 +31,7 @@ use muster_host::clock;
 use muster_store::StoreError;
 use relaunch::Relaunch;
 use source::{Next, SoFar, Source};
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 /// Begins a session, and stores what it was given of another one.
 ///
@@ -61,13 +66,12 @@ pub async fn run(
     for result in attempts.kept() {
         engine.recall(Arc::clone(result));
     }
-    let mut is_idle = true;
+    let (mut is_idle, mut questions) = (true, FuturesUnordered::new());
     loop {
         match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed: engine.is_closed() }) {
             Next::More(batch) => {
-                let items = relaunch.complete(batch.items, attempts);
-                let refused = preflight::refused(engine, &items, relaunch.cases(), cases.adjustments).await;
-                engine.refuse(items.iter().map(|item| &item.name), refused);
+                let mut items = relaunch.complete(batch.items, attempts);
+                questions.extend(preflight::questions(engine, &mut items, relaunch.cases(), cases.adjustments));
                 if let Some(title) = batch.title {
                     engine.begin_round(u32::try_from(items.len()).unwrap_or(u32::MAX), title);
                 }
@@ -78,11 +82,22 @@ pub async fn run(
             Next::Wait if is_idle => return None,
             Next::Wait => {}
         }
-        let news = engine.ended().await;
+        let news = ended_while_asking(engine, &mut questions).await;
         is_idle = news.is_idle;
         for result in news.results {
             ended(&result);
             attempts.add(result);
+        }
+    }
+}
+
+/// What has ended next. Meanwhile the questions to schedulers go on.
+async fn ended_while_asking(engine: &Engine, questions: &mut FuturesUnordered<BoxFuture<'_, ()>>) -> Ended {
+    let mut ended = pin!(engine.ended());
+    loop {
+        tokio::select! {
+            ended = &mut ended => return ended,
+            Some(()) = questions.next() => {}
         }
     }
 }

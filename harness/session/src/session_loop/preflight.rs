@@ -3,45 +3,81 @@
 use crate::{
     case::{QueuedCase, Work},
     engine::Engine,
+    retry::OUTAGE_LIMIT,
 };
+use futures_util::future::BoxFuture;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::{CaseName, SessionId},
     error::chain,
     job::scheduler::{Finding, Scheduler},
 };
+use muster_text::time::format_duration;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeSet, HashMap},
+    pin::pin,
     sync::Arc,
+    time::Duration,
 };
+use tokio::{sync::watch, time::timeout};
 
-/// One sentence for each case that cannot run.
-pub type Refused = BTreeMap<Arc<CaseName>, String>;
+pub use crate::case::Refused;
 
-/// Asks each scheduler about the cases of a batch that it is going to launch.
-pub(super) async fn refused(
-    engine: &Engine,
-    batch: &[QueuedCase],
-    known: &HashMap<&CaseName, &TestCase>,
-    adjustments: &Adjustments,
-) -> Refused {
-    let mut asked: Vec<(&Arc<dyn Scheduler>, Vec<&TestCase>)> = Vec::new();
-    for item in batch.iter().filter(|item| matches!(item.work, Work::New(_) | Work::Relaunch(..))) {
+/// A question that takes longer is told of.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A question to one scheduler.
+struct Question<'a> {
+    scheduler: &'a Arc<dyn Scheduler>,
+    cases: Vec<&'a TestCase>,
+    sender: watch::Sender<Option<Arc<Refused>>>,
+}
+
+/// The questions to schedulers about the cases of a batch that they are going to launch. Each case waits for the answer of its own
+/// scheduler. What another process has planned waits for none: it was asked about before its plan was stored.
+pub(super) fn questions<'a>(
+    engine: &'a Engine,
+    batch: &mut [QueuedCase],
+    known: &HashMap<&'a CaseName, &'a TestCase>,
+    adjustments: &'a Adjustments,
+) -> impl Iterator<Item = BoxFuture<'a, ()>> {
+    let mut questions: Vec<Question<'a>> = Vec::new();
+    for item in batch.iter_mut().filter(|item| matches!(item.work, Work::New(_) | Work::Relaunch(..))) {
         let Some((case, scheduler)) = known.get(&*item.name).zip(engine.scheduler(&item.name.partition)) else { continue };
-        match asked.iter_mut().find(|(other, _)| Arc::ptr_eq(other, scheduler)) {
-            Some((_, cases)) => cases.push(case),
-            None => asked.push((scheduler, vec![case])),
-        }
+        let at = questions.iter().position(|question| Arc::ptr_eq(question.scheduler, scheduler)).unwrap_or_else(|| {
+            questions.push(Question { scheduler, cases: Vec::new(), sender: watch::Sender::default() });
+            questions.len() - 1
+        });
+        questions[at].cases.push(case);
+        item.answer = Some(questions[at].sender.subscribe());
     }
-    let mut refused = Refused::new();
-    for (scheduler, cases) in asked {
-        tokio::select! {
-            found = ask(&**scheduler, cases.into_iter(), adjustments, engine.session()) => refused.extend(found),
-            // Then nothing is launched.
-            () = engine.cancelled() => break,
-        }
-    }
-    refused
+    questions.into_iter().map(move |question| Box::pin(answered(engine, question, adjustments)) as BoxFuture<'a, ()>)
+}
+
+/// Asks, and says so if the answer takes long.
+async fn answered(engine: &Engine, Question { scheduler, cases, sender }: Question<'_>, adjustments: &Adjustments) {
+    let place = |case: &&TestCase| (adjustments.scheduler(&case.place.partition).to_string(), case.place.partition.name.clone());
+    let (names, partitions): (BTreeSet<String>, BTreeSet<String>) = cases.iter().map(place).unzip();
+    let mut asked = pin!(ask(&**scheduler, cases.into_iter(), adjustments, engine.session()));
+    let refused = if let Ok(refused) = timeout(PATIENCE, &mut asked).await {
+        refused
+    } else {
+        engine.warn(still_asking(&joined(&names), &joined(&partitions)));
+        asked.await
+    };
+    sender.send_replace(Some(Arc::new(refused)));
+}
+
+fn joined(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn still_asking(scheduler: &str, partitions: &str) -> String {
+    let limit = format_duration(OUTAGE_LIMIT);
+    format!(
+        "no answer yet from {scheduler} (partition {partitions}): their cases wait for it, others run; then a launch that reaches no \
+         server is tried for {limit}"
+    )
 }
 
 /// Asks a scheduler about cases, but for those that need other cases: these may create what they need. They are rendered one after

@@ -81,6 +81,7 @@ impl Continued<'_> {
             max_jobs: partition.map_or(1, |partition| partition.max_jobs),
             attempt,
             needs: case.map(|case| case.needs().into()).unwrap_or_default(),
+            answer: None,
             name: Arc::new(name),
             about: Arc::new(move || about.clone()),
             work: match case.map(|case| render(case.clone(), Arc::clone(self.adjustments))) {

@@ -244,6 +244,7 @@ impl Case {
             scheduler: "fake".into(),
             max_jobs: self.max_jobs,
             attempt: 1,
+            answer: None,
             needs: self.needs.into(),
             about: {
                 let about = about.clone();
