@@ -20,7 +20,7 @@ use crate::{
     session::leave::Heartbeat,
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, view::View},
-    wiring::{self, Wired, database},
+    wiring::{self, Wired, database, secrets},
 };
 use anyhow::Context;
 use libtest_mimic::FormatSetting;
@@ -91,6 +91,7 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, t
         quarantine: plan.quarantine.clone(),
         judge: JudgeIn::Processes(wiring::judge_program().context("find this program, which judges in processes of its own")?),
         sweep: settings::on_this_database(cli, "sweep"),
+        secrets: secrets::of(cli),
     };
     let (session, removed) = conduct(runtime, config, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
     let code = session::report(cli, &reports, &session, &plan.attempts, terminal);

@@ -4,11 +4,10 @@ use crate::{
     args::Cli,
     settings::{self, Places},
     terminal::Terminal,
+    wiring::secrets,
 };
 use anyhow::Context;
-use muster_core::secret::Secrets;
 use muster_host::owner;
-use muster_report::secret::secret_of;
 use muster_store::{Reader, SessionRow, Store};
 use tokio::runtime::Runtime;
 
@@ -18,12 +17,7 @@ pub fn open(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -
     for note in settings::note_on_database(cli).iter().chain(store.notes()) {
         terminal.note(&format!("note: {note}"));
     }
-    Ok(store.hiding(secrets(cli)))
-}
-
-/// The secrets that the command line sets. They are not stored.
-pub fn secrets(cli: &Cli) -> Secrets {
-    Secrets::new(cli.files.setvar.iter().filter_map(|set| secret_of(set)))
+    Ok(store.hiding(secrets::of(cli), cli.files.schedulers.clone()))
 }
 
 /// The session that a command names: `latest`, or the beginning of an id.

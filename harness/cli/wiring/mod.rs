@@ -4,6 +4,7 @@ pub mod database;
 pub mod owners;
 pub mod plans;
 pub mod scope;
+pub mod secrets;
 
 use anyhow::{Context, anyhow};
 use muster_core::{

@@ -9,6 +9,7 @@ use crate::{
         workload::Clock,
     },
     rules::perf::Measurement,
+    secret::Secrets,
 };
 use muster_text::{
     time::{Date, Timestamp},
@@ -217,6 +218,20 @@ pub struct CaseResult {
     pub blocked_by: Option<String>,
 }
 
+impl CaseResult {
+    /// Masks secrets in what people read of it. Its outputs stay: other cases use them.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        self.about.hide(secrets);
+        let lists = [&mut self.warnings, &mut self.look, &mut self.delete, &mut self.leftovers].into_iter().flatten();
+        let keys = self.measurements.iter_mut().filter_map(|measurement| measurement.key.as_mut());
+        let texts = [&mut self.cause, &mut self.log_tail].into_iter().flatten();
+        lists.chain(keys).chain(texts).for_each(|text| secrets.hide(text));
+    }
+}
+
 /// Why the outcome of a case does not count, and how long it does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
@@ -285,6 +300,14 @@ pub struct Times {
     /// The last task ended (the scheduler's time).
     pub ended: Option<Timestamp>,
     pub finished: Timestamp,
+}
+
+impl About {
+    /// Masks secrets in what its check says. Its name and its parameters are names of cases, which others compare.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        let texts = self.tags.iter_mut().chain(&mut self.maintainers).chain([&mut self.descr]);
+        texts.for_each(|text| secrets.hide(text));
+    }
 }
 
 impl Times {

@@ -1,44 +1,133 @@
-//! Secrets whose values are known are left out of what is stored.
+//! Secrets whose values are known are left out of what is stored, reported and printed.
+//!
+//! ```text
+//! hide        text for people        "***" in the place of a secret, for good
+//! hide_in     a job's handle         the same, but for the keys by which the job is found
+//! seal, open  JSON that is needed    each secret by its name; who gives the same secrets again reads what was written
+//! ```
 
-use muster_text::Value;
+use muster_text::{Value, pattern, shell::in_double_quotes};
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// Replaces a secret.
 pub const MASK: &str = "***";
 
+/// Shorter values are words and counts, too: people would not know what they replaced in a sentence.
+const LEAST: usize = 4;
+
+/// Encloses the name of a secret in sealed JSON. JSON has no such character: it is escaped there.
+const SEAL: char = '\u{1}';
+
 /// The values of secrets, as they may stand in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Secrets(Vec<String>);
+pub struct Secrets {
+    /// Each with the mask.
+    texts: Vec<(String, &'static str)>,
+    /// As in `texts`, of some length.
+    words: Vec<(String, &'static str)>,
+    /// Each with its sealed name.
+    sealed: Vec<(String, String)>,
+}
 
 impl Secrets {
-    /// The values, and their forms within single quotes of sh.
-    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let values = values.into_iter().filter(|value| !value.is_empty());
-        let mut forms: Vec<String> = values.flat_map(|value| [value.to_owned(), value.replace('\'', r"'\''")]).collect();
+    /// Secrets by their names; one may have several values.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut new = Self::default();
+        let mut values_of: BTreeMap<&str, usize> = BTreeMap::new();
+        for (name, value) in secrets.into_iter().filter(|(_, value)| !value.is_empty()) {
+            let number = values_of.entry(name).and_modify(|number| *number += 1).or_insert(1);
+            for (form, text) in forms(value) {
+                new.sealed.push((in_json(&text), format!("{SEAL}{name} {number}{form}{SEAL}")));
+                new.texts.extend([(in_json(&text), MASK), (text, MASK)]);
+            }
+        }
         // Of two that begin alike the longer one goes first, so that nothing of it stays.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        forms.dedup();
-        Self(forms)
+        let longest_first = |one: &str, other: &str| other.len().cmp(&one.len()).then_with(|| one.cmp(other));
+        new.sealed.sort_by(|(one, _), (other, _)| longest_first(one, other));
+        new.texts.retain(|(text, _)| !MASK.contains(&**text));
+        new.texts.sort_by(|(one, _), (other, _)| longest_first(one, other));
+        new.texts.dedup();
+        new.words = new.texts.iter().filter(|(text, _)| text.chars().count() >= LEAST).cloned().collect();
+        new
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.sealed.is_empty()
     }
 
-    /// Masks the secrets in all texts of a value, but not in its keys.
-    pub fn hide_in(&self, value: &mut Value) {
+    /// Masks the secrets in a text for people.
+    pub fn hide(&self, text: &mut String) {
+        hide(&self.words, text);
+    }
+
+    /// Masks the secrets in all texts of a value, but not in its keys, and numbers that are secrets. `kept` stays as it is: paths
+    /// such as `objects.*.name`, where `*` is every key and every item.
+    pub fn hide_in(&self, value: &mut Value, kept: &[&str]) {
+        if kept.contains(&"") {
+            return;
+        }
+        let below = |key: &str| -> Vec<&str> {
+            let split = kept.iter().map(|path| path.split_once('.').unwrap_or((path, "")));
+            split.filter(|(first, _)| [key, "*"].contains(first)).map(|(_, rest)| rest).collect()
+        };
         match value {
-            Value::String(text) => {
-                for secret in self.0.iter().filter(|secret| !MASK.contains(*secret)) {
-                    if text.contains(secret) {
-                        *text = text.replace(secret, MASK);
-                    }
-                }
+            Value::String(text) => hide(&self.texts, text),
+            Value::Number(number) if self.words.iter().any(|(secret, _)| *secret == number.to_string()) => {
+                *value = MASK.into();
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
-            Value::Object(map) => map.values_mut().for_each(|value| self.hide_in(value)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item, &below("*"))),
+            Value::Object(map) => map.iter_mut().for_each(|(key, value)| self.hide_in(value, &below(key))),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+
+    /// JSON with the names of secrets in the place of their values: it is JSON again when it is opened.
+    pub fn seal(&self, json: &str) -> String {
+        replaced(json, &self.sealed)
+    }
+
+    /// JSON as it was before it was sealed. `None`: a secret of it is not among these.
+    pub fn open<'a>(&self, sealed: &'a str) -> Option<Cow<'a, str>> {
+        if !sealed.contains(SEAL) {
+            return Some(sealed.into());
+        }
+        let by_name: Vec<(&str, &str)> = self.sealed.iter().map(|(text, name)| (&**name, &**text)).collect();
+        Some(replaced(sealed, &by_name)).filter(|opened| !opened.contains(SEAL)).map(Into::into)
+    }
+}
+
+/// A secret as it may be written: as it is, within quotes of sh, and in a pattern.
+fn forms(secret: &str) -> [(&'static str, String); 4] {
+    let single = secret.replace('\'', r"'\''");
+    [("", secret.to_owned()), ("'", single), ("\"", in_double_quotes(secret)), ("/", pattern::literal(secret))]
+}
+
+/// A text as it stands within quotes of JSON.
+fn in_json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn hide(secrets: &[(String, &'static str)], text: &mut String) {
+    if secrets.iter().any(|(secret, _)| text.contains(secret)) {
+        *text = replaced(text, secrets);
+    }
+}
+
+/// Reads the text once: what was put in is not read again.
+fn replaced<S: AsRef<str>, T: AsRef<str>>(text: &str, pairs: &[(S, T)]) -> String {
+    let (mut done, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let found = pairs.iter().find_map(|(from, to)| Some((rest.strip_prefix(from.as_ref())?, to)));
+        if let Some((after, to)) = found {
+            done.push_str(to.as_ref());
+            rest = after;
+        } else {
+            done.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    done
 }
 
 #[cfg(test)]
@@ -46,18 +135,53 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn secrets(values: &[&str]) -> Secrets {
+        Secrets::new(values.iter().map(|value| ("token", *value)))
+    }
+
     #[test]
     fn a_secret_is_masked_wherever_it_stands_in_a_text() {
         let rows = [
             (vec!["abc"], json!({ "abc": ["x abc", 1, "abcabc"] }), json!({ "abc": ["x ***", 1, "******"] })),
             (vec!["a", "abc"], json!("abc"), json!("***")),
             (vec!["it's"], json!("export T='it'\\''s'"), json!("export T='***'")),
+            (vec!["a$b-c"], json!(r#"export T="a\$b-c"; a\$b\-c"#), json!(r#"export T="***"; ***"#)),
+            (vec!["a\"b"], json!("{\"t\":\"a\\\"b\"}"), json!("{\"t\":\"***\"}")),
+            (vec!["12345", "1"], json!([12345, 1]), json!(["***", 1])),
             (vec!["", "*"], json!("a*"), json!("a*")),
         ];
         for (values, before, after) in rows {
             let mut value = before.clone();
-            Secrets::new(values.iter().copied()).hide_in(&mut value);
+            secrets(&values).hide_in(&mut value, &[]);
             assert_eq!(value, after, "{values:?} in {before}");
         }
+    }
+
+    #[test]
+    fn what_a_job_is_found_by_stays() {
+        let mut value = json!({ "place": { "name": "abc" }, "objects": [{ "name": "abc", "spec": "abc" }], "more": "abc" });
+        secrets(&["abc"]).hide_in(&mut value, &["place", "objects.*.name"]);
+        let after = json!({ "place": { "name": "abc" }, "objects": [{ "name": "abc", "spec": "***" }], "more": "***" });
+        assert_eq!(value, after);
+    }
+
+    #[test]
+    fn a_sentence_keeps_short_words() {
+        let mut text = "exit status 7 of hunter2".to_owned();
+        secrets(&["7", "hunter2"]).hide(&mut text);
+        assert_eq!(text, "exit status 7 of ***");
+    }
+
+    #[test]
+    fn sealed_json_is_opened_by_the_same_secrets_alone() {
+        let json = json!({ "n": 12345, "t": "it's a\"b", "q": "'it'\\''s'", "a": "token", "u": "\u{1}" }).to_string();
+        for values in [vec!["12345"], vec!["a", "t", "1"], vec!["it's a\"b", "it's"], vec!["\u{1}"], vec!["\"", "{"]] {
+            let secrets = secrets(&values);
+            let sealed = secrets.seal(&json);
+            assert_ne!(sealed, json, "{values:?}");
+            assert_eq!(secrets.open(&sealed).as_deref(), Some(&*json), "{values:?}");
+            assert_eq!(Secrets::default().open(&sealed), None, "{values:?}");
+        }
+        assert_eq!(Secrets::default().open(&json).as_deref(), Some(&*json));
     }
 }

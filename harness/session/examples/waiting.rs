@@ -143,6 +143,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         quarantine: List::default(),
         judge: JudgeIn::ThisProcess,
         sweep: "muster sweep".to_owned(),
+        secrets: muster_core::secret::Secrets::default(),
     };
     let engine = Engine::begin(config).await?;
 

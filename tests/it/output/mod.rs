@@ -3,4 +3,5 @@
 mod file_modes;
 mod libtest;
 mod reports;
+mod secrets;
 mod surroundings;

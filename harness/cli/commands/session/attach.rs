@@ -22,7 +22,7 @@ use crate::{
     },
     settings::{self, Places},
     terminal::Terminal,
-    wiring::{self, Wired, database, owners},
+    wiring::{self, Wired, database, owners, secrets},
 };
 use anyhow::{Context, bail};
 use muster_check::cases::test_case::TestCase;
@@ -108,7 +108,7 @@ impl Unfinished {
         let places = Places::of(cli);
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
-            let reader = Reader::of_writer(&places.database).await?;
+            let reader = Reader::of_writer(&places.database).await?.knowing(secrets::of(cli));
             previous.take_over(&reader, store, &row).await
         })?;
         let heartbeat = Heartbeat::start(runtime, &taken.store, &row.session.id, terminal);
@@ -121,7 +121,7 @@ impl Unfinished {
             cases: &cases,
             system: &selection.system,
             adjustments: &adjustments,
-            has_secret: !database::secrets(cli).is_empty(),
+            has_secret: !secrets::of(cli).is_empty(),
             schedulers: &cli.files.schedulers,
         };
         let started = started.into_iter().map(|row| continued.queued(row)).collect();

@@ -11,7 +11,7 @@ use crate::{
     wiring::{
         self, database,
         owners::{self, Owners},
-        scope,
+        scope, secrets,
     },
 };
 use muster_check::cases::test_case::TestCase;
@@ -42,6 +42,7 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
         Purpose::Show => Reader::open(database).await?,
         Purpose::Run => Reader::of_writer(database).await?,
     };
+    let reader = reader.knowing(secrets::of(cli));
     let row = database::session_named(&reader, named).await?;
     let id = &row.session.id;
     if row.state == SessionState::Running {

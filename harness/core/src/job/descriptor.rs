@@ -37,6 +37,9 @@ pub struct Descriptor {
     pub shared_keys: &'static [(&'static str, SharedKey)],
     /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
     pub starters: &'static [(&'static str, &'static str)],
+    /// The keys of a handle by which a job that runs is found, watched and removed, as paths: `objects.*.name`. They are stored as
+    /// they are; in all others, what a later launch needs, secrets are masked.
+    pub found_by: &'static [&'static str],
     pub files: Files,
     /// All its jobs are containers, so a check cannot start one more.
     pub in_containers: bool,
@@ -157,6 +160,7 @@ impl Descriptor {
         joined_options: &[],
         shared_keys: &[],
         starters: &[],
+        found_by: &[],
         files: Files::Unused,
         in_containers: false,
         is_cluster: false,

@@ -27,7 +27,7 @@ use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
     job::{
-        descriptor::SchedulerName,
+        descriptor::{SchedulerName, Schedulers},
         inventory::{Inventory, Lease, Removed, Scope},
         stdout::SectionOrigin,
         workload::Workload,
@@ -195,21 +195,12 @@ impl Job {
         self.identifier == other.identifier && self.session == other.session
     }
 
-    /// The job as it is stored, without secrets in what it runs: the script of a local job, and objects but for their metadata.
-    /// A later launch renders it again.
+    /// The job as it is stored: its handle without secrets, but for what it is found by. A later launch renders it again.
     #[must_use]
-    pub fn without(&self, secrets: &Secrets) -> Self {
+    pub fn without(&self, secrets: &Secrets, schedulers: &Schedulers) -> Self {
         let mut job = self.clone();
-        if let Some(script) = job.handle.get_mut("script") {
-            secrets.hide_in(script);
-        }
-        let objects = job.handle.get_mut("objects").and_then(Value::as_array_mut);
-        let manifests = objects.into_iter().flatten().filter_map(|object| object.get_mut("manifest")?.as_object_mut());
-        for (key, value) in manifests.flatten() {
-            if !["apiVersion", "kind", "metadata"].contains(&key.as_str()) {
-                secrets.hide_in(value);
-            }
-        }
+        let found_by = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.found_by);
+        secrets.hide_in(&mut job.handle, found_by);
         job
     }
 }

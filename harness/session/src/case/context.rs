@@ -11,6 +11,7 @@ use muster_core::{
     job::scheduler::Job,
     live::CaseProgress,
     result::{Phase, Session},
+    secret::Secrets,
 };
 use muster_store::{Describe, Store};
 use std::{
@@ -54,6 +55,7 @@ pub(crate) struct Context {
     in_flight: Mutex<BTreeMap<Identifier, InFlight>>,
     /// As many texts are judged at once as there are processors.
     pub(crate) judges: Judges,
+    pub(crate) secrets: Secrets,
 }
 
 impl Context {
@@ -64,6 +66,7 @@ impl Context {
         events: UnboundedSender<Event>,
         judge: JudgeIn,
         sweep: String,
+        secrets: Secrets,
     ) -> Self {
         Self {
             session,
@@ -77,11 +80,15 @@ impl Context {
             sweep,
             in_flight: Mutex::default(),
             judges: Judges::new(judge),
+            secrets,
         }
     }
 
     /// Reports what happened. The receiver may be gone.
-    pub(crate) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, mut event: Event) {
+        if let Event::Phase { note: Some(text), .. } | Event::Warning(text) = &mut event {
+            self.secrets.hide(text);
+        }
         let _ = self.events.send(event);
     }
 

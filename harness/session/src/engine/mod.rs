@@ -34,6 +34,7 @@ use muster_core::{
     job::scheduler::Scheduler,
     live::CaseProgress,
     result::{CaseResult, Outcome, Phase, Session},
+    secret::Secrets,
 };
 use muster_host::clock;
 use muster_store::{Owner, Store, StoreError};
@@ -78,6 +79,8 @@ pub struct EngineConfig {
     pub judge: JudgeIn,
     /// The command that ends what is left, as a person can paste it.
     pub sweep: String,
+    /// What no result and no event says.
+    pub secrets: Secrets,
 }
 
 /// The store, and who holds the session in it.
@@ -163,12 +166,13 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, folders, ownership, schedulers, events, policy, maxfail, quarantine, judge, sweep } = config;
+        let EngineConfig { session, folders, ownership, schedulers, events, policy, maxfail, quarantine, judge, sweep, secrets } =
+            config;
         if let Some(Ownership { store, owner, is_new: true }) = &ownership {
             store.begin(&session, owner).await?;
         }
         let (store, owner) = ownership.map(|Ownership { store, owner, .. }| (store, owner)).unzip();
-        let context = Arc::new(Context::new(session, folders, store, events, judge, sweep));
+        let context = Arc::new(Context::new(session, folders, store, events, judge, sweep, secrets));
         let (state, news) = (Mutex::default(), Notify::new());
         let runtime = Handle::current();
         let shared = Shared { context, runtime, owner, schedulers, policy, maxfail, quarantine, state, news };
@@ -497,6 +501,7 @@ impl Shared {
     /// A case has its result: on disk first, then to everybody who waits for it.
     async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
         self.mark(id, &mut result);
+        result.hide(&self.context.secrets);
         let result = Arc::new(result);
         if let Some(store) = &self.context.store
             && let Err(error) = store.finished(&self.context.session.id, &result).await

@@ -84,15 +84,13 @@ impl Continued<'_> {
             answer: None,
             name: Arc::new(name),
             about: Arc::new(move || about.clone()),
-            work: match case.map(|case| render(case.clone(), Arc::clone(self.adjustments))) {
-                // What would launch it was stored without its secrets.
-                render if self.has_secret && !launched => {
-                    Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(missing_secret()))))
-                }
-                render => Work::TakenOver {
+            work: match (case.map(|case| render(case.clone(), Arc::clone(self.adjustments))), rules) {
+                (render, Some(rules)) if launched || !self.has_secret => Work::TakenOver {
                     stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
                     render,
                 },
+                // What would launch or judge it was stored without its secrets.
+                (render, _) => Work::Relaunch(Box::new(job), render.unwrap_or_else(|| Arc::new(|_| Err(missing_secret())))),
             },
         }
     }

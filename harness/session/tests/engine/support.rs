@@ -106,6 +106,7 @@ impl Bench {
             quarantine,
             judge: JudgeIn::ThisProcess,
             sweep: "muster sweep".to_owned(),
+            secrets: muster_core::secret::Secrets::default(),
         });
         Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
     }

@@ -10,6 +10,7 @@ use muster_core::{
     live::{CaseProgress, CaseState, LiveCase},
     result::{CaseResult, Session, Times},
     rules::perf::{Bounds, Measurement},
+    secret::Secrets,
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -28,6 +29,9 @@ pub(crate) struct Detail<'a> {
     pub(crate) leftovers: Cow<'a, [String]>,
     #[serde(rename = "provides", default, skip_serializing_if = "Option::is_none")]
     pub(crate) outputs: Option<Cow<'a, CaseOutputs>>,
+    /// The outputs as JSON, in which secrets are sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sealed_outputs: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_by: Option<Cow<'a, str>>,
 }
@@ -43,6 +47,7 @@ impl<'a> Detail<'a> {
             delete: (&result.delete).into(),
             leftovers: (&result.leftovers).into(),
             outputs: result.outputs.as_deref().map(Cow::Borrowed),
+            sealed_outputs: None,
             blocked_by: result.blocked_by.as_deref().map(Into::into),
         }
     }
@@ -80,8 +85,12 @@ fn owner(row: &SqliteRow) -> Result<Owner, Error> {
 }
 
 /// An attempt's id and its result, as yet without measurements.
-pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
+pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseResult), Error> {
     let detail: Detail<'static> = json(row, "detail")?;
+    let outputs = match detail.sealed_outputs {
+        Some(sealed) => open(&sealed, secrets).map_err(|cause| undecoded("detail", cause))?,
+        None => detail.outputs.map(Cow::into_owned),
+    };
     let result = CaseResult {
         name: name(row)?,
         about: json(row, "about")?,
@@ -109,7 +118,7 @@ pub(crate) fn attempt(row: &SqliteRow) -> Result<(i64, CaseResult), Error> {
         flaky: row.try_get("flaky")?,
         quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
         restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
-        outputs: detail.outputs.map(|outputs| Box::new(outputs.into_owned())),
+        outputs: outputs.map(Box::new),
         blocked_by: detail.blocked_by.map(Into::into),
     };
     Ok((row.try_get("id")?, result))
@@ -135,14 +144,14 @@ pub(crate) fn measurement(row: &SqliteRow) -> Result<(i64, Measurement), Error> 
     Ok((row.try_get("attempt")?, measurement))
 }
 
-pub(crate) fn job(row: &SqliteRow) -> Result<JobRow, Error> {
+pub(crate) fn job(row: &SqliteRow, secrets: &Secrets) -> Result<JobRow, Error> {
     Ok(JobRow {
         name: name(row)?,
         about: json(row, "about")?,
         attempt: row.try_get("attempt")?,
         job: launched_or_planned(row)?,
         state: word(row, "state")?,
-        rules: json(row, "rules")?,
+        rules: open(row.try_get("rules")?, secrets).map_err(|cause| undecoded("rules", cause))?,
         limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
         begun: time(row, "begun")?,
         launched_at: time(row, "launched_at")?,
@@ -193,6 +202,11 @@ fn time(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>, Error> {
 
 fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
     serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
+}
+
+/// What was sealed. `None`: its secrets are not known.
+fn open<T: DeserializeOwned>(sealed: &str, secrets: &Secrets) -> Result<Option<T>, serde_json::Error> {
+    secrets.open(sealed).map(|text| serde_json::from_str(&text)).transpose()
 }
 
 /// An enum by its word, as serde names it.

@@ -13,6 +13,7 @@ use muster_core::{
     live::LiveCase,
     result::{About, CaseResult, Session, SessionState},
     rules::{Rules, perf::Measurement},
+    secret::Secrets,
 };
 use muster_text::{time::Timestamp, words};
 use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteRow};
@@ -64,8 +65,8 @@ pub struct JobRow {
     /// The job, as launched if that is known, else as planned.
     pub job: Job,
     pub state: JobState,
-    /// How it would be judged.
-    pub rules: Rules,
+    /// How it would be judged; `None`: that holds secrets that the reader does not know.
+    pub rules: Option<Rules>,
     /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
     pub limits: Option<Limits>,
     /// When the attempt began; `None`: an older muster did not write that down.
@@ -81,6 +82,8 @@ pub struct JobRow {
 pub struct Reader {
     path: PathBuf,
     connection: Mutex<Connection>,
+    /// What was sealed is read with them.
+    secrets: Secrets,
 }
 
 #[derive(Debug)]
@@ -113,14 +116,20 @@ impl Reader {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
         let connection = Mutex::new(Connection::ReadOnly(Opened::open(&path).await?));
-        Ok(Self { path, connection })
+        Ok(Self { path, connection, secrets: Secrets::default() })
     }
 
     /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
     pub async fn of_writer(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
         let connection = Mutex::new(Connection::Writer(connect::for_reading(&path).await?));
-        Ok(Self { path, connection })
+        Ok(Self { path, connection, secrets: Secrets::default() })
+    }
+
+    /// The same, which reads what was stored with these secrets as it was before.
+    #[must_use]
+    pub fn knowing(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -188,7 +197,7 @@ impl Reader {
             WHERE c.session = (SELECT number FROM session WHERE id = $1) {condition} {order}"#
         );
         let attempts = || sqlx::query(AssertSqlSafe(attempts.clone())).bind(session.0.clone());
-        let attempts = self.all("results", attempts, decode::attempt).await?;
+        let attempts = self.all("results", attempts, |row| decode::attempt(row, &self.secrets)).await?;
         let last = attempts.last().map(|(id, _)| *id);
         // Asked for later, so that no result that comes in between lacks its measurements.
         let measurements = format!(
@@ -225,7 +234,7 @@ impl Reader {
         )
         .into();
         let query = || sqlx::query(AssertSqlSafe(Arc::clone(&text))).bind(session.0.clone());
-        self.all(what, query, decode::job).await
+        self.all(what, query, |row| decode::job(row, &self.secrets)).await
     }
 
     /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.

@@ -1,16 +1,39 @@
 //! The messages to the writer. Their values have their stored form already: the caller encodes them, not the writer.
 
-use crate::{Held, Owner, StoreError, read::decode::Detail};
+use crate::{Held, Owner, StoreError, read::decode::Detail, write::live::Describe};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    job::scheduler::Job,
+    job::{descriptor::Schedulers, scheduler::Job},
     result::{About, CaseResult, Session},
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
 use serde::Serialize;
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 use tokio::sync::oneshot;
+
+/// What is left out of the database.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    pub(crate) secrets: Secrets,
+    /// They know which part of a job has to stay as it is.
+    pub(crate) schedulers: Schedulers,
+}
+
+impl Hidden {
+    /// A description without secrets.
+    pub(crate) fn in_description(self: &Arc<Self>, describe: &Describe) -> Describe {
+        if self.secrets.is_empty() {
+            return Arc::clone(describe);
+        }
+        let (hidden, describe) = (Arc::clone(self), Arc::clone(describe));
+        Arc::new(move || {
+            let mut about = describe();
+            about.hide(&hidden.secrets);
+            about
+        })
+    }
+}
 
 /// A stored text. Shared, because a failed transaction is tried again and binding takes ownership.
 pub(crate) type Text = Arc<str>;
@@ -104,8 +127,12 @@ pub(crate) struct CaseEntry {
 }
 
 impl CaseEntry {
-    pub(crate) fn of(name: &CaseName, about: &About) -> Result<Self, StoreError> {
-        let about = encode("description", name, about)?;
+    pub(crate) fn of(name: &CaseName, about: &About, hidden: &Hidden) -> Result<Self, StoreError> {
+        let mut about = Cow::Borrowed(about);
+        if !hidden.secrets.is_empty() {
+            about.to_mut().hide(&hidden.secrets);
+        }
+        let about = encode("description", name, &about)?;
         Ok(Self { key: name.to_string().into(), name: name.clone(), about })
     }
 }
@@ -124,15 +151,15 @@ pub(crate) struct IntentEntry {
 }
 
 impl IntentEntry {
-    pub(crate) fn of(intent: &crate::Intent<'_>, secrets: &Secrets) -> Result<Self, StoreError> {
+    pub(crate) fn of(intent: &crate::Intent<'_>, hidden: &Hidden) -> Result<Self, StoreError> {
         Ok(Self {
             key: JobKey::new(intent.session, &intent.job.identifier),
-            case: CaseEntry::of(intent.name, intent.about)?,
+            case: CaseEntry::of(intent.name, intent.about, hidden)?,
             attempt: intent.attempt,
             // For people and queries; what has to be exact is in the job.
             stage: intent.job.stage.to_string_lossy().into(),
-            plan: encode_job(intent.job, secrets)?,
-            rules: encode("judging rules", intent.name, intent.rules)?,
+            plan: encode_job(intent.job, hidden)?,
+            rules: seal("judging rules", intent.name, intent.rules, hidden)?,
             limits: encode("limits", intent.name, intent.limits)?,
             begun: intent.begun,
             replaces: intent.replaces.map(|identifier| JobKey::new(intent.session, identifier)),
@@ -152,24 +179,37 @@ pub(crate) struct AttemptEntry {
 }
 
 impl AttemptEntry {
-    pub(crate) fn of(session: &SessionId, result: &CaseResult) -> Result<Self, StoreError> {
+    pub(crate) fn of(session: &SessionId, result: &CaseResult, hidden: &Hidden) -> Result<Self, StoreError> {
         let name = &result.name;
+        let mut detail = Detail::of(result);
+        if !hidden.secrets.is_empty() {
+            // Other cases need them as they are.
+            let outputs = detail.outputs.take();
+            detail.sealed_outputs =
+                outputs.map(|outputs| seal("outputs", name, &outputs, hidden)).transpose()?.map(|text| text.to_string().into());
+        }
         Ok(Self {
             session: session.0.as_str().into(),
-            case: CaseEntry::of(name, &result.about)?,
+            case: CaseEntry::of(name, &result.about, hidden)?,
             job: result.identifier.as_ref().map(|identifier| JobKey::new(session, identifier)),
-            detail: encode("result", name, &Detail::of(result))?,
+            detail: encode("result", name, &detail)?,
             quarantine: result.quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
             result: result.clone(),
         })
     }
 }
 
-pub(crate) fn encode_job(job: &Job, secrets: &Secrets) -> Result<Text, StoreError> {
-    if secrets.is_empty() {
+pub(crate) fn encode_job(job: &Job, hidden: &Hidden) -> Result<Text, StoreError> {
+    if hidden.secrets.is_empty() {
         return encode("job", &job.case, job);
     }
-    encode("job", &job.case, &job.without(secrets))
+    encode("job", &job.case, &job.without(&hidden.secrets, &hidden.schedulers))
+}
+
+/// What whoever continues the session has to read as it is: secrets are sealed.
+fn seal(what: &'static str, of: &impl ToString, value: &impl Serialize, hidden: &Hidden) -> Result<Text, StoreError> {
+    let text = encode(what, of, value)?;
+    Ok(if hidden.secrets.is_empty() { text } else { hidden.secrets.seal(&text).into() })
 }
 
 pub(crate) fn encode(what: &'static str, of: &impl ToString, value: &impl Serialize) -> Result<Text, StoreError> {

@@ -16,13 +16,13 @@ use crate::{
     write::{
         batch::Writer,
         live::{CaseKey, NewState, States},
-        message::{AttemptEntry, Envelope, Handover, IntentEntry, JobKey, Message, SessionEntry, encode_job},
+        message::{AttemptEntry, Envelope, Handover, Hidden, IntentEntry, JobKey, Message, SessionEntry, encode_job},
     },
 };
 pub use live::Describe;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    job::{scheduler::Job, workload::Limits},
+    job::{descriptor::Schedulers, scheduler::Job, workload::Limits},
     live::CaseProgress,
     result::{About, CaseResult, Session},
     rules::Rules,
@@ -74,8 +74,7 @@ pub struct Intent<'a> {
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    /// What is left out of the jobs that are stored.
-    secrets: Arc<Secrets>,
+    hidden: Arc<Hidden>,
 }
 
 #[derive(Debug)]
@@ -103,13 +102,14 @@ impl Store {
         let states = Arc::<States>::default();
         tokio::spawn(write(Writer::new(connection, path.clone(), Arc::clone(&states)), receiver));
         let inner = Inner { path, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
-        Self { inner: Arc::new(inner), secrets: Arc::default() }
+        Self { inner: Arc::new(inner), hidden: Arc::default() }
     }
 
-    /// The same, which masks these secrets in what it stores of jobs.
+    /// The same, which stores nothing with these secrets in it: neither of jobs of these schedulers, nor of how they are judged. In
+    /// results only outputs are sealed: their sentences have none.
     #[must_use]
-    pub fn hiding(self, secrets: Secrets) -> Self {
-        Self { secrets: Arc::new(secrets), ..self }
+    pub fn hiding(self, secrets: Secrets, schedulers: Schedulers) -> Self {
+        Self { hidden: Arc::new(Hidden { secrets, schedulers }), ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -170,19 +170,20 @@ impl Store {
 
     /// Writes down what is about to be launched.
     pub async fn intent(&self, intent: &Intent<'_>) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent, &self.secrets)?)))).await
+        self.commit(|| Ok(Message::Intent(Box::new(IntentEntry::of(intent, &self.hidden)?)))).await
     }
 
     /// Queues what is known of a job after its launch.
     pub fn launched(&self, job: &Job, at: Timestamp) {
-        self.queue(encode_job(job, &self.secrets).map(|text| Message::Launched(JobKey::of(job), text, at)));
+        self.queue(encode_job(job, &self.hidden).map(|text| Message::Launched(JobKey::of(job), text, at)));
     }
 
     /// Says how far a case is. That is written with what is committed next, and not at all if it is overtaken before. `describe` is
     /// asked for cases that have no row yet: those that were neither planned nor waited.
-    pub fn progress(&self, session: &SessionId, case: &Arc<CaseName>, progress: CaseProgress, describe: Option<&Describe>) {
+    pub fn progress(&self, session: &SessionId, case: &Arc<CaseName>, mut progress: CaseProgress, describe: Option<&Describe>) {
+        progress.note.iter_mut().for_each(|note| self.hidden.secrets.hide(note));
         let key = CaseKey { session: session.0.as_str().into(), case: case.to_string().into() };
-        let case = describe.map(|describe| (Arc::clone(case), Arc::clone(describe)));
+        let case = describe.map(|describe| (Arc::clone(case), self.hidden.in_description(describe)));
         if self.inner.states.put(key, NewState { case, progress }) {
             self.queue(Ok(Message::States));
         }
@@ -190,7 +191,7 @@ impl Store {
 
     /// Writes down how an attempt ended.
     pub async fn finished(&self, session: &SessionId, result: &CaseResult) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result)?)))).await
+        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result, &self.hidden)?)))).await
     }
 
     /// Queues that nothing of a job is left, in whatever session it was launched.

@@ -7,7 +7,7 @@ use crate::{
     Owner, Statement,
     write::{
         live::{CaseKey, LiveRow, NewState},
-        message::{AttemptEntry, CaseEntry, IntentEntry, JobKey, Message, Text},
+        message::{AttemptEntry, CaseEntry, Hidden, IntentEntry, JobKey, Message, Text},
         session,
         statements::{Row, Statements},
     },
@@ -158,7 +158,7 @@ impl<'m> Rows<'m> {
             return Some((*number, known.id));
         }
         let (name, describe) = new.case.as_ref()?;
-        let entry = CaseEntry::of(name, &describe()).ok()?;
+        let entry = CaseEntry::of(name, &describe(), &Hidden::default()).ok()?;
         self.case(&key.session, Cow::Owned(entry), sessions, last)
     }
 

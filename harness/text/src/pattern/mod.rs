@@ -77,6 +77,11 @@ pub struct Groups {
     pub key: Option<usize>,
 }
 
+/// A text as a pattern that matches it and nothing else.
+pub fn literal(text: &str) -> String {
+    regex::escape(text)
+}
+
 impl Pattern {
     /// Compiles a pattern with multi-line mode on, or takes it from the patterns compiled before.
     ///

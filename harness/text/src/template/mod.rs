@@ -24,6 +24,7 @@ use crate::{
     Value,
     diagnostic::Diagnostic,
     expr::{Arithmetic, Expr, ExprError, Scope, value::kind_of_json},
+    pattern,
     yaml::{Kind, Node, Style},
 };
 use role::Role;
@@ -202,7 +203,7 @@ impl Render<'_> {
                         Box::new(Diagnostic::error(span, message).hint(hint))
                     })?;
                     if role == Role::Pattern {
-                        filled.push_str(&regex::escape(&shown));
+                        filled.push_str(&pattern::literal(&shown));
                     } else {
                         filled.push_str(&shown);
                     }

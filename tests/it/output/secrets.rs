@@ -1,0 +1,168 @@
+//! Secrets of the command line stand in no database, no report and nothing that is printed.
+
+use crate::sandbox::{Ended, Sandbox};
+use muster_fake_api::FakeApi;
+use std::fs;
+use tokio::runtime::Runtime;
+
+const SECRET: &str = "correct-horse-battery";
+/// As a pattern has it.
+const IN_PATTERN: &str = r"correct\-horse\-battery";
+
+fn with(sandbox: &Sandbox, args: &[&str], env: &[(&str, &str)]) -> Ended {
+    let mut command = sandbox.command(args);
+    command.envs(env.iter().copied());
+    sandbox.ended(&command.output().expect("the binary runs"))
+}
+
+const SITE: &str = "\
+name: here
+hostnames: ['.*']
+partitions:
+  - { name: local, scheduler: local, environs: [e] }
+  - { name: fake, scheduler: fake, environs: [e] }
+  - { name: k8s, scheduler: k8s, environs: [e] }
+environments: [{ name: e }]
+";
+
+/// What a case of each scheduler has in common: everything that is stored of it holds the secret.
+const COMMON: &str = "\
+variables: { api_token: none, copy: '${{ api_token }}' }
+descr: 'calls with ${{ api_token }}'
+sanity: [{ found: 'token \\[${{ api_token }}\\]' }, { assert: 'api_token != \"none\" && copy == api_token' }]
+perf_variables: { n: { pattern: '(?P<key>\\S+) has (?P<value>\\d+)', unit: s } }
+outputs: { token: 'token \\[(.+)\\]' }
+";
+
+/// A case that passes and leaves the secret to one that prints it and fails.
+fn pair(scheduler: &str, (gives, fails): (&str, &str)) -> String {
+    let here = format!("valid_systems: ['here:{scheduler}']\n");
+    format!(
+        "name: gives\n{here}{COMMON}{gives}\n---\nname: fails\n{here}depends_on: [gives]\n{}{fails}\n",
+        COMMON.replace("found: 'token", "found: 'no token")
+    )
+}
+
+const LOCAL: (&str, &str) = (
+    "executable: 'echo \"token [${{ api_token }}]\"; echo \"${{ api_token }} has 1\"'\nteardown_cmds: 'echo ${{ api_token }}'",
+    "executable: 'echo \"got ${{ deps.gives.outputs.token }}\"'",
+);
+
+const FAKE: (&str, &str) = (
+    "fake: { logs: [{ section: pod-0, text: \"token [${{ api_token }}]\\n${{ api_token }} has 1\\n\" }] }",
+    "fake: { logs: [{ section: pod-0, text: \"got ${{ deps.gives.outputs.token }}\\n\" }] }",
+);
+
+const K8S: (&str, &str) = (
+    "k8s_config: { apiVersion: v1, kind: Pod, metadata: { name: gives, annotations: { t: '${{ api_token }}' } }, spec: { restartPolicy: Never, \
+     containers: [{ name: main, image: 'busybox:1', command: [echo, '${{ api_token }}'] }] } }",
+    "k8s_config: { apiVersion: v1, kind: Pod, metadata: { name: fails }, spec: { restartPolicy: Never, \
+     containers: [{ name: main, image: 'busybox:1', command: [echo, '${{ deps.gives.outputs.token }}'] }] } }",
+);
+
+#[test]
+fn a_secret_that_a_check_uses_everywhere_is_stored_and_reported_nowhere() {
+    let runtime = Runtime::new().expect("a runtime");
+    for (scheduler, checks) in [("local", LOCAL), ("fake", FAKE), ("k8s", K8S)] {
+        let api = runtime.block_on(FakeApi::start()).expect("a server");
+        api.script("gives", &format!("run; log token [{SECRET}]; log {SECRET} has 1; exit 0")).expect("a script");
+        api.script("fails", &format!("run; log got {SECRET}; exit 0")).expect("a script");
+        let kubeconfig = api.kubeconfig();
+        let kubeconfig = kubeconfig.to_str().expect("text");
+        let sandbox = Sandbox::with_check(&pair(scheduler, checks));
+        sandbox.write("site.yaml", SITE);
+        let set = format!("api_token={SECRET}");
+        let reports = ["--report-html", "r.html", "--report-junit", "r.xml", "--report-markdown", "r.md", "--perflogdir", "perf"];
+        let args =
+            [&["-C", "site.yaml", "-c", "check.yaml", "-r", "-v", "-S", &set, "--performance-report"][..], &reports].concat();
+        // Killed while the plan of each is stored, continued, and once more without a pause.
+        for crash in ["intent-stored:1", "running:1", "intent-stored:2", "result-stored:2"] {
+            let env = [("KUBECONFIG", kubeconfig), ("RFM_CRASH_AT", crash)];
+            let ended = with(&sandbox, &args, &env);
+            is_nowhere(&sandbox, &ended, scheduler, crash);
+            // A pod or a scenario may be over before it is seen to run.
+            if crash == "running:1" && ended.code.is_some() {
+                continue;
+            }
+            assert_eq!(ended.code, None, "{scheduler} {crash}: {}{}", ended.stdout, ended.stderr);
+            let ended = with(&sandbox, &["attach", "-v"], &[env[0], ("MUSTER_SETVAR", &set)]);
+            assert_eq!(ended.code, Some(1), "{scheduler} {crash}: {}{}", ended.stdout, ended.stderr);
+            assert!(ended.stdout.contains("1 fail{sanity}, 1 pass") && ended.stdout.contains("got ***"), "{}", ended.stdout);
+            is_nowhere(&sandbox, &ended, scheduler, crash);
+        }
+        // What the first case has left is there again for the second.
+        let again = [&args[..], &["--restore-session=latest", "--keep-stage-files"]].concat();
+        let ended = with(&sandbox, &again, &[("KUBECONFIG", kubeconfig)]);
+        assert_eq!(ended.code, Some(1), "{scheduler}: {}{}", ended.stdout, ended.stderr);
+        is_nowhere(&sandbox, &ended, scheduler, "restored");
+    }
+}
+
+/// Neither what a run has printed nor its files hold the secret: scripts, logs and stage folders are the job's own.
+fn is_nowhere(sandbox: &Sandbox, ended: &Ended, scheduler: &str, step: &str) {
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!printed.contains(SECRET) && !printed.contains(IN_PATTERN), "{scheduler} {step}: {printed}");
+    is_stored_nowhere(sandbox, &[SECRET, IN_PATTERN]);
+}
+
+#[test]
+fn a_secret_of_the_command_line_is_stored_nowhere_and_attach_asks_for_it() {
+    let check = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nvariables: { api_token: none }\n\
+                 executable: 'echo [${{ api_token }}] | tr a-z b-za'\nsanity: [{ found: dpssfdu }]\n";
+    let set = format!("api_token={SECRET}");
+    // The second case runs, or was about to be launched: its plan is in the database then.
+    for (crash, extra) in [("running:2", "token=x9z"), ("intent-stored:2", "commit=1a2b")] {
+        let sandbox = Sandbox::with_check(check);
+        let args = ["-c", "check.yaml", "-r", "--exec-policy", "serial", "-S", &set, "--session-extras", extra];
+        let ended = with(&sandbox, &args, &[("RFM_CRASH_AT", crash)]);
+        assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
+        let shown = sandbox.muster(&["results", "show", "--json"]);
+        assert!(shown.stdout.contains("api_token=***") && !shown.stdout.contains(SECRET), "{}", shown.stdout);
+
+        let refused = sandbox.muster(&["attach"]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let again = "MUSTER_SETVAR=api_token=... muster attach 20";
+        assert!(refused.stderr.contains(again), "{}", refused.stderr);
+        is_stored_nowhere(&sandbox, &[SECRET, "x9z"]);
+        let ended = with(&sandbox, &["attach"], &[("MUSTER_SETVAR", &set)]);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let report = sandbox.read("reports/out/latest.json");
+        assert!(report.contains("api_token=***") && !report.contains(SECRET), "{report}");
+        is_stored_nowhere(&sandbox, &[SECRET, "x9z"]);
+    }
+}
+
+#[test]
+fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
+    for value in ["12345", "pa,ssword1", "1234567890123456"] {
+        let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'true ${{ api_token }}; false'\nsanity: []\n";
+        let sandbox = Sandbox::with_check(check);
+        let set = format!("-Sapi_token={value}");
+        let ended = sandbox.muster(&["-c", "check.yaml", "-r", &set, "--report-html", "r.html", "--report-junit", "r.xml"]);
+        assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("-Sapi_token=***") && !ended.stdout.contains(value), "{}", ended.stdout);
+        assert!(!sandbox.read("r.html").contains(value) && !sandbox.read("r.xml").contains(value));
+        is_stored_nowhere(&sandbox, &[value]);
+        let shown = sandbox.muster(&["config", "show"]).stdout;
+        assert!(!shown.contains(value), "{shown}");
+        for flag in ["-Sno_token", "-Pno_token"] {
+            let refused = sandbox.muster(&["-c", "check.yaml", "-l", &format!("{flag}={value}")]);
+            assert!(refused.code == Some(2) && refused.stderr.contains("1 | no_token=***"), "{}", refused.stderr);
+        }
+    }
+}
+
+/// The database and the run reports do not hold a text.
+fn is_stored_nowhere(sandbox: &Sandbox, secrets: &[&str]) {
+    let mut ahead = ["state", "reports", "perf", "r.html", "r.xml", "r.md"].map(|name| sandbox.path(name)).to_vec();
+    while let Some(path) = ahead.pop() {
+        if path.is_dir() {
+            ahead.extend(fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
+        } else if let Ok(bytes) = fs::read(&path) {
+            for secret in secrets {
+                let is_there = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+                assert!(!is_there, "{secret} is in {}", path.display());
+            }
+        }
+    }
+}
