@@ -135,3 +135,41 @@ sanity: []
     let pairs: Vec<String> = marks().lines().map(str::to_owned).collect();
     assert_eq!(pairs, ["begin", "end"].repeat(4), "{}\n{}", ended.stdout, ended.stderr);
 }
+
+/// A fixture that passes, is lost with its folder, fails when it is made again, and passes when it is retried.
+#[test]
+fn a_fixture_that_fails_when_it_is_made_again_is_retried() {
+    const CHECKS: &str = "\
+name: prepare
+executable: 'echo >> \"$HOME/ran\"; sleep 1; test $(wc -l < \"$HOME/ran\") -ne 2'
+sanity: []
+---
+name: user
+valid_systems: ['*']
+fixtures: { prepared: { check: prepare, scope: environment } }
+executable: echo
+sanity: []
+";
+    // The second process may be killed as well, when it has made the fixture again and not judged that.
+    for is_killed_again in [false, true] {
+        let sandbox = Sandbox::with_check(CHECKS);
+        let command = |args: &[&str]| {
+            let mut command = sandbox.command(args);
+            command.env("HOME", sandbox.path(""));
+            command
+        };
+        let killed = |args: &[&str], at: &str| {
+            let output = command(args).env("RFM_CRASH_AT", at).output().expect("the binary runs");
+            assert_eq!(output.status.code(), None, "{at} was not reached");
+        };
+        killed(&["-c", "check.yaml", "-r", "--max-retries", "1"], "reported");
+        std::fs::remove_dir_all(sandbox.path("stage")).expect("stage folders");
+        if is_killed_again {
+            killed(&["attach"], "ended");
+        }
+        let ended = sandbox.ended(&command(&["attach"]).output().expect("the binary runs"));
+        assert_eq!(ended.code, Some(0), "{is_killed_again}: {}\n{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("Retrying 2 failed case(s) (retry 1/1)"), "{is_killed_again}: {}", ended.stdout);
+        assert_eq!(sandbox.read("ran").lines().count(), 3, "{is_killed_again}: {}\n{}", ended.stdout, ended.stderr);
+    }
+}

@@ -13,7 +13,7 @@ use muster_core::{
     case::CaseName,
     decisions::{attempts::Attempts, rounds::Policy},
     job::descriptor::SchedulerName,
-    result::{Counting, Session},
+    result::{Completion, Counting, Session},
 };
 use muster_store::Store;
 use std::{collections::BTreeSet, sync::Arc};
@@ -66,15 +66,20 @@ impl SessionPlan {
 
     /// What runs: what another process has started, and the rounds of the cases.
     pub fn source(&mut self) -> TakenOver<Rounds> {
-        let started = std::mem::take(&mut self.started);
+        let mut started = std::mem::take(&mut self.started);
         let latest = started.iter().map(|case| case.attempt).chain(self.attempts.last().map(|result| result.attempt)).max();
         let first = match self.policy.counting() {
             Counting::Last => 1,
             Counting::Every => latest.unwrap_or(1),
         };
+        // Only what did not pass is retried.
+        let has_passed =
+            |name: &CaseName| self.attempts.last_of(name).is_some_and(|last| last.outcome.row().completion == Completion::Passed);
+        let is_made_again = |case: &mut QueuedCase| self.policy.counting() == Counting::Last && has_passed(&case.name);
+        let made_again = started.extract_if(.., is_made_again).collect();
         let (cases, adjustments) = (Arc::clone(&self.cases), Arc::clone(&self.adjustments));
         let rest = Rounds { cases, adjustments, policy: self.policy, started: self.session.started, first, number: 0 };
-        TakenOver { started, rest }
+        TakenOver { started, made_again, rest }
     }
 
     /// The cases that have no result, each with its scheduler.

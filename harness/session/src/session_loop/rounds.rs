@@ -11,7 +11,7 @@ use muster_core::{
     result::CaseResult,
 };
 use muster_text::time::Timestamp;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A round begins when the one before it is over: the rules are those of [`muster_core::decisions::rounds`].
 pub struct Rounds {
@@ -39,7 +39,7 @@ impl Source for Rounds {
                 let elapsed = now.since(self.started);
                 match rounds::next(self.policy, Round { number, results: &results, elapsed, cut_short: so_far.is_closed }) {
                     rounds::Next::Over(why) => return Next::Done(why),
-                    rounds::Next::Again(names) => Some(names),
+                    rounds::Next::Again(attempts) => Some(attempts),
                 }
             }
         };
@@ -63,9 +63,11 @@ impl Rounds {
         }
     }
 
-    fn round(&self, names: Option<&BTreeSet<CaseName>>) -> Vec<QueuedCase> {
-        let cases = self.cases.iter().filter(|case| names.is_none_or(|names| names.contains(&case.name)));
-        cases.map(|case| QueuedCase::of(case, &self.adjustments, self.number)).collect()
+    /// `again`: the attempts of a later round; else all cases run.
+    fn round(&self, again: Option<&BTreeMap<CaseName, u32>>) -> Vec<QueuedCase> {
+        let attempt = |case: &TestCase| again.map_or(Some(self.number), |again| again.get(&*case.name).copied());
+        let queued = |case| Some(QueuedCase::of(case, &self.adjustments, attempt(case)?));
+        self.cases.iter().filter_map(queued).collect()
     }
 }
 

@@ -17,6 +17,8 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 /// what was started is continued.
 pub struct TakenOver<S> {
     pub started: Vec<QueuedCase>,
+    /// Started as well: what had passed, and was made again because others need it. It belongs to the first batch.
+    pub made_again: Vec<QueuedCase>,
     pub rest: S,
 }
 
@@ -46,11 +48,16 @@ impl<S> TakenOver<S> {
     /// What is left of a batch.
     fn continued(&mut self, batch: Batch, so_far: &SoFar<'_>) -> Batch {
         let Batch { items, number, title } = batch;
-        let started: Vec<QueuedCase> = self.started.extract_if(.., |case| case.attempt == number).collect();
+        let mut started = std::mem::take(&mut self.made_again);
+        {
+            let given: BTreeSet<(&CaseName, u32)> = items.iter().map(|item| (&*item.name, item.attempt)).collect();
+            let is_of_it = |case: &mut QueuedCase| case.attempt == number || given.contains(&(&*case.name, case.attempt));
+            started.extend(self.started.extract_if(.., is_of_it));
+        }
         let items = {
             let known: BTreeSet<&CaseName> = started.iter().map(|case| &*case.name).collect();
-            let has_ended = |name: &CaseName| so_far.attempts.has(name, number);
-            items.into_iter().filter(|case| !known.contains(&*case.name) && !has_ended(&case.name)).collect::<Vec<_>>()
+            let has_ended = |case: &QueuedCase| so_far.attempts.has(&case.name, case.attempt);
+            items.into_iter().filter(|case| !known.contains(&*case.name) && !has_ended(case)).collect::<Vec<_>>()
         };
         Batch { items: started.into_iter().chain(items).collect(), number, title }
     }

@@ -12,7 +12,7 @@ use crate::{
     case::{CaseName, cases_of},
     decisions::{attempts::Dropped, pipeline},
     job::outputs::Need,
-    result::{CaseResult, Counting, Grade, OnDisruption, Outcome, Session},
+    result::{CaseResult, Completion, Counting, Grade, OnDisruption, Outcome, Session},
 };
 use muster_text::time::Timestamp;
 use std::{
@@ -106,8 +106,8 @@ pub struct Round<'a> {
 /// What follows a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Run these again.
-    Again(BTreeSet<CaseName>),
+    /// Run these again, each as the attempt of this number.
+    Again(BTreeMap<CaseName, u32>),
     /// The session is over; a sentence if that may surprise.
     Over(Option<String>),
 }
@@ -115,8 +115,7 @@ pub enum Next {
 /// Decides what follows a round.
 pub fn next(policy: Policy, round: Round<'_>) -> Next {
     // A process that takes over a session asks about its first round when there are results of the second.
-    let so_far = round.results.iter().copied().filter(|result| result.attempt <= round.number);
-    let done = counted(Counting::Last, so_far);
+    let done = in_rounds(policy, round.results, round.number);
     if round.cut_short || done.is_empty() {
         return Next::Over(None);
     }
@@ -124,8 +123,27 @@ pub fn next(policy: Policy, round: Round<'_>) -> Next {
         Policy::Retry { max, threshold } => retry(max, threshold, round, &done),
         Policy::Rerun { times } if round.number > times => Next::Over(None),
         Policy::Until(limit) if round.elapsed >= limit => Next::Over(None),
-        Policy::Rerun { .. } | Policy::Until(_) => Next::Again(done.iter().map(|result| result.name.clone()).collect()),
+        Policy::Rerun { .. } | Policy::Until(_) => {
+            Next::Again(done.iter().map(|result| (result.name.clone(), round.number + 1)).collect())
+        }
     }
+}
+
+/// The last attempts that belong to the first `number` rounds. With `--reruns` and `--duration` the number of an attempt is that of its
+/// round. Retries follow attempts that did not pass: what passed is run again within a round, if others need it and it is gone.
+fn in_rounds<'a>(policy: Policy, results: &[&'a CaseResult], number: u32) -> Vec<&'a CaseResult> {
+    let mut retries: BTreeMap<&CaseName, u32> = BTreeMap::new();
+    let mut round_of = |result: &'a CaseResult| match policy.counting() {
+        Counting::Every => result.attempt,
+        Counting::Last => {
+            let before = retries.entry(&result.name).or_default();
+            let round = *before + 1;
+            *before += u32::from(result.outcome.row().completion != Completion::Passed);
+            round
+        }
+    };
+    let sorted = counted(Counting::Every, results.iter().copied());
+    counted(Counting::Last, sorted.into_iter().filter(|result| round_of(result) <= number))
 }
 
 fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult]) -> Next {
@@ -138,14 +156,14 @@ fn retry(max: u32, threshold: Threshold, round: Round<'_>, done: &[&CaseResult])
     if again.is_empty() {
         return Next::Over(None);
     }
-    let first = round.results.iter().filter(|result| result.attempt == 1);
-    let (cases, failures) =
-        first.fold((0, 0), |(cases, failures), result| (cases + 1, failures + usize::from(is_failure(result))));
+    let first = in_rounds(Policy::Retry { max, threshold }, round.results, 1);
+    let (cases, failures) = (first.len(), first.into_iter().filter(|result| is_failure(result)).count());
     if failures > threshold.of(cases) {
         let why = format!("nothing is retried: {failures} of {cases} case(s) failed, more than --retries-threshold={threshold}");
         return Next::Over(Some(why));
     }
-    Next::Again(again)
+    let next = |result: &&CaseResult| (result.name.clone(), (round.number + 1).max(result.attempt + 1));
+    Next::Again(done.iter().filter(|result| again.contains(&result.name)).map(next).collect())
 }
 
 /// How often a case with this result is run again. Cases that can never work or never started are not.

@@ -72,7 +72,12 @@ fn after(policy: Policy, number: u32, results: &[CaseResult]) -> String {
 fn after_a_while(policy: Policy, number: u32, elapsed: Duration, results: &[CaseResult]) -> String {
     let results: Vec<&CaseResult> = results.iter().collect();
     match next(policy, Round { number, results: &results, elapsed, cut_short: false }) {
-        Next::Again(names) => names.into_iter().map(|name| name.display).collect::<Vec<_>>().join(" "),
+        Next::Again(names) => {
+            let attempt = |(name, attempt): (CaseName, u32)| {
+                if attempt == number + 1 { name.display } else { format!("{} as {attempt}", name.display) }
+            };
+            names.into_iter().map(attempt).collect::<Vec<_>>().join(" ")
+        }
         Next::Over(why) => format!("over{}", why.map_or_else(String::new, |why| format!(": {why}"))),
     }
 }
@@ -281,6 +286,23 @@ fn a_process_that_takes_over_a_session_plans_the_same_second_round() {
     let results = [result("a", 1, FAIL), result("b", 1, FAIL), result("a", 2, Outcome::Pass)];
     assert_eq!(after(retries(1), 1, &results), "a b");
     assert_eq!(after(retries(1), 2, &results), "over");
+}
+
+#[test]
+fn what_was_made_again_for_others_within_a_round_is_retried_like_any_case() {
+    // The first attempt passed, and what it left is gone: another process may remember it or not.
+    let failed = [result("a", 2, FAIL), result("b", 1, FAIL)];
+    let remembered = [result("a", 1, Outcome::Pass), failed[0].clone(), failed[1].clone()];
+    for results in [&failed[..], &remembered] {
+        assert_eq!(after(retries(1), 1, results), "a as 3 b");
+        let threshold = |count| Policy::Retry { max: 1, threshold: Threshold::Count(count) };
+        assert_eq!(after(threshold(2), 1, results), "a as 3 b");
+        assert!(after(threshold(1), 1, results).contains("2 of 2 case(s) failed"));
+        let again = [results, &[result("a", 3, FAIL), result("b", 2, Outcome::Pass)]].concat();
+        assert_eq!(after(retries(1), 1, &again), "a as 3 b");
+        assert_eq!(after(retries(1), 2, &again), "over");
+        assert_eq!(after(retries(2), 2, &again), "a as 4");
+    }
 }
 
 #[test]

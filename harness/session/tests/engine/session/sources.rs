@@ -93,7 +93,7 @@ async fn what_another_process_has_ended_is_not_run_again_and_what_it_has_started
     for (ended, started, expected) in rows {
         let mut bench = Bench::new().await;
         let started = started.iter().map(|(name, attempt)| queued(name, *attempt)).collect();
-        let (_, told) = run(&bench, &mut TakenOver { started, rest: Thrice(0) }, ended).await;
+        let (_, told) = run(&bench, &mut TakenOver { started, made_again: Vec::new(), rest: Thrice(0) }, ended).await;
         assert_eq!(told.join(", "), expected, "{ended:?}");
         let titles = bench.drain().iter().filter(|line| line.starts_with("round")).count();
         let rounds = expected.split(", ").filter_map(|line| line.split_once(' ')).map(|(_, number)| number);
