@@ -16,7 +16,7 @@ use muster_session::{
 };
 use muster_store::Store;
 use std::{convert::Infallible, thread, time::Duration};
-use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle, time::timeout};
+use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
 
 /// A write to stderr that takes longer may never end.
 const PRINT_LIMIT: Duration = Duration::from_secs(2);
@@ -28,9 +28,10 @@ const LOOK_LIMIT: Duration = Duration::from_secs(1);
 pub struct Heartbeat(JoinHandle<Infallible>);
 
 impl Heartbeat {
-    pub fn start(runtime: &Runtime, store: &Store, session: &SessionId, terminal: Terminal) -> Self {
+    /// Begins. Must be called within a tokio runtime.
+    pub fn start(store: &Store, session: &SessionId, terminal: Terminal) -> Self {
         let (store, session) = (store.clone(), session.clone());
-        Self(runtime.spawn(async move {
+        Self(tokio::spawn(async move {
             heartbeat::until_taken(store, session.clone(), owner::this_owner(), heartbeat::timing()).await;
             taken(&session, terminal).await
         }))

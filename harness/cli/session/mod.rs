@@ -48,8 +48,15 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-/// Runs a session to its end and reports it. Returns the exit code.
-pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, terminal: Terminal) -> anyhow::Result<u8> {
+/// Runs a session to its end and reports it. Returns the exit code. `heartbeat`: that of a session which was taken over.
+pub fn run(
+    cli: &Cli,
+    runtime: &Runtime,
+    mut plan: SessionPlan,
+    heartbeat: Option<Heartbeat>,
+    wired: &Wired,
+    terminal: Terminal,
+) -> anyhow::Result<u8> {
     let mut places = Places::of(cli);
     if plan.is_rehearsal() {
         places = places.of_a_rehearsal();
@@ -93,7 +100,8 @@ pub fn run(cli: &Cli, runtime: &Runtime, mut plan: SessionPlan, wired: &Wired, t
         sweep: settings::on_this_database(cli, "sweep"),
         secrets: secrets::of(cli),
     };
-    let (session, removed) = conduct(runtime, config, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
+    let begun = Begun::of(runtime, config, &plan, heartbeat, terminal)?;
+    let (session, removed) = conduct(runtime, begun, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
     let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
     report_daemons(&removed, &plan.attempts, cli, terminal);
     code
@@ -106,21 +114,44 @@ fn view(cli: &Cli, plan: &SessionPlan, terminal: Terminal) -> View {
         .planned(plan.remaining().into_iter().chain(&to_relaunch))
 }
 
+/// A session that this process owns, and shows that it does.
+struct Begun {
+    signals: Signals,
+    engine: Engine,
+    session: Session,
+    ownership: Option<Ownership>,
+    heartbeat: Option<Heartbeat>,
+}
+
+impl Begun {
+    fn of(
+        runtime: &Runtime,
+        config: EngineConfig,
+        plan: &SessionPlan,
+        heartbeat: Option<Heartbeat>,
+        terminal: Terminal,
+    ) -> anyhow::Result<Self> {
+        let _guard = runtime.enter();
+        let (session, ownership) = (config.session.clone(), config.ownership.clone());
+        let signals = Signals::listen().context("listen to signals")?;
+        let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
+        let start = |ownership: &Ownership| Heartbeat::start(&ownership.store, &session.id, terminal);
+        let heartbeat = heartbeat.or_else(|| ownership.as_ref().map(start));
+        Ok(Self { signals, engine, session, ownership, heartbeat })
+    }
+}
+
 /// Runs from the first launch until everything has ended, is stored and shown.
 fn conduct(
     runtime: &Runtime,
-    config: EngineConfig,
+    begun: Begun,
     plan: &mut SessionPlan,
     cli: &Cli,
     wired: &Wired,
     terminal: Terminal,
     watch: impl FnOnce() -> thread::JoinHandle<()>,
 ) -> anyhow::Result<(Session, Vec<Removed>)> {
-    let (started, ownership) = (config.session.clone(), config.ownership.clone());
-    let _guard = runtime.enter();
-    let signals = Signals::listen().context("listen to signals")?;
-    let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
-    let heartbeat = ownership.as_ref().map(|ownership| Heartbeat::start(runtime, &ownership.store, &started.id, terminal));
+    let Begun { signals, engine, session: started, ownership, heartbeat } = begun;
     let (is_running, end_of_session) = oneshot::channel::<()>();
     // On a thread of its own: the threads of the runtime may all wait for a file system that does not answer.
     let supervisor = Builder::new_current_thread().enable_all().build().context("start a thread for signals")?;

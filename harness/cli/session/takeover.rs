@@ -8,6 +8,7 @@
 
 use crate::{
     args::Cli,
+    session::leave::Heartbeat,
     terminal::Terminal,
     wiring::{
         self,
@@ -32,6 +33,8 @@ pub struct PreviousOwner {
 /// A session that this process has taken over.
 pub struct TakenOver {
     pub store: Store,
+    /// From here on nobody else takes it over.
+    pub heartbeat: Heartbeat,
     /// They hold its Leases.
     pub schedulers: Vec<InScope>,
     pub results: Vec<CaseResult>,
@@ -61,16 +64,24 @@ impl PreviousOwner {
     ///
     /// # Errors
     /// Another process was faster, or the owner lives after all.
-    pub async fn take_over(self, reader: &Reader, store: Store, row: &SessionRow) -> anyhow::Result<TakenOver> {
+    pub async fn take_over(
+        self,
+        reader: &Reader,
+        store: Store,
+        row: &SessionRow,
+        terminal: Terminal,
+    ) -> anyhow::Result<TakenOver> {
         let id = &row.session.id;
         let taken = async {
             self.take_leases(reader, id).await?;
             store.take_over(id, &row.held, &owner::this_owner()).await?;
-            anyhow::Ok((reader.results(id).await?, reader.unfinished(id).await?, reader.teardowns(id).await?))
+            // What follows may take long: reading, rendering, connecting.
+            let heartbeat = Heartbeat::start(&store, id, terminal);
+            anyhow::Ok((heartbeat, reader.results(id).await?, reader.unfinished(id).await?, reader.teardowns(id).await?))
         };
         match taken.await {
-            Ok((results, started, teardowns)) => {
-                Ok(TakenOver { store, schedulers: self.schedulers, results, started, teardowns })
+            Ok((heartbeat, results, started, teardowns)) => {
+                Ok(TakenOver { store, heartbeat, schedulers: self.schedulers, results, started, teardowns })
             }
             Err(error) => {
                 wiring::close(self.schedulers.iter().map(|connected| &connected.scheduler), None).await;

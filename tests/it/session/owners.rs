@@ -9,7 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Read, Write, pipe},
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -223,6 +223,28 @@ fn of_two_that_take_a_session_over_at_the_same_time_one_gets_it() {
         end.code == Some(2) && why.iter().any(|why| end.stderr.contains(why))
     };
     assert_eq!(ends.iter().filter(refused).count(), 3, "{output:#?}");
+    assert_eq!(passed(&sandbox), 3);
+}
+
+/// Between the takeover and the first case a process reads, renders and connects. Here it waits for its stdout, which nobody reads.
+#[test]
+fn who_prepares_for_a_session_that_it_has_taken_over_keeps_it() {
+    let Some(sandbox) = sandbox("who_prepares_for_a_session_that_it_has_taken_over_keeps_it") else { return };
+    killed(&sandbox, "far-away");
+    let (mut reader, mut writer) = pipe().expect("a pipe");
+    writer.write_all(&vec![b' '; 65536]).expect("a full pipe");
+    let mut first = elsewhere(&sandbox, "near-by", &["attach"]).stdout(writer).spawn().expect("unshare runs");
+    let mut notes = BufReader::new(first.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    while !line.contains("of 3 case(s)") {
+        line.clear();
+        assert_ne!(notes.read_line(&mut line).expect("text"), 0, "it does not take over");
+    }
+    let second = run(&sandbox, &["attach"]);
+    assert_eq!(second.code, Some(2), "{}\n{}", second.stdout, second.stderr);
+    assert!(second.stderr.contains("is still running, as process "), "{}", second.stderr);
+    let printed = thread::spawn(move || reader.read_to_string(&mut line).map(|_| line));
+    assert_eq!(first.wait().expect("its end").code(), Some(0), "{:?}", printed.join());
     assert_eq!(passed(&sandbox), 3);
 }
 

@@ -17,7 +17,7 @@ use crate::{
     },
     session::{
         self,
-        leave::{Commands, Heartbeat},
+        leave::Commands,
         takeover::{PreviousOwner, TakenOver},
     },
     settings::{self, Places},
@@ -109,11 +109,10 @@ impl Unfinished {
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
             let reader = Reader::of_writer(&places.database).await?.knowing(secrets::of(cli));
-            previous.take_over(&reader, store, &row).await
+            previous.take_over(&reader, store, &row, terminal).await
         })?;
-        let heartbeat = Heartbeat::start(runtime, &taken.store, &row.session.id, terminal);
         terminal.note(&summary(&row.session, &taken, &cases));
-        let TakenOver { store, schedulers, results, started, teardowns } = taken;
+        let TakenOver { store, heartbeat, schedulers, results, started, teardowns } = taken;
         let partitions = wiring::partitions(started.iter().chain(&teardowns), &cli.files.schedulers);
         let wired = wiring::schedulers_with(schedulers, partitions.chain(cases::partitions(&cases, &adjustments)))?;
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
@@ -136,9 +135,7 @@ impl Unfinished {
             quarantine,
             adjustments,
         };
-        // The session has its own from here on.
-        drop(heartbeat);
-        session::run(cli, runtime, plan, &wired, terminal)
+        session::run(cli, runtime, plan, Some(heartbeat), &wired, terminal)
     }
 }
 

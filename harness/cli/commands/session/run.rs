@@ -88,7 +88,7 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
         quarantine,
         adjustments,
     };
-    session::run(cli, runtime, plan, &wired, terminal)
+    session::run(cli, runtime, plan, None, &wired, terminal)
 }
 
 /// A session that begins now.
