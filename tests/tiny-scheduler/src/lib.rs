@@ -98,8 +98,8 @@ fn folder(options: &Value) -> PathBuf {
     options["folder"].as_str().unwrap_or("notes").into()
 }
 
-fn handle(job: &Job) -> Result<Handle, SchedulerError> {
-    serde_json::from_value(job.handle.clone()).map_err(|error| SchedulerError::new(Class::Config, "read a stored note", error))
+fn handle(job: &Job) -> Result<Arc<Handle>, SchedulerError> {
+    job.handle.read().map_err(|error| SchedulerError::new(Class::Config, "read a stored note", error))
 }
 
 fn file(folder: &Path, identifier: &Identifier) -> PathBuf {
@@ -119,12 +119,13 @@ fn find(job: &Job) -> Result<Option<Launched>, SchedulerError> {
 
 impl Launched {
     fn status(&self) -> Result<JobStatus, SchedulerError> {
-        let Handle { node, seconds, .. } = handle(&self.job)?;
-        let ends = self.since.plus(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        let handle = handle(&self.job)?;
+        let Handle { node, seconds, .. } = &*handle;
+        let ends = self.since.plus(Duration::try_from_secs_f64(*seconds).unwrap_or_default());
         if clock::now() < ends {
-            return Ok(JobStatus::Running { since: self.since, nodes: vec![node], partly_ended: None });
+            return Ok(JobStatus::Running { since: self.since, nodes: vec![node.clone()], partly_ended: None });
         }
-        let exit = SectionExit { section: node.clone(), section_id: None, node: Some(node), exit: Exit::Code(0) };
+        let exit = SectionExit { section: node.clone(), section_id: None, node: Some(node.clone()), exit: Exit::Code(0) };
         Ok(JobStatus::Ended(Ending { started: self.since, ended: ends, exits: vec![exit], ..Ending::default() }))
     }
 }
@@ -154,12 +155,12 @@ async fn log(job: &Job) -> Result<Vec<Chunk>, SchedulerError> {
             pause().await;
             continue;
         };
-        let Handle { node, text, .. } = handle(job)?;
-        let origin = SectionOrigin { created: launched.since, node: Some(node.clone()), ..SectionOrigin::new(&node) };
+        let Handle { node, text, .. } = &*handle(job)?;
+        let origin = SectionOrigin { created: launched.since, node: Some(node.clone()), ..SectionOrigin::new(node) };
         return Ok(vec![
             Chunk::Open(Channel::Log, origin),
             Chunk::Bytes { section: node.clone(), at: 0, data: format!("{text}\n").into_bytes(), time: None },
-            Chunk::End { section: node },
+            Chunk::End { section: node.clone() },
         ]);
     }
 }
@@ -201,13 +202,13 @@ impl Scheduler for Notes {
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
         Box::pin(async {
-            let folder = handle(job)?.folder;
+            let folder = &handle(job)?.folder;
             let failed = |cause: io::Error| SchedulerError::new(Class::Infra, format!("write to {}", folder.display()), cause);
             if find(job)?.is_none() {
                 let note = Launched { job: job.clone(), since: clock::now() };
-                fs::create_dir_all(&folder).map_err(failed)?;
+                fs::create_dir_all(folder).map_err(failed)?;
                 // Whoever reads it sees all of it or none.
-                let (path, part) = (file(&folder, &job.identifier), folder.join(format!("{}.part", job.identifier)));
+                let (path, part) = (file(folder, &job.identifier), folder.join(format!("{}.part", job.identifier)));
                 fs::write(&part, serde_json::to_vec(&note).map_err(|cause| failed(cause.into()))?).map_err(failed)?;
                 fs::rename(part, path).map_err(failed)?;
             }
@@ -257,7 +258,7 @@ impl Scheduler for Notes {
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
-        let of_jobs = scope.jobs.iter().filter_map(|job| Some(handle(job).ok()?.folder));
+        let of_jobs = scope.jobs.iter().filter_map(|job| Some(handle(job).ok()?.folder.clone()));
         let mut folders: Vec<PathBuf> = scope.partitions.iter().map(folder).chain(of_jobs).collect();
         folders.sort();
         folders.dedup();

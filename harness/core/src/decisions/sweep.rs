@@ -61,7 +61,7 @@ mod tests {
             case: "case".into(),
             scheduler: "fake".into(),
             stage: "stage".into(),
-            handle: Value::Null,
+            handle: Value::Null.into(),
         };
         Found { job, what: String::new(), cost: None, kept, place: "here".into(), has_ended: false }
     }

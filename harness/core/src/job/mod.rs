@@ -1,6 +1,7 @@
 //! What a scheduler is given and gives back: a workload, a job, its states, its stdout.
 
 pub mod descriptor;
+pub mod handle;
 pub mod inventory;
 pub mod outputs;
 pub mod scheduler;

@@ -28,6 +28,7 @@ use crate::{
     error::SchedulerError,
     job::{
         descriptor::{SchedulerName, Schedulers},
+        handle::JobHandle,
         inventory::{Inventory, Lease, Removed, Scope},
         stdout::SectionOrigin,
         workload::Workload,
@@ -173,8 +174,8 @@ pub struct Job {
     pub case: String,
     pub scheduler: SchedulerName,
     pub stage: PathBuf,
-    /// What only its scheduler understands: objects and uids, a pid and its start time, instance ids.
-    pub handle: Value,
+    /// What only its scheduler understands.
+    pub handle: JobHandle,
 }
 
 impl Job {
@@ -186,6 +187,20 @@ impl Job {
             case: workload.case.to_string(),
             scheduler: scheduler.into(),
             stage: workload.stage.clone(),
+            handle: handle.into(),
+        }
+    }
+
+    /// The same job, with what its launch has found out.
+    #[must_use]
+    pub fn with(&self, handle: JobHandle) -> Self {
+        let Self { identifier, session, case, scheduler, stage, handle: _ } = self;
+        Self {
+            identifier: identifier.clone(),
+            session: session.clone(),
+            case: case.clone(),
+            scheduler: scheduler.clone(),
+            stage: stage.clone(),
             handle,
         }
     }
@@ -198,10 +213,10 @@ impl Job {
     /// The job as it is stored: its handle without secrets, but for what it is found by. A later launch renders it again.
     #[must_use]
     pub fn without(&self, secrets: &Secrets, schedulers: &Schedulers) -> Self {
-        let mut job = self.clone();
+        let mut handle = self.handle.clone().into_value();
         let found_by = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.found_by);
-        secrets.hide_in(&mut job.handle, found_by);
-        job
+        secrets.hide_in(&mut handle, found_by);
+        self.with(handle.into())
     }
 }
 

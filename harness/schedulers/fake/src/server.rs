@@ -8,12 +8,13 @@ use muster_core::{
     case::Identifier,
     error::SchedulerError,
     job::{
+        handle::JobHandle,
         scheduler::{Channel, Chunk, Disruption, Ending, Exit, Job, JobStatus, Launch, LogMark, SectionExit},
         stdout::SectionOrigin,
     },
 };
 use muster_host::clock;
-use muster_text::{Value, time::Timestamp};
+use muster_text::time::Timestamp;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -78,7 +79,7 @@ impl Server {
             let (why, retry_after) = (not_now.why.clone(), Duration::from_millis(not_now.retry_after_ms));
             let created = not_now.created.then(|| Box::new(job.clone()));
             if created.is_some() {
-                self.insert(Job { handle: Value::Null, ..job }, scenario);
+                self.insert(Job { handle: JobHandle::default(), ..job }, scenario);
             }
             return Ok(Launch::NotNow { why, retry_after, created });
         }
@@ -86,7 +87,7 @@ impl Server {
         let failed = scenario.launch.error.as_ref().and_then(|error| Some((error.at(nth)?, error.created)));
         if failed.as_ref().is_none_or(|(_, created)| *created) {
             // A job that is found again has its labels, and no more.
-            self.insert(Job { handle: Value::Null, ..job.clone() }, scenario);
+            self.insert(Job { handle: JobHandle::default(), ..job.clone() }, scenario);
         }
         failed.map_or(Ok(Launch::Launched(job)), |(error, _)| Err(error))
     }

@@ -16,6 +16,7 @@ use crate::{
 use muster_core::{
     case::SessionId,
     job::{
+        handle::JobHandle,
         inventory::{Found, Inventory, JobId, Removed},
         scheduler::Job,
         stage_folder::{EXIT_FILE, read_status},
@@ -91,5 +92,12 @@ fn unknown(mark: mark::Mark, here: &Machine) -> Job {
         started: None,
     };
     let case = "a job that no database knows".to_owned();
-    Job { identifier, session, case, scheduler: SCHEDULER.own_name().into(), stage: PathBuf::new(), handle: handle.into_value() }
+    Job {
+        identifier,
+        session,
+        case,
+        scheduler: SCHEDULER.own_name().into(),
+        stage: PathBuf::new(),
+        handle: JobHandle::of(handle),
+    }
 }

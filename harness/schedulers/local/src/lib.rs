@@ -131,8 +131,8 @@ impl Scheduler for LocalScheduler {
 
     fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
         // A job that cannot be read is refused at its launch.
-        let LocalHandle { staging, leader: None, .. } = LocalHandle::of(job).ok()? else { return None };
-        let staging = staging?;
+        let handle = LocalHandle::of(job).ok().filter(|handle| handle.leader.is_none())?;
+        let staging = handle.staging.clone()?;
         let what = staging.folder.display().to_string();
         let done = Box::pin(async move { self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await });
         Some(Staged { what, done })

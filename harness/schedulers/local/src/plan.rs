@@ -11,6 +11,7 @@ use muster_core::{
 use muster_host::process::{Machine, Process};
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// [`Job::handle`] of a local job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +36,9 @@ impl LocalHandle {
     ///
     /// # Errors
     /// It is not the handle of a local job.
-    pub(crate) fn of(job: &Job) -> Result<Self, SchedulerError> {
-        Self::deserialize(&job.handle)
+    pub(crate) fn of(job: &Job) -> Result<Arc<Self>, SchedulerError> {
+        job.handle
+            .read()
             .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
     }
 
@@ -49,11 +51,11 @@ impl LocalHandle {
 
 /// `job` with what its launch found out.
 pub(super) fn launched(job: &Job, leader: Process, started: Timestamp) -> Job {
-    let mut job = job.clone();
+    let mut handle = job.handle.clone().into_value();
     for (key, value) in [("leader", serde_json::to_value(leader)), ("started", serde_json::to_value(started))] {
-        job.handle[key] = value.unwrap_or_default();
+        handle[key] = value.unwrap_or_default();
     }
-    job
+    job.with(handle.into())
 }
 
 impl LocalScheduler {

@@ -90,14 +90,14 @@ pub(crate) fn job(session: &SessionId, number: u32) -> Job {
         case: name(number).to_string(),
         scheduler: "local".into(),
         stage: format!("stage/eidf/gpu-service/default/nbody_{number:016x}").into(),
-        handle: Value::Null,
+        handle: Value::Null.into(),
     }
 }
 
 /// The job with what its launch added.
 pub(crate) fn launched(job: &Job) -> Job {
     let handle = Value::Object([("pid".to_owned(), Value::from(4711))].into_iter().collect());
-    Job { handle, ..job.clone() }
+    Job { handle: handle.into(), ..job.clone() }
 }
 
 pub(crate) fn rules() -> Rules {

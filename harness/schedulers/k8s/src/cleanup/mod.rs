@@ -42,11 +42,11 @@ const FIRST_LOOK: Duration = Duration::from_secs(5);
 pub(crate) async fn cleanup(
     shared: &SharedState,
     job: &Job,
-    handle: Handle,
+    handle: &Handle,
     how: Disposition,
 ) -> Result<Leftovers, SchedulerError> {
     shared.leave_queue(&job.identifier);
-    let observed = shared.observe(job, &handle);
+    let observed = shared.observe(job, handle);
     let cleanup = Cleanup { shared, job, handle, observed, absent: BTreeSet::new(), by: Instant::now() + LIMIT };
     match how {
         Disposition::Stop => cleanup.stop().await,
@@ -58,7 +58,7 @@ pub(crate) async fn cleanup(
 struct Cleanup<'a> {
     shared: &'a SharedState,
     job: &'a Job,
-    handle: Handle,
+    handle: &'a Handle,
     observed: watch::Receiver<Arc<Observed>>,
     /// Uids of what the server says is gone: the watch may not have heard yet.
     absent: BTreeSet<String>,

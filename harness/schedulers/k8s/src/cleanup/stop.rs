@@ -48,8 +48,8 @@ impl Cleanup<'_> {
             // The other objects of a workload that is gone are no help for a diagnosis.
             return self.delete().await;
         }
-        leftovers.look = diagnosis::look(&self.handle, &self.observed.borrow().clone());
-        leftovers.delete = diagnosis::delete(&self.handle);
+        leftovers.look = diagnosis::look(self.handle, &self.observed.borrow().clone());
+        leftovers.delete = diagnosis::delete(self.handle);
         Ok(leftovers)
     }
 
@@ -57,7 +57,7 @@ impl Cleanup<'_> {
     /// kinds leave running their controllers end.
     fn is_over(&mut self) -> bool {
         let observed = Arc::clone(&self.observed.borrow_and_update());
-        let state = assess(&self.handle, &observed, self.shared.cluster.clock().now()).state;
+        let state = assess(self.handle, &observed, self.shared.cluster.clock().now()).state;
         let is_plain = self.handle.workload().is_some_and(|own| own.resource.is_pod() || own.resource.is_job());
         match state {
             JobState::Status(JobStatus::Ended(_)) => !is_plain || nothing_runs(&observed),
@@ -113,7 +113,7 @@ impl Cleanup<'_> {
     }
 
     fn diagnosis(&self) -> Vec<(String, String)> {
-        diagnosis::files(&self.handle, &self.observed.borrow().clone())
+        diagnosis::files(self.handle, &self.observed.borrow().clone())
     }
 
     /// What cannot be written is not worth an error: the objects are still there.

@@ -41,7 +41,7 @@ fn job(stage: &std::path::Path) -> Job {
         case: "case".into(),
         scheduler: crate::SCHEDULER.own_name().into(),
         stage: stage.into(),
-        handle: Value::Null,
+        handle: Value::Null.into(),
     }
 }
 
@@ -82,7 +82,7 @@ async fn ended(
     if handle.objects[1].uid.is_some() {
         observed.changed().await.unwrap();
     }
-    let leftovers = cleanup(&shared, &job, handle, how).await;
+    let leftovers = cleanup(&shared, &job, &handle, how).await;
     let patches = patches.lock().unwrap().clone();
     (leftovers, requests, patches, stage)
 }

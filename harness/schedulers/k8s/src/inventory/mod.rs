@@ -25,6 +25,7 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     job::{
+        handle::JobHandle,
         inventory::{Found, Inventory, Kept, Scope},
         scheduler::Job,
     },
@@ -59,8 +60,8 @@ impl Known {
         for handle in scope.jobs.iter().filter_map(|job| Handle::of(job).ok()) {
             known.places.insert(handle.place.clone());
             known.kinds.extend(handle.objects.iter().map(|object| object.resource.clone()));
-            let named = |object: Object| (handle.place.clone(), object.resource, object.name);
-            known.objects.extend(handle.objects.into_iter().map(named));
+            let named = |object: &Object| (handle.place.clone(), object.resource.clone(), object.name.clone());
+            known.objects.extend(handle.objects.iter().map(named));
         }
         known
     }
@@ -205,7 +206,7 @@ fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>, now: Time
     let handle =
         Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
     let (scheduler, stage) = (NAME.into(), PathBuf::new());
-    let job = Job { identifier, session, case, scheduler, stage, handle: handle.to_value() };
+    let job = Job { identifier, session, case, scheduler, stage, handle: JobHandle::of(handle) };
     Found { job, what, cost, kept, place: lease::place_of(place), has_ended: false }
 }
 

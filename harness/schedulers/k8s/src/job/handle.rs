@@ -7,6 +7,7 @@ use crate::{
 use muster_core::job::scheduler::Job;
 use muster_text::Value;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// `Job::handle` of a job on Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -81,8 +82,8 @@ impl Handle {
     ///
     /// # Errors
     /// When it is another scheduler's, or another version's.
-    pub fn of(job: &Job) -> Result<Self, serde_json::Error> {
-        Self::deserialize(&job.handle)
+    pub fn of(job: &Job) -> Result<Arc<Self>, serde_json::Error> {
+        job.handle.read()
     }
 
     /// As it is stored.

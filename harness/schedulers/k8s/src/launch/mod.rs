@@ -27,7 +27,10 @@ use crate::{
 use kube::api::PropagationPolicy;
 use muster_core::{
     error::{Class, SchedulerError},
-    job::scheduler::{Job, Launch},
+    job::{
+        handle::JobHandle,
+        scheduler::{Job, Launch},
+    },
 };
 use muster_text::Value;
 use std::time::Duration;
@@ -93,7 +96,7 @@ impl Attempt<'_> {
                         && let Err(error) = self.undo(&self.handle.objects[..place]).await
                     {
                         tracing::debug!(error = %error, "what was created before a quota refused is left to the cleanup");
-                        *created = Some(Box::new(Job { handle: self.handle.to_value(), ..self.job.clone() }));
+                        *created = Some(Box::new(self.job.with(JobHandle::of(self.handle.clone()))));
                     }
                     return answer
                         .map_err(|error| SchedulerError { nothing_created: error.nothing_created && place == 0, ..error });
@@ -101,7 +104,7 @@ impl Attempt<'_> {
             }
         }
         self.shared.launched(&self.handle);
-        Ok(Launch::Launched(Job { handle: self.handle.to_value(), ..self.job.clone() }))
+        Ok(Launch::Launched(self.job.with(JobHandle::of(self.handle))))
     }
 
     /// What it wants of the namespace's quotas.
@@ -243,7 +246,7 @@ mod tests {
             case: format!("case {letter}"),
             scheduler: NAME.into(),
             stage: "stage".into(),
-            handle: Value::Null,
+            handle: JobHandle::default(),
         }
     }
 
@@ -293,7 +296,7 @@ mod tests {
 
     fn uids(launched: &Launch) -> Vec<Option<String>> {
         let Launch::Launched(job) = launched else { return Vec::new() };
-        Handle::of(job).unwrap().objects.into_iter().map(|object| object.uid).collect()
+        Handle::of(job).unwrap().objects.iter().map(|object| object.uid.clone()).collect()
     }
 
     #[tokio::test]

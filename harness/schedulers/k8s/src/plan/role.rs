@@ -75,10 +75,10 @@ pub(crate) struct Right {
 
 /// The rights without which a case does not run, or certainly leaves objects. Not those that only some runs use: over Leases, over
 /// the owners of pods, over pods that an operator leaves.
-pub(crate) fn needed(handle: &Handle) -> BTreeSet<Right> {
+pub(crate) fn needed<'a>(workload: &Resource, beside: impl Iterator<Item = &'a Resource>) -> BTreeSet<Right> {
     let mut rules = RoleRules::default();
     rules.read_pods();
-    rules.create(handle);
+    rules.create(workload, beside);
     let rights = |((group, plural), verbs): ((String, String), Vec<Verb>)| {
         verbs.into_iter().map(move |verb| Right { group: group.clone(), plural: plural.clone(), verb: verb.word() })
     };
@@ -147,18 +147,17 @@ impl RoleRules {
     }
 
     /// The objects of a case, from their creation to their deletion.
-    fn create(&mut self, handle: &Handle) {
-        let Some(workload) = handle.workload() else { return };
-        self.allow_kind(&workload.resource, &[Create, Get, List, Watch, Patch, Delete]);
-        for object in beside(handle) {
-            self.allow_kind(&object.resource, &[Create, Get, Delete]);
+    fn create<'a>(&mut self, workload: &Resource, beside: impl Iterator<Item = &'a Resource>) {
+        self.allow_kind(workload, &[Create, Get, List, Watch, Patch, Delete]);
+        for resource in beside {
+            self.allow_kind(resource, &[Create, Get, Delete]);
         }
     }
 
     /// What a case needs from its launch to its cleanup.
     fn run(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
-        self.create(handle);
+        self.create(&workload.resource, beside(handle));
         if is_composed(&workload.resource) {
             // An operator that does not own its pods leaves them.
             self.allow("", "pods", &[Delete]);
@@ -186,8 +185,8 @@ impl RoleRules {
             self.allow("kueue.x-k8s.io", "localqueues", &[Get]);
         }
         // To list Secrets is to read them.
-        for object in beside(handle).filter(|object| object.resource.kind != "Secret") {
-            self.allow_kind(&object.resource, &[List]);
+        for resource in beside(handle).filter(|resource| resource.kind != "Secret") {
+            self.allow_kind(resource, &[List]);
         }
     }
 
@@ -203,9 +202,9 @@ impl RoleRules {
     }
 }
 
-/// The objects that a manifest has beside its workload.
-fn beside(handle: &Handle) -> impl Iterator<Item = &Object> {
-    handle.objects.iter().enumerate().filter(|(place, _)| *place != handle.workload).map(|(_, object)| object)
+/// The kinds of the objects that a manifest has beside its workload.
+pub(crate) fn beside(handle: &Handle) -> impl Iterator<Item = &Resource> {
+    handle.objects.iter().enumerate().filter(|(place, _)| *place != handle.workload).map(|(_, object)| &object.resource)
 }
 
 /// An operator makes its pods, or what makes them.

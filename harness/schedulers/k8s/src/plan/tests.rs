@@ -557,8 +557,8 @@ proptest! {
             case: String::new(),
             scheduler: crate::SCHEDULER.own_name().into(),
             stage: PathBuf::new(),
-            handle: handle.to_value(),
+            handle: handle.to_value().into(),
         });
-        prop_assert_eq!(stored.expect("read back"), handle);
+        prop_assert_eq!(&*stored.expect("read back"), &handle);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn ask(shared: &SharedState, needs: &BTreeMap<Need, Vec<usize>>
     let mut answers = Answers::default();
     let plurals = kinds(cluster, needs, &mut answers).await?;
     let served = |right: &Right| plurals.get(&(right.group.clone(), right.plural.clone())).cloned();
-    let rights: BTreeSet<Right> = needs.keys().flat_map(|need| &need.rights).cloned().collect();
+    let rights: BTreeSet<Right> = needs.keys().flat_map(Need::rights).collect();
     let denied = denied(cluster, &rights, |right| served(right).unwrap_or_else(|| right.plural.clone())).await?;
     answers.denied = denied;
     answers.no_namespace = unless_refused(cluster.has_namespace().await)? == Some(false);
@@ -42,14 +42,14 @@ async fn kinds(
     answers: &mut Answers,
 ) -> Result<BTreeMap<(String, String), String>, ApiError> {
     let mut plurals = BTreeMap::new();
-    for kind in needs.keys().flat_map(|need| &need.kinds).collect::<BTreeSet<_>>() {
-        match cluster.resolve(kind).await {
+    for kind in needs.keys().flat_map(Need::kinds).collect::<BTreeSet<_>>() {
+        match cluster.resolve(&kind).await {
             Ok(served) => {
-                let probable = crate::kind::Kinds::known().plural(kind);
+                let probable = crate::kind::Kinds::known().plural(&kind);
                 plurals.extend(served.plural.map(|plural| ((kind.group.clone(), probable), plural)));
             }
             Err(error @ (ApiError::UnknownKind { .. } | ApiError::ClusterScoped { .. })) => {
-                answers.unknown_kinds.insert(kind.clone(), error.to_string());
+                answers.unknown_kinds.insert(kind, error.to_string());
             }
             Err(error) => drop(unless_refused::<()>(Err(error))?),
         }

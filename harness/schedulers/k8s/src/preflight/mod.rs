@@ -16,7 +16,7 @@ use crate::{
     api::{ClusterPlace, QUEUE_LABEL, Quantity, Resource},
     job::Handle,
     launch::gangs,
-    plan::role::{Right, needed},
+    plan::role::{Right, beside, needed},
     quota::{self, QuotaStatus},
 };
 use muster_core::job::scheduler::Finding;
@@ -30,8 +30,9 @@ pub(crate) struct Needs(pub(crate) BTreeMap<ClusterPlace, BTreeMap<Need, Vec<usi
 /// What some plans need, all of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
-    kinds: BTreeSet<Resource>,
-    rights: BTreeSet<Right>,
+    workload: Option<Resource>,
+    /// The kinds of the other objects.
+    beside: BTreeSet<Resource>,
     queue: Option<String>,
     /// What one pod of a gang takes of the quotas, and how many pods there have to be at once.
     gangs: Vec<(Vec<(String, Quantity)>, u32)>,
@@ -50,11 +51,20 @@ impl Need {
         let labels = workload.map(|workload| &workload.manifest["metadata"]["labels"]);
         let gangs = workload.map(gangs).unwrap_or_default().into_iter();
         Self {
-            kinds: handle.objects.iter().map(|object| Resource { plural: None, ..object.resource.clone() }).collect(),
-            rights: needed(handle),
+            workload: workload.map(|workload| workload.resource.clone()),
+            beside: beside(handle).cloned().collect(),
             queue: labels.and_then(|labels| labels[QUEUE_LABEL].as_str()).map(str::to_owned),
             gangs: gangs.map(|gang| (quota::demand(&gang.template["spec"]).into_iter().collect(), gang.pods)).collect(),
         }
+    }
+
+    /// Without plurals: the server says them.
+    fn kinds(&self) -> impl Iterator<Item = Resource> {
+        self.workload.iter().chain(&self.beside).map(|kind| Resource { plural: None, ..kind.clone() })
+    }
+
+    fn rights(&self) -> BTreeSet<Right> {
+        self.workload.as_ref().map(|workload| needed(workload, self.beside.iter())).unwrap_or_default()
     }
 }
 
@@ -89,7 +99,7 @@ pub(crate) fn findings(place: &ClusterPlace, needs: &BTreeMap<Need, Vec<usize>>,
 
 /// What is wrong with one need, and what to do.
 fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<(String, Option<String>)> {
-    let unknown = need.kinds.iter().filter_map(|kind| answers.unknown_kinds.get(kind));
+    let unknown = need.kinds().filter_map(|kind| answers.unknown_kinds.get(&kind));
     let mut problems: Vec<(String, Option<String>)> = unknown.map(|why| (why.clone(), None)).collect();
     if answers.no_namespace {
         // Neither Roles nor quotas are in it.
@@ -97,7 +107,8 @@ fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<(String
         problems.push((what, Some("create it, or set `namespace`".to_owned())));
         return problems;
     }
-    let denied: Vec<&Right> = need.rights.intersection(&answers.denied).collect();
+    let rights = need.rights();
+    let denied: Vec<&Right> = rights.intersection(&answers.denied).collect();
     if !denied.is_empty() {
         problems.push(missing_rights(place, &denied));
     }

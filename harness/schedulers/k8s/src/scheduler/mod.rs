@@ -102,7 +102,7 @@ impl Kubernetes {
         cell.get_or_try_init(open).await.map(Arc::clone)
     }
 
-    async fn of(&self, job: &Job) -> Result<(Arc<SharedState>, Handle), SchedulerError> {
+    async fn of(&self, job: &Job) -> Result<(Arc<SharedState>, Arc<Handle>), SchedulerError> {
         let handle = Handle::of(job).map_err(|error| {
             SchedulerError::new(Class::Config, format!("the stored job {} cannot be read", job.identifier), error)
         })?;
@@ -182,7 +182,7 @@ impl Scheduler for Kubernetes {
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
         Box::pin(async move {
             let (shared, handle) = self.of(job).await?;
-            launch::launch(&shared, job, handle).await
+            launch::launch(&shared, job, Arc::unwrap_or_clone(handle)).await
         })
     }
 
@@ -194,7 +194,7 @@ impl Scheduler for Kubernetes {
         let following = async move {
             let (shared, handle) = self.of(job).await?;
             let observed = shared.observe(job, &handle);
-            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), Arc::new(handle), observed, request.from))
+            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), handle, observed, request.from))
         };
         Box::pin(following.try_flatten_stream())
     }
@@ -202,7 +202,7 @@ impl Scheduler for Kubernetes {
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(async move {
             let (shared, handle) = self.of(job).await?;
-            cleanup::cleanup(&shared, job, handle, how).await
+            cleanup::cleanup(&shared, job, &handle, how).await
         })
     }
 

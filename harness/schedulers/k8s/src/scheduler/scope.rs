@@ -129,7 +129,7 @@ impl Kubernetes {
 
     /// Takes the Leases that there are, and creates one in each place of the jobs.
     pub(super) async fn take_leases(&self, session: &SessionId, jobs: &[Job], seen: &[Lease]) -> Result<bool, SchedulerError> {
-        let of_jobs = jobs.iter().filter_map(|job| Some((Handle::of(job).ok()?.place, None)));
+        let of_jobs = jobs.iter().filter_map(|job| Some((Handle::of(job).ok()?.place.clone(), None)));
         let of_leases = seen.iter().filter_map(|lease| Some((lease::read_place(&lease.place)?, Some(lease.version.as_str()))));
         // In a fixed order, so that two processes do not get one each.
         let places: BTreeMap<ClusterPlace, Option<&str>> = of_jobs.chain(of_leases).collect();

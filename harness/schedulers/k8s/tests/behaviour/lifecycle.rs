@@ -22,9 +22,9 @@ pub(crate) async fn a4_what_has_the_name_already_is_left_alone(cluster: TestClus
     // The other session drew the same letters, and has a pod of the same name.
     let mut anothers = planned.clone();
     anothers.session = SessionId("another".into());
-    let mut handle = Handle::of(&planned).expect("a handle");
+    let mut handle = Handle::clone(&Handle::of(&planned).expect("a handle"));
     handle.objects[0].manifest["metadata"]["labels"]["rfm-session"] = json!("another");
-    anothers.handle = handle.to_value();
+    anothers.handle = handle.to_value().into();
     let anothers = cluster.launch(&anothers).await;
     let answer = cluster.scheduler.launch(&planned).await.expect("an answer");
     assert!(matches!(&answer, Launch::Taken { by } if by.starts_with("pods rfm-behaviour-")), "{answer:?}");

@@ -3,6 +3,7 @@
 use super::{Field, chunks, ending, launch, until};
 use crate::{LocalHandle, LocalScheduler};
 use muster_core::job::{
+    handle::JobHandle,
     scheduler::{Disposition, Disruption, Exit, Job, JobStatus, Scheduler},
     stage_folder::{EXIT_FILE, LOG_FILE},
 };
@@ -95,9 +96,9 @@ async fn a_job_that_left_no_trace_says_why() {
     let field = Field::new();
     let job = field.plan("true");
     let with = |change: &dyn Fn(&mut LocalHandle)| {
-        let mut handle = LocalHandle::of(&job).unwrap();
+        let mut handle = LocalHandle::clone(&LocalHandle::of(&job).unwrap());
         change(&mut handle);
-        Job { handle: handle.into_value(), ..job.clone() }
+        Job { handle: JobHandle::of(handle), ..job.clone() }
     };
     let gone = Process { pid: 1 << 22, start_time: 1 };
     let killed = with(&|handle| handle.leader = Some(gone));
@@ -141,15 +142,15 @@ async fn a_recycled_pid_is_never_signalled() {
         (process, Machine { pid_namespace: "pid:[1]".into(), ..here.clone() }),
     ];
     for (leader, machine) in rows {
-        let handle = LocalHandle { leader: Some(leader), machine, ..LocalHandle::of(&job).unwrap() };
-        let job = Job { handle: handle.into_value(), ..job.clone() };
+        let handle = LocalHandle { leader: Some(leader), machine, ..LocalHandle::clone(&LocalHandle::of(&job).unwrap()) };
+        let job = Job { handle: JobHandle::of(handle), ..job.clone() };
         field.scheduler.cleanup(&job, Disposition::Delete).await.unwrap();
         assert!(process.lives(), "{leader:?}");
     }
     assert!(stranger.0.try_wait().unwrap().is_none());
     // The same with the right facts ends it: the rows above do not pass because nothing was tried.
-    let handle = LocalHandle { leader: Some(process), ..LocalHandle::of(&job).unwrap() };
-    let job = Job { handle: handle.into_value(), ..job };
+    let handle = LocalHandle { leader: Some(process), ..LocalHandle::clone(&LocalHandle::of(&job).unwrap()) };
+    let job = Job { handle: JobHandle::of(handle), ..job };
     assert!(field.scheduler.cleanup(&job, Disposition::Delete).await.unwrap().items.is_empty());
     assert!(stranger.0.wait().unwrap().code().is_none());
 }

@@ -3,6 +3,7 @@
 use super::{Field, chunks, ending, until};
 use crate::{LocalHandle, LocalScheduler, inventory};
 use muster_core::job::{
+    handle::JobHandle,
     inventory::{Found, Scope},
     scheduler::{Disposition, Exit, Job, Scheduler},
     stage_folder::LOG_FILE,
@@ -100,8 +101,8 @@ fn what_ran_on_another_machine_is_neither_found_nor_absent() {
         (Machine { host: "far".into(), boot_id: "x".into(), ..here.clone() }, false),
     ];
     for (machine, is_absent) in rows {
-        let handle = LocalHandle { machine, ..LocalHandle::of(&job).unwrap() };
-        let job = Job { handle: handle.into_value(), ..job.clone() };
+        let handle = LocalHandle { machine, ..LocalHandle::clone(&LocalHandle::of(&job).unwrap()) };
+        let job = Job { handle: JobHandle::of(handle), ..job.clone() };
         let inventory = inventory::look(std::slice::from_ref(&job), here);
         assert_eq!(inventory.absent.contains(&job.id()), is_absent);
         assert!(ours(&field, inventory.found).is_empty());

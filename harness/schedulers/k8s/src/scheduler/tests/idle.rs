@@ -37,7 +37,7 @@ fn job(number: usize) -> Job {
         case: "case".into(),
         scheduler: crate::SCHEDULER.own_name().into(),
         stage: "stage".into(),
-        handle,
+        handle: handle.into(),
     }
 }
 

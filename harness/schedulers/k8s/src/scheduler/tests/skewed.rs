@@ -34,7 +34,7 @@ async fn a_pod_has_run_as_long_as_the_server_says_though_our_clock_is_ten_minute
             case: "case".into(),
             scheduler: crate::SCHEDULER.own_name().into(),
             stage: "stage".into(),
-            handle,
+            handle: handle.into(),
         };
         let mut seen = None;
         let since = loop {
