@@ -19,7 +19,7 @@ use muster_check::{
     files::overrides::Overrides,
     selection::select::{self, Filters},
     site::{
-        System,
+        Partition, System,
         facts::{KnownSystems, SystemFacts},
         file as site_file,
     },
@@ -28,7 +28,7 @@ use muster_core::{case::matcher::Matcher, decisions::pipeline::EXIT_USAGE};
 use muster_report::secret::masked_setting;
 use muster_session::{case::judging, front::libtest};
 use muster_text::{
-    diagnostic::{Diagnostic, Severity, Sources},
+    diagnostic::{self, Diagnostic, Severity, Sources},
     expr::Effort,
 };
 use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
@@ -56,6 +56,11 @@ impl Selection {
     /// Whether any diagnostic is an error.
     pub fn has_errors(&self) -> bool {
         errors(&self.diagnostics) > 0
+    }
+
+    /// The partitions of its cases, each once.
+    pub fn partitions(&self) -> Vec<&Partition> {
+        partitions(self.cases.iter())
     }
 
     /// Reports an empty selection, which is bad usage. Returns the exit code.
@@ -114,7 +119,7 @@ pub fn site(files: &Files, color: bool) -> anyhow::Result<Site> {
     match picked {
         Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
         Err(diagnostics) => {
-            bail!("{}", muster_text::diagnostic::render(&diagnostics, &sites.sources, color))
+            bail!("{}", diagnostic::render(&diagnostics, &sites.sources, color))
         }
     }
 }
@@ -175,6 +180,9 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
         }
     }
     let planned = dependencies::resolve(selected, &all, &mut diagnostics);
+    if cli.rounds.rehearse.is_none() {
+        refuse_wrong_options(&planned, &site.sites, color)?;
+    }
     let mut facts = expansion::look_at(&planned, &unsound, depth, &mut diagnostics);
     overrides.unused(&loaded.checks, &mut diagnostics);
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
@@ -187,6 +195,28 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
     Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })
+}
+
+/// Options of the site whose values schedulers refuse. They are mistakes of the site file like others.
+fn refuse_wrong_options(planned: &[Planned], sites: &Sites, color: bool) -> anyhow::Result<()> {
+    let mut wrong: Vec<Diagnostic> = Vec::new();
+    for mistake in partitions(planned.iter().map(|planned| &planned.case)).iter().flat_map(|partition| partition.wrong_options())
+    {
+        // Partitions share the options of their system.
+        if !wrong.contains(&mistake) {
+            wrong.push(mistake);
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", diagnostic::render(&wrong, &sites.sources, color).trim_end().to_owned())
+}
+
+fn partitions<'a>(cases: impl Iterator<Item = &'a TestCase>) -> Vec<&'a Partition> {
+    let mut seen = BTreeSet::new();
+    let all = cases.map(|case| &case.place.partition);
+    all.filter(|partition| seen.insert(Arc::as_ptr(partition))).map(|partition| &**partition).collect()
 }
 
 fn wrong_filter(flag: &str, message: impl Display) -> anyhow::Error {

@@ -97,6 +97,10 @@ const CANNOT_OPEN: i32 = 14;
 const TOO_BIG: i32 = 18;
 const CONSTRAINT: i32 = 19;
 
+/// What to do about a lock.
+const LOCKED: &str = ": another process, perhaps a stopped one, is writing to it; let it go on or end it (`fuser` names it), or \
+                      choose another database with --db";
+
 impl SqlError {
     fn code(&self) -> Option<i32> {
         self.0.as_database_error()?.code()?.parse::<i32>().ok().map(|code| code & 0xff)
@@ -131,7 +135,10 @@ impl From<sqlx::Error> for SqlError {
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            sqlx::Error::Database(error) => write!(f, "{} (code {})", error.message(), error.code().unwrap_or_default()),
+            sqlx::Error::Database(error) => {
+                write!(f, "{} (code {})", error.message(), error.code().unwrap_or_default())?;
+                f.write_str(if self.is_busy() { LOCKED } else { "" })
+            }
             // In the words of sqlx, a file that may not be read is a problem of communication.
             sqlx::Error::Io(error) => error.fmt(f),
             other => other.fmt(f),

@@ -97,3 +97,61 @@ fn references_are_checked_when_they_are_loaded() {
     assert_eq!(ended.code, Some(2));
     assert_snapshot!(ended.stderr);
 }
+
+const SITE: &str = "\
+name: site
+hostnames: ['.*']
+partitions:
+  - name: gpu
+    scheduler: k8s
+    sched_options:
+      max_lifetime: 24h
+  - name: here
+    scheduler: local
+environments: [{ name: default }]
+";
+
+const CHECK: &str = "\
+name: pod
+valid_systems: ['site:gpu']
+image: 'rfm.test/busybox:1'
+executable: echo
+time_limit: 1m
+sched_options:
+  hopeless_after: 15m
+sanity: []
+---
+name: script
+valid_systems: ['site:here']
+executable: echo
+sanity: []
+";
+
+/// Whether it is listed, shown or run: the same sentence, where the option is written.
+#[test]
+fn an_option_that_a_scheduler_refuses_is_a_mistake_where_it_is_written() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let rules = "k8s_workloads: [{ kind: Gang }]";
+    let rows: [(&str, &str, &[&str], &str, &str); 6] = [
+        (SITE, CHECK, &[], "", ""),
+        (&SITE.replace("24h", "0"), CHECK, &[], "site.yaml:7:21", "`sched_options.max_lifetime`: 0 would end every workload"),
+        (&SITE.replace("max_lifetime: 24h", rules), CHECK, &[], "site.yaml:7:22", "k8s_workloads[0]: it has no `match`"),
+        (SITE, &CHECK.replace("hopeless_after: 15m", rules), &[], "check.yaml:7:18", "k8s_workloads[0]: it has no `match`"),
+        (SITE, CHECK, &["-J", "max_lifetime=0"], "", "-J max_lifetime=0: `sched_options.max_lifetime`: 0 would end every"),
+        (SITE, CHECK, &["-J", "node=nowhere"], "", "-J node=nowhere: `sched_options.node`: nowhere is not this machine"),
+    ];
+    for (site, check, flags, place, message) in rows {
+        sandbox.write("site.yaml", site).write("check.yaml", check);
+        let flags = [&["-C", "site.yaml", "--system", "site", "-c", "check.yaml"], flags].concat();
+        for action in ["-l", "-L", "--describe", "--dry-run", "-r"] {
+            if message.is_empty() && action == "-r" {
+                continue;
+            }
+            let ended = sandbox.muster(&[&flags[..], &[action]].concat());
+            let is_right = ended.stderr.contains(place) && ended.stderr.contains(message);
+            assert!(is_right, "{action} {flags:?} {place} {message}: {}", ended.stderr);
+            assert_eq!(ended.code, Some(if message.is_empty() { 0 } else { 2 }), "{action} {flags:?}: {}", ended.stderr);
+        }
+        assert!(!sandbox.path("stage").exists());
+    }
+}

@@ -16,10 +16,7 @@ use crate::{
         scope::{base_scope, missing_fact_reason, overlaid, reason_to_skip},
         test_case::{LaunchFacts, Rendered, TestCase},
     },
-    files::{
-        check_file::{CheckFile, SHARED_KEYS},
-        settings, staging,
-    },
+    files::{check_file::CheckFile, settings, staging},
     site::scheduler_keys::shared_keys,
 };
 use muster_core::{
@@ -33,17 +30,14 @@ use muster_core::{
 };
 use muster_text::{
     Value,
-    decode::{Limit, Placeholders},
+    decode::{Keyed, Limit, Placeholders},
     diagnostic::{Diagnostic, MissingKey},
     expr::Scope,
     template,
     yaml::Node,
 };
 use serde_json::Map;
-use std::{sync::Arc, time::Duration};
-
-/// `judge_limit` without the key.
-const JUDGE_LIMIT: Duration = Duration::from_mins(5);
+use std::sync::Arc;
 
 impl TestCase {
     /// Fills in every placeholder.
@@ -91,7 +85,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let own = program.as_ref().and_then(|_| program::own_values(case, &tree, &scope, diagnostics));
     let sched_options = scheduler_keys::sched_options(case, &tree, diagnostics);
     let mut shared = partition.shared.clone();
-    shared.extend(shared_keys(partition.scheduler, &tree, &SHARED_KEYS, diagnostics));
+    shared.extend(shared_keys(partition.scheduler, &tree, CheckFile::TABLE.shared(), diagnostics));
     let origin = staging::Origin {
         path: &case.check.path,
         scheduler: partition.scheduler,
@@ -115,7 +109,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
         limits: Limits {
             pending: Limit::over(file.max_pending_time, partition.max_pending_time),
             run: Limit::over(file.time_limit, partition.time_limit),
-            judge: file.judge_limit.unwrap_or(JUDGE_LIMIT),
+            judge: file.judge_limit.unwrap_or(Limits::JUDGE),
         },
         keep_failed: file.keep_failed,
     };
@@ -226,7 +220,7 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             shared: Map::new(),
             num_tasks: 1,
             sched_options: Value::Null,
-            limits: Limits { pending: None, run: None, judge: JUDGE_LIMIT },
+            limits: Limits { pending: None, run: None, judge: Limits::JUDGE },
             keep_failed: None,
         },
         rules: Rules::default(),

@@ -1,6 +1,9 @@
 //! The options of a case: the partition's, the check's over them.
 
-use crate::{cases::test_case::TestCase, site::scheduler_keys::check_options};
+use crate::{
+    cases::test_case::TestCase,
+    site::scheduler_keys::{check_options, refused_options},
+};
 use muster_core::job::descriptor::NODE;
 use muster_text::{
     Value,
@@ -18,7 +21,9 @@ pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnos
         Value::Object(options) => options.clone(),
         _ => Map::new(),
     };
-    if let Some(own) = tree.get("sched_options").filter(|own| !own.is_null()) {
+    let known_mistakes = diagnostics.len();
+    let own = tree.get("sched_options").filter(|own| !own.is_null());
+    if let Some(own) = own {
         let all = case.check.manifests.schedulers.all().iter();
         let elsewhere: Vec<&str> = all.flat_map(|other| other.option_names()).collect();
         check_options(own, &[scheduler], &elsewhere, Placeholders::Refuse, diagnostics);
@@ -33,6 +38,11 @@ pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnos
     for key in scheduler.own_options {
         let value = tree.get(key).filter(|node| !node.is_null()).and_then(Node::text);
         options.extend(value.map(|value| ((*key).to_owned(), value.into())));
+    }
+    // Those of the partition alone were looked at with its file.
+    if let Some(own) = own.filter(|_| diagnostics.len() == known_mistakes) {
+        let wrong = Value::Object(options.clone());
+        diagnostics.extend(refused_options(scheduler, &wrong, |name| own.get(name).map(Node::place)));
     }
     options.extend(case.node.iter().map(|node| (NODE.to_owned(), Value::from(&**node))));
     Value::Object(options)

@@ -145,11 +145,33 @@ impl Adjustments {
         self.rehearsal.as_ref().map_or(partition.scheduler, |rehearsal| rehearsal.scheduler)
     }
 
-    /// Looks for options that no scheduler of the session has.
+    /// Looks for options that no scheduler of the session has, and for values that one of them refuses.
     ///
     /// # Errors
     /// The first of them, with a hint.
-    pub fn check_options(&self, schedulers: &[NamedScheduler]) -> Result<(), Diagnostic> {
+    pub fn check_options(&self, partitions: &[&Partition]) -> Result<(), Diagnostic> {
+        let schedulers: Vec<NamedScheduler> = partitions.iter().map(|partition| partition.scheduler).collect();
+        self.check_names(&schedulers)?;
+        if self.rehearsal.is_some() {
+            return Ok(());
+        }
+        let wrong = partitions.iter().find_map(|partition| self.wrong_value(partition));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// A value that the scheduler of a partition refuses, among the partition's options.
+    fn wrong_value(&self, partition: &Partition) -> Option<Diagnostic> {
+        let mut options = partition.sched_options.clone();
+        let own = || self.sched_options.iter().filter(|option| option.is_of(partition.scheduler));
+        own().for_each(|option| option.set_in(&mut options));
+        let mut wrong = (partition.scheduler.check_options)(&options).into_iter();
+        wrong.find_map(|wrong| {
+            let option = own().find(|option| option.key == wrong.name)?;
+            Some(Diagnostic { message: format!("-J {option}: {}", wrong.mistake.message), ..wrong.mistake })
+        })
+    }
+
+    fn check_names(&self, schedulers: &[NamedScheduler]) -> Result<(), Diagnostic> {
         let known = || schedulers.iter().flat_map(|scheduler| scheduler.options);
         let unknown = self.sched_options.iter().find(|option| !known().any(|known| known.name == option.key));
         let Some(option) = unknown.filter(|_| !schedulers.is_empty()) else { return Ok(()) };

@@ -4,7 +4,7 @@ use muster_core::job::descriptor::{NamedScheduler, SharedKey};
 use muster_text::{
     Value,
     decode::{Context, Key, Placeholders},
-    diagnostic::{Diagnostic, did_you_mean},
+    diagnostic::{Diagnostic, Span, did_you_mean},
     yaml::{Node, to_value},
 };
 use serde_json::Map;
@@ -35,6 +35,12 @@ pub fn check_options(
     diagnostics.append(&mut context.diagnostics);
 }
 
+/// Options whose values the scheduler refuses, each where `place` says that it is written. Others are somebody else's.
+pub fn refused_options(scheduler: NamedScheduler, options: &Value, place: impl Fn(&str) -> Option<Span>) -> Vec<Diagnostic> {
+    let wrong = (scheduler.check_options)(options).into_iter();
+    wrong.filter_map(|wrong| Some(Diagnostic { span: Some(place(wrong.name)?), ..wrong.mistake })).collect()
+}
+
 /// `unknown option `lables` of the scheduler k8s`
 pub fn unknown(option: &str, schedulers: &[NamedScheduler]) -> String {
     let mut names: Vec<&str> = schedulers.iter().map(|scheduler| scheduler.name).collect();
@@ -61,7 +67,7 @@ pub fn names<'a>(option: &str, known: impl Iterator<Item = &'a Key<()>>) -> Stri
 pub fn shared_keys(
     scheduler: NamedScheduler,
     tree: &Node,
-    keys: &[&str],
+    keys: impl Iterator<Item = &'static str>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Map<String, Value> {
     let mut values = Map::new();
@@ -70,7 +76,7 @@ pub fn shared_keys(
         match scheduler.shared_key(key) {
             SharedKey::Ignores => {}
             SharedKey::Takes => match to_value(node) {
-                Ok(value) => _ = values.insert((*key).to_owned(), value),
+                Ok(value) => _ = values.insert(key.to_owned(), value),
                 Err(mut mistakes) => diagnostics.append(&mut mistakes),
             },
             SharedKey::Refuses(hint) => {

@@ -19,7 +19,6 @@ use muster_check::{
 use muster_core::{
     case::{self, SessionId},
     decisions::rounds::Policy,
-    job::descriptor::NamedScheduler,
     result::CaseResult,
 };
 use muster_session::identifier;
@@ -59,11 +58,7 @@ pub fn plan(
     terminal: Terminal,
 ) -> anyhow::Result<Option<Plan>> {
     let policy = cli.rounds.policy()?;
-    let adjustments = Arc::new(cases::adjustments(cli)?);
-    let named: Vec<NamedScheduler> = selection.cases.iter().map(|case| case.place.partition.scheduler).collect();
-    if let Err(mistake) = adjustments.check_options(&named) {
-        bail!("{}", diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned());
-    }
+    let adjustments = Arc::new(adjustments(cli, &selection, terminal)?);
     let was_empty = selection.cases.is_empty();
     selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, session, runtime)?;
     if selection.cases.is_empty() && !was_empty {
@@ -81,6 +76,18 @@ pub fn plan(
         None => Vec::new(),
     };
     Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint }))
+}
+
+/// What the command line changes of every case of a selection.
+///
+/// # Errors
+/// An option of `-J` that no scheduler of these cases has, or that one of them refuses.
+pub fn adjustments(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<Adjustments> {
+    let adjustments = cases::adjustments(cli)?;
+    if let Err(mistake) = adjustments.check_options(&selection.partitions()) {
+        bail!("{}", diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned());
+    }
+    Ok(adjustments)
 }
 
 impl Plan {

@@ -61,7 +61,7 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
     }
     settings::use_file_mode(cli, Some(&selection.system));
     let mut begun = begun(cli, &selection, command_line)?;
-    let mistakes = plans::mistakes(&selection.cases, &cases::adjustments(cli)?)?;
+    let mistakes = plans::mistakes(&selection.cases, &plan::adjustments(cli, &selection, terminal)?)?;
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
         terminal.note("nothing was launched");

@@ -31,6 +31,9 @@ pub struct Descriptor {
     pub options: &'static [Key<()>],
     /// Of these, those that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
+    /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
+    /// with those of a check or of `-J` over them.
+    pub check_options: CheckOptions,
     /// Of these, lists to which those of a check are added.
     pub joined_options: &'static [&'static str],
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
@@ -89,6 +92,16 @@ pub type CheckScenario = fn(&Value) -> Result<(), Vec<Diagnostic>>;
 pub type CompleteFacts = fn(&BTreeMap<String, Value>) -> BTreeMap<String, Value>;
 
 pub type ConnectError = Box<dyn Error + Send + Sync>;
+
+pub type CheckOptions = fn(&Value) -> Vec<WrongOption>;
+
+/// An option whose value cannot be meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrongOption {
+    pub name: &'static str,
+    /// Without a place: whoever asks knows where the option is written.
+    pub mistake: Diagnostic,
+}
 
 /// A form in which a check may say what runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +170,7 @@ impl Descriptor {
         own_options: &[],
         options: &[],
         site_options: &[],
+        check_options: |_| Vec::new(),
         joined_options: &[],
         shared_keys: &[],
         starters: &[],

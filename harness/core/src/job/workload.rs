@@ -122,6 +122,9 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// `judge_limit` without the key.
+    pub const JUDGE: Duration = Duration::from_mins(5);
+
     /// The limit of a clock; `None`: it may run for ever.
     pub fn of(&self, clock: Clock) -> Option<Duration> {
         match clock {

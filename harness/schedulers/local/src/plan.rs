@@ -4,6 +4,7 @@ use crate::{LocalScheduler, SCHEDULER};
 use muster_core::{
     error::{Class, SchedulerError},
     job::{
+        descriptor::{NODE, WrongOption},
         scheduler::Job,
         workload::{Program, Staging, Workload},
     },
@@ -64,9 +65,7 @@ impl LocalScheduler {
             let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `local`", workload.case));
             return Err(vec![mistake.hint("set `executable` or `command`")]);
         };
-        if let Some(node) = workload.sched_options.get("node").and_then(Value::as_str)
-            && node != self.here.host
-        {
+        if let Some(node) = elsewhere(&workload.sched_options, &self.here) {
             let mistake =
                 Diagnostic::general(format!("`{}` is to run on {node}, and `local` runs on this machine", workload.case));
             return Err(vec![mistake.hint("leave the node out, or name this one")]);
@@ -81,6 +80,20 @@ impl LocalScheduler {
         };
         Ok(Job::of(workload, SCHEDULER.own_name(), handle.into_value()))
     }
+}
+
+/// The node that a job is to run on, if that is not this one.
+fn elsewhere<'a>(options: &'a Value, here: &Machine) -> Option<&'a str> {
+    options.get(NODE)?.as_str().filter(|node| *node != here.host)
+}
+
+/// See [`Descriptor::check_options`](muster_core::job::descriptor::Descriptor::check_options).
+pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
+    let here = Machine::here();
+    let Some(node) = elsewhere(options, &here) else { return Vec::new() };
+    let mistake =
+        Diagnostic::general(format!("`sched_options.{NODE}`: {node} is not this machine, and `local` runs on no other"));
+    vec![WrongOption { name: NODE, mistake: mistake.hint(format!("leave it out, or write {}", here.host)) }]
 }
 
 /// Another process may launch it, with another working directory.

@@ -11,7 +11,7 @@ use muster_core::{
 };
 use muster_store::{JobRow, JobState};
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 /// A source of which another process has run a part. It gives the same answers again; of them, what has ended is left out, and
 /// what was started is continued.
@@ -78,7 +78,7 @@ impl Continued<'_> {
     /// An attempt that another process has started, as work for the engine.
     pub fn queued(&self, row: JobRow) -> QueuedCase {
         let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
-        let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Duration::from_mins(5) });
+        let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Limits::JUDGE });
         let case = self.cases.iter().find(|case| *case.name == name);
         let partition = self.system.partitions.iter().find(|partition| partition.name == name.partition);
         let launched = state != JobState::Intent && !self.schedulers.dies_with_the_harness(&job.scheduler);

@@ -390,13 +390,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_state_that_cannot_be_stored_keeps_no_result_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "CREATE TRIGGER no BEFORE INSERT ON live BEGIN SELECT RAISE(ABORT, 'no'); END").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let result = skipped("1", "");
+        let describe: Describe = Arc::new(About::default);
+        store.progress(&session.id, &Arc::new(result.name.clone()), CaseProgress::default(), Some(&describe));
+        store.finished(&session.id, &result).await.unwrap();
+        store.close().await.unwrap();
+        assert_eq!(Reader::open(store.path()).await.unwrap().results(&session.id).await.unwrap(), [result]);
+    }
+
+    #[tokio::test]
     async fn a_lock_held_too_long_is_reported_and_the_store_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, "PRAGMA busy_timeout = 50").await;
         let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
         sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
         let error = chain(&store.begin(&session(), &owner()).await.unwrap_err());
-        assert!(error.ends_with("results.db: database is locked (code 5)"), "{error}");
+        let why = "results.db: database is locked (code 5): another process, perhaps a stopped one, is writing to it; let it go \
+                   on or end it (`fuser` names it), or choose another database with --db";
+        assert!(error.ends_with(why), "{error}");
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
         store.begin(&session(), &owner()).await.unwrap();
     }

@@ -5,6 +5,7 @@
 
 use crate::{
     Owner, Statement,
+    error::SqlError,
     write::{
         live::{CaseKey, LiveRow, NewState},
         message::{AttemptEntry, CaseEntry, Hidden, IntentEntry, JobKey, Message, Text},
@@ -193,7 +194,7 @@ impl<'m> Rows<'m> {
         Some((*number, id))
     }
 
-    pub(crate) async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), sqlx::Error> {
+    pub(crate) async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), SqlError> {
         let cases: Vec<_> = self.cases.iter().map(|(id, session, entry)| (*id, *session, &**entry)).collect();
         statements.case.execute(connection, &cases).await?;
         let abouts: Vec<_> = self.abouts.iter().collect();
@@ -214,12 +215,26 @@ impl<'m> Rows<'m> {
         // What is removed soon is marked before its state says so.
         statements.swept.execute(connection, &self.swept, |statement, key| bind_job(statement, key)).await?;
         statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
-        let live: Vec<_> = self.live.iter().map(|(case, (session, row))| (*case, *session, row)).collect();
-        statements.live.execute(connection, &live).await?;
+        self.write_live(connection, statements).await?;
         for (session, owner, ended, interrupted) in &self.ends {
             session::end(session, owner, *ended, *interrupted).build().fetch_one(&mut *connection).await?;
         }
         Ok(())
+    }
+}
+
+impl Rows<'_> {
+    /// Writes the states. They are only shown: no result waits for one that cannot be written. SQLite undoes a statement that fails
+    /// because of a row, and nothing else of the transaction.
+    async fn write_live(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), SqlError> {
+        let live: Vec<_> = self.live.iter().map(|(case, (session, row))| (*case, *session, row)).collect();
+        match statements.live.execute(connection, &live).await.map_err(SqlError::from) {
+            Err(error) if error.is_about_a_row() => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "states of cases are not stored");
+                Ok(())
+            }
+            written => written,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Key<T> {
     /// What it does, units and defaults included; the schema's description.
     pub doc: &'static str,
     pub required: bool,
+    /// Only some schedulers take it; the others refuse or ignore it.
+    pub shared: bool,
     pub schema: fn() -> Value,
     /// Whether null is a value of it; else the key counts as not there.
     pub takes_null: bool,
@@ -27,7 +29,7 @@ impl Key<()> {
     /// A key whose value is looked at, and stays in the tree.
     pub const fn of<T: Decode>(name: &'static str, doc: &'static str) -> Self {
         let set = |(): &mut (), node: &Node, context: &mut Context| drop(T::decode(node, context));
-        Self { name, doc, required: false, schema: T::schema, takes_null: T::TAKES_NULL, set }
+        Self { name, doc, required: false, shared: false, schema: T::schema, takes_null: T::TAKES_NULL, set }
     }
 }
 
@@ -164,6 +166,11 @@ enum Found<T: 'static> {
 }
 
 impl<T> Table<T> {
+    /// The keys that only some schedulers take.
+    pub fn shared(&self) -> impl Iterator<Item = &'static str> + use<T> {
+        self.keys.iter().filter(|key| key.shared).map(|key| key.name)
+    }
+
     fn find(&self, name: &str, context: &Context) -> Option<Found<T>> {
         let more = || context.more.iter().find(|key| self.is_open && key.name == name).copied().map(Found::More);
         self.keys.iter().find(|key| key.name == name).map(Found::Own).or_else(more)
@@ -257,14 +264,14 @@ pub fn overlay_schema<T, U>(own: &Table<T>, table: &Table<U>, except: &[&str]) -
 /// Declares a struct, and with it the decoder, the hints and the JSON schema of its keys. Every key is an
 /// `Option`: not there, null, wrong, or waiting for rendering.
 ///
-/// `@required` marks a key that must be there; `as "if"` names a key that cannot be a field. The struct may be
+/// `@required` marks a key that must be there, `@shared` one that only some schedulers take; `as "if"` names a key that cannot be a field. The struct may be
 /// followed by `later [..]`, `instead { .. }`, `open true;` for the keys of [`Context::more`], and `decode` and `schema` with functions in place of the usual ones.
 #[macro_export]
 macro_rules! keys {
     (
         $(#[$attribute:meta])*
         $visibility:vis struct $name:ident ($what:literal) {
-            $($(#[doc = $doc:literal])* $(@$required:ident)? $field:ident : $type:ty $(as $key:literal)?,)*
+            $($(#[doc = $doc:literal])* $(@$mark:ident)? $field:ident : $type:ty $(as $key:literal)?,)*
         }
         $(later [$($later:literal),* $(,)?])?
         $(instead { $($($old:literal)|+ => $new:literal,)* })?
@@ -285,7 +292,8 @@ macro_rules! keys {
                 keys: &[$($crate::decode::Key {
                     name: $crate::keys!(@name $field $($key)?),
                     doc: $crate::keys!(@doc $($doc)*),
-                    required: $crate::keys!(@required $($required)?),
+                    required: $crate::keys!(@required $($mark)?),
+                    shared: $crate::keys!(@shared $($mark)?),
                     schema: <$type as $crate::decode::Decode>::schema,
                     takes_null: <$type as $crate::decode::Decode>::TAKES_NULL,
                     set: |decoded, node, context| decoded.$field = $crate::decode::Decode::decode(node, context),
@@ -313,7 +321,9 @@ macro_rules! keys {
     (@open $open:literal) => { $open };
     (@open) => { false };
     (@required required) => { true };
-    (@required) => { false };
+    (@required $($other:ident)?) => { false };
+    (@shared shared) => { true };
+    (@shared $($other:ident)?) => { false };
     (@name $field:ident $key:literal) => { $key };
     (@name $field:ident) => { stringify!($field) };
     (@doc $first:literal $($more:literal)*) => { concat!($first $(, "\n", $more)*) };

@@ -122,19 +122,19 @@ keys! {
         /// Number of tasks: completions of a Job, instances, ranks. Default: that of the manifest, else 1.
         num_tasks: NonZeroU32,
         /// Tasks on each node, where the scheduler places them.
-        num_tasks_per_node: NonZeroU32,
+        @shared num_tasks_per_node: NonZeroU32,
         /// Processors for each task, where the scheduler assigns them.
-        num_cpus_per_task: NonZeroU32,
+        @shared num_cpus_per_task: NonZeroU32,
         /// GPUs on each node, where the scheduler assigns them.
-        num_gpus_per_node: u32,
+        @shared num_gpus_per_node: u32,
         /// Whether no other job may run on its nodes, where the scheduler can arrange that.
-        exclusive_access: bool,
+        @shared exclusive_access: bool,
         /// Whether tasks use all hardware threads of a core, where the scheduler can arrange that.
-        use_multithreading: bool,
+        @shared use_multithreading: bool,
         /// Resources by the name that the partition's `resources` give them, with values for their options.
-        extra_resources: Ordered<Ordered<String>>,
+        @shared extra_resources: Ordered<Ordered<String>>,
         /// What starts the tasks, where the scheduler has such programs: `srun`, `mpirun`. Default: the partition's.
-        launcher: String,
+        @shared launcher: String,
         /// Container image that `executable` or `command` runs in, where jobs are containers: on k8s if there is no `k8s_config`.
         image: String,
         /// Options of the scheduler for this check. They override those of the partition. Options of other schedulers have no
@@ -226,17 +226,6 @@ pub(crate) fn texts<'n>(check: &'n Node, key: &'static str) -> impl Iterator<Ite
 pub fn is_abstract(check: &Node) -> bool {
     check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
-
-/// Keys that only some schedulers take; the others refuse or ignore them.
-pub const SHARED_KEYS: [&str; 7] = [
-    "num_tasks_per_node",
-    "num_cpus_per_task",
-    "num_gpus_per_node",
-    "exclusive_access",
-    "use_multithreading",
-    "extra_resources",
-    "launcher",
-];
 
 /// The JSON schema of one document of a check file, for editors and other tools.
 pub fn schema(schedulers: &Schedulers) -> Value {

@@ -1,6 +1,6 @@
 //! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
 
-use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SHARED_KEYS, SiteFile};
+use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::site::{
     ContainerPlatform, Device, Environment, Mode, Partition, System, modules,
     quarantine::Entry,
@@ -12,8 +12,8 @@ use muster_core::job::{
 };
 use muster_text::{
     Value,
-    decode::{Context, Decode, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word},
-    diagnostic::Diagnostic,
+    decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word},
+    diagnostic::{Diagnostic, Span},
     pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
@@ -118,7 +118,8 @@ fn partition(
         Some(names) => names.iter().filter_map(|name| environment(name, environments, context)).collect(),
         None => environments.iter().filter(|environment| environment.name == DEFAULT).cloned().collect(),
     };
-    let sched_options = sched_options(scheduler, site.sched_options.as_ref(), file.sched_options.as_ref(), context);
+    let (sched_options, option_places) =
+        sched_options(scheduler, site.sched_options.as_ref(), file.sched_options.as_ref(), context);
     let extras = extras(file.extras.as_ref(), context);
     let mut pass_env = list(site.pass_env.as_ref());
     pass_env.extend(list(file.pass_env.as_ref()));
@@ -143,7 +144,8 @@ fn partition(
         prepare_cmds: list(file.prepare_cmds.as_ref()),
         pass_env,
         sched_options,
-        shared: shared_keys(scheduler?, tree, &SHARED_KEYS, &mut context.diagnostics),
+        option_places,
+        shared: shared_keys(scheduler?, tree, PartitionFile::TABLE.shared(), &mut context.diagnostics),
         processor: file.processor.as_ref().map(processor).unwrap_or_default(),
         devices: file.devices.iter().flatten().filter_map(device).collect(),
         span: Some(file.span),
@@ -211,26 +213,29 @@ fn device(file: &DeviceFile) -> Option<Device> {
 }
 
 /// The system's options under the partition's, without those of the schedulers of other partitions.
+/// The options of a partition, the system's under them, and where each is written.
 fn sched_options(
     scheduler: Option<NamedScheduler>,
     system: Option<&Mapping>,
     partition: Option<&Mapping>,
     context: &mut Context,
-) -> Value {
+) -> (Value, BTreeMap<String, Span>) {
     if let (Some(partition), Some(scheduler)) = (partition, scheduler) {
         check_options(&partition.0, &[scheduler], &[], context.placeholders, &mut context.diagnostics);
     }
     let merged = match (system, partition) {
         (Some(system), Some(partition)) => merge(&system.0, &partition.0, &mut context.diagnostics),
         (Some(only), None) | (None, Some(only)) => only.0.clone(),
-        (None, None) => return Value::Object(serde_json::Map::new()),
+        (None, None) => return (Value::Object(serde_json::Map::new()), BTreeMap::new()),
     };
     refuse_placeholders(&merged, context);
     let own = scheduler.map_or_else(|| merged.clone(), |scheduler| merged.only(&scheduler.option_names().collect::<Vec<_>>()));
-    to_value(&own).unwrap_or_else(|mut diagnostics| {
+    let places = own.entries().iter().filter_map(|(name, value)| Some((name.text()?.to_owned(), value.place()))).collect();
+    let values = to_value(&own).unwrap_or_else(|mut diagnostics| {
         context.diagnostics.append(&mut diagnostics);
         Value::Null
-    })
+    });
+    (values, places)
 }
 
 fn extras(extras: Option<&Ordered<Node>>, context: &mut Context) -> BTreeMap<String, Value> {

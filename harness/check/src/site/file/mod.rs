@@ -133,11 +133,11 @@ keys! {
         /// Options of the scheduler: for k8s `context`, `namespace`, `labels`.
         sched_options: Mapping,
         /// Options that every job is submitted with, where the scheduler has such: `--account=a`. One, or a list.
-        access: OneOrMany<String>,
+        @shared access: OneOrMany<String>,
         /// What `extra_resources` of checks name, where the scheduler has such.
-        resources: Vec<ResourceFile>,
+        @shared resources: Vec<ResourceFile>,
         /// What starts the tasks if the check names nothing, where the scheduler has such programs: `srun`, `mpirun`.
-        launcher: String,
+        @shared launcher: String,
         /// Its processors. `local` detects them.
         processor: ProcessorFile,
         /// The devices of its nodes.
@@ -242,9 +242,6 @@ keys! {
         num_devices: u64,
     }
 }
-
-/// Keys of a partition that only some schedulers take; the others refuse or ignore them.
-pub const SHARED_KEYS: [&str; 3] = ["access", "resources", "launcher"];
 
 /// The JSON schema of a site file, for editors and other tools.
 pub fn schema(schedulers: &Schedulers) -> Value {

@@ -27,6 +27,7 @@ use muster_core::{
 };
 use muster_text::{Value, diagnostic::Diagnostic, yaml};
 use options::Options;
+pub(crate) use options::wrong as wrong_options;
 use std::{collections::BTreeSet, time::Duration};
 
 /// The keys of a check that hold its objects, and what is laid over them.

@@ -1,7 +1,8 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
 use super::adapt::MAX_LIFETIME;
-use crate::{job::LogRotation, plan::policy::Policy};
+use crate::{job::LogRotation, kind::Kinds, plan::policy::Policy};
+use muster_core::job::descriptor::WrongOption;
 use muster_text::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -40,7 +41,13 @@ pub(super) struct Options {
 impl Options {
     /// Reads them, or every mistake in them.
     pub(super) fn read(options: &Value) -> Result<Self, Vec<Diagnostic>> {
-        let mut reader = Reader { options, mistakes: Vec::new() };
+        let (read, wrong) = Self::look_at(options);
+        if wrong.is_empty() { Ok(read) } else { Err(wrong.into_iter().map(|wrong| wrong.mistake).collect()) }
+    }
+
+    /// What can be read of them, and what cannot.
+    fn look_at(options: &Value) -> (Self, Vec<WrongOption>) {
+        let mut reader = Reader { options, wrong: Vec::new() };
         let read = Self {
             context: reader.read("context", "a name"),
             namespace: reader.read("namespace", "a name"),
@@ -57,22 +64,34 @@ impl Options {
             max_lifetime: reader.lifetime(),
             hopeless_after: reader.limit("hopeless_after", HOPELESS_AFTER),
         };
-        if reader.mistakes.is_empty() { Ok(read) } else { Err(reader.mistakes) }
+        (read, reader.wrong)
     }
+}
+
+/// Every mistake in the values of options.
+pub(crate) fn wrong(options: &Value) -> Vec<WrongOption> {
+    let (read, mut wrong) = Options::look_at(options);
+    let rules = Kinds::known().with(&read.k8s_workloads).err().unwrap_or_default();
+    wrong.extend(rules.into_iter().map(|mistake| WrongOption { name: "k8s_workloads", mistake }));
+    wrong
 }
 
 const POLICY: &str = "a map of namespaces, contexts, kinds, service_accounts, deny and max_pods";
 
 struct Reader<'a> {
     options: &'a Value,
-    mistakes: Vec<Diagnostic>,
+    wrong: Vec<WrongOption>,
 }
 
 impl Reader<'_> {
-    fn read<T: DeserializeOwned>(&mut self, key: &str, wanted: &str) -> Option<T> {
+    fn refuse(&mut self, name: &'static str, mistake: Diagnostic) {
+        self.wrong.push(WrongOption { name, mistake });
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, key: &'static str, wanted: &str) -> Option<T> {
         let value = self.options.get(key).filter(|value| !value.is_null())?;
         let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint(format!("write {wanted}"));
-        serde_json::from_value(value.clone()).map_err(|error| self.mistakes.push(wrong(error))).ok()
+        serde_json::from_value(value.clone()).map_err(|error| self.refuse(key, wrong(error))).ok()
     }
 
     /// A map of what a pod has at its top.
@@ -81,7 +100,7 @@ impl Reader<'_> {
             self.read("pod_patch", "a map of `metadata` and `spec`, as in a pod template")?;
         for key in map.keys().filter(|key| !["metadata", "spec"].contains(&key.as_str())) {
             let message = format!("`sched_options.pod_patch.{key}`: a pod template has `metadata` and `spec`, and no `{key}`");
-            self.mistakes.push(Diagnostic::general(message).hint("write `pod_patch: { spec: { .. } }`"));
+            self.refuse("pod_patch", Diagnostic::general(message).hint("write `pod_patch: { spec: { .. } }`"));
         }
         Some(Value::Object(map))
     }
@@ -91,13 +110,13 @@ impl Reader<'_> {
         let limit = self.limit("max_lifetime", MAX_LIFETIME);
         if limit == Some(Duration::ZERO) {
             let mistake = Diagnostic::general("`sched_options.max_lifetime`: 0 would end every workload at once");
-            self.mistakes.push(mistake.hint("write null for no limit"));
+            self.refuse("max_lifetime", mistake.hint("write null for no limit"));
         }
         limit
     }
 
     /// A duration; null is none at all.
-    fn limit(&mut self, key: &str, default: Duration) -> Option<Duration> {
+    fn limit(&mut self, key: &'static str, default: Duration) -> Option<Duration> {
         let text = match self.options.get(key) {
             None => return Some(default),
             Some(Value::Null) => return None,
@@ -105,18 +124,18 @@ impl Reader<'_> {
             Some(other) => other.to_string(),
         };
         let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint("write null for no limit");
-        parse_duration(&text).map_err(|error| self.mistakes.push(wrong(error))).ok()
+        parse_duration(&text).map_err(|error| self.refuse(key, wrong(error))).ok()
     }
 
     /// A map of texts. A number is taken as the text it shows, as a placeholder leaves one; null takes a key of the site back.
-    fn texts(&mut self, key: &str) -> Vec<(String, String)> {
+    fn texts(&mut self, key: &'static str) -> Vec<(String, String)> {
         let map: serde_json::Map<String, Value> = self.read(key, "a map of texts").unwrap_or_default();
         let text = |(name, value): (String, Value)| match value {
             Value::Null => None,
             Value::String(text) => Some((name, text)),
             Value::Number(_) | Value::Bool(_) => Some((name, value.to_string())),
             Value::Array(_) | Value::Object(_) => {
-                self.mistakes.push(Diagnostic::general(format!("`sched_options.{key}.{name}` must be text")));
+                self.refuse(key, Diagnostic::general(format!("`sched_options.{key}.{name}` must be text")));
                 None
             }
         };
