@@ -22,7 +22,7 @@ use muster_core::{
     result::{CaseResult, Completion, Outcome},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 use tokio::sync::oneshot;
@@ -75,6 +75,8 @@ struct Entry {
     id: CaseId,
     name: Arc<CaseName>,
     needs: Vec<(Need, CaseId)>,
+    /// It ended before, and what it needed is not known.
+    is_recalled: bool,
     /// An attempt before this one failed.
     had_failed: bool,
     held: Option<Box<Waiting>>,
@@ -139,8 +141,8 @@ impl Dependencies {
     /// A case that ended before this session, or in another process.
     pub(crate) fn recall(&mut self, Recalled { result, completion, outputs }: Recalled) {
         let id = self.enter(Arc::new(result.name.clone()), Vec::new());
-        self.entry(id).outputs = outputs;
-        self.entry(id).result = Some(result);
+        let entry = self.entry(id);
+        (entry.outputs, entry.result, entry.is_recalled) = (outputs, Some(result), true);
         self.graph.finish(id, completion);
     }
 
@@ -176,10 +178,40 @@ impl Dependencies {
         (held, self.actions(news))
     }
 
-    /// What is left at the end of the session, latest first: what was built last is torn down first.
-    pub(crate) fn rest(&mut self) -> Vec<Release> {
-        let entries = self.entries.values_mut().rev();
-        entries.filter_map(|entry| entry.release(true)).collect()
+    /// What is left at the end of the session, in waves: what was built last is torn down first.
+    pub(crate) fn rest(&mut self) -> Vec<Vec<Release>> {
+        self.waves(true, |_| true)
+    }
+
+    /// What the last attempts at some cases have left, before these run again: the next attempt takes its place, also for users to look
+    /// at. All cases are over.
+    pub(crate) fn replaced_by(&mut self, cases: &[QueuedCase]) -> Vec<Vec<Release>> {
+        let last: HashSet<CaseId> = cases.iter().filter_map(|case| self.by_name.get(&case.name).copied()).collect();
+        self.waves(false, |id| last.contains(&id))
+    }
+
+    /// What some cases have left. A wave needs nothing of the waves before it.
+    fn waves(&mut self, wanted: bool, is_of_it: impl Fn(CaseId) -> bool) -> Vec<Vec<Release>> {
+        let (mut waves, mut first): (Vec<Vec<Release>>, HashMap<CaseId, usize>) = (Vec::new(), HashMap::new());
+        let mut first_recalled = 0;
+        for entry in self.entries.values_mut().rev() {
+            let wave = first.get(&entry.id).copied().unwrap_or_default();
+            let wave = if entry.is_recalled { wave.max(first_recalled) } else { wave };
+            let release = if is_of_it(entry.id) { entry.release(wanted) } else { None };
+            let next = wave + usize::from(release.is_some());
+            for (_, needed) in &entry.needs {
+                let first = first.entry(*needed).or_default();
+                *first = next.max(*first);
+            }
+            if entry.is_recalled {
+                first_recalled = next;
+            }
+            if let Some(release) = release {
+                waves.resize_with(waves.len().max(wave + 1), Vec::new);
+                waves[wave].push(release);
+            }
+        }
+        waves
     }
 
     /// What was to become of what a case left, has.
@@ -227,7 +259,9 @@ impl Dependencies {
         let failed = |entry: &Entry| entry.had_failed || entry.result.as_ref().is_some_and(|result| !result.outcome.is_fine());
         let had_failed = before.and_then(|before| self.entries.get(&before)).is_some_and(failed);
         self.replaced.extend(before);
-        self.entries.insert(id, Entry { id, name, needs, had_failed, held: None, result: None, outputs: OutputState::Available });
+        let outputs = OutputState::Available;
+        let entry = Entry { id, name, needs, is_recalled: false, had_failed, held: None, result: None, outputs };
+        self.entries.insert(id, entry);
         id
     }
 

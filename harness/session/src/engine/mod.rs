@@ -12,6 +12,7 @@
 //! The last user of what a case has left tears it down before it gives its slot back.
 
 mod dependencies;
+mod releases;
 mod teardown;
 
 use crate::{
@@ -47,7 +48,7 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, mpsc::UnboundedSender, oneshot},
     task::spawn_blocking,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 pub use crate::case::context::InFlight;
@@ -228,9 +229,13 @@ impl Engine {
         self.shared.release_soon(releases);
     }
 
-    /// Begins another round of `cases`, and says why. To be called when `finish` has returned.
-    pub fn begin_round(&self, cases: u32, why: String) {
+    /// Begins another round, of these cases, and says why: first what their last attempts still hold for users that failed is torn down
+    /// and removed. To be called when `finish` has returned.
+    pub async fn begin_round(&self, cases: &[QueuedCase], why: String) {
+        let replaced = self.shared.state().dependencies.replaced_by(cases);
+        self.shared.release_all(replaced).await;
         self.shared.state().failures = 0;
+        let cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         self.shared.context.emit(Event::Round { cases, why });
     }
 
@@ -327,11 +332,8 @@ impl Engine {
 
     /// Tears down what is left. To be called when `finish` has returned.
     pub async fn tear_down(&self) {
-        let (rest, since) = (self.shared.state().dependencies.rest(), Instant::now());
-        for release in rest {
-            let report = teardown::release(&self.shared.context, &self.shared.schedulers, &release, since).await;
-            self.shared.state().dependencies.released(release.id, report);
-        }
+        let rest = self.shared.state().dependencies.rest();
+        self.shared.release_all(rest).await;
     }
 
     /// Writes down that the session is over, and says how it went. To be called when `tear_down` has returned.
@@ -354,9 +356,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lane_of(&self, queued: &QueuedCase) -> String {
+    fn lane_of(&self, partition: &str) -> String {
         match self.policy {
-            ExecPolicy::Async => queued.name.partition.clone(),
+            ExecPolicy::Async => partition.to_owned(),
             ExecPolicy::Serial => String::new(),
         }
     }
@@ -369,7 +371,7 @@ impl Shared {
             for action in actions {
                 match action {
                     Action::Begin(waiting) => {
-                        let lane = self.lane_of(&waiting.queued);
+                        let lane = self.lane_of(&waiting.queued.name.partition);
                         let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.queued.max_jobs.max(1) };
                         let entry = state.lanes.entry(lane.clone()).or_default();
                         // A case whose check is not there any more does not know the limit of its partition.
@@ -391,27 +393,6 @@ impl Shared {
         };
         self.close_unstarted(skipped.into_iter().map(skip).collect());
         releases
-    }
-
-    /// Tears down on a task of its own.
-    fn release_soon(self: &Arc<Self>, releases: Vec<Release>) {
-        if !releases.is_empty() {
-            let shared = Arc::clone(self);
-            self.runtime.spawn(async move { shared.release(releases).await });
-        }
-    }
-
-    async fn release(self: &Arc<Self>, releases: Vec<Release>) {
-        let since = Instant::now();
-        for release in releases {
-            let report = teardown::release(&self.context, &self.schedulers, &release, since).await;
-            let mut state = self.state();
-            state.dependencies.released(release.id, report);
-            state.releasing -= 1;
-            if state.is_idle() {
-                self.news.notify_waiters();
-            }
-        }
     }
 
     /// Begins what a lane has slots for.

@@ -71,10 +71,10 @@ pub async fn run(
         match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed: engine.is_closed() }) {
             Next::More(batch) => {
                 let mut items = relaunch.complete(batch.items, attempts);
-                questions.extend(preflight::questions(engine, &mut items, relaunch.cases(), cases.adjustments));
                 if let Some(title) = batch.title {
-                    engine.begin_round(u32::try_from(items.len()).unwrap_or(u32::MAX), title);
+                    engine.begin_round(&items, title).await;
                 }
+                questions.extend(preflight::questions(engine, &mut items, relaunch.cases(), cases.adjustments));
                 engine.submit_all(items);
             }
             Next::Done(why) => return why,

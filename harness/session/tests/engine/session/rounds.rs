@@ -59,7 +59,7 @@ async fn failures_are_counted_anew_in_each_round() {
     let mut bench = Bench::with(options).await;
     attempt(&bench, "a", 1, 1).await;
     bench.engine.finish().await;
-    bench.engine.begin_round(1, "once more".into());
+    bench.engine.begin_round(&[case("a", json!({})).queued()], "once more".into()).await;
     attempt(&bench, "a", 1, 2).await;
     assert!(!bench.engine.is_closed());
     assert!(bench.drain().contains(&"round of 1: once more".to_owned()));

@@ -10,6 +10,7 @@ use muster_core::{
     result::CaseResult,
 };
 use muster_fake::FakeScheduler;
+use muster_session::{case::QueuedCase, engine::ExecPolicy};
 use muster_text::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -240,4 +241,54 @@ async fn all_teardowns_of_a_cancelled_session_share_one_minute() {
     let shown = shown(&bench, &kept);
     assert_eq!(shown.matches("its teardown failed: not launched 1m after").count(), 2, "{shown}");
     assert_eq!(bench.left(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_replaces_what_the_last_one_has_kept_for_users_that_failed() {
+    let bench = Bench::new().await;
+    let fails = json!({ "statuses": [{ "state": "running" }, { "after_ms": 10, "state": "ended", "exit": 1 }] });
+    for attempt in 1..=3 {
+        let build = Case { teardown: Some(takes(10)), ..case("build", takes(10)) };
+        let cases = [build, case("user", fails.clone()).after(&["build"])].map(Case::queued);
+        let cases = cases.map(|case| QueuedCase { attempt, ..case });
+        if attempt > 1 {
+            bench.engine.begin_round(&cases, "once more".into()).await;
+            assert_eq!(bench.engine.not_torn_down().len(), 0, "round {attempt}");
+        }
+        bench.engine.submit_all(cases);
+        bench.engine.finish().await;
+        assert_eq!(bench.engine.not_torn_down().len(), 1, "round {attempt}");
+    }
+    let stages = bench.folder.path().join("stage/test/p/default");
+    let builds = || {
+        let names = std::fs::read_dir(&stages).expect("stage folders").flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("build_")).collect::<Vec<_>>()
+    };
+    assert_eq!(builds(), ["build_0123456789abcdef.3"]);
+    bench.engine.tear_down().await;
+    assert_eq!((builds().len(), bench.fake.created()), (0, 9), "three rounds of a fixture, its user and its teardown");
+}
+
+/// Six fixtures of failed users, and one that three of them need.
+#[tokio::test(start_paused = true)]
+async fn teardowns_at_the_end_use_the_slots_of_their_partition_and_keep_their_order() {
+    for (policy, seconds) in [(ExecPolicy::Async, 4), (ExecPolicy::Serial, 7)] {
+        let bench = Bench::with(Options { policy, ..Options::default() }).await;
+        let built = |name: &str| Case { teardown: Some(takes(1000)), max_jobs: 2, ..case(name, takes(10)) };
+        let fails = json!({ "statuses": [{ "state": "running" }, { "after_ms": 10, "state": "ended", "exit": 1 }] });
+        let failed_user = |name: &str, fixture: &str| Case { max_jobs: 2, ..case(name, fails.clone()) }.after(&[fixture]);
+        let mut cases = vec![built("base"), failed_user("u", "base")];
+        for number in 0..6 {
+            let (fixture, user) = (format!("f{number}"), format!("u{number}"));
+            cases.push(if number < 3 { built(&fixture).after(&["base"]) } else { built(&fixture) });
+            cases.push(failed_user(&user, &fixture));
+        }
+        all(&bench, cases).await;
+        bench.engine.finish().await;
+        let started = Instant::now();
+        bench.engine.tear_down().await;
+        let took = started.elapsed();
+        assert!(took >= Duration::from_secs(seconds) && took < Duration::from_secs(seconds + 1), "{policy:?}: {took:?}");
+        assert_eq!(bench.engine.not_torn_down().len(), 0);
+    }
 }
