@@ -180,9 +180,9 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
     let names: Vec<PossibleValue> =
         schedulers.named().map(|scheduler| PossibleValue::new(scheduler.name).help(scheduler.descr)).collect();
     all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]))
-        .mut_subcommand(
-            "results",
-            keep(&[
+        .mut_subcommand("results", |results| {
+            // Those of `show`, which prints and writes reports.
+            let of_show = keep(&[
                 "db",
                 "file_mode",
                 "nocolor",
@@ -192,8 +192,10 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
                 "report_templates",
                 "perflogdir",
                 "failure_stats",
-            ]),
-        )
+            ]);
+            let results = results.mut_subcommand("list", keep(&["db", "nocolor"]));
+            of_show(results.mut_subcommand("migrate", keep(&["db", "file_mode"])))
+        })
         .mut_subcommand("top", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))
         .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
@@ -382,6 +384,9 @@ mod tests {
     fn the_help_of_a_command_shows_what_matters_to_it() {
         let help = parsed(&["results", "list", "--help"], &[]).err().unwrap_or_default();
         assert!(help.contains("--db") && !help.contains("--stage") && !help.contains("--system"), "{help}");
+        assert!(!help.contains("--report-html"), "{help}");
+        let help = parsed(&["results", "show", "--help"], &[]).err().unwrap_or_default();
+        assert!(help.contains("--report-html"), "{help}");
     }
 
     #[test]

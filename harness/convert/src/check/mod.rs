@@ -27,7 +27,7 @@ pub(crate) struct Document {
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
-const KEYS: [(&str, bool); 24] = [
+const KEYS: [(&str, bool); 30] = [
     ("descr", false),
     ("tags", false),
     ("maintainers", false),
@@ -37,6 +37,12 @@ const KEYS: [(&str, bool); 24] = [
     ("max_pending_time", false),
     ("depends_on", false),
     ("num_tasks", false),
+    ("num_tasks_per_node", false),
+    ("num_cpus_per_task", false),
+    ("num_gpus_per_node", false),
+    ("use_multithreading", false),
+    ("exclusive_access", false),
+    ("extra_resources", false),
     ("env_vars", true),
     ("k8s_config", false),
     ("namespace", false),
@@ -54,16 +60,14 @@ const KEYS: [(&str, bool); 24] = [
     ("readonly_files", false),
 ];
 
+/// The shape of a job, which a manifest has itself.
+const SHAPE: [&str; 6] =
+    ["num_tasks_per_node", "num_cpus_per_task", "num_gpus_per_node", "use_multithreading", "exclusive_access", "extra_resources"];
+
 /// Attributes that a scheduler or launcher needs, with what says the same here.
-const DROPPED: [(&str, &str); 11] = [
-    ("num_tasks_per_node", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+const DROPPED: [(&str, &str); 5] = [
     ("num_tasks_per_core", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
     ("num_tasks_per_socket", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
-    ("num_cpus_per_task", "set it in the manifest (`resources` of the container) or with the instance type"),
-    ("num_gpus_per_node", "set it in the manifest (`resources` of the container) or with the instance type"),
-    ("use_multithreading", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
-    ("exclusive_access", "set it in the manifest, with a node selector or the size of its requests"),
-    ("extra_resources", "write `k8s_patch` or `sched_options`"),
     ("local", "write `valid_systems` of a partition whose scheduler is `local`"),
     ("build_locally", "a build runs where its check runs"),
     ("build_time_limit", "write `time_limit` in the check that builds"),

@@ -1,10 +1,16 @@
 //! What a test needs around it: files, builds, fixtures; and what has no place in a check.
 
-use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, Value, build, executable, plain};
+use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, SHAPE, Value, build, executable, plain};
 
 impl Making {
     /// What has no place in a check, line by line.
     pub(super) fn left_out(&mut self, reading: &mut Reading) {
+        if self.has("k8s_config") {
+            for name in SHAPE.into_iter().filter(|name| self.has(name)).collect::<Vec<_>>() {
+                self.leave(&[name]);
+                reading.tell_of(name, Level::Dropped, format!("`{name}` is the scheduler's"), Some("set it in the manifest"));
+            }
+        }
         for (name, instead) in DROPPED {
             let is_said = |value: &Value| {
                 !matches!(value, Value::None | Value::Bool(false) | Value::Absent) && *value != Value::Dict(vec![])

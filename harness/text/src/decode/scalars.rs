@@ -175,9 +175,16 @@ impl Deref for Name {
     }
 }
 
+/// The longest name. A folder's name has 255 letters: this one, a hash, the number of a copy, an identifier.
+const LONGEST_NAME: usize = 150;
+
 impl Decode for Name {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         let text = String::decode(node, context)?;
+        if text.len() > LONGEST_NAME {
+            let message = format!("a name has at most {LONGEST_NAME} letters, and this one has {}", text.chars().count());
+            return context.wrong(node, message, Some("shorten it: it becomes part of the names of folders"));
+        }
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text.chars().all(fits) {
             return Some(Self(text));
@@ -187,7 +194,7 @@ impl Decode for Name {
     }
 
     fn schema() -> Value {
-        json!({ "type": ["string", "number"], "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$" })
+        json!({ "type": ["string", "number"], "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "maxLength": LONGEST_NAME })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::files::{
 };
 use muster_core::job::descriptor::Schedulers;
 use muster_text::{
-    diagnostic::{Diagnostic, FileId, Sources, Span},
+    diagnostic::{Diagnostic, FileId, Sources, Span, nearest},
     yaml::{self, Node},
 };
 use std::{
@@ -334,7 +334,13 @@ fn name_of(tree: &Node) -> Result<(Arc<str>, Span), Diagnostic> {
     let example = "write `name: stream`, for instance";
     let Some(node) = tree.get("name") else {
         return Err(match &*tree.kind {
-            yaml::Kind::Map(_) => Diagnostic::error(tree.span.head(), "this check has no `name`").hint(example),
+            yaml::Kind::Map(entries) => {
+                let is_slip = |(key, _): &&(Node, Node)| key.text().is_some_and(|key| nearest(key, ["name"]).is_some());
+                let slip = entries.iter().find(is_slip);
+                let place = slip.map_or_else(|| tree.span.head(), |(key, _)| key.span);
+                let hint = slip.map_or(example, |_| "did you mean `name`?");
+                Diagnostic::error(place, "this check has no `name`").hint(hint)
+            }
             _ => Diagnostic::error(tree.span.head(), format!("a check is a mapping, found {}", tree.what())).hint(example),
         });
     };

@@ -68,6 +68,17 @@ fn a_name_is_text_fit_for_folders() {
 }
 
 #[test]
+fn a_slip_in_the_key_name_is_pointed_at() {
+    for (text, hint, start) in
+        [("tags: a\nnam: x", "did you mean `name`?", 8), ("tags: a", "write `name: stream`, for instance", 0)]
+    {
+        let loaded = load(&[("c.yaml", text)]);
+        assert_eq!(loaded.diagnostics[0].hint.as_deref(), Some(hint), "{text}");
+        assert_eq!(loaded.diagnostics[0].span.map(|span| span.start), Some(start), "{text}");
+    }
+}
+
+#[test]
 fn a_missing_base_names_the_nearest_one() {
     let loaded = load(&[("c.yaml", "name: basis\nabstract: true\n---\nname: b\nextends: '#bassis'\n")]);
     assert_eq!(loaded.diagnostics[0].hint.as_deref(), Some("did you mean `basis`?"));

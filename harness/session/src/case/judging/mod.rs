@@ -20,7 +20,11 @@ use crate::{
         record::{End, Record},
     },
     folders::{AttemptId, FoldersError},
-    log::{keep_files::KeptFiles, spool::Spool, tail::log_tail},
+    log::{
+        keep_files::KeptFiles,
+        spool::{Spool, is_disk_full},
+        tail::log_tail,
+    },
 };
 use muster_core::{
     case::{CaseName, Identifier},
@@ -118,11 +122,15 @@ pub(crate) async fn judge(
 
 /// Puts a log together, with the files that its check keeps. Blocks.
 fn assemble(rules: &Rules, ending: &Ending, spool: Spool, stage: &std::path::Path) -> io::Result<Assembled> {
-    let mut stdout = spool.assemble_ended(ending)?;
+    let full = |error: io::Error| {
+        let why = || format!("the disk that holds {} is full ({error})", stage.display());
+        if is_disk_full(&error) { io::Error::new(error.kind(), why()) } else { error }
+    };
+    let mut stdout = spool.assemble_ended(ending).map_err(full)?;
     let mut kept = KeptFiles::default();
     if !rules.keep_files.is_empty() {
         kept = KeptFiles::find(stage, &rules.keep_files);
-        stdout = kept.add(stdout, stage)?;
+        stdout = kept.add(stdout, stage).map_err(full)?;
     }
     let judged = is_trivial(rules).then(|| perform(rules, &stdout, ending, &Monitor::default()));
     Ok(Assembled { stdout, kept, judged })
@@ -211,7 +219,9 @@ pub(crate) async fn assemble_unjudged(record: &mut Record, spool: Spool, exits: 
 }
 
 fn no_log(error: &io::Error) -> End {
-    End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, format!("the log could not be put together: {error}"))
+    let why = format!("the log could not be put together: {error}");
+    // A job is not to blame for it, and another run may find room.
+    if is_disk_full(error) { End::infra(Phase::Run, why) } else { End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, why) }
 }
 
 impl AttemptFiles {
@@ -247,4 +257,21 @@ impl LogSummary {
 
 fn nodes(stdout: &Stdout) -> Vec<String> {
     stdout.sections().iter().filter_map(|section| section.origin.node.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::result::Fault;
+
+    #[test]
+    fn a_log_for_which_the_disk_has_no_room_is_no_fault_of_its_job() {
+        for (kind, outcome) in [
+            (io::ErrorKind::StorageFull, Outcome::Error(Fault::Infra)),
+            (io::ErrorKind::QuotaExceeded, Outcome::Error(Fault::Infra)),
+            (io::ErrorKind::NotFound, Outcome::Invalid(Invalid::Logs)),
+        ] {
+            assert_eq!(no_log(&kind.into()).outcome, outcome, "{kind}");
+        }
+    }
 }

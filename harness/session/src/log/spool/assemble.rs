@@ -31,7 +31,13 @@ const UNREAD: &str = "nothing of it was read";
 
 impl Spool {
     /// As `assemble`, of a job that has ended like this: only the pods that its end names are judged, and each of them has a section.
+    ///
+    /// # Errors
+    /// It cannot be written, or could not be before.
     pub(crate) fn assemble_ended(mut self, ending: &Ending) -> io::Result<Stdout> {
+        if self.is_disk_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         if self.whole.is_none() {
             self.settle(&ending.pods);
             self.name_missing(&ending.pods);

@@ -47,6 +47,13 @@ pub(crate) struct Spool {
     kept: u64,
     /// There was more.
     is_over: bool,
+    /// Something of it could not be written because the disk is full: that says nothing of the log.
+    is_disk_full: bool,
+}
+
+/// Whether a disk, or a share of it, has no room left.
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +114,7 @@ impl Spool {
             limit: None,
             kept: 0,
             is_over: false,
+            is_disk_full: false,
         }
     }
 
@@ -177,6 +185,7 @@ impl Spool {
             Chunk::Bytes { section, at, data, time } => {
                 let index = self.named(section);
                 if let Err(error) = self.append(index, at, &data, time) {
+                    self.is_disk_full |= is_disk_full(&error);
                     self.sections[index].gap(format!("bytes from {at} on could not be written: {error}"));
                 }
             }

@@ -58,6 +58,17 @@ fn what_a_source_says_twice_is_kept_once_and_what_it_leaves_out_is_a_gap() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_no_gap_of_the_log() {
+    let folder = TempDir::new().unwrap();
+    let mut spool = spool(&folder);
+    std::os::unix::fs::symlink("/dev/full", spool.path(0)).unwrap();
+    spool.take_all([bytes("pod", 0, "abc\n")]);
+    let error = spool.assemble_ended(&Ending::default()).unwrap_err();
+    assert!(is_disk_full(&error), "{error}");
+}
+
 #[test]
 fn marks_say_from_where_to_go_on() {
     let folder = TempDir::new().unwrap();
