@@ -86,13 +86,8 @@ pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Schedu
     record.close(end, clock::now())
 }
 
-async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, mut queued: QueuedCase) -> CaseResult {
-    let refused = tokio::select! {
-        refused = queued.why_refused() => refused,
-        // Then nothing is launched.
-        () = context.cancel.cancelled() => None,
-    };
-    let mut record = Record::new(&queued, clock::now());
+async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued: QueuedCase) -> CaseResult {
+    let (mut record, refused) = (Record::new(&queued, clock::now()), queued.why_refused());
     // Boxed, here and below, is what is over before the long wait, or comes after it: thousands of cases wait at once.
     let ready = Box::pin(async {
         match queued.work {

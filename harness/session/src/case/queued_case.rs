@@ -112,10 +112,16 @@ impl QueuedCase {
         Self { work, ..self }
     }
 
-    /// Why its scheduler cannot run it. Waits for the answer.
-    pub(crate) async fn why_refused(&mut self) -> Option<String> {
-        let answer = self.answer.as_mut()?.wait_for(Option::is_some).await.ok()?;
-        answer.as_ref()?.get(&self.name).cloned()
+    /// Waits until its scheduler has said whether it can run.
+    pub(crate) async fn answered(&mut self) {
+        if let Some(answer) = &mut self.answer {
+            let _ = answer.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Why its scheduler cannot run it, once that is known.
+    pub(crate) fn why_refused(&self) -> Option<String> {
+        self.answer.as_ref()?.borrow().as_ref()?.get(&self.name).cloned()
     }
 
     /// Whether it needs no other case any more: it runs, or did.

@@ -1,14 +1,14 @@
 //! The end of a session before its time.
 
-use crate::support::{Bench, Case, all, case, tally};
+use crate::support::{Bench, Case, Options, all, case, tally};
 use muster_core::result::Outcome;
 use muster_fake::Call;
-use muster_session::case::Work;
+use muster_session::case::{QueuedCase, Work};
 use muster_session::front::signals::Signals;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 fn life() -> Value {
     json!({
@@ -166,4 +166,18 @@ async fn the_first_signal_cancels_and_the_second_names_what_is_left() {
 
 fn raise(signal: Signal) {
     kill_process(getpid(), signal).expect("a signal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_whose_scheduler_has_not_answered_does_not_begin_after_too_many_failures() {
+    let bench = Bench::with(Options { maxfail: Some(1), ..Options::default() }).await;
+    let (answer, asked) = watch::channel(None);
+    let waits =
+        QueuedCase { answer: Some(asked), max_jobs: 2, ..case("waits", json!({ "statuses": [{ "state": "ended" }] })).queued() };
+    let waits = bench.submit(waits);
+    bench.scenario(json!({ "statuses": [{ "state": "ended", "exit": 1 }] })).await;
+    answer.send_replace(Some(Arc::default()));
+    let result = waits.await.expect("a result");
+    assert_eq!((&result.outcome, result.cause.as_deref()), (&Outcome::Abort, Some("after 1 failure (--maxfail)")));
+    assert_eq!(bench.fake.created(), 1);
 }
