@@ -5,6 +5,7 @@ use crate::{
     sandbox::{Ended, Sandbox},
 };
 use serde_json::Value;
+use std::{process::Stdio, thread, time::Duration};
 
 const CHECK: &str = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\n\
                      executable: 'echo $MARK >> ../ran; sleep 0.2; echo hello'\nenv_vars: { MARK: 'case ${{ n }}' }\nsanity: [{ found: hello }]\n";
@@ -58,10 +59,10 @@ fn left_running() -> Sandbox {
     let check = "name: long\nvalid_systems: ['*']\nexecutable: 'touch \"$HOME/began\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.1; done; echo hello'\nsanity: [{ found: hello }]\n";
     let sandbox = Sandbox::with_check(check);
     let mut child = sandbox.command(&["-c", "check.yaml", "-r"]).env("HOME", sandbox.path("")).spawn().expect("the binary runs");
-    let began = std::time::Duration::from_secs(30);
+    let began = Duration::from_secs(30);
     eventually("a running case", began, || sandbox.path("began").exists());
     // What is not waited for is committed soon.
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    thread::sleep(Duration::from_millis(600));
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     sandbox
@@ -82,7 +83,7 @@ fn what_sweep_has_removed_is_not_the_jobs_fault() {
 #[test]
 fn the_duration_of_a_case_counts_from_its_start_even_if_another_harness_finishes_it() {
     let sandbox = left_running();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     sandbox.write("go", "");
     let (ended, report) = attach(&sandbox);
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
@@ -119,16 +120,16 @@ sanity: []
     };
     let marks = || std::fs::read_to_string(sandbox.path("ran")).unwrap_or_default();
     let mut child = command(&["-C", "site.yaml", "-c", "check.yaml", "-r", "-n", "long|user"]).spawn().expect("the binary runs");
-    let limit = std::time::Duration::from_mins(1);
+    let limit = Duration::from_mins(1);
     eventually("the second job", limit, || marks().lines().count() == 3);
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    thread::sleep(Duration::from_millis(600));
     child.kill().expect("kill -9");
     child.wait().expect("its end");
     let stages = std::fs::read_dir(sandbox.path("stage/here/p/e")).expect("stage folders").flatten().map(|entry| entry.path());
     let prepared = stages.filter(|path| path.to_string_lossy().contains("/prepare_")).collect::<Vec<_>>();
     std::fs::remove_dir_all(&prepared[0]).expect("removed");
     let attached = command(&["attach"]).spawn().expect("the binary runs");
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     assert_eq!(marks().lines().count(), 3, "nothing begins beside the job that runs: {}", marks());
     sandbox.write("go", "");
     let ended = sandbox.ended(&attached.wait_with_output().expect("its end"));
@@ -172,4 +173,39 @@ sanity: []
         assert!(ended.stdout.contains("Retrying 2 failed case(s) (retry 1/1)"), "{is_killed_again}: {}", ended.stdout);
         assert_eq!(sandbox.read("ran").lines().count(), 3, "{is_killed_again}: {}\n{}", ended.stdout, ended.stderr);
     }
+}
+
+#[test]
+fn the_teardown_of_an_attempt_before_does_not_run_beside_a_retry_that_was_taken_over() {
+    const CHECKS: &str = "\
+name: data
+executable: 'mkdir -p \"$HOME/shared\"; [ -e \"$HOME/first\" ] || { touch \"$HOME/first\"; exit 1; }; touch \"$HOME/began\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.1; done; ls -d \"$HOME/shared\"'
+teardown_cmds: 'echo >> \"$HOME/torn\"; rm -rf \"$HOME/shared\"'
+sanity: [{ found: shared }]
+---
+name: user
+valid_systems: ['*']
+fixtures: { d: { check: data, scope: environment } }
+executable: 'ls -d \"$HOME/shared\"'
+sanity: [{ found: shared }]
+";
+    let sandbox = Sandbox::with_check(CHECKS);
+    let command = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("HOME", sandbox.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let mut killed = command(&["-c", "check.yaml", "-r", "--max-retries", "1"]).spawn().expect("the binary runs");
+    eventually("the second attempt", Duration::from_secs(30), || sandbox.path("began").exists());
+    killed.kill().expect("kill -9");
+    killed.wait().expect("its end");
+    let torn = || std::fs::read_to_string(sandbox.path("torn")).unwrap_or_default().lines().count();
+    assert_eq!(torn(), 1, "the first attempt was torn down");
+    let attached = command(&["attach"]).spawn().expect("the binary runs");
+    // Long enough for a teardown, were there one.
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(torn(), 1, "what runs now was torn down");
+    sandbox.write("go", "");
+    let ended = sandbox.ended(&attached.wait_with_output().expect("its end"));
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
 }

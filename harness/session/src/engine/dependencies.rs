@@ -184,9 +184,10 @@ impl Dependencies {
     }
 
     /// What the last attempts at some cases have left, before these run again: the next attempt takes its place, also for users to look
-    /// at. All cases are over.
+    /// at. Not of attempts that another process has started: it did that before, and they may run. All other cases are over.
     pub(crate) fn replaced_by(&mut self, cases: &[QueuedCase]) -> Vec<Vec<Release>> {
-        let last: HashSet<CaseId> = cases.iter().filter_map(|case| self.by_name.get(&case.name).copied()).collect();
+        let new = cases.iter().filter(|case| matches!(case.work, Work::New(_)));
+        let last: HashSet<CaseId> = new.filter_map(|case| self.by_name.get(&case.name).copied()).collect();
         self.waves(false, |id| last.contains(&id))
     }
 

@@ -13,7 +13,10 @@ use crate::{
     },
     event::Event,
 };
-use muster_check::site::quarantine::{self, Standing};
+use muster_check::site::{
+    Partition,
+    quarantine::{self, Standing},
+};
 use muster_core::{
     decisions::{graph::CaseId, rounds},
     error::chain,
@@ -49,10 +52,9 @@ impl Shared {
                 match action {
                     Action::Begin(waiting) => {
                         let lane = self.lane_of(&waiting.queued.name.partition);
-                        let slots = if self.policy == ExecPolicy::Serial { 1 } else { waiting.queued.max_jobs.max(1) };
                         let entry = state.lanes.entry(lane.clone()).or_default();
                         // A case whose check is not there any more does not know the limit of its partition.
-                        entry.slots = entry.slots.max(slots);
+                        entry.slots = entry.slots.max(self.slots(waiting.queued.max_jobs));
                         let queue = if waiting.queued.is_launched() { &mut entry.launched } else { &mut entry.waiting };
                         queue.push_back(waiting);
                         lanes.insert(lane);
@@ -70,6 +72,19 @@ impl Shared {
         };
         self.close_unstarted(skipped.into_iter().map(skip).collect());
         releases
+    }
+
+    fn slots(&self, max_jobs: usize) -> usize {
+        if self.policy == ExecPolicy::Serial { 1 } else { max_jobs.max(1) }
+    }
+
+    /// Gives partitions their slots before any of their cases has begun: teardowns after a takeover use them, too.
+    pub(super) fn open_lanes<'a>(&self, partitions: impl Iterator<Item = &'a Partition>) {
+        let mut state = self.state();
+        for partition in partitions {
+            let lane = state.lanes.entry(self.lane_of(&partition.name)).or_default();
+            lane.slots = lane.slots.max(self.slots(partition.max_jobs));
+        }
     }
 
     /// Begins what a lane has slots for.

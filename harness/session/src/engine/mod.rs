@@ -27,7 +27,7 @@ use crate::{
     event::Event,
     folders::Folders,
 };
-use muster_check::site::quarantine::List;
+use muster_check::site::{Partition, quarantine::List};
 use muster_core::{
     case::SessionId,
     job::scheduler::Scheduler,
@@ -215,11 +215,19 @@ impl Engine {
         self.shared.release_soon(releases);
     }
 
+    /// The partitions of all cases, those that have ended too.
+    pub fn open_lanes<'a>(&self, partitions: impl Iterator<Item = &'a Partition>) {
+        self.shared.open_lanes(partitions);
+    }
+
     /// Begins another round, of these cases, and says why: first what their last attempts still hold for users that failed is torn down
-    /// and removed. To be called when `finish` has returned.
+    /// and removed. A session that was cancelled meanwhile begins none. To be called when `finish` has returned.
     pub async fn begin_round(&self, cases: &[QueuedCase], why: String) {
         let replaced = self.shared.state().dependencies.replaced_by(cases);
         self.shared.release_all(replaced).await;
+        if self.is_closed() {
+            return;
+        }
         self.shared.state().failures = 0;
         let cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         self.shared.context.emit(Event::Round { cases, why });

@@ -17,7 +17,10 @@ pub mod rounds;
 pub mod source;
 pub mod taken_over;
 
-use crate::engine::{Ended, Engine, EngineConfig, Ownership};
+use crate::{
+    case::Work,
+    engine::{Ended, Engine, EngineConfig, Ownership},
+};
 use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, StreamExt},
@@ -63,6 +66,7 @@ pub async fn run(
     ended: impl Fn(&Arc<CaseResult>),
 ) -> Option<String> {
     let relaunch = Relaunch::new(cases.cases, cases.adjustments);
+    engine.open_lanes(cases.cases.iter().map(|case| &*case.place.partition));
     for result in attempts.kept() {
         engine.recall(Arc::clone(result));
     }
@@ -73,6 +77,10 @@ pub async fn run(
                 let mut items = relaunch.complete(batch.items, attempts);
                 if let Some(title) = batch.title {
                     engine.begin_round(&items, title).await;
+                    if engine.is_closed() {
+                        // No round has begun. Jobs of another process are there all the same.
+                        items.retain(|item| !matches!(item.work, Work::New(_)));
+                    }
                 }
                 questions.extend(preflight::questions(engine, &mut items, relaunch.cases(), cases.adjustments));
                 engine.submit_all(items);

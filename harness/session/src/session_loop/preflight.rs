@@ -6,19 +6,14 @@ use crate::{
     retry::OUTAGE_LIMIT,
 };
 use futures_util::future::BoxFuture;
-use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
+use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::Partition};
 use muster_core::{
     case::{CaseName, SessionId},
     error::chain,
     job::scheduler::{Finding, Scheduler},
 };
 use muster_text::time::format_duration;
-use std::{
-    collections::{BTreeSet, HashMap},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::timeout};
 
 pub use crate::case::Refused;
@@ -26,15 +21,16 @@ pub use crate::case::Refused;
 /// A question that takes longer is told of.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A question to one scheduler.
+/// A question to the scheduler of a partition. Another partition may be on another cluster of the same scheduler.
 struct Question<'a> {
+    partition: &'a Partition,
     scheduler: &'a Arc<dyn Scheduler>,
     cases: Vec<&'a TestCase>,
     sender: watch::Sender<Option<Arc<Refused>>>,
 }
 
-/// The questions to schedulers about the cases of a batch that they are going to launch. Each case waits for the answer of its own
-/// scheduler. What another process has planned waits for none: it was asked about before its plan was stored.
+/// The questions to schedulers about the cases of a batch that they are going to launch. Each case waits for the answer to its own
+/// partition. What another process has planned waits for none: it was asked about before its plan was stored.
 pub(super) fn questions<'a>(
     engine: &'a Engine,
     batch: &mut [QueuedCase],
@@ -44,8 +40,9 @@ pub(super) fn questions<'a>(
     let mut questions: Vec<Question<'a>> = Vec::new();
     for item in batch.iter_mut().filter(|item| matches!(item.work, Work::New(_) | Work::Relaunch(..))) {
         let Some((case, scheduler)) = known.get(&*item.name).zip(engine.scheduler(&item.name.partition)) else { continue };
-        let at = questions.iter().position(|question| Arc::ptr_eq(question.scheduler, scheduler)).unwrap_or_else(|| {
-            questions.push(Question { scheduler, cases: Vec::new(), sender: watch::Sender::default() });
+        let partition = &*case.place.partition;
+        let at = questions.iter().position(|question| question.partition.name == partition.name).unwrap_or_else(|| {
+            questions.push(Question { partition, scheduler, cases: Vec::new(), sender: watch::Sender::default() });
             questions.len() - 1
         });
         questions[at].cases.push(case);
@@ -55,28 +52,22 @@ pub(super) fn questions<'a>(
 }
 
 /// Asks, and says so if the answer takes long.
-async fn answered(engine: &Engine, Question { scheduler, cases, sender }: Question<'_>, adjustments: &Adjustments) {
-    let place = |case: &&TestCase| (adjustments.scheduler(&case.place.partition).to_string(), case.place.partition.name.clone());
-    let (names, partitions): (BTreeSet<String>, BTreeSet<String>) = cases.iter().map(place).unzip();
+async fn answered(engine: &Engine, Question { partition, scheduler, cases, sender }: Question<'_>, adjustments: &Adjustments) {
     let mut asked = pin!(ask(&**scheduler, cases.into_iter(), adjustments, engine.session()));
     let refused = if let Ok(refused) = timeout(PATIENCE, &mut asked).await {
         refused
     } else {
-        engine.warn(still_asking(&joined(&names), &joined(&partitions)));
+        engine.warn(still_asking(&adjustments.scheduler(partition).to_string(), &partition.name));
         asked.await
     };
     sender.send_replace(Some(Arc::new(refused)));
 }
 
-fn joined(names: &BTreeSet<String>) -> String {
-    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
-}
-
-fn still_asking(scheduler: &str, partitions: &str) -> String {
+fn still_asking(scheduler: &str, partition: &str) -> String {
     let limit = format_duration(OUTAGE_LIMIT);
     format!(
-        "no answer yet from {scheduler} (partition {partitions}): their cases wait for it, others run; then a launch that reaches no \
-         server is tried for {limit}"
+        "no answer yet from {scheduler} (partition {partition}): its cases wait for it; then a launch that reaches no server is tried \
+         for {limit}"
     )
 }
 
