@@ -6,7 +6,10 @@
 
 use crate::{
     args::{Cli, SweepArgs},
-    session::claims::Verdicts,
+    session::{
+        claims::{Claims, Verdicts},
+        early::Early,
+    },
     settings::Places,
     terminal::Terminal,
     wiring::{
@@ -33,7 +36,10 @@ const AT_ONCE: usize = 16;
 
 /// Removes what is left, or only lists it.
 pub fn sweep(cli: &Cli, args: &SweepArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let swept = runtime::build()?.block_on(swept(cli, args, &BTreeSet::new(), Wait::UnlessDated, terminal))?;
+    let runtime = runtime::build()?;
+    let early = Early::listen(&runtime, "the sweep has not ended, and leftovers may stay", terminal)?;
+    let sweep = async |claims: &mut Claims| swept(cli, args, &BTreeSet::new(), Wait::UnlessDated, claims, terminal).await;
+    let swept = runtime.block_on(early.holding(sweep))?;
     terminal.print(&swept.text);
     Ok(u8::from(!swept.is_all))
 }
@@ -44,12 +50,14 @@ pub struct Summary {
     is_all: bool,
 }
 
-/// Sweeps, except for the sessions in `spared`: another command may still finish them.
+/// Sweeps, except for the sessions in `spared`: another command may still finish them. If this is dropped, `claims` are to be given
+/// back.
 pub async fn swept(
     cli: &Cli,
     args: &SweepArgs,
     spared: &BTreeSet<SessionId>,
     wait: Wait,
+    claims: &mut Claims,
     terminal: Terminal,
 ) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
@@ -78,7 +86,7 @@ pub async fn swept(
     let concerned = looked.concerned(&verdicts);
     let needs_store = !open.is_empty() || verdicts.may_be_taken_over(&concerned);
     let store = if needs_store { Some(Store::open(&database).await?) } else { None };
-    let claims = verdicts.claim(&concerned, &owners, store.as_ref()).await;
+    verdicts.claim(&concerned, &owners, store.as_ref(), claims).await;
     let removed = looked.remove(&verdicts, &schedulers, store.as_ref()).await;
     claims.give_back().await;
     let left = report_ends(&removed?, &mut text);

@@ -11,8 +11,15 @@ use muster_core::{case::SessionId, decisions::liveness::OwnerState};
 use muster_host::owner;
 use muster_session::heartbeat;
 use muster_store::{Held, Reader, SessionState, Store, StoreError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    time::Duration,
+};
 use tokio::{task::JoinSet, time::Instant};
+
+/// A database that does not answer by then may be locked for long. After a signal the user does not wait for it.
+pub const GIVE_BACK_LIMIT: Duration = Duration::from_secs(2);
 
 /// What is known of sessions.
 #[derive(Default)]
@@ -65,8 +72,13 @@ impl Verdicts {
 
     /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
     /// meanwhile is not gone any more.
-    pub async fn claim(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, store: Option<&Store>) -> Claims {
-        let mut claims = Claims::default();
+    pub async fn claim(
+        &mut self,
+        sessions: &BTreeSet<&SessionId>,
+        owners: &Owners<'_>,
+        store: Option<&Store>,
+        claims: &mut Claims,
+    ) {
         for &session in sessions {
             let Some(verdict) = self.0.get_mut(session).filter(|verdict| verdict.state == OwnerState::Gone) else { continue };
             if let Some((finding, since)) = &mut verdict.signs {
@@ -81,7 +93,6 @@ impl Verdicts {
                 owners.terminal.note(&format!("note: session {session} was taken over meanwhile: nothing of it is removed"));
             }
         }
-        claims
     }
 }
 
@@ -96,7 +107,7 @@ async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<(Opt
     }))
 }
 
-/// Sessions that this process holds while it removes what they have left.
+/// Sessions that this process holds while it removes what they have left. If that is dropped, they are still given back.
 #[derive(Default)]
 pub struct Claims {
     store: Option<Store>,
@@ -113,23 +124,24 @@ impl Claims {
     /// What the owner is now.
     pub async fn add(&mut self, store: &Store, session: &SessionId, held: &Held) -> Result<(), OwnerState> {
         let here = owner::this_owner();
-        match store.claim(session, held, &here).await {
-            Ok(()) => {}
-            Err(StoreError::Taken { .. }) => return Err(OwnerState::Alive),
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "a session is not claimed");
-                return Err(OwnerState::Unknown);
+        self.store = Some(store.clone());
+        // Before it is so: if this is dropped, the claim may still be written.
+        self.held.push((session.clone(), held.clone()));
+        if let Err(error) = store.claim(session, held, &here).await {
+            self.held.pop();
+            if matches!(error, StoreError::Taken { .. }) {
+                return Err(OwnerState::Alive);
             }
+            tracing::warn!(error = &error as &dyn std::error::Error, "a session is not claimed");
+            return Err(OwnerState::Unknown);
         }
         self.heartbeats.spawn(heartbeat::until_taken(store.clone(), session.clone(), here, heartbeat::timing()));
-        self.store = Some(store.clone());
-        self.held.push((session.clone(), held.clone()));
         Ok(())
     }
 
     /// Anybody may take the sessions over again.
-    pub async fn give_back(self) {
-        let Self { store: Some(store), held, heartbeats } = self else { return };
+    pub async fn give_back(&mut self) {
+        let Self { store: Some(store), held, heartbeats } = mem::take(self) else { return };
         drop(heartbeats);
         for (session, Held { owner, .. }) in held {
             if let Err(error) = store.give_back(&session, &owner::this_owner(), &owner).await {

@@ -7,9 +7,11 @@
 //! teardowns -> schedulers are closed, daemons ended -> store: end -> reports -> exit code
 //! ```
 //! The heartbeat goes on until the end is stored: from then on another process may own the session, and nothing of it is touched.
-//! The first signal cancels the session, the second one ends the process at once, until the reports are written.
+//! The first signal cancels the session, the second one ends the process at once, until the reports are written. Before the session
+//! has begun, the first one does ([`early`]).
 
 pub mod claims;
+pub mod early;
 pub mod leave;
 pub mod takeover;
 
@@ -17,7 +19,7 @@ use crate::{
     args::{self, Cli, TestFormat},
     exit,
     reports::{files::ReportFiles, session},
-    session::leave::Heartbeat,
+    session::{early::Early, leave::Heartbeat},
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, view::View},
     wiring::{self, Wired, database, secrets},
@@ -48,10 +50,12 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-/// Runs a session to its end and reports it. Returns the exit code. `heartbeat`: that of a session which was taken over.
+/// Runs a session to its end and reports it. Returns the exit code. `early` ends when the session has begun. `heartbeat`: that of a
+/// session which was taken over.
 pub fn run(
     cli: &Cli,
     runtime: &Runtime,
+    early: &Early,
     mut plan: SessionPlan,
     heartbeat: Option<Heartbeat>,
     wired: &Wired,
@@ -100,7 +104,7 @@ pub fn run(
         sweep: settings::on_this_database(cli, "sweep"),
         secrets: secrets::of(cli),
     };
-    let begun = Begun::of(runtime, config, &plan, heartbeat, terminal)?;
+    let begun = Begun::of(runtime, early, config, &plan, heartbeat, terminal)?;
     let (session, removed) = conduct(runtime, begun, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
     let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
     report_daemons(&removed, &plan.attempts, cli, terminal);
@@ -126,6 +130,7 @@ struct Begun {
 impl Begun {
     fn of(
         runtime: &Runtime,
+        early: &Early,
         config: EngineConfig,
         plan: &SessionPlan,
         heartbeat: Option<Heartbeat>,
@@ -133,8 +138,10 @@ impl Begun {
     ) -> anyhow::Result<Self> {
         let _guard = runtime.enter();
         let (session, ownership) = (config.session.clone(), config.ownership.clone());
+        // Both listen until it has begun: no signal is lost.
         let signals = Signals::listen().context("listen to signals")?;
         let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
+        early.end();
         let start = |ownership: &Ownership| Heartbeat::start(&ownership.store, &session.id, terminal);
         let heartbeat = heartbeat.or_else(|| ownership.as_ref().map(start));
         Ok(Self { signals, engine, session, ownership, heartbeat })

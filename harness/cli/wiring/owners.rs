@@ -1,19 +1,16 @@
 //! Whether the owners of sessions live: collects the signs on which `muster_core::decisions::liveness` decides, repeatedly if necessary.
 
-use crate::{exit, terminal::Terminal, wiring::scope::InScope};
+use crate::{terminal::Terminal, wiring::scope::InScope};
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use muster_core::{
     case::SessionId,
-    decisions::{
-        liveness::{Evidence, Heartbeat, HeartbeatTiming, LastHeartbeat, OwnerState, owner_state},
-        pipeline::EXIT_INTERRUPTED,
-    },
+    decisions::liveness::{Evidence, Heartbeat, HeartbeatTiming, LastHeartbeat, OwnerState, owner_state},
     error::chain,
     job::inventory::Lease,
 };
 use muster_host::owner;
-use muster_session::{front::signals::Signals, heartbeat};
+use muster_session::heartbeat;
 use muster_store::{Held, Reader, SessionRow, SessionState};
 use muster_text::time::format_duration;
 use std::{collections::BTreeMap, time::Duration};
@@ -80,7 +77,7 @@ impl Owners<'_> {
     }
 
     /// Looks at the owners of sessions, and waits as long as `wait` allows. Of sessions that the database does not know, only the
-    /// Leases count. A signal during the wait ends the process.
+    /// Leases count.
     pub async fn find(
         &self,
         sessions: impl IntoIterator<Item = (SessionId, Option<Held>)>,
@@ -94,21 +91,18 @@ impl Owners<'_> {
             (session, finding)
         });
         let mut findings: BTreeMap<SessionId, Finding> = join_all(first).await.into_iter().collect();
-        let (mut reported, mut signals): (Option<Instant>, Option<Signals>) = (None, None);
+        let mut reported: Option<Instant> = None;
         loop {
             let waiting: Vec<(&SessionId, Duration)> =
                 findings.iter().filter_map(|(session, finding)| Some((session, wait.remaining(finding.life)?))).collect();
             let Some(left) = waiting.iter().map(|(_, left)| *left).max() else { return findings };
-            if signals.is_none() {
-                signals = Signals::listen().ok();
-            }
             if reported.is_none_or(|reported| reported.elapsed() >= REPORT) {
                 for (session, left) in &waiting {
                     self.terminal.note(&progress(session, findings[*session].held.as_ref(), *left, reported.is_some()));
                 }
                 reported = Some(Instant::now());
             }
-            sleep_or_exit(POLL.min(left / 8).max(Duration::from_millis(100)), &mut signals, self.terminal).await;
+            sleep(POLL.min(left / 8).max(Duration::from_millis(100))).await;
             for (session, finding) in &mut findings {
                 if wait.remaining(finding.life).is_some() {
                     finding.life = owner_state(&self.signs(session, finding, started.elapsed()).await);
@@ -192,18 +186,4 @@ fn progress(session: &SessionId, held: Option<&Held>, left: Duration, again: boo
     format!(
         "session {session}: waiting for a heartbeat{owner}; without one it counts as abandoned in {left} (Ctrl-C stops the wait)"
     )
-}
-
-/// Sleeps, unless a signal ends the process. The first process of a container ignores signals that it does not listen to.
-async fn sleep_or_exit(length: Duration, signals: &mut Option<Signals>, terminal: Terminal) {
-    let Some(signals) = signals else {
-        return sleep(length).await;
-    };
-    tokio::select! {
-        () = sleep(length) => {}
-        name = signals.next() => {
-            terminal.note(&format!("interrupted by {name}: nothing was changed"));
-            exit::at_once(EXIT_INTERRUPTED)
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
+use tokio::runtime::{Builder, Runtime};
 
 /// Makes the database with these statements.
 ///
@@ -53,10 +54,44 @@ pub fn is_being_written(path: &Path) -> Result<bool, sqlx::Error> {
     })
 }
 
+/// A database to which nobody else can write, until this is dropped.
+pub struct Locked {
+    runtime: Runtime,
+    connection: Option<SqliteConnection>,
+}
+
+impl Locked {
+    /// Begins a transaction that writes.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn new(path: &Path) -> Result<Self, sqlx::Error> {
+        let runtime = runtime()?;
+        let connection = runtime.block_on(async {
+            let mut connection = open(path).await?;
+            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut connection).await?;
+            Ok::<_, sqlx::Error>(connection)
+        })?;
+        Ok(Self { runtime, connection: Some(connection) })
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = self.runtime.block_on(connection.close());
+        }
+    }
+}
+
 async fn open(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     SqliteConnectOptions::new().filename(path).create_if_missing(true).disable_statement_logging().connect().await
 }
 
 fn finish<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(sqlx::Error::Io)?.block_on(work)
+    runtime()?.block_on(work)
+}
+
+fn runtime() -> Result<Runtime, sqlx::Error> {
+    Builder::new_current_thread().enable_all().build().map_err(sqlx::Error::Io)
 }

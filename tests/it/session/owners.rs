@@ -195,7 +195,7 @@ fn who_waits_for_a_sign_of_life_is_interrupted_by_ctrl_c() {
     assert!(status.success());
     output.read_to_string(&mut line).expect("text");
     assert_eq!(child.wait().expect("its end").code(), Some(130), "{line}");
-    assert!(line.contains("interrupted by SIGINT: nothing was changed"), "{line}");
+    assert!(line.contains("interrupted by SIGINT: nothing was launched"), "{line}");
     assert_eq!(run(&sandbox, &["attach"]).code, Some(0), "it is still there to be taken over");
 }
 

@@ -2,13 +2,14 @@
 
 use crate::{
     common::{copy_environment, eventually},
-    sandbox::{Sandbox, terminal},
+    sandbox::{Ended, Sandbox, terminal},
 };
 use std::{
-    io::{PipeReader, PipeWriter, pipe},
+    io::{BufRead, BufReader, PipeReader, PipeWriter, Read, pipe},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Once,
+    thread,
     time::Duration,
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -86,7 +87,7 @@ fn the_second_signal_leaves_at_once_and_names_what_may_be_left() {
     let child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
     eventually("a running job", Duration::from_secs(20), || pids(&sandbox).len() == 1);
     send(&child, "INT");
-    std::thread::sleep(Duration::from_millis(1200));
+    thread::sleep(Duration::from_millis(1200));
     send(&child, "INT");
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130));
@@ -108,7 +109,7 @@ fn unread(flags: &[&str], stderr: impl FnOnce(&PipeWriter) -> Stdio) -> (Sandbox
     eventually("all results are stored", Duration::from_mins(1), || {
         sandbox.muster(&["results", "list", "--db", "r.db"]).stdout.contains("800/800")
     });
-    std::thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_secs(1));
     (sandbox, child, reader)
 }
 
@@ -125,7 +126,7 @@ fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
         // The live view holds the screen.
         (&[], |_| {
             let (ours, theirs) = terminal();
-            std::thread::spawn(move || std::io::copy(&mut { ours }, &mut std::io::sink()));
+            thread::spawn(move || std::io::copy(&mut { ours }, &mut std::io::sink()));
             theirs().into()
         }),
     ];
@@ -133,7 +134,7 @@ fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
         let (_sandbox, mut child, _reader) = unread(flags, stderr);
         assert_eq!(child.try_wait().expect("a state"), None, "{number}: 800 results fit into a pipe");
         send(&child, "INT");
-        std::thread::sleep(Duration::from_millis(1200));
+        thread::sleep(Duration::from_millis(1200));
         send(&child, "INT");
         let ends = || child.try_wait().expect("a state").is_some();
         eventually(&format!("{number}: the end of the process"), Duration::from_secs(6), ends);
@@ -145,7 +146,7 @@ fn the_second_signal_ends_a_process_whose_output_nobody_reads() {
 fn a_signal_after_the_end_of_a_session_leaves_its_reports_whole() {
     let (sandbox, child, mut reader) = unread(&["--report-file", "report.json"], |_| Stdio::piped());
     send(&child, "INT");
-    let printed = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    let printed = thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert!(printed.join().expect("joins").is_ok_and(|bytes| bytes > 0));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -159,7 +160,7 @@ fn a_terminal_that_goes_away_hangs_up_more_than_once_and_is_reported_to_all_the_
     let running = pids(&sandbox);
     for _ in 0..3 {
         send(&child, "HUP");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
@@ -173,7 +174,7 @@ fn timeout_signals_a_process_and_its_group_and_that_is_one_request() {
     let running = pids(&sandbox);
     for _ in 0..2 {
         send(&child, "TERM");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
     let ended = sandbox.ended(&child.wait_with_output().expect("ends"));
     assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
@@ -248,9 +249,9 @@ fn signals_reach_a_session_whose_file_system_does_not_answer() {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("strace runs");
         let is_looked_at = || std::fs::read_to_string(sandbox.path("trace")).is_ok_and(|trace| trace.contains("statx("));
         eventually("a look at the folder of the fixture", Duration::from_secs(30), is_looked_at);
-        std::thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
         send(&child, "INT");
-        std::thread::sleep(Duration::from_millis(1200));
+        thread::sleep(Duration::from_millis(1200));
         send(&child, "INT");
         eventually(&format!("`{teardown}`: the end of the process"), Duration::from_secs(4), || !alive(&child.id().to_string()));
         end_tracer(&child);
@@ -274,4 +275,101 @@ fn an_interrupt_counts_what_never_began_in_one_line() {
     assert_eq!(ended.code, Some(130));
     assert_eq!(ended.stdout.matches("[    ABORT ]").count(), 4, "{}", ended.stdout);
     assert!(ended.stdout.contains("200 cases aborted; 4 had started, and their stage folders are kept\n"), "{}", ended.stdout);
+}
+
+/// Sends the signal and waits for the end, for less time than a database that is locked is waited for.
+fn ends_at_once(sandbox: &Sandbox, mut child: Child, name: &str) -> Ended {
+    send(&child, name);
+    eventually("the end of the process", Duration::from_secs(6), || child.try_wait().expect("a state").is_some());
+    sandbox.ended(&child.wait_with_output().expect("ended"))
+}
+
+#[test]
+fn a_signal_ends_a_process_that_waits_for_the_database_to_begin_a_session() {
+    let sandbox = Sandbox::with_check("name: quick\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n");
+    sandbox.write("site-config/here.yaml", SITE);
+    let args = ["-c", "check.yaml", "-r", "--db", "r.db"];
+    assert_eq!(sandbox.muster(&args).code, Some(0));
+    for flags in [&[][..], &["--restore-session"]] {
+        let locked = muster_test_database::Locked::new(&sandbox.path("r.db")).expect("a lock");
+        let mut child = sandbox.command(&[&args, flags].concat()).spawn().expect("runs");
+        // The header comes directly before the beginning.
+        let mut header = [0];
+        child.stdout.as_mut().expect("stdout").read_exact(&mut header).expect("a header");
+        thread::sleep(Duration::from_millis(500));
+        let ended = ends_at_once(&sandbox, child, "INT");
+        drop(locked);
+        assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("interrupted by SIGINT: nothing was launched"), "{}", ended.stderr);
+    }
+}
+
+/// A session of another host, by its row, whose job is here and ends only by `KILL`.
+fn left_by_another_host() -> Sandbox {
+    let sandbox = Sandbox::with_check(
+        "name: stubborn\nvalid_systems: ['*']\nexecutable: |-\n  trap '' TERM\n  echo $$ > pid\n  while :; do sleep 0.1; done\nsanity: []\n",
+    );
+    sandbox.write("site-config/here.yaml", SITE);
+    let mut child = sandbox.command(&["-c", "check.yaml", "-r", "--db", "r.db"]).spawn().expect("runs");
+    eventually("a running job", Duration::from_secs(20), || pids(&sandbox).len() == 1);
+    child.kill().expect("kill -9");
+    child.wait().expect("its end");
+    let elsewhere = "UPDATE session SET owner_host = 'far-away', owner_boot_id = 'another'";
+    muster_test_database::create(&sandbox.path("r.db"), elsewhere).expect("a row");
+    sandbox
+}
+
+/// Waits until the sweep holds the session: then its owner is a process of this host.
+fn sweep_that_holds_the_session(sandbox: &Sandbox) -> Child {
+    let child = sandbox.command(&["sweep", "--db", "r.db"]).env("RFM_LIVENESS_LIMIT", "2").spawn().expect("runs");
+    eventually("a session that is held", Duration::from_secs(20), || listed(sandbox).contains("running"));
+    child
+}
+
+fn listed(sandbox: &Sandbox) -> String {
+    sandbox.muster(&["results", "list", "--db", "r.db"]).stdout
+}
+
+#[test]
+fn a_sweep_that_has_waited_for_a_heartbeat_ends_at_a_signal_and_gives_the_session_back() {
+    let sandbox = left_by_another_host();
+    let ended = ends_at_once(&sandbox, sweep_that_holds_the_session(&sandbox), "TERM");
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    let line = "interrupted by SIGTERM: the sweep has not ended, and leftovers may stay";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+    assert!(listed(&sandbox).contains("unknown"), "it is that of the other host again: {}", listed(&sandbox));
+    let swept =
+        sandbox.ended(&sandbox.command(&["sweep", "--db", "r.db"]).env("RFM_LIVENESS_LIMIT", "2").output().expect("runs"));
+    assert_eq!(swept.code, Some(0), "{}{}", swept.stdout, swept.stderr);
+    assert!(pids(&sandbox).iter().all(|pid| !alive(pid)));
+}
+
+/// What comes after the wait for a heartbeat: here the database is locked.
+#[test]
+fn who_has_waited_for_a_heartbeat_and_then_waits_for_the_database_ends_at_a_signal() {
+    let sandbox = left_by_another_host();
+    let session = ["-c", "check.yaml", "-r", "--db", "r.db"];
+    for args in [
+        vec!["sweep", "--db", "r.db"],
+        vec!["attach", "--db", "r.db"],
+        [&session[..], &["--resume"]].concat(),
+        [&session[..], &["--restore-session"]].concat(),
+    ] {
+        let mut child = sandbox.command(&args).env("RFM_LIVENESS_LIMIT", "2").spawn().expect("runs");
+        let mut notes = BufReader::new(child.stderr.take().expect("stderr"));
+        let mut text = String::new();
+        while !text.contains("waiting for a heartbeat") {
+            assert_ne!(notes.read_line(&mut text).expect("text"), 0, "{args:?}: it does not wait: {text}");
+        }
+        let locked = muster_test_database::Locked::new(&sandbox.path("r.db")).expect("a lock");
+        thread::sleep(Duration::from_secs(3));
+        let ended = ends_at_once(&sandbox, child, "INT");
+        drop(locked);
+        notes.read_to_string(&mut text).expect("text");
+        assert_eq!(ended.code, Some(130), "{args:?}: {text}");
+        assert!(text.contains("interrupted by SIGINT: "), "{args:?}: {text}");
+    }
+    for pid in pids(&sandbox) {
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
+    }
 }

@@ -17,6 +17,7 @@ use crate::{
     },
     session::{
         self,
+        early::{self, Early},
         leave::Commands,
         takeover::{PreviousOwner, TakenOver},
     },
@@ -43,6 +44,7 @@ use tokio::runtime::Runtime;
 /// Takes a session over and finishes it. The exit code is that of the whole session.
 pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
+    let early = Early::listen(&runtime, early::NOTHING_LAUNCHED, terminal)?;
     let reader = runtime.block_on(Reader::of_writer(Places::of(cli).database))?;
     let row = runtime.block_on(named(&reader, session))?;
     let id = &row.session.id;
@@ -57,7 +59,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let unfinished = Unfinished::of(cli, row)?;
     let previous = runtime.block_on(PreviousOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
     let previous = previous.ok_or_else(|| owners::still_runs(&unfinished.row))?;
-    unfinished.finish(previous, &runtime, terminal)
+    unfinished.finish(previous, &runtime, &early, terminal)
 }
 
 /// A session that another process has left unfinished.
@@ -91,7 +93,7 @@ impl Unfinished {
     }
 
     /// Takes it over and finishes it.
-    pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<u8> {
+    pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, early: &Early, terminal: Terminal) -> anyhow::Result<u8> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
         let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(cases::adjustments(cli)?));
@@ -135,7 +137,7 @@ impl Unfinished {
             quarantine,
             adjustments,
         };
-        session::run(cli, runtime, plan, Some(heartbeat), &wired, terminal)
+        session::run(cli, runtime, early, plan, Some(heartbeat), &wired, terminal)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     args::Cli,
     commands::session::{cases, restore},
     inputs::selection::Selection,
+    session::early::Early,
     settings,
     terminal::Terminal,
 };
@@ -40,19 +41,19 @@ pub struct Plan {
 }
 
 /// What a plan is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+#[derive(Clone, Copy)]
+pub enum Purpose<'a> {
     /// Nothing is changed.
     Show,
     /// Jobs that an abandoned session has left are ended.
-    Run,
+    Run(&'a Early),
 }
 
 /// Makes the plan of a selection for a session. `None`: the share of this invocation is empty, and that was said.
 pub fn plan(
     cli: &Cli,
     mut selection: Selection,
-    purpose: Purpose,
+    purpose: Purpose<'_>,
     session: &SessionId,
     runtime: &Runtime,
     terminal: Terminal,
@@ -70,7 +71,7 @@ pub fn plan(
         case::selection(selection.cases.iter().map(|case| &*case.name), &settings)
     };
     // It costs as much as a fifth of a listing.
-    let fingerprint = (purpose == Purpose::Run).then(fingerprint);
+    let fingerprint = matches!(purpose, Purpose::Run(_)).then(fingerprint);
     let restored = match &cli.rounds.restore_session {
         Some(named) => restore::restore(cli, named, &mut selection.cases, purpose, runtime, terminal)?,
         None => Vec::new(),

@@ -25,7 +25,7 @@ pub fn restore(
     cli: &Cli,
     named: &str,
     cases: &mut Vec<TestCase>,
-    purpose: Purpose,
+    purpose: Purpose<'_>,
     runtime: &Runtime,
     terminal: Terminal,
 ) -> anyhow::Result<Vec<CaseResult>> {
@@ -36,11 +36,11 @@ pub fn restore(
 }
 
 /// A session of the past. Before a run it is made certain that nothing of it runs any more.
-async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
+async fn past(cli: &Cli, named: &str, purpose: Purpose<'_>, terminal: Terminal) -> anyhow::Result<(Session, Vec<CaseResult>)> {
     let database = Places::of(cli).database;
     let reader = match purpose {
         Purpose::Show => Reader::open(database).await?,
-        Purpose::Run => Reader::of_writer(database).await?,
+        Purpose::Run(_) => Reader::of_writer(database).await?,
     };
     let reader = reader.knowing(secrets::of(cli));
     let row = database::session_named(&reader, named).await?;
@@ -48,19 +48,25 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose, terminal: Terminal) -> a
     if row.state == SessionState::Running {
         return Err(owners::still_runs(&row));
     }
-    if row.state != SessionState::Ended && purpose == Purpose::Run {
+    if let (Purpose::Run(early), SessionState::Interrupted | SessionState::Unknown) = (purpose, row.state) {
         let left = reader.unfinished(id).await?;
         let schedulers = scope::in_scope(cli, left.iter().map(|row| &row.job)).schedulers;
         let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
         owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
-        end_what_runs(cli, &reader, &row, terminal).await?;
+        early.holding(async |claims| end_what_runs(cli, &reader, &row, claims, terminal).await).await?;
     }
     let results = reader.results(id).await?;
     Ok((row.session, results))
 }
 
 /// Ends the jobs of a session whose process is gone, its teardowns included. It is held meanwhile.
-async fn end_what_runs(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: Terminal) -> anyhow::Result<()> {
+async fn end_what_runs(
+    cli: &Cli,
+    reader: &Reader,
+    row: &SessionRow,
+    claims: &mut Claims,
+    terminal: Terminal,
+) -> anyhow::Result<()> {
     let session = &row.session.id;
     let schedulers = &cli.files.schedulers;
     let mut left = reader.unfinished(session).await?;
@@ -70,7 +76,6 @@ async fn end_what_runs(cli: &Cli, reader: &Reader, row: &SessionRow, terminal: T
     }
     let wired = wiring::schedulers(wiring::partitions(left.iter(), schedulers))?;
     let store = Store::open(reader.path()).await?;
-    let mut claims = Claims::default();
     // Who has taken it over since follows its jobs.
     claims.add(&store, session, &row.held).await.map_err(|_| owners::still_runs(row))?;
     for (job, why) in wired.end(&left, &store).await {

@@ -3,7 +3,11 @@
 use crate::{
     args::{Cli, SweepArgs},
     commands::{session::attach::Unfinished, sweep},
-    session::takeover::PreviousOwner,
+    session::{
+        claims::{self, Claims},
+        early::Early,
+        takeover::PreviousOwner,
+    },
     settings::Places,
     terminal::Terminal,
     wiring::owners::Wait,
@@ -13,7 +17,7 @@ use muster_host::{clock, owner};
 use muster_session::{front::signals::Signals, session_loop};
 use muster_store::{Reader, StoreError};
 use std::{collections::BTreeSet, env};
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, time::timeout};
 
 /// So many sessions are looked through.
 const NEWEST: u32 = 100;
@@ -28,7 +32,7 @@ pub enum Resumed {
 }
 
 /// Finishes the session that `session` would be another run of.
-pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Resumed> {
+pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, terminal: Terminal) -> anyhow::Result<Resumed> {
     let database = Places::of(cli).database;
     if !database.exists() {
         return Ok(Resumed::Nothing);
@@ -50,7 +54,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
                 ignored.join(", ")
             ));
         }
-        left.finish(previous, runtime, terminal)
+        left.finish(previous, runtime, early, terminal)
     });
     if let Ok(here) = here {
         env::set_current_dir(here)?;
@@ -68,18 +72,19 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, terminal: Termina
 pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     let args = SweepArgs { dry_run: false, kept: false };
     let swept = runtime.block_on(async {
+        let mut claims = Claims::default();
         let sweep = async {
             let spared = left_for_others(cli).await?;
             // Who waits for this session does not wait for the owners of others.
-            sweep::swept(cli, &args, &spared, Wait::No, terminal).await.map(Some)
+            sweep::swept(cli, &args, &spared, Wait::No, &mut claims, terminal).await.map(Some)
         };
-        match Signals::listen() {
-            Ok(mut signals) => tokio::select! {
-                swept = sweep => swept,
-                _ = signals.next() => Ok(None),
-            },
-            Err(_) => sweep.await,
+        let Ok(mut signals) = Signals::listen() else { return sweep.await };
+        tokio::select! {
+            swept = sweep => return swept,
+            _ = signals.next() => {}
         }
+        let _ = timeout(claims::GIVE_BACK_LIMIT, claims.give_back()).await;
+        Ok(None)
     });
     match swept {
         Ok(None) => terminal.note("the sweep was interrupted: leftovers of earlier sessions stay"),

@@ -15,7 +15,11 @@ use crate::{
         quarantine,
         selection::{self, Depth, Selection},
     },
-    session, settings,
+    session::{
+        self,
+        early::{self, Early},
+    },
+    settings,
     terminal::Terminal,
     wiring::{self, plans},
 };
@@ -43,14 +47,22 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
 /// Runs a selection. With `--resume` it sweeps afterwards, unless a signal has interrupted the session.
 pub fn selected(parsed: &Parsed, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
-    let code = within(&runtime, &parsed.cli, selection, command_line, terminal)?;
+    let early = Early::listen(&runtime, early::NOTHING_LAUNCHED, terminal)?;
+    let code = within(&runtime, &early, &parsed.cli, selection, command_line, terminal)?;
     if parsed.cli.rounds.resume && code != EXIT_INTERRUPTED && code != EXIT_USAGE {
         resume::sweep_after(&parsed.cli, &runtime, terminal);
     }
     Ok(code)
 }
 
-fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
+fn within(
+    runtime: &Runtime,
+    early: &Early,
+    cli: &Cli,
+    selection: Selection,
+    command_line: &[String],
+    terminal: Terminal,
+) -> anyhow::Result<u8> {
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
     if selection.has_errors() {
         terminal.note("nothing was launched");
@@ -68,10 +80,10 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
         return Ok(EXIT_USAGE);
     }
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
-    let Some(plan) = plan::plan(cli, selection, Purpose::Run, &begun.id, runtime, terminal)? else { return Ok(0) };
+    let Some(plan) = plan::plan(cli, selection, Purpose::Run(early), &begun.id, runtime, terminal)? else { return Ok(0) };
     let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint } = plan;
     begun.selection = fingerprint.unwrap_or_default();
-    let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, terminal)? } else { Resumed::Nothing };
+    let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, early, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {
         return Ok(code);
     }
@@ -88,7 +100,7 @@ fn within(runtime: &Runtime, cli: &Cli, selection: Selection, command_line: &[St
         quarantine,
         adjustments,
     };
-    session::run(cli, runtime, plan, None, &wired, terminal)
+    session::run(cli, runtime, early, plan, None, &wired, terminal)
 }
 
 /// A session that begins now.
