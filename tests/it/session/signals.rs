@@ -326,6 +326,13 @@ fn sweep_that_holds_the_session(sandbox: &Sandbox) -> Child {
     child
 }
 
+fn end_what_is_left(sandbox: &Sandbox) {
+    let swept =
+        sandbox.ended(&sandbox.command(&["sweep", "--db", "r.db"]).env("RFM_LIVENESS_LIMIT", "2").output().expect("runs"));
+    assert_eq!(swept.code, Some(0), "{}{}", swept.stdout, swept.stderr);
+    assert!(pids(sandbox).iter().all(|pid| !alive(pid)));
+}
+
 fn listed(sandbox: &Sandbox) -> String {
     sandbox.muster(&["results", "list", "--db", "r.db"]).stdout
 }
@@ -338,10 +345,7 @@ fn a_sweep_that_has_waited_for_a_heartbeat_ends_at_a_signal_and_gives_the_sessio
     let line = "interrupted by SIGTERM: the sweep has not ended, and leftovers may stay";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
     assert!(listed(&sandbox).contains("unknown"), "it is that of the other host again: {}", listed(&sandbox));
-    let swept =
-        sandbox.ended(&sandbox.command(&["sweep", "--db", "r.db"]).env("RFM_LIVENESS_LIMIT", "2").output().expect("runs"));
-    assert_eq!(swept.code, Some(0), "{}{}", swept.stdout, swept.stderr);
-    assert!(pids(&sandbox).iter().all(|pid| !alive(pid)));
+    end_what_is_left(&sandbox);
 }
 
 /// What comes after the wait for a heartbeat: here the database is locked.
@@ -369,7 +373,5 @@ fn who_has_waited_for_a_heartbeat_and_then_waits_for_the_database_ends_at_a_sign
         assert_eq!(ended.code, Some(130), "{args:?}: {text}");
         assert!(text.contains("interrupted by SIGINT: "), "{args:?}: {text}");
     }
-    for pid in pids(&sandbox) {
-        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
-    }
+    end_what_is_left(&sandbox);
 }
