@@ -187,7 +187,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     overrides.unused(&loaded.checks, &mut diagnostics);
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
     let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
-    let mut other_files = other_files::other_files(&planned);
+    let mut other_files = other_files::other_files(&planned, &checks);
     let after = |(at, Planned { case, needs }): (usize, Planned)| {
         let after = needs.iter().map(|edge| edge.need(names[edge.at].clone())).collect();
         let case = case.after(after, facts.remove(&at)).with_other_files(std::mem::take(&mut other_files[at]));

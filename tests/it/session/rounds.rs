@@ -330,3 +330,16 @@ fn the_command_below_a_failure_reproduces_it_in_any_folder() {
     let command = rerun_with(&secret.stdout);
     assert!(command.contains("'api_token=***'") && command.ends_with("# write the secret out in place of ***"), "{command}");
 }
+
+#[test]
+fn the_command_below_a_failure_names_what_the_other_checks_of_its_file_need() {
+    let sandbox = Sandbox::with_check(
+        "name: a\nvalid_systems: ['*']\nexecutable: 'exit 7'\nsanity: []\n---\nname: b\nvalid_systems: ['*']\ndepends_on: c\nexecutable: 'true'\nsanity: []\n",
+    );
+    sandbox.write("site.yaml", SITE);
+    sandbox.write("other.yaml", "name: c\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
+    let ended = muster(&sandbox, &["-c", "other.yaml", "-n", "^a", "-r"]);
+    sandbox.write("elsewhere/file", "");
+    let again = sandbox.paste(&rerun_with(&ended.stdout), "elsewhere");
+    assert!(again.stdout.contains("exit status 7"), "{}{}", again.stdout, again.stderr);
+}

@@ -69,7 +69,7 @@ impl Needs {
     }
 
     /// The checks it needs, and where they are named.
-    fn checks(&self) -> impl Iterator<Item = &Spanned<String>> {
+    pub(crate) fn checks(&self) -> impl Iterator<Item = &Spanned<String>> {
         self.fixtures.iter().map(|fixture| &fixture.check).chain(self.depends_on.iter().map(|dependency| &dependency.check))
     }
 
