@@ -11,7 +11,7 @@ mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
-pub use parse::{Mode, Origin, Parsed, definition, listed, parse, parse_in_mode, unknown_variables};
+pub use parse::{Mode, Origin, Parsed, definition, listed, parse, parse_in_mode, unknown_variables, variable};
 pub use reports::Reports;
 pub use rounds::Rounds;
 
@@ -55,6 +55,14 @@ pub struct Cli {
     /// Which reports to write.
     #[command(flatten)]
     pub reports: Reports,
+}
+
+impl Cli {
+    /// What is set by its name, as `NAME=VALUE`, by the long flag.
+    pub fn settings(&self) -> [(&'static str, Vec<String>); 3] {
+        let options = self.rounds.job_option.iter().map(ToString::to_string).collect();
+        [("setvar", self.files.setvar.clone()), ("parameterize", self.files.parameterize.clone()), ("job-option", options)]
+    }
 }
 
 /// Commands beside the actions.

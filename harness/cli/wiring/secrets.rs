@@ -17,7 +17,8 @@ pub fn of(cli: &Cli) -> Secrets {
         let values = values(secret_of(setting)?);
         Some(values.into_iter().map(|value| (name.to_owned(), value)).collect::<Vec<_>>())
     };
-    let secrets: Vec<(String, String)> = settings.iter().filter_map(|setting| named(setting)).flatten().collect();
+    // From the last, which has an effect: `attach` may find another one of the same name before it, in a mode.
+    let secrets: Vec<(String, String)> = settings.iter().rev().filter_map(|setting| named(setting)).flatten().collect();
     Secrets::new(secrets.iter().map(|(name, value)| (&**name, &**value)))
 }
 

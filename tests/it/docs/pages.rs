@@ -107,6 +107,16 @@ fn begins(line: &str) -> bool {
     line.starts_with("- ") || line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
 }
 
+/// The page is written from a table of tests: a scheduler of the program alone would be missing.
+#[test]
+fn the_reference_has_every_scheduler_of_the_program() {
+    let page = fs::read_to_string(root().join("docs/reference.md")).expect("the page of keys");
+    let heads: Vec<&str> = page.lines().filter(|line| line.starts_with("**`")).collect();
+    for name in muster::SCHEDULERS.iter().flat_map(|scheduler| scheduler.names) {
+        assert!(heads.iter().any(|head| head.contains(&format!("`{name}`"))), "docs/reference.md has no scheduler `{name}`");
+    }
+}
+
 #[test]
 fn lines_and_paragraphs_are_short() {
     let mut long = Vec::new();

@@ -132,6 +132,64 @@ fn a_secret_of_the_command_line_is_stored_nowhere_and_attach_asks_for_it() {
     }
 }
 
+/// What came from the environment or a mode is asked for like what was typed, in the variable of the same flag.
+#[test]
+fn attach_asks_for_a_secret_that_was_not_typed() {
+    let check = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\nvariables: { api_token: none, other: none }\n\
+                 executable: 'echo \"${{ api_token }} ${{ other }}\" | tr a-z b-za'\nsanity: [{ found: dpssfdu.* uxp }]\n";
+    let site = "name: here\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [e] }]\n\
+                environments: [{ name: e }]\nmodes: [{ name: secret, options: ['-S api_token=$TOKEN', '-S other=two'] }]\n";
+    let token = format!("api_token={SECRET}");
+    let listed = format!("other=two\n{token}");
+    let sources: [(&[&str], (&str, &str)); 2] = [(&[], ("MUSTER_SETVAR", &listed)), (&["--mode", "secret"], ("TOKEN", SECRET))];
+    for (more, variable) in sources {
+        for crash in ["running:2", "intent-stored:2"] {
+            let sandbox = Sandbox::with_check(check);
+            sandbox.write("site-config/here.yaml", site);
+            let args = [&["-c", "check.yaml", "-r", "--exec-policy", "serial"], more].concat();
+            let ended = with(&sandbox, &args, &[variable, ("RFM_CRASH_AT", crash)]);
+            assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
+            let refused = sandbox.muster(&["attach"]);
+            assert_eq!(refused.code, Some(2), "{}{}", refused.stdout, refused.stderr);
+            assert!(refused.stderr.contains("MUSTER_SETVAR=api_token=... muster attach 20"), "{}", refused.stderr);
+            is_stored_nowhere(&sandbox, &[SECRET]);
+            let resumed = with(&sandbox, &[&args[..], &["--resume"]].concat(), &[variable, ("RFM_CRASH_AT", "result-stored:1")]);
+            assert_eq!(resumed.code, None, "{}{}", resumed.stdout, resumed.stderr);
+            let ended = with(&sandbox, &["attach"], &[("MUSTER_SETVAR", &token)]);
+            assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+            assert!(ended.stdout.contains("3 pass"), "{}", ended.stdout);
+            is_stored_nowhere(&sandbox, &[SECRET]);
+        }
+    }
+}
+
+#[test]
+fn attach_asks_for_a_secret_in_the_variable_of_its_flag() {
+    let runtime = Runtime::new().expect("a runtime");
+    let api = runtime.block_on(FakeApi::start()).expect("a server");
+    api.script("one", "run; exit 0").expect("a script");
+    let kubeconfig = api.kubeconfig();
+    let kubeconfig = ("KUBECONFIG", kubeconfig.to_str().expect("text"));
+    let set = format!("labels.api_token={SECRET}");
+    let check = "name: one\nvalid_systems: ['here:k8s']\nimage: busybox:1\ncommand: ['true']\nsanity: []\n";
+    for (typed, variable) in [(&["-J", &set][..], None), (&[], Some(("MUSTER_JOB_OPTION", &*set)))] {
+        let sandbox = Sandbox::with_check(check);
+        sandbox.write("site.yaml", SITE);
+        let args = [&["-C", "site.yaml", "-c", "check.yaml", "-r"], typed].concat();
+        let env: Vec<_> = [kubeconfig, ("RFM_CRASH_AT", "intent-stored:1")].into_iter().chain(variable).collect();
+        let ended = with(&sandbox, &args, &env);
+        assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
+        for env in [&[kubeconfig][..], &[kubeconfig, ("MUSTER_SETVAR", &set)]] {
+            let refused = with(&sandbox, &["attach"], env);
+            assert_eq!(refused.code, Some(2), "{}{}", refused.stdout, refused.stderr);
+            let again = "MUSTER_JOB_OPTION=labels.api_token=... muster attach 20";
+            assert!(refused.stderr.contains(again), "{}", refused.stderr);
+        }
+        let ended = with(&sandbox, &["attach"], &[kubeconfig, ("MUSTER_JOB_OPTION", &set)]);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    }
+}
+
 #[test]
 fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
     for value in ["12345", "pa,ssword1", "1234567890123456"] {

@@ -10,7 +10,7 @@
 
 use crate::{
     args::{self, Cli, Parsed},
-    commands::session::{cases, unmasked::unmasked},
+    commands::session::{cases, command_line::unmasked},
     inputs::{
         modes, quarantine,
         selection::{self, Depth},
@@ -85,6 +85,10 @@ impl Unfinished {
     pub fn ignored(&self, cli: &Cli) -> Vec<String> {
         let mut own = cli.clone();
         own.reports = self.parsed.cli.reports.clone();
+        // What is set is the same, or this session would not be continued: perhaps from another source, and in another order.
+        own.files.setvar.clone_from(&self.parsed.cli.files.setvar);
+        own.files.parameterize.clone_from(&self.parsed.cli.files.parameterize);
+        own.rounds.job_option.clone_from(&self.parsed.cli.rounds.job_option);
         let output = &self.parsed.cli.output;
         // These hold for what this process prints.
         (own.output.verbose, own.output.quiet, own.output.nocolor) = (output.verbose, output.quiet, output.nocolor);
@@ -183,8 +187,11 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
 fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was started", session.workdir.display(), session.id))?;
-    let listed = env::var("MUSTER_SETVAR").unwrap_or_default();
-    let given: Vec<&str> = cli.files.setvar.iter().map(String::as_str).chain(args::listed("setvar", &listed)).collect();
+    let given = cli.settings().map(|(long, mut settings)| {
+        let listed = env::var(args::variable(long)).unwrap_or_default();
+        settings.extend(args::listed(long, &listed).map(str::to_owned));
+        (long, settings)
+    });
     let command =
         unmasked(&session.command, &given, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
     let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();

@@ -2,10 +2,10 @@
 
 pub mod attach;
 mod cases;
+mod command_line;
 mod distribute;
 pub mod libtest;
 pub mod plan;
 mod restore;
 mod resume;
 pub mod run;
-mod unmasked;

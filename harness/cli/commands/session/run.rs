@@ -7,7 +7,7 @@
 use crate::{
     args::{Cli, Parsed},
     commands::session::{
-        cases,
+        cases, command_line,
         plan::{self, Plan, Purpose},
         resume::{self, Resumed},
     },
@@ -32,7 +32,7 @@ use muster_core::{
     result::Session,
 };
 use muster_host::clock;
-use muster_report::secret::{masked_setting, masked_words};
+use muster_report::secret::masked_setting;
 use muster_session::{runtime, session_loop::plan::SessionPlan};
 use std::path::PathBuf;
 use tokio::runtime::Runtime;
@@ -48,7 +48,7 @@ pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyh
 pub fn selected(parsed: &Parsed, selection: Selection, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
     let early = Early::listen(&runtime, early::NOTHING_LAUNCHED, terminal)?;
-    let code = within(&runtime, &early, &parsed.cli, selection, command_line, terminal)?;
+    let code = within(&runtime, &early, &parsed.cli, selection, command_line::stored(parsed, command_line), terminal)?;
     if parsed.cli.rounds.resume && code != EXIT_INTERRUPTED && code != EXIT_USAGE {
         resume::sweep_after(&parsed.cli, &runtime, terminal);
     }
@@ -60,7 +60,7 @@ fn within(
     early: &Early,
     cli: &Cli,
     selection: Selection,
-    command_line: &[String],
+    command: Vec<String>,
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
@@ -72,7 +72,7 @@ fn within(
         return Ok(selection.report_if_empty(terminal));
     }
     settings::use_file_mode(cli, Some(&selection.system));
-    let mut begun = begun(cli, &selection, command_line)?;
+    let mut begun = begun(cli, &selection, command)?;
     let mistakes = plans::mistakes(&selection.cases, &plan::adjustments(cli, &selection, terminal)?)?;
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
@@ -104,12 +104,12 @@ fn within(
 }
 
 /// A session that begins now.
-fn begun(cli: &Cli, selection: &Selection, command_line: &[String]) -> anyhow::Result<Session> {
+fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Result<Session> {
     Ok(Session {
         id: plan::session_id(),
         started: clock::now(),
         ended: None,
-        command: masked_words(command_line),
+        command,
         system: selection.system.name.clone(),
         user: std::env::var("USER")
             .or_else(|_| std::env::var("LOGNAME"))

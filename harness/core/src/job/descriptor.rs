@@ -31,11 +31,11 @@ pub struct Descriptor {
     pub options: &'static [Key<()>],
     /// Of these, those that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
+    /// Of these, lists to which those of a check are added.
+    pub joined_options: &'static [&'static str],
     /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
     /// with those of a check or of `-J` over them.
     pub check_options: CheckOptions,
-    /// Of these, lists to which those of a check are added.
-    pub joined_options: &'static [&'static str],
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
     pub shared_keys: &'static [(&'static str, SharedKey)],
     /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
@@ -170,8 +170,8 @@ impl Descriptor {
         own_options: &[],
         options: &[],
         site_options: &[],
-        check_options: |_| Vec::new(),
         joined_options: &[],
+        check_options: |_| Vec::new(),
         shared_keys: &[],
         starters: &[],
         found_by: &[],

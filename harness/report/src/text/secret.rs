@@ -49,9 +49,9 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The flags that set something by its name: `-S NAME=VALUE`.
-const SETTING_FLAGS: [&str; 4] = ["--setvar", "--parameterize", "--job-option", "--session-extras"];
-const SETTING_LETTERS: [char; 3] = ['S', 'P', 'J'];
+/// The flags that set something by its name, `-S NAME=VALUE`, with their letters.
+const SETTING_FLAGS: [(&str, Option<char>); 4] =
+    [("setvar", Some('S')), ("parameterize", Some('P')), ("job-option", Some('J')), ("session-extras", None)];
 /// Letters of flags without a value, which may stand before them in one word: `-rSn=1`.
 const BARE_LETTERS: [char; 5] = ['r', 'R', 'v', 'q', 'l'];
 /// How the name of a secret ends, without the marks between its words.
@@ -89,22 +89,31 @@ pub fn masked_setting(setting: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where `NAME=VALUE` begins in a word of a command line; `before` is the word before it. `None`: there is none.
-pub fn setting_at(before: Option<&str>, word: &str) -> Option<usize> {
-    if let Some((flag, _)) = word.split_once('=').filter(|(flag, _)| SETTING_FLAGS.contains(flag)) {
-        return Some(flag.len() + 1);
+/// The `NAME=VALUE` in a word of a command line: its long flag (`setvar`), and where it begins. `before` is the word before it.
+/// `None`: there is none.
+pub fn setting_at(before: Option<&str>, word: &str) -> Option<(&'static str, usize)> {
+    let long = |flag: &str| {
+        let name = flag.strip_prefix("--")?;
+        SETTING_FLAGS.iter().map(|(long, _)| *long).find(|long| *long == name)
+    };
+    if let Some((flag, _)) = word.split_once('=')
+        && let Some(long) = long(flag)
+    {
+        return Some((long, flag.len() + 1));
     }
     // The letter of a flag that takes a setting, in a word such as `-rS`.
-    let letter = |word: &str| {
+    let short = |word: &str| {
         let letters = word.strip_prefix('-')?;
         let at = letters.find(|c| !BARE_LETTERS.contains(&c))?;
-        letters[at..].starts_with(SETTING_LETTERS).then_some(at + 2)
+        let letter = letters[at..].chars().next();
+        let (long, _) = SETTING_FLAGS.iter().find(|(_, short)| short.is_some() && *short == letter)?;
+        Some((*long, at + 2))
     };
-    let takes_next = |before: &str| SETTING_FLAGS.contains(&before) || letter(before) == Some(before.len());
-    if before.is_some_and(takes_next) {
-        return Some(0);
+    let short_alone = |word: &str| short(word).filter(|(_, at)| *at == word.len()).map(|(long, _)| long);
+    if let Some(long) = before.and_then(|before| long(before).or_else(|| short_alone(before))) {
+        return Some((long, 0));
     }
-    letter(word).filter(|at| *at < word.len())
+    short(word).filter(|(_, at)| *at < word.len())
 }
 
 /// The words of a command line without secrets.
@@ -112,7 +121,7 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
     let masked = |(at, word): (usize, &String)| {
         let before = at.checked_sub(1).and_then(|at| words.get(at)).map(String::as_str);
         match setting_at(before, word) {
-            Some(begin) => format!("{}{}", &word[..begin], masked_setting(&word[begin..])),
+            Some((_, begin)) => format!("{}{}", &word[..begin], masked_setting(&word[begin..])),
             None => masked(word).into_owned(),
         }
     };

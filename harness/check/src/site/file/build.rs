@@ -212,7 +212,6 @@ fn device(file: &DeviceFile) -> Option<Device> {
     })
 }
 
-/// The system's options under the partition's, without those of the schedulers of other partitions.
 /// The options of a partition, the system's under them, and where each is written.
 fn sched_options(
     scheduler: Option<NamedScheduler>,
