@@ -16,6 +16,7 @@ use crate::{
         scope::{self, InScope},
     },
 };
+use anyhow::bail;
 use muster_core::{
     case::SessionId,
     job::{inventory::Lease, scheduler::Job},
@@ -63,7 +64,8 @@ impl PreviousOwner {
     /// Makes this process the owner, and then reads what is stored of the session: no other process changes it any more.
     ///
     /// # Errors
-    /// Another process was faster, or the owner lives after all.
+    /// Another process was faster, or the owner lives after all. Or what runs would be judged with other secrets than it was started
+    /// with: nothing has changed then.
     pub async fn take_over(
         self,
         reader: &Reader,
@@ -73,7 +75,14 @@ impl PreviousOwner {
     ) -> anyhow::Result<TakenOver> {
         let id = &row.session.id;
         let taken = async {
-            self.take_leases(reader, id).await?;
+            let started = reader.unfinished(id).await?;
+            if let Some(secret) = started.iter().find_map(|row| row.rules.as_ref().err()) {
+                bail!(
+                    "session {id} cannot be continued: what it has started needs the secret `{secret}` with the value from then; set that \
+                     again, or begin another session with --restore-session={id}"
+                );
+            }
+            self.take_leases(id, started).await?;
             store.take_over(id, &row.held, &owner::this_owner()).await?;
             // What follows may take long: reading, rendering, connecting.
             let heartbeat = Heartbeat::start(&store, id, terminal);
@@ -91,8 +100,8 @@ impl PreviousOwner {
     }
 
     /// Takes the Leases that exist, and creates one in each place where something was started.
-    async fn take_leases(&self, reader: &Reader, id: &SessionId) -> anyhow::Result<()> {
-        let started: Vec<Job> = reader.unfinished(id).await?.into_iter().map(|row| row.job).collect();
+    async fn take_leases(&self, id: &SessionId, started: Vec<JobRow>) -> anyhow::Result<()> {
+        let started: Vec<Job> = started.into_iter().map(|row| row.job).collect();
         for (InScope { name, scheduler, .. }, seen) in self.schedulers.iter().zip(&self.leases) {
             let jobs: Vec<Job> = started.iter().filter(|job| *job.scheduler == **name).cloned().collect();
             if !scheduler.take_over(id, &jobs, seen).await? {

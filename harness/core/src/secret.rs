@@ -3,10 +3,12 @@
 //! ```text
 //! hide        text for people        "***" in the place of a secret, for good
 //! hide_in     a job's handle         the same, but for the keys by which the job is found
-//! seal, open  JSON that is needed    each secret by its name; who gives the same secrets again reads what was written
+//! seal, open  JSON that is needed    each secret by its name; who gives the same secrets again reads what was written.
+//!                                    A check value tells another value of the secret from the one that was sealed
 //! ```
 
 use muster_text::{Value, pattern, shell::in_double_quotes};
+use sha2::{Digest, Sha256};
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// Replaces a secret.
@@ -25,7 +27,7 @@ pub struct Secrets {
     texts: Vec<(String, &'static str)>,
     /// As in `texts`, of some length.
     words: Vec<(String, &'static str)>,
-    /// Each with its sealed name.
+    /// Each with its mark: name, number and check value, form.
     sealed: Vec<(String, String)>,
 }
 
@@ -37,7 +39,7 @@ impl Secrets {
         for (name, value) in secrets.into_iter().filter(|(_, value)| !value.is_empty()) {
             let number = values_of.entry(name).and_modify(|number| *number += 1).or_insert(1);
             for (form, text) in forms(value) {
-                new.sealed.push((in_json(&text), format!("{SEAL}{name} {number}{form}{SEAL}")));
+                new.sealed.push((in_json(&text), format!("{SEAL}{name} {number}.{:03x}{form}{SEAL}", check_value(name, value))));
                 new.texts.extend([(in_json(&text), MASK), (text, MASK)]);
             }
         }
@@ -86,14 +88,27 @@ impl Secrets {
         replaced(json, &self.sealed)
     }
 
-    /// JSON as it was before it was sealed. `None`: a secret of it is not among these.
-    pub fn open<'a>(&self, sealed: &'a str) -> Option<Cow<'a, str>> {
+    /// JSON as it was before it was sealed.
+    ///
+    /// # Errors
+    /// The name of a secret of it that is not among these, or has another value here.
+    pub fn open<'a>(&self, sealed: &'a str) -> Result<Cow<'a, str>, String> {
         if !sealed.contains(SEAL) {
-            return Some(sealed.into());
+            return Ok(sealed.into());
         }
         let by_name: Vec<(&str, &str)> = self.sealed.iter().map(|(text, name)| (&**name, &**text)).collect();
-        Some(replaced(sealed, &by_name)).filter(|opened| !opened.contains(SEAL)).map(Into::into)
+        let opened = replaced(sealed, &by_name);
+        match opened.split(SEAL).nth(1) {
+            None => Ok(opened.into()),
+            Some(mark) => Err(mark.rsplit_once(' ').map_or(mark, |(name, _)| name).to_owned()),
+        }
     }
+}
+
+/// 12 bits: of 4096 other values one is not noticed, and who tries values against it is left with one in 4096 of them.
+fn check_value(name: &str, value: &str) -> u16 {
+    let hash = Sha256::new().chain_update(name).chain_update([0]).chain_update(value).finalize();
+    u16::from_be_bytes([hash[0], hash[1]]) >> 4
 }
 
 /// A secret as it may be written: as it is, within quotes of sh, and in a pattern.
@@ -179,9 +194,20 @@ mod tests {
             let secrets = secrets(&values);
             let sealed = secrets.seal(&json);
             assert_ne!(sealed, json, "{values:?}");
-            assert_eq!(secrets.open(&sealed).as_deref(), Some(&*json), "{values:?}");
-            assert_eq!(Secrets::default().open(&sealed), None, "{values:?}");
+            assert_eq!(secrets.open(&sealed).as_deref(), Ok(&*json), "{values:?}");
+            assert_eq!(Secrets::default().open(&sealed), Err("token".to_owned()), "{values:?}");
         }
-        assert_eq!(Secrets::default().open(&json).as_deref(), Some(&*json));
+        assert_eq!(Secrets::default().open(&json).as_deref(), Ok(&*json));
+    }
+
+    #[test]
+    fn another_value_of_a_secret_opens_nothing() {
+        let sealed = secrets(&["12345"]).seal(r#"{"n":12345,"t":"is 12345"}"#);
+        for other in ["abc", "12346", "1234", "23456"] {
+            assert_eq!(secrets(&[other]).open(&sealed), Err("token".to_owned()), "{other}");
+        }
+        let other_name = Secrets::new([("an other token", "12345")]);
+        assert_eq!(other_name.open(&sealed), Err("token".to_owned()));
+        assert_eq!(secrets(&["1"]).open(&other_name.seal("12345")), Err("an other token".to_owned()));
     }
 }

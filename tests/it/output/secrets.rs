@@ -203,11 +203,78 @@ fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
         is_stored_nowhere(&sandbox, &[value]);
         let shown = sandbox.muster(&["config", "show"]).stdout;
         assert!(!shown.contains(value), "{shown}");
-        for flag in ["-Sno_token", "-Pno_token"] {
-            let refused = sandbox.muster(&["-c", "check.yaml", "-l", &format!("{flag}={value}")]);
-            assert!(refused.code == Some(2) && refused.stderr.contains("1 | no_token=***"), "{}", refused.stderr);
-        }
     }
+}
+
+#[test]
+fn a_mistake_in_the_name_of_a_setting_shows_no_value() {
+    let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'true'\n";
+    let sandbox = Sandbox::with_check(check);
+    for (setting, mistake) in [
+        (
+            "-Sapi_tokn=Zx9q",
+            "-S api_tokn: no check has a variable, parameter or key `api_tokn`\n  = help: did you mean `api_token`?",
+        ),
+        (
+            "-Papi_tokn=Zx9q",
+            "-P api_tokn: no check has a variable, parameter or key `api_tokn`\n  = help: did you mean `api_token`?",
+        ),
+        ("-Japi_token=Zx9q", "-J api_token: unknown option `api_token` of the scheduler local"),
+        ("-Jlables.api_token=Zx9q", "-J lables.api_token: unknown option `lables` of the scheduler local"),
+    ] {
+        let refused = sandbox.muster(&["-c", "check.yaml", "-l", setting]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(mistake), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("Zx9q") && !refused.stdout.contains("Zx9q"), "{}{}", refused.stdout, refused.stderr);
+    }
+}
+
+#[test]
+fn listings_mask_a_secret_in_what_a_check_says_of_itself() {
+    let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\ndescr: 'uses ${{ api_token }}'\nexecutable: 'true'\nsanity: []\n";
+    let sandbox = Sandbox::with_check(check);
+    for action in ["-L", "-LC", "--describe"] {
+        let shown = sandbox.muster(&["-c", "check.yaml", action, "-Sapi_token=Zx9q"]);
+        assert!(shown.code == Some(0) && shown.stdout.contains("uses ***"), "{}{}", shown.stdout, shown.stderr);
+    }
+}
+
+#[test]
+fn a_session_is_not_continued_with_another_value_of_its_secret() {
+    let check = "name: one\nvalid_systems: ['*']\nvariables: { pin_token: none }\n\
+                 executable: 'sleep 1; echo done ${{ pin_token }}'\nsanity: [{ found: 'done ${{ pin_token }}' }]\n";
+    for crash in ["running:1", "intent-stored:1"] {
+        let sandbox = Sandbox::with_check(check);
+        let ended = with(&sandbox, &["-c", "check.yaml", "-r", "-Spin_token=12345"], &[("RFM_CRASH_AT", crash)]);
+        assert_eq!(ended.code, None, "{}{}", ended.stdout, ended.stderr);
+        // The first is text where a number was: JSON that is not valid.
+        for other in ["abc", "12346"] {
+            let set = format!("pin_token={other}");
+            let why = "needs the secret `pin_token` with the value from then";
+            let refused = with(&sandbox, &["attach"], &[("MUSTER_SETVAR", &set)]);
+            assert!(refused.code == Some(2) && refused.stderr.contains(why), "{crash}: {}{}", refused.stdout, refused.stderr);
+            let refused = sandbox.muster(&["-c", "check.yaml", "-r", &format!("-S{set}"), "--resume"]);
+            assert!(refused.code == Some(2) && refused.stderr.contains(why), "{crash}: {}{}", refused.stdout, refused.stderr);
+        }
+        let ended = with(&sandbox, &["attach"], &[("MUSTER_SETVAR", "pin_token=12345")]);
+        assert!(ended.code == Some(0) && ended.stdout.contains("1 pass"), "{crash}: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+#[test]
+fn outputs_with_another_value_of_a_secret_are_made_again() {
+    let check = "name: gives\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'echo token [${{ api_token }}]'\nsanity: []\n\
+                 outputs: { token: 'token \\[(.+)\\]' }\n---\nname: work\nvalid_systems: ['*']\ndepends_on: [gives]\n\
+                 variables: { api_token: none }\nexecutable: 'echo \"[${{ deps.gives.outputs.token }}]\"'\nsanity: [{ found: '\\[BBBB2222\\]' }]\n";
+    let sandbox = Sandbox::with_check(check);
+    let args = ["-c", "check.yaml", "-r", "--keep-stage-files"];
+    let ended = sandbox.muster(&[&args[..], &["-Sapi_token=AAAA1111"]].concat());
+    assert!(ended.code == Some(1) && ended.stdout.contains("1 fail{sanity}, 1 pass"), "{}{}", ended.stdout, ended.stderr);
+    let same = ["--restore-session=latest", "--failed", "-Sapi_token=AAAA1111"];
+    let ended = sandbox.muster(&[&args[..], &same].concat());
+    assert!(ended.stderr.contains("1 case(s) are restored, 1 run"), "{}{}", ended.stdout, ended.stderr);
+    let other = ["--restore-session=latest", "--failed", "-Sapi_token=BBBB2222"];
+    let ended = sandbox.muster(&[&args[..], &other].concat());
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
 }
 
 /// The database and the run reports do not hold a text.

@@ -182,7 +182,7 @@ fn what_it_takes_others_refuse_and_typos_have_hints() {
     error: `hello` has no `note`, which `notes` needs to run it on site:desk
       = help: give it a `note`, or leave site:desk out of `valid_systems`
 
-    error: -J noed=desk-2: unknown option `noed` of the scheduler notes
+    error: -J noed: unknown option `noed` of the scheduler notes
       = help: did you mean `node`?
 
     error: there is no node desk-9

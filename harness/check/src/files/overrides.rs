@@ -99,9 +99,10 @@ impl Overrides {
             };
             let keys = keys(&self.more).filter(|key| is_key(key, &self.more)).map(|key| -> &str { key });
             let known: Vec<&str> = names("variables").chain(names("parameters")).chain(keys).collect();
-            let diagnostic =
-                Diagnostic::error(option.span, format!("no check has a variable, parameter or key `{}`", option.name));
-            diagnostics.push(diagnostic.did_you_mean(&option.name, known, None));
+            let flag = if option.is_parameter { "-P" } else { "-S" };
+            // Its line would show the value: a slip in the name of a secret hides that it is one.
+            let message = format!("{flag} {name}: no check has a variable, parameter or key `{name}`", name = option.name);
+            diagnostics.push(Diagnostic::general(message).did_you_mean(&option.name, known, None));
         }
     }
 }
@@ -332,9 +333,9 @@ mod tests {
             ("n=null", "variable `n` is a number, and `null` is nothing"),
             ("b=1", "variable `b` is a boolean, and `1` is a number"),
             ("n=1.20", "the number 1.20 is not in the form in which it would be printed"),
-            ("nn=1", "no check has a variable, parameter or key `nn`"),
-            ("d.n=1", "no check has a variable, parameter or key `d.n`"),
-            ("name=x", "no check has a variable, parameter or key `name`"),
+            ("nn=1", "-S nn: no check has a variable, parameter or key `nn`"),
+            ("d.n=1", "-S d.n: no check has a variable, parameter or key `d.n`"),
+            ("name=x", "-S name: no check has a variable, parameter or key `name`"),
             ("n", "`=` is missing in -S"),
         ];
         for (option, expected) in rows {

@@ -57,6 +57,11 @@ impl SchedOption {
         Ok(Self { key: key.to_owned(), inner, value })
     }
 
+    /// What it sets, without the value: `labels.team`.
+    fn path(&self) -> String {
+        self.inner.iter().fold(self.key.clone(), |key, inner| format!("{key}.{inner}"))
+    }
+
     /// Options of other schedulers have no effect.
     fn is_of(&self, scheduler: NamedScheduler) -> bool {
         scheduler.option_names().any(|option| option == self.key)
@@ -77,11 +82,9 @@ impl SchedOption {
 /// As it was typed.
 impl fmt::Display for SchedOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key)?;
-        self.inner.iter().try_for_each(|inner| write!(f, ".{inner}"))?;
         match &self.value {
-            Value::String(text) => write!(f, "={text}"),
-            value => write!(f, "={value}"),
+            Value::String(text) => write!(f, "{}={text}", self.path()),
+            value => write!(f, "{}={value}", self.path()),
         }
     }
 }
@@ -175,7 +178,8 @@ impl Adjustments {
         let known = || schedulers.iter().flat_map(|scheduler| scheduler.options);
         let unknown = self.sched_options.iter().find(|option| !known().any(|known| known.name == option.key));
         let Some(option) = unknown.filter(|_| !schedulers.is_empty()) else { return Ok(()) };
-        let message = format!("-J {option}: {}", scheduler_keys::unknown(&option.key, schedulers));
+        // Without its value: that may be a secret.
+        let message = format!("-J {}: {}", option.path(), scheduler_keys::unknown(&option.key, schedulers));
         Err(Diagnostic::general(message).hint(scheduler_keys::names(&option.key, known())))
     }
 }

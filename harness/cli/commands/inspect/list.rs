@@ -5,6 +5,7 @@ use crate::{
     commands::session::plan::{self, Plan, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
+    wiring::secrets,
 };
 use anyhow::Context;
 use muster_check::cases::test_case::TestCase;
@@ -35,7 +36,11 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     } else {
         cases.iter().enumerate().map(|(at, case)| (&*case.name, at)).collect()
     };
-    let listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_detailed)).collect();
+    let mut listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_detailed)).collect();
+    let secrets = secrets::of(cli);
+    if !secrets.is_empty() {
+        listed.iter_mut().for_each(|case| case.about.hide(&secrets));
+    }
     let text = match (action.list, action.list_detailed) {
         (Some(Listing::T), _) => listing::checks(&listed, false, paint),
         (Some(Listing::C), _) => listing::cases(&listed, false, paint),

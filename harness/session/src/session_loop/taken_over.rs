@@ -92,7 +92,7 @@ impl Continued<'_> {
             name: Arc::new(name),
             about: Arc::new(move || about.clone()),
             work: match (case.map(|case| render(case.clone(), Arc::clone(self.adjustments))), rules) {
-                (render, Some(rules)) if launched || !self.has_secret => Work::TakenOver {
+                (render, Ok(rules)) if launched || !self.has_secret => Work::TakenOver {
                     stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
                     render,
                 },

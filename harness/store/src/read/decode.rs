@@ -88,7 +88,7 @@ fn owner(row: &SqliteRow) -> Result<Owner, Error> {
 pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseResult), Error> {
     let detail: Detail<'static> = json(row, "detail")?;
     let outputs = match detail.sealed_outputs {
-        Some(sealed) => open(&sealed, secrets).map_err(|cause| undecoded("detail", cause))?,
+        Some(sealed) => open(&sealed, secrets).map_err(|cause| undecoded("detail", cause))?.ok(),
         None => detail.outputs.map(Cow::into_owned),
     };
     let result = CaseResult {
@@ -204,9 +204,12 @@ fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> 
     serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
 }
 
-/// What was sealed. `None`: its secrets are not known.
-fn open<T: DeserializeOwned>(sealed: &str, secrets: &Secrets) -> Result<Option<T>, serde_json::Error> {
-    secrets.open(sealed).map(|text| serde_json::from_str(&text)).transpose()
+/// What was sealed, or the name of a secret in it that is not known, or has another value.
+fn open<T: DeserializeOwned>(sealed: &str, secrets: &Secrets) -> Result<Result<T, String>, serde_json::Error> {
+    match secrets.open(sealed) {
+        Ok(text) => serde_json::from_str(&text).map(Ok),
+        Err(secret) => Ok(Err(secret)),
+    }
 }
 
 /// An enum by its word, as serde names it.

@@ -65,8 +65,8 @@ pub struct JobRow {
     /// The job, as launched if that is known, else as planned.
     pub job: Job,
     pub state: JobState,
-    /// How it would be judged; `None`: that holds secrets that the reader does not know.
-    pub rules: Option<Rules>,
+    /// How it would be judged, or the name of a secret in that which the reader does not know, or knows with another value.
+    pub rules: Result<Rules, String>,
     /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
     pub limits: Option<Limits>,
     /// When the attempt began; `None`: an older muster did not write that down.

@@ -29,7 +29,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
     let unfinished = reader.unfinished(&session.id).await.unwrap();
     assert_eq!(unfinished.len(), 1);
     let row = &unfinished[0];
-    assert_eq!((&row.job, row.state, row.rules.as_ref()), (&launched(&first), JobState::Launched, Some(&rules())));
+    assert_eq!((&row.job, row.state, row.rules.as_ref()), (&launched(&first), JobState::Launched, Ok(&rules())));
     assert_eq!(row.limits, Some(limits()));
     assert_eq!((row.begun, row.launched_at, row.swept), (Some(Timestamp(1_000_000)), Some(Timestamp(7)), false));
     assert_eq!(reader.open_jobs().await.unwrap(), [launched(&first), second.clone()]);
