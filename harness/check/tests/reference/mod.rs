@@ -35,7 +35,7 @@ pub(crate) fn page(schedulers: &Schedulers) -> String {
     }
     page += "\n## Sites\n";
     keys(&site_file::schema(schedulers), 0, &mut page);
-    page += "\n## Schedulers\n\nWhat `scheduler` of a partition may be, with the keys of its `sched_options`. In a check, options of another\nscheduler have no effect; in a partition they are mistakes. In the options of a system, an option is a mistake if no partition\nhas a scheduler that knows it; in `-J`, if no selected case has one.\n";
+    page += "\n## Schedulers\n\nWhat `scheduler` of a partition may be, with the keys of its `sched_options`. In a check, options of another\nscheduler have no effect; in a partition they are mistakes. In the options of a system, an option is a mistake if no\npartition has a scheduler that knows it; in `-J`, if no selected case has one.\n";
     let mut shared_keys: Vec<&str> = Vec::new();
     for (key, _) in schedulers.all().iter().flat_map(|descriptor| descriptor.shared_keys) {
         if !shared_keys.contains(key) {

@@ -39,7 +39,9 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let mut listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_detailed)).collect();
     let secrets = secrets::of(cli);
     if !secrets.is_empty() {
-        listed.iter_mut().for_each(|case| case.about.hide(&secrets));
+        for case in &mut listed {
+            case.about.hide(&secrets);
+        }
     }
     let text = match (action.list, action.list_detailed) {
         (Some(Listing::T), _) => listing::checks(&listed, false, paint),
