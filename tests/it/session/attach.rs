@@ -5,7 +5,11 @@ use crate::{
     sandbox::{Ended, Sandbox},
 };
 use serde_json::Value;
-use std::{process::Stdio, thread, time::Duration};
+use std::{
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 const CHECK: &str = "name: three\nvalid_systems: ['*']\nparameters: { n: [1, 2, 3] }\n\
                      executable: 'echo $MARK >> ../ran; sleep 0.2; echo hello'\nenv_vars: { MARK: 'case ${{ n }}' }\nsanity: [{ found: hello }]\n";
@@ -52,6 +56,19 @@ fn a_session_that_has_ended_is_not_attached() {
     let ended = sandbox.muster(&["attach"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
     assert!(ended.stderr.contains("no session in") && ended.stderr.contains("was interrupted"), "{}", ended.stderr);
+}
+
+#[test]
+fn who_attaches_to_a_session_that_a_signal_has_ended_is_told_how_to_go_on() {
+    let sandbox =
+        Sandbox::with_check("name: long\nvalid_systems: ['*']\nexecutable: 'touch \"$HOME/began\"; sleep 60'\nsanity: []\n");
+    let mut child = sandbox.command(&["-c", "check.yaml", "-r"]).env("HOME", sandbox.path("")).spawn().expect("the binary runs");
+    eventually("a case", Duration::from_secs(30), || sandbox.path("began").exists());
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
+    assert_eq!(child.wait().expect("its end").code(), Some(130));
+    let refused = sandbox.muster(&["attach", "2"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("interrupted by a signal: `-r --restore-session=2"), "{}", refused.stderr);
 }
 
 /// A case that lasts until a file is there, of a harness that was killed while it ran.

@@ -50,6 +50,9 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let id = &row.session.id;
     match row.state {
         SessionState::Interrupted | SessionState::Unknown => {}
+        SessionState::Ended if row.session.interrupted => {
+            bail!("session {id} has ended, because it was interrupted by a signal: `-r --restore-session={id}` runs what is left")
+        }
         SessionState::Ended => {
             let show = settings::on_this_database(cli, &format!("results show {id}"));
             bail!("session {id} has ended: `{show}` shows it")
@@ -180,7 +183,10 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
     }
     let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
     let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
-    found.with_context(|| format!("no session in {} was interrupted", reader.path().display()))
+    found.with_context(|| {
+        let path = reader.path().display();
+        format!("no session in {path} was left by a process that is gone: `-r --restore-session` goes on with one that was interrupted")
+    })
 }
 
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
