@@ -193,7 +193,6 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
                 "perflogdir",
                 "failure_stats",
             ]);
-            let results = results.mut_subcommand("list", keep(&["db", "nocolor"]));
             of_show(results.mut_subcommand("migrate", keep(&["db", "file_mode"])))
         })
         .mut_subcommand("top", keep(&["db", "nocolor"]))
@@ -384,9 +383,6 @@ mod tests {
     fn the_help_of_a_command_shows_what_matters_to_it() {
         let help = parsed(&["results", "list", "--help"], &[]).err().unwrap_or_default();
         assert!(help.contains("--db") && !help.contains("--stage") && !help.contains("--system"), "{help}");
-        assert!(!help.contains("--report-html"), "{help}");
-        let help = parsed(&["results", "show", "--help"], &[]).err().unwrap_or_default();
-        assert!(help.contains("--report-html"), "{help}");
     }
 
     #[test]
