@@ -181,8 +181,8 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
         schedulers.named().map(|scheduler| PossibleValue::new(scheduler.name).help(scheduler.descr)).collect();
     all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]))
         .mut_subcommand("results", |results| {
-            // Those of `show`, which prints and writes reports.
-            let of_show = keep(&[
+            // `list` has those of `show`, too, though it writes no reports: earlier versions show them.
+            let of_reports = keep(&[
                 "db",
                 "file_mode",
                 "nocolor",
@@ -193,7 +193,7 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
                 "perflogdir",
                 "failure_stats",
             ]);
-            of_show(results.mut_subcommand("migrate", keep(&["db", "file_mode"])))
+            of_reports(results.mut_subcommand("migrate", keep(&["db", "file_mode"])))
         })
         .mut_subcommand("top", keep(&["db", "nocolor"]))
         .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))

@@ -24,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 
-/// How things stand when a session has not begun, or has not gone on.
+/// What the line after a signal says of a session that has not begun.
 pub const NOTHING_LAUNCHED: &str = "nothing was launched";
 
 /// Ends the process at the first signal, until it is dropped or ended. After that the signals of this process do nothing, unless

@@ -78,7 +78,7 @@ impl PreviousOwner {
             let started = reader.unfinished(id).await?;
             if let Some(secret) = started.iter().find_map(|row| row.rules.as_ref().err()) {
                 bail!(
-                    "session {id} cannot be continued: what it has started needs the secret `{secret}` with the value from then; set that \
+                    "session {id} cannot be continued: what it has started needs the secret `{secret}` with the value that it had; set that \
                      again, or begin another session with --restore-session={id}"
                 );
             }

@@ -249,7 +249,7 @@ fn a_session_is_not_continued_with_another_value_of_its_secret() {
         // The first is text where a number was: JSON that is not valid.
         for other in ["abc", "12346"] {
             let set = format!("pin_token={other}");
-            let why = "needs the secret `pin_token` with the value from then";
+            let why = "needs the secret `pin_token` with the value that it had";
             let refused = with(&sandbox, &["attach"], &[("MUSTER_SETVAR", &set)]);
             assert!(refused.code == Some(2) && refused.stderr.contains(why), "{crash}: {}{}", refused.stdout, refused.stderr);
             let refused = sandbox.muster(&["-c", "check.yaml", "-r", &format!("-S{set}"), "--resume"]);
