@@ -41,6 +41,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         let started = aborted.iter().filter(|case| !case.delete.is_empty()).count();
         let _ = match started {
             0 => writeln!(text, "{} aborted, nothing is left of them", counted(aborted.len(), "case")),
+            1 => writeln!(text, "{} aborted; 1 had started, and its stage folder is kept", counted(aborted.len(), "case")),
             _ => writeln!(
                 text,
                 "{} aborted; {started} had started, and their stage folders are kept",
