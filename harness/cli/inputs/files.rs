@@ -6,7 +6,6 @@ use muster_check::{
     site::{System, file as site_file},
 };
 use muster_core::job::descriptor::Schedulers;
-use muster_local::staging;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Sources},
     yaml::{self, Node},
@@ -58,7 +57,7 @@ pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Scheduler
         loader.provide(&path, text);
     }
     for folder in loader.wanted_folders() {
-        loader.provide_folder(&folder, staging::look(Path::new(&folder)));
+        loader.provide_folder(&folder, muster_stage::look(Path::new(&folder)));
     }
     let mut checks = loader.finish();
     checks.num_documents += unread.len();

@@ -16,16 +16,17 @@ const LAYERS: &[(&str, u32)] = &[
     ("muster-text", 1),
     ("muster-core", 2),
     ("muster-host", 2),
-    ("muster-check", 3),
-    ("muster-ec2", 3),
-    ("muster-fake", 3),
-    ("muster-k8s", 3),
-    ("muster-local", 3),
-    ("muster-report", 3),
-    ("muster-store", 3),
-    ("muster-convert", 4),
-    ("muster-session", 4),
-    ("muster", 5),
+    ("muster-stage", 3),
+    ("muster-check", 4),
+    ("muster-ec2", 4),
+    ("muster-fake", 4),
+    ("muster-k8s", 4),
+    ("muster-local", 4),
+    ("muster-report", 4),
+    ("muster-store", 4),
+    ("muster-convert", 5),
+    ("muster-session", 5),
+    ("muster", 6),
 ];
 
 /// Who names these crates as dependencies, and why no other does. The tests of a crate, and crates of `tests/`, may name any.
@@ -39,6 +40,7 @@ const ONLY_BY: &[(&str, &[&str], &str)] = &[
     ("muster-local", &["muster"], "a session is given its schedulers, and knows the trait alone"),
     ("muster-report", &["muster"], "what a run says is rendered at its end: nothing else depends on how"),
     ("muster-session", &["muster"], "a session is started by the command line"),
+    ("muster-stage", &["muster", "muster-local"], "only jobs that see the files of the harness have a stage folder"),
     ("muster-store", &["muster", "muster-session"], "decisions and reports work on values of core"),
 ];
 

@@ -8,7 +8,7 @@ use crate::{
     launch::launch_answer,
     plan::LocalHandle,
     processes::{
-        blocking, exit, mark,
+        exit, mark,
         own_job::{GRACE, KILL_WAIT, POLL},
     },
 };
@@ -18,6 +18,7 @@ use muster_core::{
     job::scheduler::{Disposition, Job, Leftovers},
 };
 use muster_host::process::{Process, Reach};
+use muster_stage::blocking;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use tokio::time::{Instant, sleep};

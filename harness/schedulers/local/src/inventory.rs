@@ -11,7 +11,7 @@ use crate::{
     LocalScheduler, SCHEDULER,
     cleanup::{self, Target},
     plan::LocalHandle,
-    processes::{blocking, exit, mark},
+    processes::{exit, mark},
 };
 use muster_core::{
     case::SessionId,
@@ -23,6 +23,7 @@ use muster_core::{
     },
 };
 use muster_host::process::{self, Machine, Process, Reach};
+use muster_stage::blocking;
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 impl LocalScheduler {

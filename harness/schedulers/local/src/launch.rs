@@ -8,7 +8,6 @@ use crate::{
     LocalScheduler,
     plan::{self, LocalHandle},
     processes::{
-        blocking,
         mark::{RFM_ID, RFM_SESSION},
         own_job::{OwnJob, Spawned, State},
     },
@@ -22,6 +21,7 @@ use muster_core::{
     },
 };
 use muster_host::{clock, file_limit, files, process::Process};
+use muster_stage::blocking;
 use muster_text::time::Timestamp;
 use rustix::io::Errno;
 use std::{

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! plan       a workload as a handle, which the store keeps
-//! launch     stage folder and shell              staging    copying `sourcesdir`
+//! launch     stage folder and shell
 //! status     of a job of an earlier harness      processes  jobs of this harness, marks in /proc, exit statuses
 //! logs       where the log of a job is           detect     the processor of this machine
 //! cleanup    ending what is not our child        inventory  what sessions that are gone left running
@@ -22,7 +22,6 @@ mod launch;
 mod logs;
 mod plan;
 mod processes;
-pub mod staging;
 mod status;
 
 #[cfg(test)]
@@ -32,8 +31,7 @@ mod tests;
 use crate::{
     launch::{Environment, HARNESS},
     plan::LocalHandle,
-    processes::{blocking, own_job::OwnJob},
-    staging::Stager,
+    processes::own_job::OwnJob,
 };
 use muster_core::{
     case::{Identifier, SessionId},
@@ -45,6 +43,7 @@ use muster_core::{
     },
 };
 use muster_host::process::Machine;
+use muster_stage::{Stager, blocking};
 use muster_text::{decode::Key, diagnostic::Diagnostic};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};

@@ -4,7 +4,7 @@
 //! `> /dev/stderr` or `tee /dev/stderr` in a script opens the log again and truncates it. The framing at the head of the
 //! file is lost with the first lines, which is how we know.
 
-use crate::{LocalScheduler, launch::framing, processes::blocking};
+use crate::{LocalScheduler, launch::framing};
 use futures_util::{FutureExt, StreamExt, TryFutureExt, stream};
 use muster_core::{
     error::{Class, SchedulerError},
@@ -14,6 +14,7 @@ use muster_core::{
         stdout::SectionOrigin,
     },
 };
+use muster_stage::blocking;
 use muster_text::time::Timestamp;
 use rustix::fs::OFlags;
 use std::{

@@ -10,6 +10,7 @@ use muster_core::{
     },
 };
 use muster_host::process::{Machine, Process};
+use muster_stage::absolute;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -94,9 +95,4 @@ pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
     let mistake =
         Diagnostic::general(format!("`sched_options.{NODE}`: {node} is not this machine, and `local` runs on no other"));
     vec![WrongOption { name: NODE, mistake: mistake.hint(format!("leave it out, or write {}", here.host)) }]
-}
-
-/// Another process may launch it, with another working directory.
-fn absolute(staging: Staging) -> Staging {
-    Staging { folder: std::path::absolute(&staging.folder).unwrap_or(staging.folder), ..staging }
 }

@@ -7,7 +7,7 @@ use crate::{
     LocalScheduler,
     plan::LocalHandle,
     processes::{
-        blocking, exit, mark,
+        exit, mark,
         own_job::{self, POLL, State},
     },
 };
@@ -15,10 +15,11 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{
         scheduler::{Disruption, Exit, Job, JobStatus},
-        stage_folder::{self, EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
+        stage_folder::{EXIT_FILE, LOG_FILE, SCRIPT_FILE, read_status},
     },
 };
 use muster_host::process::{Machine, Process, Reach};
+use muster_stage::{blocking, fault};
 use muster_text::time::Timestamp;
 use std::{fs, path::Path, time::UNIX_EPOCH};
 use tokio::time::sleep;
@@ -27,10 +28,12 @@ impl LocalScheduler {
     /// Returns as soon as the status differs from `seen`.
     pub(crate) async fn next_status(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
         let status = self.wait_for_change(job, seen).await?;
-        match fault(job, &status).await {
-            Some(why) => Err(SchedulerError::plain(Class::Config, why)),
-            None => Ok(status),
+        if let JobStatus::Ended(ending) = &status
+            && let Some(why) = fault(job, ending).await
+        {
+            return Err(SchedulerError::plain(Class::Config, why));
         }
+        Ok(status)
     }
 
     pub(crate) async fn wait_for_change(&self, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
@@ -54,17 +57,6 @@ impl LocalScheduler {
         }
         wait(job, &self.here, seen).await
     }
-}
-
-/// Why the program of a job that is over was never started: its script could not load a module, say. Then there is nothing
-/// to judge, whatever statuses the check allows.
-async fn fault(job: &Job, status: &JobStatus) -> Option<String> {
-    let JobStatus::Ended(ending) = status else { return None };
-    // What passes need not be asked.
-    ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;
-    let path = job.stage.join(stage_folder::FAULT_FILE);
-    let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
-    Some(text.trim_end().to_owned())
 }
 
 /// What is known of it now, and who leads it if it runs.

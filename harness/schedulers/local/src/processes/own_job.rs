@@ -10,12 +10,13 @@
 //! group is killed. One task for each job does this, whether or not a caller waits, so that no zombie stays and every
 //! `wait` can be dropped.
 
-use super::{blocking, exit};
+use super::exit;
 use muster_core::job::scheduler::{Ending, Exit};
 use muster_host::{
     clock,
     process::{self, Process, Stat},
 };
+use muster_stage::blocking;
 use muster_text::time::Timestamp;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};

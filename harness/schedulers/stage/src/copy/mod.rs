@@ -22,10 +22,6 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-mod threads;
-
-pub(crate) use threads::Stager;
-
 /// How much of a file is copied between two looks at whether to stop: at 1 MB/s these are four seconds.
 const CHUNK: u64 = 4 << 20;
 
@@ -80,7 +76,7 @@ pub fn look(folder: &Path) -> Result<bool, String> {
 }
 
 /// Puts a copy of the folder into a stage folder. Blocks.
-fn stage(staging: &Staging, stage: &Path, stop: &CancellationToken) -> Result<(), StagingError> {
+pub(crate) fn stage(staging: &Staging, stage: &Path, stop: &CancellationToken) -> Result<(), StagingError> {
     let Staging { folder, readonly_files, .. } = staging;
     match look(folder) {
         Ok(true) => {}

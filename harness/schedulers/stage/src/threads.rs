@@ -6,7 +6,7 @@
 //! ```
 //! A thread that hangs within the kernel (a file server that is gone) is left to itself, and its turn is another's.
 
-use super::{StagingError, stage};
+use crate::copy::{StagingError, stage};
 use muster_core::{
     error::{Class, SchedulerError},
     job::workload::Staging,
@@ -36,11 +36,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Something that ends the wait.
-type End<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
+pub(crate) type End<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
 
 /// Stages folders, a few at once.
 #[derive(Debug, Clone)]
-pub(crate) struct Stager(Arc<Semaphore>);
+pub struct Stager(Arc<Semaphore>);
 
 impl Default for Stager {
     fn default() -> Self {
@@ -51,7 +51,7 @@ impl Default for Stager {
 
 impl Stager {
     /// Stages a folder. The limit counts from its turn; `cancelled` ends it at any time.
-    pub(crate) async fn stage(&self, staging: Staging, to: PathBuf, mut cancelled: End<'_>) -> Result<(), SchedulerError> {
+    pub async fn stage(&self, staging: Staging, to: PathBuf, mut cancelled: End<'_>) -> Result<(), SchedulerError> {
         let stopped = || refused(StagingError::Stopped(staging.folder.clone()));
         let _turn = tokio::select! {
             biased;

@@ -1,6 +1,7 @@
 //! What is in a stage folder, and what cannot be put there.
 
 use super::*;
+use crate::Stager;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 

@@ -1,0 +1,17 @@
+//! Why a program did not start.
+
+use crate::blocking;
+use muster_core::job::{
+    scheduler::{Ending, Exit, Job},
+    stage_folder,
+};
+
+/// Why the program of a job that is over was never started: its script could not load a module, say. Then there is nothing
+/// to judge, whatever statuses the check allows.
+pub async fn fault(job: &Job, ending: &Ending) -> Option<String> {
+    // What passes need not be asked.
+    ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;
+    let path = job.stage.join(stage_folder::FAULT_FILE);
+    let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
+    Some(text.trim_end().to_owned())
+}

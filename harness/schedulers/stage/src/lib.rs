@@ -1,0 +1,24 @@
+//! Stage folders of schedulers whose jobs see the files of the harness.
+//!
+//! ```text
+//! copy       `sourcesdir` in a stage folder       threads    who copies, how many at once and for how long
+//! fault      why a program did not start          blocking   work on files, away from everything else
+//! ```
+
+mod blocking;
+mod copy;
+mod fault;
+mod threads;
+
+pub use blocking::blocking;
+pub use copy::look;
+pub use fault::fault;
+pub use threads::Stager;
+
+use muster_core::job::workload::Staging;
+
+/// The same staging for another process, which may have another working directory.
+#[must_use]
+pub fn absolute(staging: Staging) -> Staging {
+    Staging { folder: std::path::absolute(&staging.folder).unwrap_or(staging.folder), ..staging }
+}
