@@ -3,6 +3,7 @@
 //! ```text
 //! case        names, hashes and identifiers of cases
 //! job         Workload -plan-> Job -> JobStatus, Stdout; the trait Scheduler
+//! launcher    what starts the tasks of a job
 //! rules       how a case is judged: sanity, performance variables, references
 //! result      how cases and sessions ended
 //! live        how far the cases of a session are that runs
@@ -16,6 +17,7 @@ pub mod error;
 pub mod fact;
 pub mod job;
 pub mod judge;
+pub mod launcher;
 pub mod live;
 pub mod result;
 pub mod rules;

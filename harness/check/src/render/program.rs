@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use muster_core::job::{
-    descriptor::{Files, Form},
+    descriptor::{Files, Form, SharedKey},
     workload::Program,
 };
 use muster_text::{
@@ -261,10 +261,12 @@ impl Building<'_> {
         let list = |list: &Option<OneOrMany<String>>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
         let (mut prerun_cmds, options) = (list(&self.file.prerun_cmds), list(&self.file.executable_opts));
         let postrun_cmds = list(&self.file.postrun_cmds);
+        let launcher = self.launcher(diagnostics)?;
         let Some(container) = self.container() else {
+            let executable = self.file.executable.as_ref().map(|program| launched(&launcher, program));
             let script = Script {
                 prerun_cmds: &prerun_cmds,
-                executable: self.file.executable.as_deref(),
+                executable: executable.as_deref(),
                 executable_opts: &options,
                 command: self.file.command.as_deref(),
                 postrun_cmds: &postrun_cmds,
@@ -283,11 +285,29 @@ impl Building<'_> {
         let script = Script {
             requires: Some(container.platform.program()),
             prerun_cmds: &prerun_cmds,
-            executable: Some(&container.run(&stage)),
+            executable: Some(&launched(&launcher, &container.run(&stage))),
             postrun_cmds: &postrun_cmds,
             ..Script::default()
         };
         self.scripted(script, diagnostics)
+    }
+
+    /// What stands before the program. `None` after a mistake.
+    fn launcher(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
+        let partition = &self.case.place.partition;
+        let own = self.tree.get("launcher").filter(|node| !node.is_null());
+        if partition.scheduler.shared_key("launcher") != SharedKey::Takes {
+            return Some(String::new());
+        }
+        let launcher = own.and_then(Node::text).or_else(|| partition.shared.get("launcher")?.as_str());
+        let value = |name: &str| match name {
+            "num_tasks" => Some(self.scope.get(name).and_then(Value::as_u64).unwrap_or(1).to_string()),
+            name if name.starts_with("num_") => self.tree.get(name).and_then(Node::text).map(str::to_owned),
+            _ => None,
+        };
+        let place = own.map_or(self.case.check.span, Node::place);
+        let refused = |mistake: Diagnostic| diagnostics.push(Diagnostic { span: Some(place), ..mistake });
+        partition.scheduler.launchers.line(launcher, value).map_err(refused).ok()
     }
 
     /// ReFrame passes over the executable of a check that runs in a container; Muster refuses it, since the user would not notice.
@@ -321,9 +341,15 @@ impl Building<'_> {
             Preparation { prepare_cmds: &[], modules: &modules, exports: &env_vars },
         ];
         let in_container = partition.scheduler.in_containers;
-        let script = Script { modules_system: partition.modules_system, preparations: &preparations, in_container, ..script };
+        let keep_status = Some(partition.scheduler.keep_status);
+        let modules_system = partition.modules_system;
+        let script = Script { modules_system, preparations: &preparations, keep_status, in_container, ..script };
         script.render().map_err(|why| diagnostics.push(Diagnostic::error(self.case.check.span, why))).ok()
     }
+}
+
+fn launched(launcher: &str, program: &str) -> String {
+    if launcher.is_empty() { program.to_owned() } else { format!("{launcher} {program}") }
 }
 
 /// The variables that a local job inherits: those of the site file, and those that find its modules.

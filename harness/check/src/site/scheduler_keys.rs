@@ -27,8 +27,10 @@ pub fn check_options(
             Some(option) => (option.set)(&mut (), value, &mut context),
             None if elsewhere.contains(&text) => {}
             None => {
+                let refused = schedulers.iter().flat_map(|scheduler| scheduler.refused_options);
+                let instead = refused.into_iter().find(|(refused, _)| *refused == text).map(|(_, instead)| (*instead).to_owned());
                 let diagnostic = Diagnostic::error(name.place(), unknown(text, schedulers));
-                context.push(diagnostic.hint(names(text, known())));
+                context.push(diagnostic.hint(instead.unwrap_or_else(|| names(text, known()))));
             }
         }
     }

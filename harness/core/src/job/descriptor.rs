@@ -1,7 +1,10 @@
 //! What is known of a scheduler without connecting to it: static data in its crate. Files, command line and session read it
 //! through [`Schedulers`], and compare no names.
 
-use crate::job::scheduler::Scheduler;
+use crate::{
+    job::{scheduler::Scheduler, stage_folder},
+    launcher::Launchers,
+};
 use muster_text::{
     Value,
     decode::{Key, MoreKeys},
@@ -29,7 +32,9 @@ pub struct Descriptor {
     pub own_options: &'static [&'static str],
     /// The keys of `sched_options`. One is called [`NODE`] if it can run a job on a chosen node: `--distribute` sets it.
     pub options: &'static [Key<()>],
-    /// Of these, those that a check cannot set, each with a hint.
+    /// What looks like an option and is none, each with what to do instead.
+    pub refused_options: &'static [(&'static str, &'static str)],
+    /// Of the options, those that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
     /// Of these, lists to which those of a check are added.
     pub joined_options: &'static [&'static str],
@@ -38,6 +43,10 @@ pub struct Descriptor {
     pub check_options: CheckOptions,
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
     pub shared_keys: &'static [(&'static str, SharedKey)],
+    /// What starts the tasks of a script, if it takes `launcher`.
+    pub launchers: Launchers,
+    /// The lines of sh with which a script that does not run in a container keeps its exit status, `$rfm_status`, for whoever comes later.
+    pub keep_status: &'static str,
     /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
     pub starters: &'static [(&'static str, &'static str)],
     /// The keys of a handle by which a job that runs is found, watched and removed, as paths: `objects.*.name`. They are stored as
@@ -169,10 +178,13 @@ impl Descriptor {
         documents: &[],
         own_options: &[],
         options: &[],
+        refused_options: &[],
         site_options: &[],
         joined_options: &[],
         check_options: |_| Vec::new(),
         shared_keys: &[],
+        launchers: Launchers::NONE,
+        keep_status: stage_folder::KEEP_STATUS,
         starters: &[],
         found_by: &[],
         files: Files::Unused,

@@ -7,6 +7,8 @@ pub const SCRIPT_FILE: &str = "rfm_job.sh";
 pub const LOG_FILE: &str = "rfm_job.out";
 /// The name of the file beside the script that holds its exit status.
 pub const EXIT_FILE: &str = "rfm_job.exit";
+/// The line of sh that writes it, unless a scheduler has one of its own.
+pub const KEEP_STATUS: &str = "echo \"$rfm_status\" > rfm_job.exit\n";
 /// The name of the file beside the script that says why its program did not start. It does not exist if the program started.
 pub const FAULT_FILE: &str = "rfm_job.fault";
 /// The exit status in that case.

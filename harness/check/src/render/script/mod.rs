@@ -30,6 +30,7 @@
 //! makes the script invalid; the shell reports it in the log.
 
 use crate::site::modules::{Module, ModulesSystem};
+use muster_core::job::stage_folder::KEEP_STATUS;
 use muster_text::shell;
 use std::fmt::Write;
 
@@ -64,6 +65,8 @@ pub struct Script<'a> {
     pub command: Option<&'a [String]>,
     /// The check's commands after the executable, verbatim.
     pub postrun_cmds: &'a [String],
+    /// What keeps the exit status, `$rfm_status`; `None`: [`KEEP_STATUS`].
+    pub keep_status: Option<&'a str>,
     /// It runs in a container: whose exit status is known, and whose folder may not be written to.
     pub in_container: bool,
 }
@@ -95,7 +98,7 @@ impl Script<'_> {
         }
         text.push_str(")\nrfm_status=$?\n");
         if !self.in_container {
-            text.push_str("echo \"$rfm_status\" > rfm_job.exit\n");
+            text.push_str(self.keep_status.unwrap_or(KEEP_STATUS));
         }
         text.push_str("exit \"$rfm_status\"\n");
         Ok(text)
