@@ -53,10 +53,10 @@ fn an_existing_file_is_overwritten_only_with_force() {
 #[test]
 fn a_check_only_reports_and_standard_output_is_the_yaml() {
     let sandbox = Sandbox::new();
-    sandbox.write("hello.py", &CHECK.replace("    executable =", "    num_tasks_per_core = 1\n    executable ="));
+    sandbox.write("hello.py", &CHECK.replace("    executable =", "    local = True\n    executable ="));
     let check = sandbox.muster(&["convert", "--check", "hello.py"]);
     assert_eq!((check.code, &*check.stdout), (Some(1), ""));
-    assert!(check.stderr.contains("hello.py:8: dropped: `num_tasks_per_core` is the scheduler's"), "{}", check.stderr);
+    assert!(check.stderr.contains("hello.py:8: dropped: `local` is the scheduler's"), "{}", check.stderr);
     assert!(!sandbox.path("hello.check.yaml").exists());
     let printed = sandbox.muster(&["convert", "-o", "-", "hello.py"]);
     assert_eq!(printed.code, Some(1));

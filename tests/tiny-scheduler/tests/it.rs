@@ -304,8 +304,9 @@ fn schemas_and_the_reference_page_have_its_keys() {
     - `folder` (text): Where the notes are.
     - `node` (text): The only node that a job may run on.
     - It takes `launcher`.
-    - Refused, with a hint: `num_tasks_per_node`, `num_cpus_per_task`, `num_gpus_per_node`, `exclusive_access`,
-      `use_multithreading`, `extra_resources`, `access`, `resources`.
+    - Refused, with a hint: `num_nodes`, `num_tasks_per_node`, `num_tasks_per_socket`, `num_tasks_per_core`,
+      `num_cpus_per_task`, `num_gpus_per_node`, `exclusive_access`, `use_multithreading`, `extra_resources`,
+      `launcher_options`, `sections`, `access`, `resources`.
     - Its nodes, with `--distribute`: `all`, `avail`, `fast`.
     ");
     let key: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("- **`note`**")).take(3).collect();

@@ -17,7 +17,6 @@ use crate::{
         test_case::{LaunchFacts, Rendered, TestCase},
     },
     files::{check_file::CheckFile, settings, staging},
-    site::scheduler_keys::shared_keys,
 };
 use muster_core::{
     fact::Fact,
@@ -30,7 +29,7 @@ use muster_core::{
 };
 use muster_text::{
     Value,
-    decode::{Keyed, Limit, Placeholders},
+    decode::{Limit, Placeholders},
     diagnostic::{Diagnostic, MissingKey},
     expr::Scope,
     template,
@@ -84,8 +83,7 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);
     let own = program.as_ref().and_then(|_| program::own_values(case, &tree, &scope, diagnostics));
     let sched_options = scheduler_keys::sched_options(case, &tree, diagnostics);
-    let mut shared = partition.shared.clone();
-    shared.extend(shared_keys(partition.scheduler, &tree, CheckFile::TABLE.shared(), diagnostics));
+    let shared = scheduler_keys::shared(case, &tree, diagnostics);
     let origin = staging::Origin {
         path: &case.check.path,
         scheduler: partition.scheduler,

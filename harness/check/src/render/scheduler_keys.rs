@@ -1,17 +1,34 @@
-//! The options of a case: the partition's, the check's over them.
+//! What a case asks of its scheduler: its options, and the keys that several schedulers have. The partition's, the check's over
+//! them.
 
 use crate::{
     cases::test_case::TestCase,
-    site::scheduler_keys::{check_options, refused_options},
+    files::check_file::CheckFile,
+    site::scheduler_keys::{check_options, refused_options, shared_keys},
 };
-use muster_core::job::descriptor::NODE;
+use muster_core::job::descriptor::{NODE, SharedKey};
 use muster_text::{
     Value,
-    decode::Placeholders,
+    decode::{Keyed, Placeholders},
     diagnostic::Diagnostic,
     yaml::{self, Node},
 };
 use serde_json::Map;
+
+/// The key with values for the resources of a partition. Those of the environment are under the check's.
+const RESOURCES: &str = "extra_resources";
+
+/// The values of the keys that several schedulers have, of those that this one takes.
+pub fn shared(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Map<String, Value> {
+    let partition = &case.place.partition;
+    let resources = &case.place.environ.resources;
+    let mut values = partition.shared.clone();
+    if !resources.is_empty() && partition.scheduler.shared_key(RESOURCES) == SharedKey::Takes {
+        values.insert(RESOURCES.to_owned(), Value::Object(resources.clone()));
+    }
+    merge(&mut values, shared_keys(partition.scheduler, tree, CheckFile::TABLE.shared(), diagnostics), &[]);
+    values
+}
 
 /// The partition's options, the check's over them: maps merge, and some lists are added to the site's.
 pub fn sched_options(case: &TestCase, tree: &Node, diagnostics: &mut Vec<Diagnostic>) -> Value {

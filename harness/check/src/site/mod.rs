@@ -165,4 +165,6 @@ pub struct Environment {
     pub features: Vec<String>,
     /// `%compiler=gcc` in `valid_prog_environs`, and `environ.extras` in expressions.
     pub extras: BTreeMap<String, Value>,
+    /// Values of resources by their names, under `extra_resources` of checks.
+    pub resources: Map<String, Value>,
 }

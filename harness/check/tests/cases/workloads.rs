@@ -72,8 +72,16 @@ fn a_sites_policy_and_its_patch_of_pods_are_not_for_a_check_to_change() {
 fn a_key_of_several_schedulers_is_refused_where_it_has_no_meaning() {
     let on_k = on_k8s("k", "image: i\ncommand: [a]\nlauncher: srun");
     assert_eq!(mistakes(&on_k), ["`launcher` has no meaning on `k8s`"]);
-    let of_local = only(&check(&format!("{PLAIN}\nnum_tasks_per_node: 4")));
+    let shape = "num_nodes: 2\nnum_tasks_per_node: 4\nnum_tasks_per_socket: 2\nnum_tasks_per_core: 1";
+    let of_local = only(&check(&format!("{PLAIN}\n{shape}")));
     assert!(of_local.workload.shared.is_empty(), "as ReFrame's local scheduler does");
+    let keys = ["num_nodes", "num_tasks_per_node", "num_tasks_per_socket", "num_tasks_per_core"];
+    let refused = keys.map(|key| format!("`{key}` has no meaning on `k8s`"));
+    let mut found = mistakes(&on_k8s("k", &format!("image: i\ncommand: [a]\n{shape}")));
+    found.sort_by_key(|message| refused.iter().position(|refusal| refusal == message));
+    assert_eq!(found, refused);
+    let unknown = mistakes(&check(&format!("{PLAIN}\nsections: tasks")));
+    assert_eq!(unknown, ["expected one of job, task, node, found `tasks`"]);
 }
 
 #[test]

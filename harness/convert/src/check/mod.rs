@@ -27,7 +27,7 @@ pub(crate) struct Document {
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
-const KEYS: [(&str, bool); 30] = [
+const KEYS: [(&str, bool); 32] = [
     ("descr", false),
     ("tags", false),
     ("maintainers", false),
@@ -38,6 +38,8 @@ const KEYS: [(&str, bool); 30] = [
     ("depends_on", false),
     ("num_tasks", false),
     ("num_tasks_per_node", false),
+    ("num_tasks_per_socket", false),
+    ("num_tasks_per_core", false),
     ("num_cpus_per_task", false),
     ("num_gpus_per_node", false),
     ("use_multithreading", false),
@@ -61,13 +63,19 @@ const KEYS: [(&str, bool); 30] = [
 ];
 
 /// The shape of a job, which a manifest has itself.
-const SHAPE: [&str; 6] =
-    ["num_tasks_per_node", "num_cpus_per_task", "num_gpus_per_node", "use_multithreading", "exclusive_access", "extra_resources"];
+const SHAPE: [&str; 8] = [
+    "num_tasks_per_node",
+    "num_tasks_per_socket",
+    "num_tasks_per_core",
+    "num_cpus_per_task",
+    "num_gpus_per_node",
+    "use_multithreading",
+    "exclusive_access",
+    "extra_resources",
+];
 
 /// Attributes that a scheduler or launcher needs, with what says the same here.
-const DROPPED: [(&str, &str); 5] = [
-    ("num_tasks_per_core", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
-    ("num_tasks_per_socket", "set it in the manifest, in `sched_options` or for the program that starts the ranks"),
+const DROPPED: [(&str, &str); 3] = [
     ("local", "write `valid_systems` of a partition whose scheduler is `local`"),
     ("build_locally", "a build runs where its check runs"),
     ("build_time_limit", "write `time_limit` in the check that builds"),

@@ -25,6 +25,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
         Key::of::<String>("endpoint_url", "The address of the API, for tests."),
     ],
     shared_keys: &[
+        ("num_nodes", SharedKey::Refuses("write `num_tasks`: each instance is a task")),
+        ("sections", SharedKey::Refuses("each instance is a section already")),
         ("num_cpus_per_task", BY_TYPE),
         ("num_gpus_per_node", BY_TYPE),
         ("exclusive_access", SharedKey::Ignores),

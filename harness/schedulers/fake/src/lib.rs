@@ -38,7 +38,10 @@ pub static SCHEDULER: Descriptor = Descriptor {
     forms: &[Form::Anything],
     own_keys: &[Key::of::<Node>(KEY, "The scenario of the `fake` scheduler: statuses, logs, delays and errors.")],
     shared_keys: &[
+        ("num_nodes", SharedKey::Ignores),
         ("num_tasks_per_node", SharedKey::Ignores),
+        ("num_tasks_per_socket", SharedKey::Ignores),
+        ("num_tasks_per_core", SharedKey::Ignores),
         ("num_cpus_per_task", SharedKey::Ignores),
         ("num_gpus_per_node", SharedKey::Ignores),
         ("exclusive_access", SharedKey::Ignores),

@@ -58,13 +58,18 @@ pub static SCHEDULER: Descriptor = Descriptor {
     options: &[Key::of::<String>("node", "The host name of this machine: any other is refused.")],
     // As in ReFrame, whose local scheduler passes over the shape of a job.
     shared_keys: &[
+        ("num_nodes", SharedKey::Ignores),
         ("num_tasks_per_node", SharedKey::Ignores),
+        ("num_tasks_per_socket", SharedKey::Ignores),
+        ("num_tasks_per_core", SharedKey::Ignores),
         ("num_cpus_per_task", SharedKey::Ignores),
         ("num_gpus_per_node", SharedKey::Ignores),
         ("exclusive_access", SharedKey::Ignores),
         ("use_multithreading", SharedKey::Ignores),
         ("extra_resources", SharedKey::Ignores),
         ("launcher", SharedKey::Refuses("write the program that starts the tasks into `executable`")),
+        ("launcher_options", SharedKey::Refuses("write them into `executable`, after the program that starts the tasks")),
+        ("sections", SharedKey::Refuses("the output of a job script is one section")),
         ("access", SharedKey::Refuses("a process of this machine is submitted to nobody")),
         ("resources", SharedKey::Refuses("a process of this machine asks nobody for resources")),
     ],

@@ -17,7 +17,11 @@ pub use reference::{Band, ReferenceBlock, ReferenceEntry, ReferenceRule, referen
 pub use when::{When, WhenRule};
 
 use crate::site::modules::Module;
-use muster_core::{job::descriptor::Schedulers, result::OnDisruption, rules::LogAction};
+use muster_core::{
+    job::{descriptor::Schedulers, workload::Sections},
+    result::OnDisruption,
+    rules::LogAction,
+};
 use muster_text::{
     Value,
     decode::{
@@ -121,8 +125,14 @@ keys! {
         env_vars: Ordered<String>,
         /// Number of tasks: completions of a Job, instances, ranks. Default: that of the manifest, else 1.
         num_tasks: NonZeroU32,
+        /// Number of nodes, where the scheduler chooses them. Default: as many as the tasks need.
+        @shared num_nodes: NonZeroU32,
         /// Tasks on each node, where the scheduler places them.
         @shared num_tasks_per_node: NonZeroU32,
+        /// Tasks on each socket, where the scheduler places them.
+        @shared num_tasks_per_socket: NonZeroU32,
+        /// Tasks on each core, where the scheduler places them.
+        @shared num_tasks_per_core: NonZeroU32,
         /// Processors for each task, where the scheduler assigns them.
         @shared num_cpus_per_task: NonZeroU32,
         /// GPUs on each node, where the scheduler assigns them.
@@ -135,6 +145,11 @@ keys! {
         @shared extra_resources: Ordered<Ordered<String>>,
         /// What starts the tasks, where the scheduler has such programs: `srun`, `mpirun`. Default: the partition's.
         @shared launcher: String,
+        /// Options of the launcher for this check, after its own. One, or a list.
+        @shared launcher_options: OneOrMany<String>,
+        /// How the output is divided, where the launcher can do that: `job` (one section), `task` or `node` (one section for each
+        /// in addition, in the order of ranks). Default: job.
+        @shared sections: Sections,
         /// Container image that `executable` or `command` runs in, where jobs are containers: on k8s if there is no `k8s_config`.
         image: String,
         /// Options of the scheduler for this check. They override those of the partition. Options of other schedulers have no
@@ -180,8 +195,6 @@ keys! {
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
         "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
-        "num_tasks_per_core" | "num_tasks_per_socket"
-            => "set it in the manifest, in `sched_options` or for the program that starts the ranks",
         "local" => "write `valid_systems` of a partition whose scheduler is `local`",
         "skip" => "write it in an entry of `when`",
         "skip_if" => "write `when: [{ if: .., skip: reason }]`",

@@ -17,6 +17,7 @@ use muster_text::{
     pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };
+use serde_json::Map;
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// ReFrame's default.
@@ -98,6 +99,7 @@ fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Env
                 prepare_cmds: list(file.prepare_cmds.as_ref()),
                 features: list(file.features.as_ref()),
                 extras,
+                resources: resources(file.resources.as_ref()),
             }))
         })
         .collect();
@@ -105,6 +107,13 @@ fn environments(files: &[EnvironmentFile], context: &mut Context) -> Vec<Arc<Env
         environments.push(Arc::new(Environment { name: DEFAULT.to_owned(), ..Environment::default() }));
     }
     environments
+}
+
+fn resources(resources: Option<&Ordered<Ordered<String>>>) -> Map<String, Value> {
+    let values =
+        |values: &Ordered<String>| values.iter().map(|(name, value)| (name.value.clone(), value.as_str().into())).collect();
+    let resources = resources.iter().flat_map(|resources| resources.iter());
+    resources.map(|(name, resource)| (name.value.clone(), Value::Object(values(resource)))).collect()
 }
 
 fn partition(
@@ -225,7 +234,7 @@ fn sched_options(
     let merged = match (system, partition) {
         (Some(system), Some(partition)) => merge(&system.0, &partition.0, &mut context.diagnostics),
         (Some(only), None) | (None, Some(only)) => only.0.clone(),
-        (None, None) => return (Value::Object(serde_json::Map::new()), BTreeMap::new()),
+        (None, None) => return (Value::Object(Map::new()), BTreeMap::new()),
     };
     refuse_placeholders(&merged, context);
     let own = scheduler.map_or_else(|| merged.clone(), |scheduler| merged.only(&scheduler.option_names().collect::<Vec<_>>()));

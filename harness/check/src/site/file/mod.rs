@@ -195,10 +195,12 @@ keys! {
         extras: Ordered<Node>,
         /// Lines of sh after everything that the partition prepares. One, or a list.
         prepare_cmds: OneOrMany<String>,
+        /// Resources that its jobs ask for, by the name that the partition's `resources` give them, with values for their options.
+        /// `extra_resources` of a check override them. No effect where the partition has no resource of the name.
+        resources: Ordered<Ordered<String>>,
     }
     instead {
         "target_systems" => "one file is one system: its environments are for it alone",
-        "resources" => "set it in the manifest or in the options of the scheduler",
         "cc" | "cxx" | "ftn" | "cflags" | "cxxflags" | "fflags" | "ldflags" => "write it in `env_vars`",
     }
 }

@@ -34,7 +34,7 @@ fn titled(mistakes: &[(&str, &str)]) -> String {
 fn mistakes_in_keys_and_names() {
     insta::assert_snapshot!(titled(&[
         ("a key with a slip", "name: a\nvalid_system: [x]\n"),
-        ("a key of another system", "name: a\nnum_tasks_per_core: 4\n"),
+        ("a key of another system", "name: a\ntrap_job_errors: true\n"),
         ("a key of a later stage", "name: a\nbuild: make\n"),
         ("a key nobody knows", "name: a\nqqq: 1\n"),
         ("no name", "descr: a check\n"),
