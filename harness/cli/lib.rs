@@ -54,6 +54,9 @@ fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
     for unknown in args::unknown_variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned())) {
         terminal.note(&format!("warning: {unknown}"));
     }
+    for doubtful in args::doubtful_settings(&|name| std::env::var(name).ok()) {
+        terminal.note(&format!("warning: {doubtful}"));
+    }
     dispatch(&parsed, &command_line, terminal).unwrap_or_else(|error| {
         terminal.error(&error);
         if error.is::<Unwritten>() { EXIT_UNWRITTEN } else { EXIT_USAGE }

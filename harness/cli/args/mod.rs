@@ -11,7 +11,7 @@ mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
-pub use parse::{Mode, Origin, Parsed, definition, listed, parse, parse_in_mode, unknown_variables, variable};
+pub use parse::{Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable};
 pub use reports::Reports;
 pub use rounds::Rounds;
 

@@ -241,6 +241,28 @@ pub fn listed<'a>(long: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
     value.split(separator).map(|item| item.trim_end_matches('\r')).filter(|item| !item.is_empty())
 }
 
+/// Reports variables that may have several settings in one line: before, a comma divided them, and now it is part of a value.
+pub fn doubtful_settings(env: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let of = |long: &&str| {
+        let name = variable(long);
+        let doubtful =
+            listed(long, &env(&name)?).filter(|line| has_another(line)).find_map(|line| line.split_once('='))?.0.to_owned();
+        // Not more of the line: it may be a secret.
+        Some(format!("{name}: the value of `{doubtful}` has `,NAME=` in it, and is one value: several settings are one a line"))
+    };
+    SETTINGS.iter().filter_map(of).collect()
+}
+
+/// Whether a setting is followed by what looks like another one: `a=1,b=2`.
+fn has_another(line: &str) -> bool {
+    let is_name = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && chars.all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+    };
+    line.split(',').skip(1).any(|item| item.split_once('=').is_some_and(|(name, _)| is_name(name.trim())))
+}
+
 /// What one variable would be on the command line.
 fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Vec<OsString>, String> {
     let flag = || OsString::from(format!("--{long}"));
@@ -309,6 +331,25 @@ mod tests {
         let error = parsed(&["-l"], &[("MUSTER_SETVAR", "api_token=a\nrest")]).err().unwrap_or_default();
         assert!(error.contains("MUSTER_SETVAR: a line of it is not NAME=VALUE; it has one setting a line"), "{error}");
         assert!(!error.contains("rest"), "{error}");
+    }
+
+    #[test]
+    fn several_settings_in_one_line_of_a_variable_are_doubted() {
+        let rows = [
+            ("MUSTER_SETVAR", "api_token=a,b=c", Some("api_token")),
+            ("MUSTER_SETVAR", "n=1\nm=1,2", None),
+            ("MUSTER_SETVAR", "flags=-O2,-Wl,-z=now", None),
+            ("MUSTER_JOB_OPTION", "namespace=x,labels.team=hpc", Some("namespace")),
+            ("MUSTER_PARAMETERIZE", "n=1,2,m=3", Some("n")),
+            ("MUSTER_TAG", "a=1,b=2", None),
+        ];
+        for (variable, value, doubtful) in rows {
+            let said = doubtful_settings(&|name| (name == variable).then(|| value.to_owned()));
+            let expected = doubtful.map(|name| {
+                format!("{variable}: the value of `{name}` has `,NAME=` in it, and is one value: several settings are one a line")
+            });
+            assert_eq!(said, Vec::from_iter(expected), "{variable}={value}");
+        }
     }
 
     #[test]

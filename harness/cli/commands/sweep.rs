@@ -14,6 +14,7 @@ use crate::{
     terminal::Terminal,
     wiring::{
         owners::{Owners, Wait},
+        patience,
         scope::{self, InScope, Scoped},
     },
 };
@@ -28,6 +29,7 @@ use muster_core::{
 };
 use muster_session::runtime;
 use muster_store::{Reader, Store};
+use muster_text::time::format_duration;
 use std::{collections::BTreeSet, fmt::Write, sync::Arc};
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -71,7 +73,7 @@ pub async fn swept(
         None => Vec::new(),
     };
     let Scoped { schedulers, unreachable } = scope::in_scope(cli, &open);
-    let mut inventories = inventories(&schedulers).await;
+    let mut inventories = inventories(&schedulers, terminal).await;
     inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
     let looked =
         Looked { open: open.iter().filter(|job| !spared.contains(&job.session)).collect(), inventories, kept: args.kept };
@@ -87,7 +89,7 @@ pub async fn swept(
     let needs_store = !open.is_empty() || verdicts.may_be_taken_over(&concerned);
     let store = if needs_store { Some(Store::open(&database).await?) } else { None };
     verdicts.claim(&concerned, &owners, store.as_ref(), claims).await;
-    let removed = looked.remove(&verdicts, &schedulers, store.as_ref()).await;
+    let removed = looked.remove(&verdicts, &schedulers, store.as_ref(), terminal).await;
     claims.give_back().await;
     let left = report_ends(&removed?, &mut text);
     if let Some(store) = store {
@@ -142,13 +144,22 @@ impl Looked<'_> {
     }
 
     /// Removes what abandoned sessions have left, and stores that.
-    async fn remove(&self, verdicts: &Verdicts, schedulers: &[InScope], store: Option<&Store>) -> anyhow::Result<Vec<Removed>> {
+    async fn remove(
+        &self,
+        verdicts: &Verdicts,
+        schedulers: &[InScope],
+        store: Option<&Store>,
+        terminal: Terminal,
+    ) -> anyhow::Result<Vec<Removed>> {
         if let Some(store) = store {
             store_swept(store, &self.open, &self.removed(verdicts)).await?;
         }
         let mut removed = Vec::new();
-        for (InScope { scheduler, .. }, inventory) in schedulers.iter().zip(&self.inventories) {
-            let ended = remove(scheduler, inventory.found.iter().filter(|found| self.is_removed(found, verdicts))).await;
+        for (InScope { name, scheduler, .. }, inventory) in schedulers.iter().zip(&self.inventories) {
+            let limit = format_duration(scheduler.limits().cleanup);
+            let told = || format!("{name}: each removal takes {limit} at most, and {AT_ONCE} are under way at once");
+            let removal = remove(scheduler, inventory.found.iter().filter(|found| self.is_removed(found, verdicts)));
+            let ended = patience::told(terminal, told, removal).await;
             delete_leases(scheduler, inventory, &ended, verdicts).await;
             removed.extend(ended);
         }
@@ -162,10 +173,12 @@ impl Looked<'_> {
 }
 
 /// What each scheduler finds.
-async fn inventories(schedulers: &[InScope]) -> Vec<Inventory> {
+async fn inventories(schedulers: &[InScope], terminal: Terminal) -> Vec<Inventory> {
     let mut inventories = Vec::new();
-    for InScope { scheduler, scope, .. } in schedulers {
-        let looked = scheduler.inventory(scope).await;
+    for InScope { name, scheduler, scope } in schedulers {
+        let limit = format_duration(scheduler.limits().answer);
+        let told = || format!("{name}: the sweep waits for it, {limit} for each place that does not answer");
+        let looked = patience::told(terminal, told, scheduler.inventory(scope)).await;
         inventories.push(looked.unwrap_or_else(|error| Inventory { blind: vec![error], ..Inventory::default() }));
     }
     inventories

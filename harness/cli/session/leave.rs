@@ -25,9 +25,9 @@ const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
 /// Shows that this process owns a session, until it is dropped. Ends the process when another one has taken the session over: two
 /// processes that run the same cases would disturb each other.
-pub struct Heartbeat(JoinHandle<Infallible>);
+pub struct SignOfLife(JoinHandle<Infallible>);
 
-impl Heartbeat {
+impl SignOfLife {
     /// Begins. Must be called within a tokio runtime.
     pub fn start(store: &Store, session: &SessionId, terminal: Terminal) -> Self {
         let (store, session) = (store.clone(), session.clone());
@@ -38,7 +38,7 @@ impl Heartbeat {
     }
 }
 
-impl Drop for Heartbeat {
+impl Drop for SignOfLife {
     fn drop(&mut self) {
         self.0.abort();
     }

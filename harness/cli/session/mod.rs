@@ -19,7 +19,7 @@ use crate::{
     args::{self, Cli, TestFormat},
     exit,
     reports::{files::ReportFiles, session},
-    session::{early::Early, leave::Heartbeat},
+    session::{early::Early, leave::SignOfLife},
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, view::View},
     wiring::{self, Wired, database, secrets},
@@ -57,7 +57,7 @@ pub fn run(
     runtime: &Runtime,
     early: &Early,
     mut plan: SessionPlan,
-    heartbeat: Option<Heartbeat>,
+    heartbeat: Option<SignOfLife>,
     wired: &Wired,
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
@@ -124,7 +124,7 @@ struct Begun {
     engine: Engine,
     session: Session,
     ownership: Option<Ownership>,
-    heartbeat: Option<Heartbeat>,
+    heartbeat: Option<SignOfLife>,
 }
 
 impl Begun {
@@ -133,7 +133,7 @@ impl Begun {
         early: &Early,
         config: EngineConfig,
         plan: &SessionPlan,
-        heartbeat: Option<Heartbeat>,
+        heartbeat: Option<SignOfLife>,
         terminal: Terminal,
     ) -> anyhow::Result<Self> {
         let _guard = runtime.enter();
@@ -142,7 +142,7 @@ impl Begun {
         let signals = Signals::listen().context("listen to signals")?;
         let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
         early.end();
-        let start = |ownership: &Ownership| Heartbeat::start(&ownership.store, &session.id, terminal);
+        let start = |ownership: &Ownership| SignOfLife::start(&ownership.store, &session.id, terminal);
         let heartbeat = heartbeat.or_else(|| ownership.as_ref().map(start));
         Ok(Self { signals, engine, session, ownership, heartbeat })
     }
@@ -185,7 +185,7 @@ fn conduct(
         panic::resume_unwind(panic);
     }
     let mut removed = Vec::new();
-    let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed)) {
+    let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed, terminal)) {
         Ok(session) => session,
         Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(&started.id, terminal)),
         Err(error) => {
@@ -203,13 +203,14 @@ fn conduct(
 async fn end(
     engine: &Engine,
     ownership: Option<Ownership>,
-    heartbeat: Option<Heartbeat>,
+    heartbeat: Option<SignOfLife>,
     attempts: &mut Attempts,
     wired: &Wired,
     removed: &mut Vec<Removed>,
+    terminal: Terminal,
 ) -> Result<Session, StoreError> {
     session_loop::tear_down(engine, ownership.as_ref()).await?;
-    *removed = wired.close(Some(engine.session())).await;
+    *removed = wired.close(Some(engine.session()), engine.end_is_due(), terminal).await;
     // An ended session has no heart.
     drop(heartbeat);
     session_loop::end(engine, ownership, attempts).await

@@ -1,14 +1,14 @@
 //! Takes over a session whose owner is gone.
 //!
 //! ```text
-//! look, wait -> PreviousOwner -> Leases by compare-and-swap -> row by compare-and-swap -> TakenOver: what is stored of the session
+//! look, wait -> PreviousOwner -> Leases by compare-and-swap -> row by compare-and-swap -> OwnedSession: what is stored of the session
 //! ```
 //! If two processes take a session over at the same time, one of them fails. The Leases come first: an owner that has lost only the
 //! database, and renews a Lease meanwhile, keeps its session.
 
 use crate::{
     args::Cli,
-    session::leave::Heartbeat,
+    session::leave::SignOfLife,
     terminal::Terminal,
     wiring::{
         self,
@@ -32,10 +32,10 @@ pub struct PreviousOwner {
 }
 
 /// A session that this process has taken over.
-pub struct TakenOver {
+pub struct OwnedSession {
     pub store: Store,
     /// From here on nobody else takes it over.
-    pub heartbeat: Heartbeat,
+    pub heartbeat: SignOfLife,
     /// They hold its Leases.
     pub schedulers: Vec<InScope>,
     pub results: Vec<CaseResult>,
@@ -72,7 +72,7 @@ impl PreviousOwner {
         store: Store,
         row: &SessionRow,
         terminal: Terminal,
-    ) -> anyhow::Result<TakenOver> {
+    ) -> anyhow::Result<OwnedSession> {
         let id = &row.session.id;
         let taken = async {
             let started = reader.unfinished(id).await?;
@@ -85,12 +85,12 @@ impl PreviousOwner {
             self.take_leases(id, started).await?;
             store.take_over(id, &row.held, &owner::this_owner()).await?;
             // What follows may take long: reading, rendering, connecting.
-            let heartbeat = Heartbeat::start(&store, id, terminal);
+            let heartbeat = SignOfLife::start(&store, id, terminal);
             anyhow::Ok((heartbeat, reader.results(id).await?, reader.unfinished(id).await?, reader.teardowns(id).await?))
         };
         match taken.await {
             Ok((heartbeat, results, started, teardowns)) => {
-                Ok(TakenOver { store, heartbeat, schedulers: self.schedulers, results, started, teardowns })
+                Ok(OwnedSession { store, heartbeat, schedulers: self.schedulers, results, started, teardowns })
             }
             Err(error) => {
                 wiring::close(self.schedulers.iter().map(|connected| &connected.scheduler), None).await;

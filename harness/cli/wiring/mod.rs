@@ -2,11 +2,14 @@
 
 pub mod database;
 pub mod owners;
+pub mod patience;
 pub mod plans;
 pub mod scope;
 pub mod secrets;
 
+use crate::terminal::Terminal;
 use anyhow::{Context, anyhow};
+use futures_util::future::join_all;
 use muster_core::{
     case::SessionId,
     error::chain,
@@ -19,14 +22,19 @@ use muster_core::{
 use muster_host::file_limit;
 use muster_session::{case::judging::JudgeProgram, heartbeat};
 use muster_store::{JobRow, Store};
+use muster_text::time::format_duration;
 use scope::InScope;
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     io,
     path::{self, Path, PathBuf},
     sync::{Arc, OnceLock},
+    time::Duration,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+
+/// What a scheduler gets to end in when the session should have ended already.
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub struct Wired {
@@ -39,9 +47,19 @@ pub struct Wired {
 }
 
 impl Wired {
-    /// Launches nothing more. `over`: all jobs of this session have ended. Returns what they had left running.
-    pub async fn close(&self, over: Option<&SessionId>) -> Vec<Removed> {
-        close(self.shared.values(), over).await
+    /// Launches nothing more. `over`: all jobs of this session have ended. Returns what they had left running. All at once, so that the
+    /// silent ones take no longer than one; after `by`, a moment for each.
+    pub async fn close(&self, over: Option<&SessionId>, by: Option<Instant>, terminal: Terminal) -> Vec<Removed> {
+        let close = |(name, scheduler): (&&'static str, &Arc<dyn Scheduler>)| {
+            let (name, scheduler) = (*name, Arc::clone(scheduler));
+            async move {
+                let left = by.map_or(Duration::MAX, |by| by.saturating_duration_since(Instant::now()).max(LAST_MOMENT));
+                let limit = scheduler.limits().cleanup.min(left);
+                let told = || format!("{name}: the end of the session waits for it, {} at most", format_duration(limit));
+                patience::told(terminal, told, closed(&scheduler, over, limit)).await
+            }
+        };
+        join_all(self.shared.iter().map(close)).await.concat()
     }
 
     /// Ends jobs of a process that is gone. Returns those that could not be ended, and why.
@@ -64,13 +82,18 @@ impl Wired {
 pub async fn close<'a>(schedulers: impl IntoIterator<Item = &'a Arc<dyn Scheduler>>, over: Option<&SessionId>) -> Vec<Removed> {
     let mut removed = Vec::new();
     for scheduler in schedulers {
-        match timeout(scheduler.limits().cleanup, scheduler.close(over)).await {
-            Ok(Ok(ended)) => removed.extend(ended),
-            Ok(Err(error)) => tracing::debug!(error = chain(&error), "a scheduler was not closed"),
-            Err(_) => tracing::debug!("a scheduler was not closed in time"),
-        }
+        removed.extend(closed(scheduler, over, scheduler.limits().cleanup).await);
     }
     removed
+}
+
+async fn closed(scheduler: &Arc<dyn Scheduler>, over: Option<&SessionId>, limit: Duration) -> Vec<Removed> {
+    match timeout(limit, scheduler.close(over)).await {
+        Ok(Ok(ended)) => return ended,
+        Ok(Err(error)) => tracing::debug!(error = chain(&error), "a scheduler was not closed"),
+        Err(_) => tracing::debug!("a scheduler was not closed in time"),
+    }
+    Vec::new()
 }
 
 /// The partitions of stored jobs, each with its scheduler.

@@ -137,8 +137,8 @@ fn an_option_that_a_scheduler_refuses_is_a_mistake_where_it_is_written() {
         (&SITE.replace("24h", "0"), CHECK, &[], "site.yaml:7:21", "`sched_options.max_lifetime`: 0 would end every workload"),
         (&SITE.replace("max_lifetime: 24h", rules), CHECK, &[], "site.yaml:7:22", "k8s_workloads[0]: it has no `match`"),
         (SITE, &CHECK.replace("hopeless_after: 15m", rules), &[], "check.yaml:7:18", "k8s_workloads[0]: it has no `match`"),
-        (SITE, CHECK, &["-J", "max_lifetime=0"], "", "-J max_lifetime=0: `sched_options.max_lifetime`: 0 would end every"),
-        (SITE, CHECK, &["-J", "node=nowhere"], "", "-J node=nowhere: `sched_options.node`: nowhere is not this machine"),
+        (SITE, CHECK, &["-J", "max_lifetime=0"], "", "-J max_lifetime: `sched_options.max_lifetime`: 0 would end every"),
+        (SITE, CHECK, &["-J", "node=nowhere"], "", "-J node: `sched_options.node`: nowhere is not this machine"),
     ];
     for (site, check, flags, place, message) in rows {
         sandbox.write("site.yaml", site).write("check.yaml", check);

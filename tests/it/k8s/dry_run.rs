@@ -53,6 +53,35 @@ fn dry_run(sandbox: &Sandbox, kubeconfig: &str) -> Ended {
     with_kubeconfig(sandbox, kubeconfig, &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run"])
 }
 
+/// What `-r` would say before the first launch.
+#[test]
+fn who_only_looks_sees_a_context_that_is_not_there_and_a_wrong_quarantine() {
+    let sandbox = sandbox(IMAGE);
+    sandbox.write("elsewhere", &KUBECONFIG.replace("name: cluster,", "name: another,"));
+    sandbox.write("quarantine.yaml", "- { name: in-image, reason: ticket 1, until: soon }\n");
+    let site = ["-c", "check.yaml", "-C", "site.yaml", "--system", "site"];
+    for action in ["-l", "-lC", "-L", "--describe", "--dry-run", "-r"] {
+        let ended = with_kubeconfig(&sandbox, "elsewhere", &[&site[..], &[action]].concat());
+        assert_eq!(ended.code, Some(2), "{action}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("no context `cluster`"), "{action}: {}", ended.stderr);
+        let ended = with_kubeconfig(&sandbox, "kubeconfig", &[&site[..], &[action, "--quarantine", "quarantine.yaml"]].concat());
+        assert_eq!(ended.code, Some(2), "{action}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("quarantine.yaml:1:"), "{action}: {}", ended.stderr);
+    }
+    let listed = with_kubeconfig(&sandbox, "kubeconfig", &[&site[..], &["-l"]].concat());
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_wrong_value_of_an_option_is_not_printed() {
+    let sandbox = sandbox(IMAGE);
+    let options = ["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "-l", "-J"];
+    let ended = with_kubeconfig(&sandbox, "kubeconfig", &[&options[..], &["max_lifetime=hunter2"]].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("-J max_lifetime: "), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("max_lifetime=hunter2"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_dry_run_prints_the_objects_as_they_would_be_sent() {
     let ended = dry_run(&sandbox(IMAGE), "kubeconfig");
@@ -144,7 +173,10 @@ fn a_server_that_does_not_answer_is_named() {
         with_kubeconfig(&sandbox, "kubeconfig", &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run=server"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stdout.contains("# NOT VALIDATED: "), "{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.stderr.trim_end(), "the server did not accept 1 of 1 case(s)");
+    let (waits, last) = ended.stderr.trim_end().rsplit_once('\n').unwrap_or_default();
+    assert_eq!(last, "the server did not accept 1 of 1 case(s)");
+    let told = "no answer yet from k8s (partition gpu): a server that does not answer is given up after 1m";
+    assert!(waits.lines().any(|line| line == told), "{waits}");
 }
 
 #[test]

@@ -124,6 +124,43 @@ fn a_server_that_may_not_be_asked_leaves_all_to_the_launch() {
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
 }
 
+fn kubeconfig_of(server: &TcpListener) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "silent",
+        "clusters": [{ "name": "silent", "cluster": { "server": format!("http://{}", server.local_addr().expect("an address")) } }],
+        "contexts": [{ "name": "silent", "context": { "cluster": "silent", "user": "me" } }],
+        "users": [{ "name": "me", "user": {} }],
+    })
+    .to_string()
+}
+
+/// The server takes connections, and answers none.
+#[test]
+fn who_only_looks_says_what_it_waits_for_and_how_long() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox = Sandbox::with_check(&CHECK.replace("['*']", "['site:here']"));
+    sandbox.write("site.yaml", SITE).write("kubeconfig", &kubeconfig_of(&server));
+    let started = |args: &[&str], err: &str| {
+        let mut command = sandbox.command(&[args, &["-C", "site.yaml"]].concat());
+        command.env("KUBECONFIG", sandbox.path("kubeconfig")).env("NO_PROXY", "*").env_remove("KUBERNETES_SERVICE_HOST");
+        command
+            .stdout(File::create(sandbox.path("out")).expect("a file"))
+            .stderr(File::create(sandbox.path(err)).expect("a file"));
+        command.spawn().expect("the binary runs")
+    };
+    let running =
+        [started(&["-c", "check.yaml", "-n", "pod", "--dry-run=server"], "dry"), started(&["sweep", "--dry-run"], "sweep")];
+    for (err, told) in [
+        ("dry", "no answer yet from k8s: a server that does not answer is given up after 1m"),
+        ("sweep", "no answer yet from k8s: the sweep waits for it, 1m for each place that does not answer"),
+    ] {
+        eventually("a line about the server", Duration::from_secs(12), || sandbox.read(err).contains(told));
+    }
+    for mut child in running {
+        child.kill().and_then(|()| child.wait()).expect("its end");
+    }
+}
+
 /// Takes connections, and answers none.
 #[test]
 fn cases_wait_for_the_answer_of_their_own_server_only_and_a_long_wait_is_told() {
@@ -135,13 +172,7 @@ fn cases_wait_for_the_answer_of_their_own_server_only_and_a_long_wait_is_told() 
         "site.yaml",
         &SITE.replace("environments:", "  - { name: local, scheduler: local, environs: [default] }\nenvironments:"),
     );
-    let kubeconfig = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "silent",
-        "clusters": [{ "name": "silent", "cluster": { "server": format!("http://{}", server.local_addr().expect("an address")) } }],
-        "contexts": [{ "name": "silent", "context": { "cluster": "silent", "user": "me" } }],
-        "users": [{ "name": "me", "user": {} }],
-    });
-    sandbox.write("kubeconfig", &kubeconfig.to_string());
+    sandbox.write("kubeconfig", &kubeconfig_of(&server));
     let mut command = sandbox.command(&["-C", "site.yaml", "-c", "check.yaml", "-n", "pod|quick", "-r"]);
     command.env("KUBECONFIG", sandbox.path("kubeconfig")).env("NO_PROXY", "*").env_remove("KUBERNETES_SERVICE_HOST");
     command.stdout(File::create(sandbox.path("out")).expect("a file")).stderr(File::create(sandbox.path("err")).expect("a file"));

@@ -162,7 +162,8 @@ fn top_ends_with_its_session_and_says_how_that_ended() {
     let top = running.sandbox.ended(&top.wait_with_output().expect("ends"));
     assert_eq!((top.code, &*top.stderr), (Some(0), ""), "{}", top.stdout);
     let lines: Vec<_> = top.stdout.lines().collect();
-    assert!(lines.len() > 1 && lines[0].contains("1/6  "), "{lines:#?}");
+    assert_eq!(lines[0], "FAIL quick @here:fake+default: `nothing of this` not found");
+    assert!(lines.len() > 2 && lines[1].contains("1/6  "), "{lines:#?}");
     let last = lines.last().expect("a line");
     assert!(last.contains(" was interrupted: its process is gone. 5 of 6 cases have no result; `muster attach "), "{last}");
     assert!(last.contains(" --db [FOLDER]/state/r.db` goes on with it"), "{last}");

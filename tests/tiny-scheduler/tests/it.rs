@@ -273,6 +273,24 @@ fn a_session_is_attached_to() {
     assert_eq!(sandbox.notes(), 0);
 }
 
+/// The session is killed between the launch and the moment at which that is stored.
+#[test]
+fn a_job_whose_launch_was_not_stored_runs_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("check.yaml", &CHECK.replace("hello world", "hello world, seconds: 2"));
+    let mut command = sandbox.command(&["-r", "-c", "check.yaml"]);
+    let killed = command.env("RFM_CRASH_AT", "launched").output().expect("the program runs");
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stderr));
+    let note = fs::read_dir(sandbox.path("notes")).expect("a folder").next().expect("a note").expect("a note").path();
+    let note: serde_json::Value = serde_json::from_str(&fs::read_to_string(note).expect("a note")).expect("JSON");
+    sandbox.muster(&["attach", "latest"]).expect(0);
+    let shown = sandbox.muster(&["results", "show", "--json"]).expect(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let case = &shown["cases"][0];
+    assert_eq!((&case["identifier"], &case["times"]["started_unix_us"]), (&note["job"]["identifier"], &note["since"]), "{case}");
+    assert_eq!((&case["outcome"]["word"], sandbox.notes()), (&"pass".into(), 0), "{case}");
+}
+
 #[test]
 fn the_configuration_shows_where_its_notes_are() {
     let shown = Sandbox::new().muster(&["config", "show"]).expect(0).stdout;

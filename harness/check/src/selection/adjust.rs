@@ -170,7 +170,8 @@ impl Adjustments {
         let mut wrong = (partition.scheduler.check_options)(&options).into_iter();
         wrong.find_map(|wrong| {
             let option = own().find(|option| option.key == wrong.name)?;
-            Some(Diagnostic { message: format!("-J {option}: {}", wrong.mistake.message), ..wrong.mistake })
+            // Without its value: that may be a secret. What the scheduler says of it is masked by whoever prints it.
+            Some(Diagnostic { message: format!("-J {}: {}", option.path(), wrong.mistake.message), ..wrong.mistake })
         })
     }
 

@@ -5,7 +5,7 @@ use crate::{
     commands::session::plan::{self, Plan, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
-    wiring::{Connections, plans},
+    wiring::{Connections, patience, plans},
 };
 use anyhow::Context;
 use muster_check::cases::test_case::{LaunchFacts, Rendered, TestCase};
@@ -23,7 +23,7 @@ use muster_session::{
     session_loop::preflight::{self, Refused},
 };
 use muster_text::{Value, diagnostic::Diagnostic, time::format_duration, yaml};
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 use tokio::runtime::Runtime;
 
 /// Prints every selected case's script or objects.
@@ -38,7 +38,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     let Some(plan) = plan else { return Ok(0) };
     let selection = &plan.selection;
     let planners = Connections::new(schedulers(&plan), |scheduler| scheduler.planner)?;
-    let servers = if how == DryRun::Server { Some(Servers::ask(&plan, &runtime)?) } else { None };
+    let mut servers = if how == DryRun::Server { Some(Servers::ask(&plan, &runtime, terminal)?) } else { None };
     let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
@@ -51,7 +51,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
                 continue;
             }
         }
-        match servers.as_ref().and_then(|servers| servers.answer(case, named, &rendered)) {
+        match servers.as_mut().and_then(|servers| servers.answer(case, named, &rendered)) {
             Some(Ok(answer)) => text += &answer,
             Some(Err(answer)) => {
                 refused += 1;
@@ -87,39 +87,57 @@ struct Servers<'a> {
     connections: Connections,
     /// The cases that a session would not launch, and why.
     foreseen: Refused,
+    /// Partitions whose server has not answered. It is not asked again: each case would wait as long.
+    silent: BTreeSet<String>,
+    terminal: Terminal,
 }
 
 impl<'a> Servers<'a> {
     /// Asks about all cases at once what a session asks.
-    fn ask(plan: &Plan, runtime: &'a Runtime) -> anyhow::Result<Self> {
+    fn ask(plan: &Plan, runtime: &'a Runtime, terminal: Terminal) -> anyhow::Result<Self> {
         let connections = Connections::new(schedulers(plan), |scheduler| scheduler.look)?;
         let session = LaunchFacts::rehearsal().session;
         let mut foreseen = Refused::new();
         for (own_name, scheduler) in connections.iter() {
             let cases = plan.selection.cases.iter();
             let cases = cases.filter(|case| plan.adjustments.scheduler(&case.place.partition).own_name() == own_name);
-            foreseen.extend(runtime.block_on(preflight::ask(scheduler, cases, &plan.adjustments, &session)));
+            let asked = preflight::ask(scheduler, cases, &plan.adjustments, &session);
+            foreseen.extend(runtime.block_on(patience::told(terminal, || told(own_name, None, scheduler), asked)));
         }
-        Ok(Self { runtime, connections, foreseen })
+        Ok(Self { runtime, connections, foreseen, silent: BTreeSet::new(), terminal })
     }
 
     /// What is known of a case, as lines: an error if it would not be launched. `None`: there is nobody to ask.
-    fn answer(&self, case: &TestCase, named: NamedScheduler, rendered: &Rendered) -> Option<Result<String, String>> {
+    fn answer(&mut self, case: &TestCase, named: NamedScheduler, rendered: &Rendered) -> Option<Result<String, String>> {
         if let Some(why) = self.foreseen.get(&case.name) {
             return Some(Err(format!("# NOT LAUNCHED: {why}\n")));
         }
         let scheduler = self.connections.get(named).filter(|_| rendered.skip.is_none())?;
-        match self.runtime.block_on(scheduler.dry_run(&rendered.workload)) {
+        let partition = &case.name.partition;
+        if self.silent.contains(partition) {
+            return Some(Err("# NOT VALIDATED: its server has not answered before\n".to_owned()));
+        }
+        let told = || told(named.name, Some(partition), &**scheduler);
+        match self.runtime.block_on(patience::told(self.terminal, told, scheduler.dry_run(&rendered.workload))) {
             Ok(warnings) => {
                 let lines = warnings?.into_iter().map(|warning| format!("# it warns: {warning}\n"));
                 Some(Ok(std::iter::once("# accepted by the server\n".to_owned()).chain(lines).collect()))
             }
             Err(error) => {
+                if error.class == Class::Outage {
+                    self.silent.insert(partition.clone());
+                }
                 let what = if error.class == Class::Outage { "NOT VALIDATED" } else { "REFUSED by the server" };
                 Some(Err(format!("# {what}: {}\n", chain(&error))))
             }
         }
     }
+}
+
+/// Who does not answer, and how long that is waited for.
+fn told(name: &str, partition: Option<&str>, scheduler: &dyn Scheduler) -> String {
+    let partition = partition.map_or_else(String::new, |partition| format!(" (partition {partition})"));
+    format!("{name}{partition}: a server that does not answer is given up after {}", format_duration(scheduler.limits().answer))
 }
 
 /// A case's script, or what its scheduler would create.

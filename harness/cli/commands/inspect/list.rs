@@ -5,7 +5,7 @@ use crate::{
     commands::session::plan::{self, Plan, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
-    wiring::secrets,
+    wiring::{plans, secrets},
 };
 use anyhow::Context;
 use muster_check::cases::test_case::TestCase;
@@ -19,7 +19,7 @@ use muster_report::{
     listing::{self, ListedCase, ListedNeed},
 };
 use muster_session::runtime;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Lists what the same command line with `-r` would run. Mistakes end with 2, but what is right is listed first.
 pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
@@ -54,14 +54,23 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     terminal.print(&text);
     let selection = &plan.selection;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
+    let mistakes = if selection.has_errors() { Vec::new() } else { plans::mistakes(&samples(cases), &plan.adjustments)? };
+    terminal.diagnostics(&mistakes, &selection.sources);
     let is_restored = !plan.restored.is_empty();
-    Ok(if selection.has_errors() {
+    Ok(if selection.has_errors() || !mistakes.is_empty() {
         EXIT_USAGE
     } else if is_restored {
         0
     } else {
         selection.report_if_empty(terminal)
     })
+}
+
+/// One case of each check on each partition: a mistake in its plan, such as a context that the kubeconfig does not have, is in
+/// those of the others, and ten thousand plans take longer than their list.
+fn samples(cases: &[TestCase]) -> Vec<TestCase> {
+    let mut seen = HashSet::new();
+    cases.iter().filter(|case| seen.insert((&*case.name.check, &*case.name.partition))).cloned().collect()
 }
 
 /// A case as listings want it. What a check says of itself may hold placeholders, so details need rendering.

@@ -73,7 +73,7 @@ async fn watch(cli: &Cli, args: &TopArgs, is_live: bool, terminal: Terminal) -> 
             return Ok((0, top.end(clock::now(), state, &Commands::of(cli, &id).attach)));
         }
         if is_news && !is_live {
-            terminal.print(&top.line(clock::now()));
+            terminal.print(&top.lines(clock::now()));
         }
         let draw = || {
             if is_live {

@@ -19,7 +19,7 @@ use crate::{
         self,
         early::{self, Early},
         leave::Commands,
-        takeover::{PreviousOwner, TakenOver},
+        takeover::{OwnedSession, PreviousOwner},
     },
     settings::{self, Places},
     terminal::Terminal,
@@ -121,10 +121,10 @@ impl Unfinished {
             previous.take_over(&reader, store, &row, terminal).await
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
-        let TakenOver { store, heartbeat, schedulers, results, started, teardowns } = taken;
+        let OwnedSession { store, heartbeat, schedulers, results, started, teardowns } = taken;
         let partitions = wiring::partitions(started.iter().chain(&teardowns), &cli.files.schedulers);
         let wired = wiring::schedulers_with(schedulers, partitions.chain(cases::partitions(&cases, &adjustments)))?;
-        runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id))?;
+        runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id, terminal))?;
         let continued = Continued {
             cases: &cases,
             system: &selection.system,
@@ -150,12 +150,18 @@ impl Unfinished {
 
 /// Ends the teardowns that the previous owner has started: they would remove what the remaining cases need. They run again at the
 /// end.
-async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, session: &SessionId) -> anyhow::Result<()> {
+async fn end_teardowns(
+    teardowns: &[JobRow],
+    wired: &Wired,
+    store: &Store,
+    session: &SessionId,
+    terminal: Terminal,
+) -> anyhow::Result<()> {
     let left = wired.end(teardowns, store).await;
     if left.is_empty() {
         return Ok(());
     }
-    wired.close(None).await;
+    wired.close(None, None, terminal).await;
     let left = left.iter().map(|(row, why)| format!("{} ({why})", row.name)).collect::<Vec<_>>().join("; ");
     bail!(
         "session {session} was tearing down {left}, which may go on and would remove what cases need: end that and attach again, or \
@@ -164,7 +170,7 @@ async fn end_teardowns(teardowns: &[JobRow], wired: &Wired, store: &Store, sessi
 }
 
 /// How many cases have ended, are taken up, and are run now.
-fn summary(session: &Session, past: &TakenOver, cases: &[TestCase]) -> String {
+fn summary(session: &Session, past: &OwnedSession, cases: &[TestCase]) -> String {
     let known: BTreeSet<&CaseName> = past.results.iter().map(|result| &result.name).collect();
     let ended = known.len();
     let known: BTreeSet<&CaseName> = known.into_iter().chain(past.started.iter().map(|row| &row.name)).collect();

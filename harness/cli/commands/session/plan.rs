@@ -7,21 +7,24 @@
 use crate::{
     args::Cli,
     commands::session::{cases, restore},
-    inputs::selection::Selection,
+    inputs::{quarantine, selection::Selection},
     session::early::Early,
     settings,
     terminal::Terminal,
+    wiring::secrets,
 };
 use anyhow::bail;
 use muster_check::{
     cases::test_case::{Rendered, TestCase},
     selection::adjust::Adjustments,
+    site::quarantine::List,
 };
 use muster_core::{
     case::{self, SessionId},
     decisions::rounds::Policy,
     result::CaseResult,
 };
+use muster_host::clock;
 use muster_session::identifier;
 use muster_text::diagnostic;
 use std::sync::Arc;
@@ -38,6 +41,8 @@ pub struct Plan {
     pub adjustments: Arc<Adjustments>,
     /// Which cases these are with those of `restored`, see [`case::selection`]. `None`: nothing runs.
     pub fingerprint: Option<String>,
+    /// The cases whose outcomes do not count.
+    pub quarantine: List,
 }
 
 /// What a plan is made for.
@@ -60,6 +65,7 @@ pub fn plan(
 ) -> anyhow::Result<Option<Plan>> {
     let policy = cli.rounds.policy()?;
     let adjustments = Arc::new(adjustments(cli, &selection, terminal)?);
+    let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, clock::now())?;
     let was_empty = selection.cases.is_empty();
     selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, session, runtime)?;
     if selection.cases.is_empty() && !was_empty {
@@ -76,7 +82,7 @@ pub fn plan(
         Some(named) => restore::restore(cli, named, &mut selection.cases, purpose, runtime, terminal)?,
         None => Vec::new(),
     };
-    Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint }))
+    Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint, quarantine }))
 }
 
 /// What the command line changes of every case of a selection.
@@ -86,7 +92,9 @@ pub fn plan(
 pub fn adjustments(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<Adjustments> {
     let adjustments = cases::adjustments(cli)?;
     if let Err(mistake) = adjustments.check_options(&selection.partitions()) {
-        bail!("{}", diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned());
+        let mut text = diagnostic::render(&[mistake], &selection.sources, terminal.live).trim_end().to_owned();
+        secrets::of(cli).hide(&mut text);
+        bail!("{text}");
     }
     Ok(adjustments)
 }

@@ -84,6 +84,6 @@ async fn end_what_runs(
     }
     claims.give_back().await;
     store.close().await?;
-    wired.close(None).await;
+    wired.close(None, None, terminal).await;
     Ok(())
 }

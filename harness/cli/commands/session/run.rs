@@ -11,10 +11,7 @@ use crate::{
         plan::{self, Plan, Purpose},
         resume::{self, Resumed},
     },
-    inputs::{
-        quarantine,
-        selection::{self, Depth, Selection},
-    },
+    inputs::selection::{self, Depth, Selection},
     session::{
         self,
         early::{self, Early},
@@ -79,9 +76,8 @@ fn within(
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }
-    let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, begun.started)?;
     let Some(plan) = plan::plan(cli, selection, Purpose::Run(early), &begun.id, runtime, terminal)? else { return Ok(0) };
-    let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint } = plan;
+    let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint, quarantine } = plan;
     begun.selection = fingerprint.unwrap_or_default();
     let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, early, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {

@@ -59,6 +59,9 @@ pub struct Descriptor {
     pub is_cluster: bool,
     /// Its jobs continue when the process that launched them ends.
     pub outlives_harness: bool,
+    /// Its `launch` finds a job that a process which is gone has launched, by its identifier. Without that, what may run of such a job
+    /// is removed before it is launched again.
+    pub finds_launched: bool,
     /// What `--distribute` may ask of its nodes, as its users know it: `idle`. `all` is every node, and `avail`, which is the
     /// default, those that take jobs. None: it cannot name nodes.
     pub node_states: &'static [&'static str],
@@ -191,6 +194,7 @@ impl Descriptor {
         in_containers: false,
         is_cluster: false,
         outlives_harness: true,
+        finds_launched: true,
         node_states: &[],
         complete_processor: None,
         rehearses: None,
@@ -330,6 +334,11 @@ impl Schedulers {
     /// Whether a job of this scheduler ends with the process that launched it.
     pub fn dies_with_the_harness(&self, name: &str) -> bool {
         self.find(name).is_some_and(|scheduler| !scheduler.outlives_harness)
+    }
+
+    /// Whether a job whose launch was not stored goes on, and the next launch finds it.
+    pub fn finds_launched(&self, name: &str) -> bool {
+        self.find(name).is_none_or(|scheduler| scheduler.outlives_harness && scheduler.finds_launched)
     }
 
     /// The scheduler of `--rehearse`.

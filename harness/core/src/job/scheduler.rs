@@ -157,11 +157,18 @@ pub struct CallLimits {
     pub silence: Duration,
     /// One cleanup, with its retries. Then what may be left is named in the result.
     pub cleanup: Duration,
+    /// A server that does not answer a question is given up after this, retries included: for telling people, nobody ends it.
+    pub answer: Duration,
 }
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self { launch: Duration::from_mins(1), silence: Duration::from_secs(30), cleanup: Duration::from_mins(1) }
+        Self {
+            launch: Duration::from_mins(1),
+            silence: Duration::from_secs(30),
+            cleanup: Duration::from_mins(1),
+            answer: Duration::from_mins(1),
+        }
     }
 }
 

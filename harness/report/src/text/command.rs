@@ -30,7 +30,7 @@ pub(crate) fn of_case(name: &CaseName, files: &[&str], options: &[String]) -> St
         words.extend([flag.to_owned(), value]);
     }
     words.push("-r".to_owned());
-    words.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell::quote_in_line(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// `-p` takes a regex that is searched for: a `+` in an environment's name must not act as one, and `gcc` is not `gcc13`.
@@ -88,6 +88,10 @@ mod tests {
             "muster --distribute node-1 -c /checks/a.yaml -n /b542e2db --system s:p -p '^e$' -r"
         );
         assert_eq!(of("%.repeat_no=2", "/a.yaml", &[]), "muster -c /a.yaml -n /b542e2db --system s:p -p '^e$' -r");
+        assert_eq!(
+            of("", "/a.yaml", &["-S", "text=two\nlines"]),
+            r"muster -S $'text=two\nlines' -c /a.yaml -n /b542e2db --system s:p -p '^e$' -r"
+        );
         assert_eq!(
             of("", "/a.yaml", &["-S", "token=***"]),
             "muster -S 'token=***' -c /a.yaml -n /b542e2db --system s:p -p '^e$' -r  # write the secret out in place of ***"

@@ -75,6 +75,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     starters: &[("local", include_str!("starter.yaml"))],
     files: Files::Shared,
+    // The files of a launch are made once.
+    finds_launched: false,
     // This machine takes jobs as long as Muster runs on it.
     node_states: &["all", "avail", "idle"],
     complete_processor: Some(detect::complete),

@@ -14,6 +14,7 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_store::{Describe, Store};
+use muster_text::time::format_duration;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -24,6 +25,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
+
+/// So many cases are named of which something may be left.
+const NAMED: usize = 5;
 
 /// Something that was created, or may have been, and is not cleaned up yet.
 #[derive(Debug, Clone)]
@@ -45,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) identifiers: Identifiers,
     /// Fires when the session is to end.
     pub(crate) cancel: CancellationToken,
+    /// Fires when the end of the session has taken too long: no server is waited for any more.
+    pub(crate) give_up: CancellationToken,
     /// Fires when the process is about to end: no teardown goes on.
     pub(crate) leave: CancellationToken,
     events: UnboundedSender<Event>,
@@ -74,6 +80,7 @@ impl Context {
             store,
             identifiers: Identifiers::default(),
             cancel: CancellationToken::new(),
+            give_up: CancellationToken::new(),
             leave: CancellationToken::new(),
             events,
             why: OnceLock::new(),
@@ -117,6 +124,21 @@ impl Context {
         let news = self.why.set((why, Instant::now())).is_ok();
         self.cancel.cancel();
         news
+    }
+
+    /// Waits for no server any more, and says what may be left. `limit`: what the end may have taken.
+    pub(crate) fn give_up(&self, limit: Duration) {
+        let named: Vec<String> = self.in_flight().iter().map(|left| format!("{} ({})", left.case, left.job.identifier)).collect();
+        let more = named.len().saturating_sub(NAMED);
+        let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let left = if named.is_empty() {
+            String::new()
+        } else {
+            format!("; what may be left of {}{and_more}: `{}` removes it", named[..named.len() - more].join(", "), self.sweep)
+        };
+        let limit = format_duration(limit);
+        self.emit(Event::Warning(format!("the session has been ending for {limit}: no server is waited for any more{left}")));
+        self.give_up.cancel();
     }
 
     /// Why the session ends.

@@ -58,6 +58,8 @@ struct Ready {
 enum Progress {
     /// Nothing was launched.
     NotLaunched,
+    /// An earlier process may have launched it. It is launched again, which finds it if it is there.
+    MayRun,
     /// An earlier process has launched it.
     Launched,
     /// An earlier process has launched it, and `muster sweep` has removed it.
@@ -95,9 +97,7 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued
                 let plan = prepare(context, scheduler, (queued.folder, render, refused), None, &mut record).await?;
                 Ok(Ready { plan: Box::new(plan), progress: Progress::NotLaunched })
             }
-            Work::TakenOver { stored, render } => {
-                take_over(context, scheduler, queued.folder, (*stored, render), &mut record).await
-            }
+            Work::Stored { stored, render } => take_over(context, scheduler, queued.folder, (*stored, render), &mut record).await,
             Work::Relaunch(job, render) => {
                 let job = Arc::new(*job);
                 remove_unknown(context, scheduler, Arc::clone(&job), &mut record).await;
@@ -115,7 +115,7 @@ async fn run_case(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued
 }
 
 /// Continues a case of an earlier process. A job that was launched is followed from its current state. A job that may have
-/// been launched is removed before it is launched again, so that it runs once.
+/// been launched runs once: it is launched again and found, or, if it ends with its process, it is removed before.
 async fn take_over(
     context: &Arc<Context>,
     scheduler: &Arc<dyn Scheduler>,
@@ -123,7 +123,7 @@ async fn take_over(
     (stored, render): (StoredCase, Option<Render>),
     record: &mut Record,
 ) -> Result<Ready, End> {
-    let StoredCase { job, rules, limits, launched, started, launched_at, swept } = stored;
+    let StoredCase { job, rules, limits, launched, may_run, started, launched_at, swept } = stored;
     // What it took counts from its start, not from where this process has come in.
     record.result.times.begun = started.unwrap_or(record.result.times.begun);
     let render = render.filter(|_| !launched);
@@ -134,19 +134,25 @@ async fn take_over(
     if launched {
         record.result.times.launched = launched_at;
     }
-    if !launched {
+    context.identifiers.learn(&job.identifier);
+    let is_new = !launched && !may_run;
+    if is_new {
         remove_unknown(context, scheduler, Arc::clone(&job), record).await;
     }
     let work = {
         let (context, name) = (Arc::clone(context), Arc::clone(&record.name));
         let (folder, number) = (plan.folder.clone(), record.result.attempt);
         move || {
-            if !launched {
+            if is_new {
                 return context.folders.create(&job.stage).map(|()| Progress::NotLaunched);
             }
             let attempt = AttemptId { case: &name, folder: &folder, number, identifier: &job.identifier };
             let whole = context.folders.take_over(&job.stage, attempt)?;
-            let unfinished = if swept { Progress::Swept } else { Progress::Launched };
+            let unfinished = match (launched, swept) {
+                (false, _) => Progress::MayRun,
+                (true, true) => Progress::Swept,
+                (true, false) => Progress::Launched,
+            };
             Ok(whole.map_or(unfinished, |whole| Progress::LogAssembled(Box::new(whole))))
         }
     };
@@ -204,7 +210,10 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
 async fn run_from(attempt: &mut Attempt<'_>, plan: &mut Plan, progress: Progress, record: &mut Record) -> AttemptEnd {
     let is_swept = matches!(progress, Progress::Swept);
     match progress {
-        Progress::NotLaunched => {
+        Progress::NotLaunched | Progress::MayRun => {
+            if matches!(progress, Progress::MayRun) {
+                attempt.already_launched();
+            }
             if let Err(end) = Box::pin(attempt.launch(plan, record)).await {
                 return AttemptEnd::NothingRan(end);
             }

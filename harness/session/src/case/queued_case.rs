@@ -52,7 +52,7 @@ pub enum Work {
     /// Nothing of it exists yet.
     New(Render),
     /// Another process planned it, and perhaps launched it, and is gone.
-    TakenOver {
+    Stored {
         /// What it has left.
         stored: Box<StoredCase>,
         /// What plans it again, if its check is still there.
@@ -73,6 +73,8 @@ pub struct StoredCase {
     pub limits: Limits,
     /// It is known to have been launched.
     pub launched: bool,
+    /// It may have been launched, and goes on without the process that did: `launch` finds it then, by its identifier.
+    pub may_run: bool,
     /// When its attempt began; `None`: an older muster did not write that down.
     pub started: Option<Timestamp>,
     /// When it was launched, if that is known.
@@ -106,7 +108,7 @@ impl QueuedCase {
     #[must_use]
     pub fn relaunch(self, case: &TestCase, adjustments: &Arc<Adjustments>) -> Self {
         let work = match self.work {
-            Work::TakenOver { stored, .. } => Work::Relaunch(Box::new(stored.job), render(case.clone(), Arc::clone(adjustments))),
+            Work::Stored { stored, .. } => Work::Relaunch(Box::new(stored.job), render(case.clone(), Arc::clone(adjustments))),
             work => work,
         };
         Self { work, ..self }
@@ -126,7 +128,7 @@ impl QueuedCase {
 
     /// Whether it needs no other case any more: it runs, or did.
     pub fn is_launched(&self) -> bool {
-        matches!(&self.work, Work::TakenOver { stored, .. } if stored.launched)
+        matches!(&self.work, Work::Stored { stored, .. } if stored.launched)
     }
 }
 

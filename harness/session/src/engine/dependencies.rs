@@ -352,7 +352,7 @@ fn with_inputs(inputs: CaseInputs, work: Work) -> Work {
     match work {
         Work::New(render) => Work::New(with(inputs, render)),
         Work::Relaunch(job, render) => Work::Relaunch(job, with(inputs, render)),
-        Work::TakenOver { stored, render } => Work::TakenOver { stored, render: render.map(|render| with(inputs, render)) },
+        Work::Stored { stored, render } => Work::Stored { stored, render: render.map(|render| with(inputs, render)) },
     }
 }
 

@@ -46,13 +46,15 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, mpsc::UnboundedSender, oneshot},
     task::spawn_blocking,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 pub use crate::case::context::InFlight;
 
 /// How long a session that is left at once waits for the end of teardowns: TERM, its grace, KILL, and some margin.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+/// How long the end of a cancelled session may take beyond one cleanup: a launch that is under way, a log, some margin.
+const END_LIMIT: Duration = Duration::from_secs(90);
 const LEAVE_POLL: Duration = Duration::from_millis(20);
 
 /// What a session is made of.
@@ -121,6 +123,26 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when a case is over, and when nothing is left to do.
     news: Notify,
+}
+
+impl Shared {
+    /// How long the end of a cancelled session may take in all.
+    fn end_limit(&self) -> Duration {
+        let cleanup = self.schedulers.values().map(|scheduler| scheduler.limits().cleanup).max();
+        cleanup.unwrap_or_default() + END_LIMIT
+    }
+
+    /// Waits for no server when the end of the session has taken too long.
+    fn limit_the_end(self: &Arc<Self>) {
+        // Who holds the engine keeps the view of a session open that has ended.
+        let (shared, limit) = (Arc::downgrade(self), self.end_limit());
+        self.runtime.spawn(async move {
+            sleep(limit).await;
+            if let Some(shared) = shared.upgrade() {
+                shared.context.give_up(limit);
+            }
+        });
+    }
 }
 
 /// What has ended since the engine was last asked.
@@ -243,6 +265,7 @@ impl Engine {
         let why = why.into();
         if self.shared.context.cancel(why.clone()) {
             self.shared.context.emit(Event::Cancelling(why));
+            self.shared.limit_the_end();
         }
         self.shared.close(self.shared.context.why_cancelled());
     }
@@ -259,6 +282,11 @@ impl Engine {
     /// Whether the session was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()
+    }
+
+    /// When the end of a cancelled session should be over. `None`: it was not cancelled.
+    pub fn end_is_due(&self) -> Option<Instant> {
+        self.shared.context.cancelled_at().map(|at| at + self.shared.end_limit())
     }
 
     /// Prepares for the end of the process: ends the teardowns that run and lets none go on, so that a process that takes the session over

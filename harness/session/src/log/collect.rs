@@ -50,8 +50,8 @@ impl Collector {
     }
 
     /// Waits for the rest of the log: what is to be judged as long as some of it comes, what was stopped for a while only. How much there
-    /// may be is up to the scheduler.
-    pub(crate) async fn drain(mut self, cancel: &CancellationToken, is_judged: bool) -> Drained {
+    /// may be is up to the scheduler. Nothing is waited for after `give_up`.
+    pub(crate) async fn drain(mut self, cancel: &CancellationToken, give_up: &CancellationToken, is_judged: bool) -> Drained {
         let cancelled = async {
             cancel.cancelled().await;
             sleep(CANCEL_LIMIT).await;
@@ -61,6 +61,7 @@ impl Collector {
             collected = &mut self.task => return collected.map_or(PANICKED, Drained::Whole),
             () = stalls(&self.arrived, self.silence, is_judged) => false,
             () = cancelled, if is_judged => true,
+            () = give_up.cancelled() => true,
         };
         self.stop.cancel();
         match timeout(RELEASE_LIMIT, &mut self.task).await {

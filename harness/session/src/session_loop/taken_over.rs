@@ -81,7 +81,9 @@ impl Continued<'_> {
         let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Limits::JUDGE });
         let case = self.cases.iter().find(|case| *case.name == name);
         let partition = self.system.partitions.iter().find(|partition| partition.name == name.partition);
-        let launched = state != JobState::Intent && !self.schedulers.dies_with_the_harness(&job.scheduler);
+        let is_stored = state != JobState::Intent;
+        let launched = is_stored && !self.schedulers.dies_with_the_harness(&job.scheduler);
+        let may_run = !is_stored && self.schedulers.finds_launched(&job.scheduler);
         QueuedCase {
             folder: folder_of(&job.stage, attempt, job.identifier.as_str()),
             scheduler: job.scheduler.clone(),
@@ -92,8 +94,8 @@ impl Continued<'_> {
             name: Arc::new(name),
             about: Arc::new(move || about.clone()),
             work: match (case.map(|case| render(case.clone(), Arc::clone(self.adjustments))), rules) {
-                (render, Ok(rules)) if launched || !self.has_secret => Work::TakenOver {
-                    stored: Box::new(StoredCase { job, rules, limits, launched, started: begun, launched_at, swept }),
+                (render, Ok(rules)) if launched || !self.has_secret => Work::Stored {
+                    stored: Box::new(StoredCase { job, rules, limits, launched, may_run, started: begun, launched_at, swept }),
                     render,
                 },
                 // What would launch or judge it was stored without its secrets.

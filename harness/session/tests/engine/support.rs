@@ -6,7 +6,7 @@ use muster_core::{
     job::{
         inventory::{Inventory, Scope},
         outputs::{Binding, Need, PlannedOutputs},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{CallLimits, Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         workload::{Limits, Program, Workload},
     },
     result::{About, CaseResult, Counting, Session},
@@ -353,6 +353,37 @@ impl Scheduler for Panicking {
     }
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
         self.fake.inventory(scope)
+    }
+}
+
+/// The fake, but for cleanups: they have no answer.
+pub(crate) struct Silent(pub(crate) FakeScheduler);
+
+impl Silent {
+    pub(crate) const CLEANUP: Duration = Duration::from_mins(10);
+}
+
+impl Scheduler for Silent {
+    fn limits(&self) -> CallLimits {
+        CallLimits { cleanup: Self::CLEANUP, ..CallLimits::default() }
+    }
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<muster_text::diagnostic::Diagnostic>> {
+        self.0.plan(workload)
+    }
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        self.0.launch(job)
+    }
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        self.0.wait(job, seen)
+    }
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+        self.0.collect_logs(job, request)
+    }
+    fn cleanup<'a>(&'a self, _job: &'a Job, _how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(std::future::pending())
+    }
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        self.0.inventory(scope)
     }
 }
 

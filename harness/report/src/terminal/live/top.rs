@@ -27,6 +27,8 @@ use std::{
 };
 use unicode_width::UnicodeWidthStr;
 
+/// At the end so many cases that have failed are named, if no line has named them before.
+const LAST_FAILURES: usize = 20;
 /// So many reasons for waiting have a line.
 const REASONS: usize = 3;
 
@@ -38,6 +40,8 @@ pub struct Top {
     partitions: BTreeMap<String, Tally>,
     /// What was last known of each case.
     cases: HashMap<CaseName, Known>,
+    /// Cases that have failed, and that no line has named yet.
+    unnamed: Vec<CaseName>,
     names: Names,
 }
 
@@ -50,6 +54,10 @@ struct Known {
 }
 
 impl Known {
+    fn has_failed(&self) -> bool {
+        self.progress.state == CaseState::Ended && self.grade == Some(Grade::Bad)
+    }
+
     /// Where it is counted.
     fn counter<'a>(&self, tally: &'a mut Tally) -> Option<&'a mut u32> {
         match (self.progress.state, self.grade) {
@@ -97,6 +105,10 @@ impl Top {
         if before.is_none() {
             self.names.learn(&name);
         }
+        let is_named = before.is_some_and(|before| before.has_failed() && before.progress.attempt == known.progress.attempt);
+        if known.has_failed() && !is_named {
+            self.unnamed.push(name.clone());
+        }
         self.cases.insert(name, known);
         self.total.total = self.session.num_cases.max(u32::try_from(self.cases.len()).unwrap_or(u32::MAX));
     }
@@ -124,8 +136,32 @@ impl Top {
         lines
     }
 
-    /// One line of all that is counted, for a reader that is no terminal.
-    pub fn line(&self, now: Timestamp) -> String {
+    /// What is new for a reader that is no terminal: a line for each case that has failed since the last time, and one of all that is
+    /// counted.
+    pub fn lines(&mut self, now: Timestamp) -> String {
+        self.new_failures(usize::MAX) + &self.line(now)
+    }
+
+    /// A line for each case that has failed and was not named yet, but for not more than `most`.
+    fn new_failures(&mut self, most: usize) -> String {
+        let unnamed = std::mem::take(&mut self.unnamed);
+        // It may run again by now.
+        let failed = unnamed.iter().filter_map(|name| Some((name, self.cases.get(name).filter(|known| known.has_failed())?)));
+        let line = |(name, known): (&CaseName, &Known)| {
+            let bracket = known.outcome.as_ref().map_or("", |outcome| outcome.row().bracket);
+            let cause = known.cause.as_deref().map_or_else(String::new, |cause| format!(": {}", one_line(cause)));
+            format!("{bracket} {}{cause}\n", one_line(&name.to_string()))
+        };
+        let mut lines: Vec<String> = failed.map(line).collect();
+        let more = lines.len().saturating_sub(most);
+        if more > 0 {
+            lines.truncate(most);
+            lines.push(format!("... and {more} more failed\n"));
+        }
+        lines.concat()
+    }
+
+    fn line(&self, now: Timestamp) -> String {
         let mut line = format!("{}  {}{}", whole_seconds(self.took(now)), self.total.text(), self.waiting());
         let nodes = self.nodes();
         if !nodes.is_empty() {
@@ -142,7 +178,12 @@ impl Top {
     }
 
     /// What is left to say when there is nothing more to see. `attach` is the command that goes on with the session.
-    pub fn end(&self, now: Timestamp, state: SessionState, attach: &str) -> String {
+    pub fn end(&mut self, now: Timestamp, state: SessionState, attach: &str) -> String {
+        let failures = self.new_failures(LAST_FAILURES);
+        failures + &self.last_words(now, state, attach)
+    }
+
+    fn last_words(&self, now: Timestamp, state: SessionState, attach: &str) -> String {
         let Session { id, interrupted, .. } = &self.session;
         let Tally { total, good, odd, bad, .. } = self.total;
         if state == SessionState::Interrupted {
@@ -217,8 +258,7 @@ impl Top {
 
     /// The cases that have failed, in the order in which they ended.
     fn failed(&self) -> Vec<(&CaseName, &Known)> {
-        let is_failed = |known: &Known| known.progress.state == CaseState::Ended && known.grade == Some(Grade::Bad);
-        let mut cases: Vec<_> = self.cases.iter().filter(|(_, known)| is_failed(known)).collect();
+        let mut cases: Vec<_> = self.cases.iter().filter(|(_, known)| known.has_failed()).collect();
         cases.sort_by_key(|(name, known)| (known.progress.since, *name));
         cases
     }

@@ -119,17 +119,21 @@ fn a_small_terminal_keeps_the_title_and_the_last_bar() {
 #[test]
 fn one_line_and_the_last_words() {
     let mut top = top();
-    let line = top.line(seconds(200));
+    let line = top.lines(seconds(200));
+    top.update(failed(case("osu_latency", 1, "cpu")));
     let abandoned = top.end(seconds(200), SessionState::Interrupted, "muster attach 20260105 --db r.db");
     top.session(Session { ended: Some(seconds(300)), ..session() });
     let over = top.end(seconds(900), SessionState::Ended, "");
     top.session(Session { ended: Some(seconds(300)), interrupted: true, ..session() });
     let interrupted = top.end(seconds(900), SessionState::Ended, "");
     assert_snapshot!([line, abandoned, over, interrupted].concat(), @"
+    FAIL allreduce_bandwidth %msg_size=1048576 %n=5 @eidf:gpu-service+default: pattern 'Max Write' was not found in what the job printed
+    FAIL allreduce_bandwidth %msg_size=1048576 %n=11 @eidf:gpu-service+default: pattern 'Max Write' was not found in what the job printed
     3m20s  12/61  6 running  20 pending  2 failed  23 waiting  on 3 node(s)  longest: osu_latency %msg_size=1048576 %n=1 @eidf:cpu+default 3m  pending: 11 0/12 nodes have a free GPU
-    session 20260105T070312-3fa2 was interrupted: its process is gone. 49 of 61 cases have no result; `muster attach 20260105 --db r.db` goes on with it
-    session 20260105T070312-3fa2 has ended after 5m: 10 passed, 2 failed, 0 neither, of 61 cases
-    session 20260105T070312-3fa2 was interrupted after 5m: 10 passed, 2 failed, 0 neither, of 61 cases
+    FAIL osu_latency %msg_size=1048576 %n=1 @eidf:cpu+default: pattern 'Max Write' was not found in what the job printed
+    session 20260105T070312-3fa2 was interrupted: its process is gone. 48 of 61 cases have no result; `muster attach 20260105 --db r.db` goes on with it
+    session 20260105T070312-3fa2 has ended after 5m: 10 passed, 3 failed, 0 neither, of 61 cases
+    session 20260105T070312-3fa2 was interrupted after 5m: 10 passed, 3 failed, 0 neither, of 61 cases
     ");
 }
 
@@ -220,13 +224,21 @@ fn a_case_is_counted_where_it_is_now() {
             "0/1  1 running  longest: hpl %msg_size=1048576 %n=1 @eidf:gpu-service+default 7s",
         ),
         (ended(case(), fails()), "1/1  1 failed"),
+        // It has a line of its own once.
+        (ended(case(), fails()), "1/1  1 failed"),
         (in_state(case(), CaseState::Waiting, 5, None, &[]), "0/1  1 waiting"),
         (LiveCase { quarantine, ..ended(case(), fails()) }, "1/1"),
     ];
+    let mut named = Vec::new();
     for (state, line) in rows {
         top.update(state);
-        assert_eq!(top.line(seconds(10)), format!("10s  {line}\n"));
+        let lines = top.lines(seconds(10));
+        let (failures, last) = lines.trim_end().rsplit_once('\n').unwrap_or(("", lines.trim_end()));
+        assert_eq!(last, format!("10s  {line}"));
+        named.push(failures.to_owned());
     }
+    let failure = "FAIL hpl %msg_size=1048576 %n=1 @eidf:gpu-service+default";
+    assert_eq!(named, ["", "", "", failure, "", "", ""]);
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Creates the objects of a job: what the workload refers to first, the workload last. Objects whose answer was lost are found again.
 //!
 //! ```text
+//! an earlier launch had no answer: GET the workload -- ours ---------------------------------> Launched
 //! queue: another case waits before this one for the same resource ------------------------> NotNow
 //! preflight (only where there are quotas, and not for a single Pod):
 //!     pod templates with dryRun=All -- quota is full --> NotNow     never fits, forbidden --> Config
@@ -47,6 +48,11 @@ pub(crate) async fn launch(shared: &SharedState, job: &Job, handle: Handle) -> R
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
         shared.leave_queue(&job.identifier);
     }
+    match &answer {
+        Ok(Launch::NotNow { .. }) => {}
+        Ok(_) => shared.set_unanswered(&job.identifier, false),
+        Err(error) => shared.set_unanswered(&job.identifier, !error.nothing_created || shared.is_unanswered(&job.identifier)),
+    }
     if !matches!(answer, Ok(Launch::Launched(_))) {
         shared.release(&job.identifier);
     }
@@ -76,6 +82,11 @@ impl Attempt<'_> {
             // Before anything exists, and before a watch is opened for a kind that the server does not know.
             self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
         }
+        if self.shared.is_unanswered(&self.job.identifier) && self.find_again().await? {
+            self.shared.observe(self.job, &self.handle);
+            self.shared.lease.hold();
+            return Ok(Launch::Launched(self.job.with(JobHandle::of(self.handle))));
+        }
         if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
             return Ok(Launch::NotNow { why, retry_after: gate::LOOK, created: None });
         }
@@ -103,8 +114,31 @@ impl Attempt<'_> {
                 }
             }
         }
-        self.shared.launched(&self.handle);
+        self.shared.launched(self.job, &self.handle);
         Ok(Launch::Launched(self.job.with(JobHandle::of(self.handle))))
+    }
+
+    /// Looks for a workload that was created without an answer. To create it once more would be refused: it may fill a quota by
+    /// itself. The workload is the last object, so those before it were created, too.
+    async fn find_again(&mut self) -> Result<bool, SchedulerError> {
+        let Some(workload) = self.handle.workload() else { return Ok(false) };
+        let Some(found) = self.own(workload).await? else { return Ok(false) };
+        for place in 0..self.handle.objects.len() {
+            self.handle.objects[place].uid =
+                if place == self.handle.workload { Some(found.clone()) } else { self.own(&self.handle.objects[place]).await? };
+        }
+        Ok(true)
+    }
+
+    /// The uid of an object, if it is there and ours.
+    async fn own(&self, object: &Object) -> Result<Option<String>, SchedulerError> {
+        match self.shared.cluster.get(&object.resource, &object.name).await {
+            Ok(there) => {
+                Ok((is_of(self.job, &there) && there["metadata"].get("deletionTimestamp").is_none()).then(|| uid(&there)))
+            }
+            Err(error) if error.is_gone() || error.why() == Why::NotAllowed => Ok(None),
+            Err(error) => Err(error.classify()),
+        }
     }
 
     /// What it wants of the namespace's quotas.
@@ -206,6 +240,7 @@ mod tests {
     use crate::api::NAME;
     use crate::{
         client::testing::{self, Reply, Requests},
+        job::Seen,
         kind::WorkloadRules,
     };
     use muster_core::{
@@ -213,6 +248,7 @@ mod tests {
         error::chain,
     };
     use serde_json::json;
+    use std::sync::Arc;
 
     const FULL: &str = "pods \"x\" is forbidden: exceeded quota: compute, requested: requests.cpu=2, used: requests.cpu=3, limited: requests.cpu=4";
 
@@ -331,6 +367,66 @@ mod tests {
         }
         assert_eq!(said[0], said[1]);
         insta::assert_snapshot!(said[0], @"pod rfm-x in namespace n");
+    }
+
+    /// The quota is full because of the very pod that was created.
+    #[tokio::test]
+    async fn what_may_have_been_created_is_looked_for_before_a_quota_can_refuse_it() {
+        let (shared, requests) = shared(|line| match line {
+            "GET /api/v1/namespaces/n/pods/rfm-x" => there("abcdefgh", "s"),
+            line if line.starts_with("GET") => Reply::refusal(404, "NotFound", "no such object"),
+            _ => Reply::refusal(403, "Forbidden", FULL),
+        });
+        shared.set_unanswered(&ours().identifier, true);
+        let launched = launch(&shared, &ours(), handle(vec![config(), pod()])).await.unwrap();
+        assert_eq!(uids(&launched), [None, Some("u-1".into())]);
+        assert_eq!(asked(&requests), ["GET pods/rfm-x", "GET configmaps/rfm-c"]);
+        // What is there no longer is created.
+        let Launch::NotNow { .. } = launch(&shared, &job('b'), handle(vec![pod()])).await.unwrap() else { panic!() };
+        assert_eq!(asked(&requests).last().map(String::as_str), Some("POST pods?fieldValidation=Warn"));
+    }
+
+    /// The connection is lost after the pod was created.
+    #[tokio::test(start_paused = true)]
+    async fn a_launch_without_an_answer_is_looked_for_by_the_next_one() {
+        let is_back = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let back = Arc::clone(&is_back);
+        let (shared, _) = shared(move |line| match line {
+            line if line.starts_with("GET") => there("abcdefgh", "s"),
+            _ if back.load(std::sync::atomic::Ordering::Relaxed) => Reply::refusal(403, "Forbidden", FULL),
+            _ => Reply::refusal(504, "Timeout", "no answer"),
+        });
+        launch(&shared, &ours(), handle(vec![pod()])).await.unwrap_err();
+        is_back.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(uids(&launch(&shared, &ours(), handle(vec![pod()])).await.unwrap()), [Some("u-1".into())]);
+        assert!(!shared.is_unanswered(&ours().identifier));
+    }
+
+    /// After a takeover a job of the same name is removed and created again, and the watch is late.
+    #[tokio::test]
+    async fn what_the_watch_still_shows_of_a_predecessor_is_not_the_job() {
+        let pod_of = |uid: &str| json!({"metadata": {"name": "rfm-x", "uid": uid, "resourceVersion": "1", "labels": {"rfm": "abcdefgh", "rfm-session": "s"}}});
+        let (seen, late) = tokio::sync::watch::channel(false);
+        let (cluster, _) = testing::cluster(move |line, _| match line {
+            line if line.contains("watch=true") => {
+                seen.send_replace(true);
+                Reply::events(&[json!({"type": "DELETED", "object": pod_of("old")})], true)
+            }
+            line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[pod_of("old")]),
+            line if line.contains("leases") => Reply::json(&json!({})),
+            _ => Reply::json(&pod_of("new")),
+        });
+        let timing = muster_core::decisions::liveness::HeartbeatTiming::default();
+        let shared = SharedState::new(cluster, &SessionId("s".into()), timing);
+        let Launch::Launched(launched) = launch(&shared, &ours(), handle(vec![pod()])).await.unwrap() else { panic!() };
+        let mut observed = shared.observe(&launched, &Handle::of(&launched).unwrap());
+        let mut late = late;
+        late.wait_for(|seen| *seen).await.unwrap();
+        for _ in 0..20 {
+            let now = Arc::clone(&observed.borrow_and_update());
+            assert!(matches!(now.workload, Seen::NotYet) && now.pods.is_empty(), "{now:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     #[tokio::test]

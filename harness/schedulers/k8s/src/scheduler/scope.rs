@@ -138,6 +138,13 @@ impl Kubernetes {
                 return Ok(false);
             }
         }
+        for job in jobs {
+            if let Ok((shared, handle)) = self.of(job).await
+                && handle.workload().is_some_and(|object| object.uid.is_none())
+            {
+                shared.set_unanswered(&job.identifier, true);
+            }
+        }
         Ok(true)
     }
 }

@@ -19,7 +19,11 @@ use muster_core::{
 };
 use muster_text::Value;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::time::Instant;
 
 /// Quotas change seldom: their list is good for so long.
@@ -36,6 +40,8 @@ pub(crate) struct SharedState {
     room: Mutex<Room>,
     gates: Mutex<Gates>,
     quotas: Mutex<Option<(Instant, Quotas)>>,
+    /// Jobs of which a launch without an answer may have created something, in this process or in one that is gone.
+    unanswered: Mutex<BTreeSet<Identifier>>,
 }
 
 #[derive(Default)]
@@ -67,7 +73,22 @@ impl SharedState {
             room: Mutex::default(),
             gates: Mutex::default(),
             quotas: Mutex::default(),
+            unanswered: Mutex::default(),
         }
+    }
+
+    /// Remembers that objects of a job may exist, or that it is known what does.
+    pub(crate) fn set_unanswered(&self, identifier: &Identifier, is_unanswered: bool) {
+        let mut unanswered = self.unanswered.lock();
+        if is_unanswered {
+            unanswered.insert(identifier.clone());
+        } else {
+            unanswered.remove(identifier);
+        }
+    }
+
+    pub(crate) fn is_unanswered(&self, identifier: &Identifier) -> bool {
+        self.unanswered.lock().contains(identifier)
     }
 
     /// Watches a job from now on, whichever process launched it.
@@ -95,7 +116,8 @@ impl SharedState {
     }
 
     /// All its objects are created.
-    pub(crate) fn launched(&self, handle: &Handle) {
+    pub(crate) fn launched(&self, job: &Job, handle: &Handle) {
+        self.watch.launched(&job.identifier, handle);
         let kinds = kinds(handle);
         self.gates.lock().launched(kinds.iter().map(String::as_str));
     }

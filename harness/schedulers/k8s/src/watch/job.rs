@@ -25,6 +25,9 @@ pub(super) struct Tracked {
     /// An operator creates Jobs or similar objects for it, and those create the pods.
     pub(super) is_composed: bool,
     pub(super) is_pod: bool,
+    kind: String,
+    /// Of the workload, once it is known. Others of its name are its predecessors, and their pods are not its own.
+    uid: Option<String>,
     /// Set if the launch was confirmed, perhaps to another process: a workload that no list has is then gone.
     pub(super) manifest: Option<LiveObject>,
     clock: ServerClock,
@@ -42,6 +45,8 @@ impl Tracked {
             name: workload.map(|object| object.name.clone()).unwrap_or_default(),
             is_composed: workload.is_some_and(|object| !object.resource.is_pod() && !object.resource.is_job()),
             is_pod: workload.is_some_and(|object| object.resource.is_pod()),
+            kind: workload.map(|object| object.resource.kind.clone()).unwrap_or_default(),
+            uid: workload.and_then(|object| object.uid.clone()).filter(|uid| !uid.is_empty()),
             manifest: workload.filter(|_| is_adopted).map(|object| object.manifest.clone().into()),
             clock,
             deleted_by_us: false,
@@ -56,6 +61,38 @@ impl Tracked {
 
     pub(super) fn observed(&self) -> Arc<Observed> {
         Arc::clone(&self.sender.borrow())
+    }
+
+    /// The workload has this uid. What was seen of a predecessor is forgotten.
+    pub(super) fn launched(&mut self, uid: String) {
+        if uid.is_empty() || self.uid.as_ref() == Some(&uid) {
+            return;
+        }
+        self.uid = Some(uid);
+        let observed = self.observed();
+        let is_stale = observed.workload.object().is_some_and(|object| self.is_predecessor(object.uid()));
+        if is_stale || observed.pods.iter().any(|seen| self.is_of_predecessor(&seen.pod)) {
+            self.change(|observed| {
+                if is_stale {
+                    observed.workload = Seen::NotYet;
+                }
+                observed.pods.retain(|seen| !self.is_of_predecessor(&seen.pod));
+            });
+        }
+    }
+
+    /// Whether an object with the workload's name is another one.
+    fn is_predecessor(&self, uid: Option<&str>) -> bool {
+        matches!((&self.uid, uid), (Some(own), Some(uid)) if own != uid)
+    }
+
+    /// Whether a pod is, or belongs to, another object with the workload's name.
+    fn is_of_predecessor(&self, pod: &Pod) -> bool {
+        if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
+            return self.is_predecessor(pod.metadata.uid.as_deref());
+        }
+        let mut owners = pod.metadata.owner_references.iter().flatten();
+        owners.any(|owner| owner.kind == self.kind && owner.name == self.name && self.is_predecessor(Some(&owner.uid)))
     }
 
     /// Everything that vanishes from now on was deleted by Muster.
@@ -75,11 +112,17 @@ impl Tracked {
 
     /// The workload is, or was last, like this.
     pub(super) fn workload(&self, object: LiveObject, gone: bool) {
+        if self.is_predecessor(object.uid()) {
+            return;
+        }
         self.change(|observed| observed.workload = if gone { Seen::Gone(object) } else { Seen::Present(object) });
     }
 
     /// A pod is, or was last, like this.
     pub(super) fn pod(&self, pod: Pod, gone: bool) {
+        if self.is_of_predecessor(&pod) {
+            return;
+        }
         let pod = Arc::new(pod);
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
             self.workload(LiveObject::of(Arc::clone(&pod)), gone);
@@ -236,13 +279,37 @@ mod tests {
         assert_eq!(says("1 Insufficient cpu"), None, "another pod may go");
     }
 
+    /// Objects of an earlier job with the same identifier, which the watch reports late.
+    #[test]
+    fn a_predecessor_and_its_pods_are_not_the_job() {
+        let mut tracked = Tracked::new(&handle("batch/v1", "Job"), ServerClock::default(), false);
+        let job = |uid: &str| LiveObject::from(json!({"kind": "Job", "metadata": {"name": "rfm-x", "uid": uid}}));
+        let owned = |name: &str, uid: &str, owner: &str| {
+            let mut pod = serde_json::to_value(pod(name, uid, 1)).unwrap();
+            pod["metadata"]["ownerReferences"] =
+                json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "rfm-x", "uid": owner}]);
+            serde_json::from_value::<Pod>(pod).unwrap()
+        };
+        tracked.uid = None;
+        tracked.workload(job("old"), false);
+        tracked.pod(owned("a", "1", "old"), false);
+        tracked.pod(owned("b", "2", "w"), false);
+        tracked.launched("w".into());
+        assert!(matches!(tracked.observed().workload, Seen::NotYet));
+        tracked.workload(job("w"), false);
+        tracked.workload(job("old"), true);
+        tracked.pod(owned("a", "1", "old"), true);
+        assert!(matches!(tracked.observed().workload, Seen::Present(_)));
+        assert_eq!(names(&tracked), [("b".into(), false, false)]);
+    }
+
     #[test]
     fn a_pod_is_its_own_workload() {
         let tracked = Tracked::new(&handle("v1", "Pod"), ServerClock::default(), false);
         assert!(matches!(tracked.observed().workload, Seen::NotYet));
-        tracked.pod(pod("rfm-x", "1", 1), false);
+        tracked.pod(pod("rfm-x", "w", 1), false);
         assert!(matches!(tracked.observed().workload, Seen::Present(_)));
-        tracked.vanished("1");
+        tracked.vanished("w");
         assert!(matches!(tracked.observed().workload, Seen::Gone(_)));
     }
 

@@ -101,6 +101,14 @@ impl Watch {
         self.tracked(identifier, handle, false)
     }
 
+    /// It exists, under this uid: what an earlier job of the same name was, the watch may still report.
+    pub(crate) fn launched(&self, identifier: &Identifier, handle: &Handle) {
+        let uid = handle.workload().and_then(|object| object.uid.clone());
+        if let (Some(tracked), Some(uid)) = (self.jobs.lock().get_mut(identifier), uid) {
+            tracked.launched(uid);
+        }
+    }
+
     /// Watches a job that may exist since long ago, unless it is watched already.
     pub(crate) fn observe(&self, identifier: &Identifier, handle: &Handle) -> watch::Receiver<Arc<Observed>> {
         let was_launched = handle.workload().is_some_and(|object| object.uid.is_some());

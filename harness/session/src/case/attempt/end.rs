@@ -1,7 +1,11 @@
 //! The end of an attempt: stopping what runs, and removing or keeping what is left.
 
 use super::Attempt;
-use crate::{case::record::Record, panics::panic_message, retry::Failures};
+use crate::{
+    case::{context::Context, record::Record},
+    panics::panic_message,
+    retry::Failures,
+};
 use futures_util::FutureExt;
 use muster_core::{
     error::{Class, chain},
@@ -55,12 +59,18 @@ impl Attempt<'_> {
     }
 
     pub(super) async fn cleaned(&self, how: Disposition) -> Result<Leftovers, String> {
-        cleaned(self.scheduler, &self.job, how).await
+        cleaned(self.context, self.scheduler, &self.job, how).await
     }
 }
 
-/// Removes, or stops, with retries and within the limit; whatever happens in it, the caller goes on.
-pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disposition) -> Result<Leftovers, String> {
+/// Removes, or stops, with retries and within the limit, until the session waits for no server any more; whatever happens in it, the
+/// caller goes on.
+pub(crate) async fn cleaned(
+    context: &Context,
+    scheduler: &Arc<dyn Scheduler>,
+    job: &Job,
+    how: Disposition,
+) -> Result<Leftovers, String> {
     let mut failures = Failures::default();
     let work = async {
         loop {
@@ -75,7 +85,12 @@ pub(crate) async fn cleaned(scheduler: &Arc<dyn Scheduler>, job: &Job, how: Disp
         }
     };
     let limit = scheduler.limits().cleanup;
-    match timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
+    let ended = tokio::select! {
+        biased;
+        ended = timeout(limit, AssertUnwindSafe(work).catch_unwind()) => ended,
+        () = context.give_up.cancelled() => return Err("no answer before the end of the session was given up".to_owned()),
+    };
+    match ended {
         Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
         Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
         Err(_) => Err(format!("no answer within {}", format_duration(limit))),

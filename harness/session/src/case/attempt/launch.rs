@@ -3,6 +3,7 @@
 use super::{Attempt, cleaned};
 use crate::{
     case::{
+        context::Context,
         plan::Plan,
         record::{End, Record},
     },
@@ -77,8 +78,8 @@ pub(crate) async fn launch_once(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>) 
 ///
 /// # Errors
 /// Why it does not.
-pub(crate) async fn vacate(scheduler: &Arc<dyn Scheduler>, job: &Job, reason: &str) -> Result<(), String> {
-    let why = match cleaned(scheduler, job, Disposition::Delete).await {
+pub(crate) async fn vacate(context: &Context, scheduler: &Arc<dyn Scheduler>, job: &Job, reason: &str) -> Result<(), String> {
+    let why = match cleaned(context, scheduler, job, Disposition::Delete).await {
         Ok(leftovers) if leftovers.items.is_empty() => return Ok(()),
         Ok(leftovers) => leftovers.items.join("; "),
         Err(why) => why,
@@ -120,7 +121,9 @@ impl Attempt<'_> {
                 }
                 Ok(Launch::NotNow { why, retry_after, created }) => {
                     if let Some(part) = created {
-                        vacate(self.scheduler, &part, &why).await.map_err(|cause| End::infra(Phase::Launch, cause))?;
+                        vacate(self.context, self.scheduler, &part, &why)
+                            .await
+                            .map_err(|cause| End::infra(Phase::Launch, cause))?;
                     }
                     self.mark_ended();
                     self.store_pending(Some(why.clone()));
@@ -131,7 +134,7 @@ impl Attempt<'_> {
                 }
                 Ok(Launch::Taken { by }) => {
                     let failed = |cause| End::infra(Phase::Launch, cause);
-                    vacate(self.scheduler, &self.job, &taken_by(&by)).await.map_err(failed)?;
+                    vacate(self.context, self.scheduler, &self.job, &taken_by(&by)).await.map_err(failed)?;
                     self.mark_ended();
                     crash_points::reached(crash_points::Point::Taken);
                     redraws.add(&by).map_err(failed)?;

@@ -113,7 +113,7 @@ impl<'a> Attempt<'a> {
         Self { may_exist: true, ..Self::new(context, scheduler, lost.case, lost.job, limits) }
     }
 
-    /// Another process has launched it.
+    /// Another process has launched it, or may have.
     pub(crate) fn already_launched(&mut self) {
         self.clocks = Clocks::of_another_process();
         self.mark_may_exist();
@@ -129,7 +129,7 @@ impl<'a> Attempt<'a> {
                 Box::pin(self.final_status(record)).await;
             }
         }
-        let drained = Box::pin(logs.drain(&self.context.cancel, followed.is_ok())).await;
+        let drained = Box::pin(logs.drain(&self.context.cancel, &self.context.give_up, followed.is_ok())).await;
         crash_points::reached(crash_points::Point::LogDrained);
         match (followed, drained) {
             (Ok(ending), Drained::Whole(spool)) => AttemptEnd::Ended(Box::new((ending, spool))),

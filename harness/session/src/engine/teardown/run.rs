@@ -145,13 +145,13 @@ impl<'a> Teardown<'a> {
                 }
                 Ok(Launch::NotNow { why, retry_after, created }) => {
                     if let Some(part) = created {
-                        vacate(self.scheduler, &part, &why).await?;
+                        vacate(self.context, self.scheduler, &part, &why).await?;
                     }
                     failures = Failures::default();
                     (why, retry_after.max(SHORTEST_PAUSE))
                 }
                 Ok(Launch::Taken { by }) => {
-                    vacate(self.scheduler, job, &taken_by(&by)).await?;
+                    vacate(self.context, self.scheduler, job, &taken_by(&by)).await?;
                     self.context.ended(&job.identifier);
                     redraws.add(&by)?;
                     *job = self.prepared(Some(&job.identifier)).await?;
@@ -177,7 +177,7 @@ impl<'a> Teardown<'a> {
 
     /// Removes what the teardown was, and notes what stays.
     async fn clean_up(&self, job: &Job, report: &mut TeardownReport) {
-        report.cleaned(self.context, job, cleaned(self.scheduler, job, Disposition::Delete).await);
+        report.cleaned(self.context, job, cleaned(self.context, self.scheduler, job, Disposition::Delete).await);
         self.context.ended(&job.identifier);
         if report.leftovers.items.is_empty()
             && let Some(store) = &self.context.store

@@ -1,8 +1,8 @@
 //! The end of a session before its time.
 
-use crate::support::{Bench, Case, Options, all, case, tally};
-use muster_core::result::Outcome;
-use muster_fake::Call;
+use crate::support::{Bench, Case, Options, Silent, all, case, tally};
+use muster_core::{job::scheduler::Scheduler, result::Outcome};
+use muster_fake::{Call, FakeScheduler};
 use muster_session::case::{QueuedCase, Work};
 use muster_session::front::signals::Signals;
 use rustix::process::{Signal, getpid, kill_process};
@@ -71,6 +71,29 @@ async fn what_waits_is_aborted_without_a_job_and_with_the_reason() {
     assert_eq!(results[4].cause.as_deref(), Some("interrupted by SIGINT"));
     assert!(bench.drain().contains(&"cancelling: interrupted by SIGINT".to_owned()));
     assert!(bench.engine.is_cancelled());
+}
+
+/// To stop and to remove the job would take twenty minutes.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_has_one_limit_and_says_what_may_be_left() {
+    let scheduler = Some(Arc::new(Silent(FakeScheduler::default())) as Arc<dyn Scheduler>);
+    let mut bench = Bench::with(Options { scheduler, ..Options::default() }).await;
+    let forever = json!({ "statuses": [{ "state": "running" }, { "after_ms": 500_000_000, "state": "ended" }], "logs": [{ "text": "hello\n" }] });
+    cancel_after(&bench, 1_000_000);
+    let result = bench.scenario(forever).await;
+    let due = bench.engine.end_is_due().expect("it was cancelled");
+    let late = tokio::time::Instant::now().saturating_duration_since(due);
+    assert!(late < Duration::from_secs(20), "{late:?}");
+    assert_eq!(result.outcome, Outcome::Abort);
+    let identifier = result.identifier.as_ref().expect("an identifier");
+    assert!(result.leftovers.iter().any(|left| left.contains("`muster sweep` removes it")), "{:?}", result.leftovers);
+    let told = format!(
+        "warning the session has been ending for 11m30s: no server is waited for any more; what may be left of {} ({identifier}): \
+         `muster sweep` removes it",
+        result.name
+    );
+    let events = bench.drain();
+    assert!(events.contains(&told), "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,9 +50,9 @@ async fn launched(before: &Bench, names: &[&str], ms: u64) -> Vec<QueuedCase> {
         let queued = case(name, Value::Null).queued();
         let job = before.fake.jobs().into_iter().find(|job| job.case == queued.name.to_string()).expect("it runs");
         let limits = Limits { pending: None, run: None, judge: Duration::from_secs(5) };
-        let stored =
-            StoredCase { job, rules: Rules::default(), limits, launched: true, started: None, launched_at: None, swept: false };
-        QueuedCase { work: Work::TakenOver { stored: Box::new(stored), render: None }, ..queued }
+        let (rules, launched, may_run, swept) = (Rules::default(), true, false, false);
+        let stored = StoredCase { job, rules, limits, launched, may_run, started: None, launched_at: None, swept };
+        QueuedCase { work: Work::Stored { stored: Box::new(stored), render: None }, ..queued }
     };
     names.iter().map(queued).collect()
 }
