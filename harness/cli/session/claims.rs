@@ -16,7 +16,10 @@ use std::{
     mem,
     time::Duration,
 };
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 /// A database that does not answer by then may be locked for long. After a signal the user does not wait for it.
 pub const GIVE_BACK_LIMIT: Duration = Duration::from_secs(2);
@@ -105,6 +108,20 @@ async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<(Opt
         let has_ended = row.state == SessionState::Ended;
         ((!has_ended || row.session.interrupted).then_some(row.held), has_ended)
     }))
+}
+
+/// Does what holds sessions, until `end` comes. Then it is dropped, and the sessions are given back: `None`.
+pub async fn held_until<T>(
+    claims: &mut Claims,
+    end: impl Future<Output = ()>,
+    work: impl AsyncFnOnce(&mut Claims) -> T,
+) -> Option<T> {
+    tokio::select! {
+        done = work(claims) => return Some(done),
+        () = end => {}
+    }
+    let _given_back = timeout(GIVE_BACK_LIMIT, claims.give_back()).await;
+    None
 }
 
 /// Sessions that this process holds while it removes what they have left. If that is dropped, they are still given back.

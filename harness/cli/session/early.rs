@@ -58,11 +58,10 @@ impl Early {
     pub async fn holding<T>(&self, work: impl AsyncFnOnce(&mut Claims) -> T) -> T {
         let mut is_signalled = self.is_signalled.subscribe();
         let mut claims = self.claims.lock().await;
-        tokio::select! {
-            done = work(&mut claims) => return done,
-            _ = is_signalled.wait_for(|is| *is) => {}
+        let signal = async { drop(is_signalled.wait_for(|is| *is).await) };
+        if let Some(done) = claims::held_until(&mut claims, signal, work).await {
+            return done;
         }
-        claims.give_back().await;
         drop(claims);
         future::pending().await
     }

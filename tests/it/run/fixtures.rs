@@ -153,6 +153,25 @@ fn a_fixture_that_was_torn_down_runs_again_for_the_users_that_are_left() {
     assert!(run.stderr.contains("1 case(s) are restored, 2 run"), "{}", run.stderr);
 }
 
+/// It was torn down after a signal, and the process that made it again is killed meanwhile.
+#[test]
+fn a_fixture_that_is_made_again_counts_once() {
+    let (sandbox, mut command) = interrupted("teardown_cmds: 'true'\n");
+    command.push("--resume");
+    assert_eq!(cut_short(&sandbox, &command, "-INT").code, Some(130));
+    let killed = sandbox.command(&command).env("RFM_CRASH_AT", "launched").output().expect("the binary runs");
+    assert_eq!(killed.status.code(), None, "it was not killed");
+    let run = sandbox.muster(&command);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let counts: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter(|line| line.contains(" OK ] "))
+        .filter_map(|line| line.split(' ').find(|word| word.starts_with('(')))
+        .collect();
+    assert_eq!(counts, ["(2/3)", "(3/3)"], "{}", run.stdout);
+}
+
 #[test]
 fn a_fixture_that_was_kept_is_named_and_serves_the_users_that_are_left() {
     let (sandbox, command) = interrupted("");

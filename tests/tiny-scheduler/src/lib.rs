@@ -52,7 +52,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     site_options: &[("folder", "write it in the partition's `sched_options`")],
     shared_keys: &[("launcher", SharedKey::Takes)],
-    found_by: &["folder", "node"],
+    found_by: &["folder", "node", "seconds"],
     starters: &[("notes", include_str!("starter.yaml"))],
     node_states: &["all", "avail", "fast"],
     settings: |options| {

@@ -5,7 +5,14 @@ mod reference;
 
 use insta::assert_snapshot;
 use muster_check::{files::check_file, site::file as site_file};
-use muster_core::job::descriptor::{Descriptor, Schedulers};
+use muster_core::{
+    case::{Identifier, SessionId},
+    job::{
+        descriptor::{Descriptor, Harness, Schedulers},
+        scheduler::{Disposition, Job, JobStatus},
+    },
+    secret::Secrets,
+};
 use muster_tiny_scheduler::SCHEDULER;
 use std::{
     fs,
@@ -270,6 +277,33 @@ fn a_session_is_attached_to() {
     session.kill().and_then(|()| session.wait()).expect("it is killed");
     let attached = sandbox.muster(&["attach", "latest"]).expect(0).stdout;
     assert!(attached.contains(": 1 pass\n"), "{attached}");
+    assert_eq!(sandbox.notes(), 0);
+}
+
+/// Whatever is a secret: each word of a plan, and each number.
+#[test]
+fn a_plan_in_which_everything_is_masked_is_found_again() {
+    let sandbox = Sandbox::new();
+    let job = Job {
+        identifier: Identifier::parse("abcdefgh").expect("eight letters"),
+        session: SessionId("s1".to_owned()),
+        case: "hello".to_owned(),
+        scheduler: "notes".into(),
+        stage: sandbox.path("stage"),
+        handle: serde_json::json!({ "folder": sandbox.path("notes"), "node": "desk-1", "text": "hello world", "seconds": 600.5 })
+            .into(),
+    };
+    let text = job.handle.to_string();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let secrets = Secrets::new(words.chain(["600.5"]).map(|word| ("token", word)));
+    let masked = job.without(&secrets, &schedulers());
+    assert_eq!(masked.handle["text"], "*** ***");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let scheduler = (SCHEDULER.connect)(&Harness::default()).expect("it connects");
+    runtime.block_on(scheduler.launch(&job)).expect("it is launched");
+    let status = runtime.block_on(scheduler.wait(&masked, None)).expect("a status");
+    assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
+    runtime.block_on(scheduler.cleanup(&masked, Disposition::Delete)).expect("it is removed");
     assert_eq!(sandbox.notes(), 0);
 }
 

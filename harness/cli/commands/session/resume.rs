@@ -16,8 +16,8 @@ use muster_core::{case::SessionId, result::Session};
 use muster_host::{clock, owner};
 use muster_session::{front::signals::Signals, session_loop};
 use muster_store::{Reader, StoreError};
-use std::{collections::BTreeSet, env};
-use tokio::{runtime::Runtime, time::timeout};
+use std::{collections::BTreeSet, env, future};
+use tokio::runtime::Runtime;
 
 /// So many sessions are looked through.
 const NEWEST: u32 = 100;
@@ -72,19 +72,19 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
 pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
     let args = SweepArgs { dry_run: false, kept: false };
     let swept = runtime.block_on(async {
-        let mut claims = Claims::default();
-        let sweep = async {
+        let sweep = async |claims: &mut Claims| {
             let spared = left_for_others(cli).await?;
             // Who waits for this session does not wait for the owners of others.
-            sweep::swept(cli, &args, &spared, Wait::No, &mut claims, terminal).await.map(Some)
+            sweep::swept(cli, &args, &spared, Wait::No, claims, terminal).await
         };
-        let Ok(mut signals) = Signals::listen() else { return sweep.await };
-        tokio::select! {
-            swept = sweep => return swept,
-            _ = signals.next() => {}
-        }
-        let _ = timeout(claims::GIVE_BACK_LIMIT, claims.give_back()).await;
-        Ok(None)
+        let mut signals = Signals::listen().ok();
+        let signal = async {
+            match &mut signals {
+                Some(signals) => drop(signals.next().await),
+                None => future::pending().await,
+            }
+        };
+        claims::held_until(&mut Claims::default(), signal, sweep).await.transpose()
     });
     match swept {
         Ok(None) => terminal.note("the sweep was interrupted: leftovers of earlier sessions stay"),

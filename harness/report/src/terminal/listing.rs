@@ -170,7 +170,9 @@ fn push_needs(text: &mut String, cases: &[ListedCase], of: &[usize], places: Pla
     let mut rest: Vec<(&ListedNeed, usize)> = of.iter().rev().flat_map(|at| needs(*at, 0)).collect();
     while let Some((need, depth)) = rest.pop() {
         let case = &cases[need.at];
-        let mut line = format!("{:1$}^{2}", "", 4 + 2 * depth, one_line(&case.name.display));
+        // Copies stand side by side only where there is a line a case.
+        let name = if places == Places::Shown { case.name.title() } else { (&*case.name.display).into() };
+        let mut line = format!("{:1$}^{2}", "", 4 + 2 * depth, one_line(&name));
         if let Some(fixture) = &need.fixture {
             let _ = write!(line, " '{}", one_line(fixture));
         }

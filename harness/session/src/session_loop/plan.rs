@@ -51,12 +51,21 @@ impl SessionPlan {
         self.names_to_run().filter(|name| self.attempts.last_of(name).is_none()).collect()
     }
 
-    /// The cases that passed and run again all the same: others need their stage folder, and it is gone.
+    /// The cases that passed and run again all the same: others need their stage folder, and it is gone. Another process may have
+    /// started that.
     pub fn to_relaunch(&self) -> BTreeSet<CaseName> {
         let new = self.cases.iter().filter(|case| self.attempts.last_of(&case.name).is_none());
         let new = new.map(|case| (&*case.name, case.needs()));
         let to_run = self.started.iter().map(relaunch::needs).chain(new).collect();
-        Relaunch::new(&self.cases, &self.adjustments).names(&to_run, &self.attempts)
+        let mut names = Relaunch::new(&self.cases, &self.adjustments).names(&to_run, &self.attempts);
+        names.extend(self.started.iter().filter(|case| self.is_made_again(case)).map(|case| (*case.name).clone()));
+        names
+    }
+
+    /// Whether a case that another process has started had passed before: only what did not pass is retried.
+    fn is_made_again(&self, started: &QueuedCase) -> bool {
+        let last = self.attempts.last_of(&started.name);
+        self.policy.counting() == Counting::Last && last.is_some_and(|last| last.outcome.row().completion == Completion::Passed)
     }
 
     /// Nothing of a rehearsal is stored among the results of real runs.
@@ -72,11 +81,7 @@ impl SessionPlan {
             Counting::Last => 1,
             Counting::Every => latest.unwrap_or(1),
         };
-        // Only what did not pass is retried.
-        let has_passed =
-            |name: &CaseName| self.attempts.last_of(name).is_some_and(|last| last.outcome.row().completion == Completion::Passed);
-        let is_made_again = |case: &mut QueuedCase| self.policy.counting() == Counting::Last && has_passed(&case.name);
-        let made_again = started.extract_if(.., is_made_again).collect();
+        let made_again = started.extract_if(.., |case| self.is_made_again(case)).collect();
         let (cases, adjustments) = (Arc::clone(&self.cases), Arc::clone(&self.adjustments));
         let rest = Rounds { cases, adjustments, policy: self.policy, started: self.session.started, first, number: 0 };
         TakenOver { started, made_again, rest }

@@ -251,3 +251,16 @@ fn a_list_of_ten_thousand_is_one_text() {
     assert_eq!(text.lines().count(), 10_002);
     assert!(text.ends_with("Found 10000 check(s)\n"));
 }
+
+#[test]
+fn a_copy_of_what_a_copy_needs_has_its_number_too() {
+    let mut cases = with_needs();
+    cases.truncate(3);
+    for case in &mut cases {
+        case.name.hidden = "%.repeat_no=1".into();
+    }
+    let text = listing::cases(&cases, false, Paint::OFF);
+    let numbered = text.lines().filter(|line| line.contains(" %.repeat_no=1 ")).count();
+    assert_eq!(numbered, 3, "{text}");
+    assert!(!listing::checks(&cases, false, Paint::OFF).contains("repeat_no"), "a check is one line whatever its copies");
+}

@@ -5,7 +5,11 @@ use crate::api::QUEUE_LABEL;
 use crate::client::Contexts;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    job::workload::Limits,
+    job::{
+        descriptor::{Descriptor, Schedulers},
+        workload::Limits,
+    },
+    secret::Secrets,
 };
 use muster_text::yaml;
 use proptest::prelude::*;
@@ -68,6 +72,28 @@ fn job(name: &str) -> Value {
 
 fn planned(workload: &Workload) -> Handle {
     plan(workload, &Contexts::unknown()).unwrap_or_else(|mistakes| panic!("{mistakes:?}")).handle
+}
+
+/// Whatever is a secret: each word of a plan, and each number.
+#[test]
+fn a_plan_in_which_everything_is_masked_reads_back() {
+    static ALL: &[&Descriptor] = &[&crate::SCHEDULER];
+    for text in [NBODY_POD, NBODY_JOB, IPU_JOB] {
+        let options = json!({ "labels": { "team": "hpc" }, "hopeless_after": "5m", "log_rotation": "warn", "context": "x" });
+        let workload = with(documents_of(text), options);
+        let handle = planned(&workload);
+        let job = muster_core::job::scheduler::Job::of(&workload, crate::SCHEDULER.own_name(), handle.to_value());
+        let text = handle.to_value().to_string();
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let secrets = Secrets::new(words.map(|word| ("token", word)));
+        let masked = Handle::of(&job.without(&secrets, &Schedulers::new(ALL))).expect("a handle");
+        let shape = |handle: &Handle| {
+            let names = handle.objects.iter().map(|object| (object.resource.clone(), object.name.clone()));
+            (names.collect::<Vec<_>>(), handle.place.clone(), handle.workload, handle.rules.clone(), handle.keep_seconds)
+        };
+        assert_eq!(shape(&masked), shape(&handle));
+        assert_ne!(main_of(&masked)["spec"], main_of(&handle)["spec"], "nothing was masked");
+    }
 }
 
 fn main_of(handle: &Handle) -> &Value {

@@ -1,15 +1,36 @@
 //! Jobs that end by themselves.
 
 use super::{Field, chunks, ending, launch};
-use crate::{LocalHandle, LocalScheduler};
-use muster_core::job::{
-    scheduler::{Channel, Chunk, Disposition, Exit, JobStatus, LogRequest, Scheduler},
-    stage_folder::{EXIT_FILE, SCRIPT_FILE},
-    workload::{Program, Workload},
+use crate::{LocalHandle, LocalScheduler, SCHEDULER};
+use muster_core::{
+    job::{
+        descriptor::{Descriptor, Schedulers},
+        scheduler::{Channel, Chunk, Disposition, Exit, JobStatus, LogRequest, Scheduler},
+        stage_folder::{EXIT_FILE, SCRIPT_FILE},
+        workload::{Program, Staging, Workload},
+    },
+    secret::Secrets,
 };
 use muster_host::process;
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
+
+/// Whatever is a secret: each word of a plan, and each number.
+#[test]
+fn a_plan_in_which_everything_is_masked_reads_back() {
+    static ALL: &[&Descriptor] = &[&SCHEDULER];
+    let field = Field::new();
+    let staging = Staging { folder: field.folder.path().to_owned(), limit: Some(Staging::LIMIT), readonly_files: Vec::new() };
+    let workload = Workload { staging: Some(staging), ..field.workload("echo hello", &["HOME"]) };
+    let job = field.scheduler.plan(&workload).unwrap();
+    let text = job.handle.to_string();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let secrets = Secrets::new(words.map(|word| ("token", word)));
+    let masked = LocalHandle::of(&job.without(&secrets, &Schedulers::new(ALL))).unwrap();
+    let planned = LocalHandle::of(&job).unwrap();
+    assert_eq!((&masked.machine, &masked.leader), (&planned.machine, &planned.leader));
+    assert_ne!(masked.script, planned.script, "nothing was masked");
+}
 
 #[tokio::test]
 async fn every_way_to_end_is_reported() {
