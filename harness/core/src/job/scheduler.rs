@@ -97,8 +97,9 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// One attempt to create what was planned, within `limits().launch`. Called again after an error that may pass and after
-    /// `NotNow`: what exists of this job already is found, by its identifier, and not created twice.
+    /// One attempt to create what was planned, within `limits().launch`. Called again after an error that may pass, after
+    /// `NotNow`, and, with `stage` before it, by a process that takes over what may have been launched, unless the descriptor's
+    /// `finds_launched` is false: what exists of this job already is found, by its identifier, and not created twice.
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch>;
 
     /// Returns as soon as the status differs from `seen`; at once if `seen` is `None`.
