@@ -16,14 +16,15 @@ use crate::{
     },
 };
 use muster_core::{
+    case::{Identifier, SessionId},
     job::scheduler::{Exit, SectionExit},
-    result::{CaseResult, Session, Times},
+    result::{CaseResult, Phase, Session, Times},
     rules::perf::Measurement,
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
 pub const REPORT_VERSION: &str = "1.1";
@@ -43,7 +44,8 @@ pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<Stri
 /// JSON in which every control character and direction mark is escaped: the same data, and `cat` shows it safely.
 pub(crate) fn written(value: &impl Serialize) -> Result<String, RenderError> {
     let text = serde_json::to_string_pretty(value).map_err(RenderError::of("write the JSON"))? + "\n";
-    if !text.chars().any(is_unwanted) {
+    // serde_json escapes what is before the space. Of the rest of ASCII only DEL is unwanted.
+    if text.bytes().all(|byte| byte < 0x7f) {
         return Ok(text);
     }
     let mut escaped = String::with_capacity(text.len());
@@ -95,49 +97,91 @@ fn session(session: &Session) -> Value {
     })
 }
 
-fn case(case: &CaseResult) -> Value {
+/// A case as it is written: there may be many, so none is made a value first.
+#[derive(Serialize)]
+struct Case<'a> {
+    name: &'a str,
+    check: &'a str,
+    hash: &'a str,
+    system: &'a str,
+    partition: &'a str,
+    environ: &'a str,
+    descr: &'a str,
+    file: &'a str,
+    tags: &'a [String],
+    maintainers: &'a [String],
+    parameters: Value,
+    scheduler: &'a str,
+    num_tasks: u32,
+    identifier: Option<&'a Identifier>,
+    hidden: &'a str,
+    attempt: u32,
+    flaky: bool,
+    quarantine: Option<Value>,
+    restored_from: Option<&'a SessionId>,
+    outcome: Verdict<'a>,
+    phase: Phase,
+    cause: Option<&'a str>,
+    warnings: &'a [String],
+    nodes: &'a [String],
+    exits: Vec<Value>,
+    measurements: Vec<Value>,
+    times: CaseTimes,
+    folder: Option<Cow<'a, str>>,
+    log_tail: Option<&'a str>,
+    look: &'a [String],
+    delete: &'a [String],
+    leftovers: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Verdict<'a> {
+    word: &'a str,
+    detail: Option<&'a str>,
+    fine: bool,
+}
+
+fn case(case: &CaseResult) -> Case<'_> {
     let (name, about) = (&case.name, &case.about);
-    json!({
-        "name": name.display,
-        "check": name.check,
-        "hash": name.hash,
-        "system": name.system,
-        "partition": name.partition,
-        "environ": name.environ,
-        "descr": about.descr,
-        "file": about.file,
-        "tags": about.tags,
-        "maintainers": about.maintainers,
-        "parameters": map(&about.parameters),
-        "scheduler": about.scheduler,
-        "num_tasks": about.num_tasks,
-        "identifier": case.identifier,
-        "hidden": name.hidden,
-        "attempt": case.attempt,
-        "flaky": case.flaky,
-        "quarantine": case.quarantine.as_ref().map(|quarantine| json!({
-            "reason": quarantine.reason,
-            "until": quarantine.until.to_string(),
-        })),
-        "restored_from": case.restored_from,
-        "outcome": {
-            "word": case.outcome.row().word,
-            "detail": case.outcome.detail(),
-            "fine": case.outcome.is_fine(),
-        },
-        "phase": case.phase,
-        "cause": case.cause,
-        "warnings": case.warnings,
-        "nodes": case.nodes,
-        "exits": case.exits.iter().map(exit).collect::<Vec<_>>(),
-        "measurements": case.measurements.iter().map(measurement).collect::<Vec<_>>(),
-        "times": times(&case.times),
-        "folder": case.folder.as_ref().map(|folder| folder.to_string_lossy()),
-        "log_tail": case.log_tail,
-        "look": case.look,
-        "delete": case.delete,
-        "leftovers": case.leftovers,
-    })
+    Case {
+        name: &name.display,
+        check: &name.check,
+        hash: &name.hash,
+        system: &name.system,
+        partition: &name.partition,
+        environ: &name.environ,
+        descr: &about.descr,
+        file: &about.file,
+        tags: &about.tags,
+        maintainers: &about.maintainers,
+        parameters: map(&about.parameters),
+        scheduler: &about.scheduler,
+        num_tasks: about.num_tasks,
+        identifier: case.identifier.as_ref(),
+        hidden: &name.hidden,
+        attempt: case.attempt,
+        flaky: case.flaky,
+        quarantine: case.quarantine.as_ref().map(|quarantine| {
+            json!({
+                "reason": quarantine.reason,
+                "until": quarantine.until.to_string(),
+            })
+        }),
+        restored_from: case.restored_from.as_ref(),
+        outcome: Verdict { word: case.outcome.row().word, detail: case.outcome.detail(), fine: case.outcome.is_fine() },
+        phase: case.phase,
+        cause: case.cause.as_deref(),
+        warnings: &case.warnings,
+        nodes: &case.nodes,
+        exits: case.exits.iter().map(exit).collect(),
+        measurements: case.measurements.iter().map(measurement).collect(),
+        times: times(&case.times),
+        folder: case.folder.as_ref().map(|folder| folder.to_string_lossy()),
+        log_tail: case.log_tail.as_deref(),
+        look: &case.look,
+        delete: &case.delete,
+        leftovers: &case.leftovers,
+    }
 }
 
 fn exit(exit: &SectionExit) -> Value {
@@ -173,21 +217,36 @@ fn figure(value: f64) -> Value {
     if value.is_finite() { value.into() } else { exact(value).into() }
 }
 
-fn times(times: &Times) -> Value {
+#[derive(Serialize)]
+struct CaseTimes {
+    begun: String,
+    begun_unix_us: i64,
+    launched: Option<String>,
+    launched_unix_us: Option<i64>,
+    started: Option<String>,
+    started_unix_us: Option<i64>,
+    ended: Option<String>,
+    ended_unix_us: Option<i64>,
+    finished: String,
+    finished_unix_us: i64,
+    total_s: f64,
+}
+
+fn times(times: &Times) -> CaseTimes {
     let number = |at: Option<Timestamp>| at.map(|at| at.0);
-    json!({
-        "begun": utc(times.begun),
-        "begun_unix_us": times.begun.0,
-        "launched": times.launched.map(utc),
-        "launched_unix_us": number(times.launched),
-        "started": times.started.map(utc),
-        "started_unix_us": number(times.started),
-        "ended": times.ended.map(utc),
-        "ended_unix_us": number(times.ended),
-        "finished": utc(times.finished),
-        "finished_unix_us": times.finished.0,
-        "total_s": times.total().as_secs_f64(),
-    })
+    CaseTimes {
+        begun: utc(times.begun),
+        begun_unix_us: times.begun.0,
+        launched: times.launched.map(utc),
+        launched_unix_us: number(times.launched),
+        started: times.started.map(utc),
+        started_unix_us: number(times.started),
+        ended: times.ended.map(utc),
+        ended_unix_us: number(times.ended),
+        finished: utc(times.finished),
+        finished_unix_us: times.finished.0,
+        total_s: times.total().as_secs_f64(),
+    }
 }
 
 fn totals(results: &Results<'_>) -> Value {
