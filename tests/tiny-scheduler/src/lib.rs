@@ -9,6 +9,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{
         descriptor::{Descriptor, Form, Setting, SharedKey},
+        handle::JobHandle,
         inventory::{Found, Inventory, Scope},
         scheduler::{
             Channel, Chunk, Chunks, Disposition, Disruption, Ending, Exit, Finding, Fut, Job, JobStatus, Launch, Leftovers,
@@ -179,11 +180,7 @@ impl Scheduler for Notes {
             text: workload.shared.get("launcher").and_then(Value::as_str).map_or(text.to_owned(), |by| format!("{by}: {text}")),
             seconds: own["seconds"].as_f64().unwrap_or_default(),
         };
-        Ok(Job::of(
-            workload,
-            SCHEDULER.own_name(),
-            serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?,
-        ))
+        Ok(Job::of(workload, SCHEDULER.own_name(), JobHandle::of(handle)))
     }
 
     fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {

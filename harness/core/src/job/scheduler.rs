@@ -36,7 +36,7 @@ use crate::{
     secret::Secrets,
 };
 use futures_core::Stream;
-use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
+use muster_text::{diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
@@ -188,14 +188,14 @@ pub struct Job {
 
 impl Job {
     /// The job of a workload, with what its scheduler has planned.
-    pub fn of(workload: &Workload, scheduler: &'static str, handle: Value) -> Self {
+    pub fn of(workload: &Workload, scheduler: &'static str, handle: JobHandle) -> Self {
         Self {
             identifier: workload.identifier.clone(),
             session: workload.session.clone(),
             case: workload.case.to_string(),
             scheduler: scheduler.into(),
             stage: workload.stage.clone(),
-            handle: handle.into(),
+            handle,
         }
     }
 

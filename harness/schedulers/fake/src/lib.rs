@@ -113,7 +113,7 @@ impl Scheduler for FakeScheduler {
         let scenario = workload.own.get(KEY).cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         scenario::read(&scenario)?;
         // As text: ten thousand jobs wait at once, and a tree of values is many times as large.
-        Ok(Job::of(workload, SCHEDULER.own_name(), scenario.to_string().into()))
+        Ok(Job::of(workload, SCHEDULER.own_name(), Value::from(scenario.to_string()).into()))
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {

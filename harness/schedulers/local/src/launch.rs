@@ -75,9 +75,10 @@ impl LocalScheduler {
         }
         let (own, is_new) = self.enter(job, &handle.machine.host);
         if is_new {
-            let (job, environment, jobs, own) = (job.clone(), self.environment.clone(), self.jobs.clone(), own.clone());
+            let (job, planned) = (job.clone(), Arc::clone(&handle));
+            let (environment, jobs, own) = (self.environment.clone(), self.jobs.clone(), own.clone());
             // On a thread of its own it comes to its end even if this future is dropped.
-            let spawning = blocking(move || match spawn(&job, &handle, &environment) {
+            let spawning = blocking(move || match spawn(&job, &planned, &environment) {
                 Ok(spawned) => {
                     own.begin(spawned);
                     None
@@ -95,7 +96,7 @@ impl LocalScheduler {
             }
         }
         match launch_answer(&own).await {
-            Some((leader, since)) => Ok(Launch::Launched(plan::launched(job, leader, since))),
+            Some((leader, since)) => Ok(Launch::Launched(plan::launched(job, &handle, leader, since))),
             None => Err(SchedulerError::plain(Class::Infra, format!("launch {} at the second call", job.identifier))),
         }
     }

@@ -5,6 +5,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{
         descriptor::{NODE, WrongOption},
+        handle::JobHandle,
         scheduler::Job,
         workload::{Program, Staging, Workload},
     },
@@ -43,21 +44,11 @@ impl LocalHandle {
             .read()
             .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
     }
-
-    /// The handle as the trait carries it.
-    pub(super) fn into_value(self) -> Value {
-        // A struct of texts, numbers and lists of them has a JSON form.
-        serde_json::to_value(self).unwrap_or_default()
-    }
 }
 
 /// `job` with what its launch found out.
-pub(super) fn launched(job: &Job, leader: Process, started: Timestamp) -> Job {
-    let mut handle = job.handle.clone().into_value();
-    for (key, value) in [("leader", serde_json::to_value(leader)), ("started", serde_json::to_value(started))] {
-        handle[key] = value.unwrap_or_default();
-    }
-    job.with(handle.into())
+pub(super) fn launched(job: &Job, planned: &LocalHandle, leader: Process, started: Timestamp) -> Job {
+    job.with(JobHandle::of(LocalHandle { leader: Some(leader), started: Some(started), ..planned.clone() }))
 }
 
 impl LocalScheduler {
@@ -79,7 +70,7 @@ impl LocalScheduler {
             leader: None,
             started: None,
         };
-        Ok(Job::of(workload, SCHEDULER.own_name(), handle.into_value()))
+        Ok(Job::of(workload, SCHEDULER.own_name(), JobHandle::of(handle)))
     }
 }
 

@@ -202,7 +202,7 @@ fn found(place: &ClusterPlace, owner: Owner, mut objects: Vec<Object>, now: Time
     let cost = if kept.is_some() { None } else { objects.last().and_then(cost) };
     let name = objects.last().map(|object| object.name.clone()).unwrap_or_default();
     let case = of_any("annotations", CASE_ANNOTATION).unwrap_or(name);
-    let rules = objects.last().map(|object| Kinds::known().rules(&object.resource)).unwrap_or_default();
+    let rules = objects.last().map(|object| Kinds::known().rules(&object.resource).clone()).unwrap_or_default();
     let handle =
         Handle { place: place.clone(), objects, workload, expected_pods: None, rules, keep_seconds: 0, ..Handle::default() };
     let (scheduler, stage) = (NAME.into(), PathBuf::new());

@@ -86,11 +86,6 @@ impl Handle {
         job.handle.read()
     }
 
-    /// As it is stored.
-    pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
-
     /// The workload itself.
     pub fn workload(&self) -> Option<&Object> {
         self.objects.get(self.workload)

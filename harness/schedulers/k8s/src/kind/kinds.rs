@@ -15,6 +15,9 @@ const TABLE: &str = include_str!("table.yaml");
 
 static KNOWN: LazyLock<Kinds> = LazyLock::new(|| Kinds { kinds: read_table(TABLE).unwrap_or_default() });
 
+/// Of a kind of which nothing is known.
+static GENERIC: LazyLock<WorkloadRules> = LazyLock::new(WorkloadRules::default);
+
 /// All that is known of kinds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kinds {
@@ -41,9 +44,11 @@ pub(crate) struct Kind {
     pub ttl: Option<String>,
     /// Where it is held back.
     pub suspend: Option<String>,
-    /// Everything else: its rules.
+    #[serde(skip)]
+    rules: WorkloadRules,
+    /// Everything else: its rules as they are written, until they are read.
     #[serde(flatten)]
-    rules: serde_json::Map<String, Value>,
+    written: serde_json::Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,8 +101,8 @@ impl Kinds {
         if let Value::Object(merged) = &mut merged {
             merged.retain(|_, value| !value.is_null());
         }
-        let kind: Kind = serde_json::from_value(merged.clone()).map_err(|error| Diagnostic::general(error.to_string()))?;
-        compile(&kind.rules()?)?;
+        let kind = Kind::read(&merged)?;
+        compile(&kind.rules)?;
         match place {
             Some(place) => self.kinds[place] = (merged, kind),
             None => self.kinds.push((merged, kind)),
@@ -123,9 +128,8 @@ impl Kinds {
     }
 
     /// The rules of a resource; the generic ones if nothing is known of it.
-    pub(crate) fn rules(&self, resource: &Resource) -> WorkloadRules {
-        // Entries of users were read once already, when they were merged.
-        self.find(resource).and_then(|kind| kind.rules().ok()).unwrap_or_default()
+    pub(crate) fn rules(&self, resource: &Resource) -> &WorkloadRules {
+        self.find(resource).map_or(&GENERIC, |kind| &kind.rules)
     }
 }
 
@@ -134,11 +138,13 @@ impl Kind {
         self.matches.group == group && self.matches.kind == kind
     }
 
-    fn rules(&self) -> Result<WorkloadRules, Diagnostic> {
-        serde_json::from_value(Value::Object(self.rules.clone())).map_err(|error| {
+    fn read(entry: &Value) -> Result<Self, Diagnostic> {
+        let mut kind = Self::deserialize(entry).map_err(|error| Diagnostic::general(error.to_string()))?;
+        kind.rules = serde_json::from_value(Value::Object(std::mem::take(&mut kind.written))).map_err(|error| {
             let known = "write match, plural, short_names, helper, cluster_scoped, deadline, ttl, suspend or a rule";
             Diagnostic::general(error.to_string()).hint(known)
-        })
+        })?;
+        Ok(kind)
     }
 }
 
@@ -168,10 +174,9 @@ fn compile(rules: &WorkloadRules) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn read_table(text: &str) -> Result<Vec<(Value, Kind)>, serde_yaml::Error> {
-    let entries: Vec<Value> = serde_yaml::from_str(text)?;
-    let kind = |entry: Value| Ok((entry.clone(), serde_yaml::from_value(serde_yaml::to_value(entry)?)?));
-    entries.into_iter().map(kind).collect()
+fn read_table(text: &str) -> Result<Vec<(Value, Kind)>, Diagnostic> {
+    let entries: Vec<Value> = serde_yaml::from_str(text).map_err(|error| Diagnostic::general(error.to_string()))?;
+    entries.into_iter().map(|entry| Kind::read(&entry).map(|kind| (entry, kind))).collect()
 }
 
 #[cfg(test)]
@@ -188,8 +193,7 @@ mod tests {
         let table = read_table(TABLE).expect("the table is YAML");
         assert!(table.len() > 40, "{}", table.len());
         for (entry, kind) in &table {
-            let rules = kind.rules().unwrap_or_else(|mistake| panic!("{entry}: {}", mistake.message));
-            compile(&rules).unwrap_or_else(|mistake| panic!("{entry}: {}", mistake.message));
+            compile(&kind.rules).unwrap_or_else(|mistake| panic!("{entry}: {}", mistake.message));
             assert!(kind.plural.is_some(), "{entry}");
         }
         let mut names: Vec<_> = table.iter().map(|(_, kind)| (&kind.matches.group, &kind.matches.kind)).collect();
@@ -210,7 +214,7 @@ mod tests {
             rule.eval_bool(&scope)
                 .unwrap_or_else(|error| panic!("{kind}: {} at {:?}", error.message, rule.text().get(error.at.clone())))
         };
-        let (succeeded, failed) = (holds(rules.succeeded), holds(rules.failed));
+        let (succeeded, failed) = (holds(rules.succeeded.clone()), holds(rules.failed.clone()));
         assert!(!(succeeded && failed), "{kind} has both succeeded and failed");
         (succeeded || failed).then_some(succeeded)
     }
@@ -288,7 +292,7 @@ mod tests {
         assert_eq!(kinds.rules(&resource("batch/v1", "Job")).succeeded, None);
         let volcano = kinds.rules(&resource("batch.volcano.sh/v1alpha1", "Job"));
         assert_eq!(volcano.succeeded.as_deref(), Some("get(self, 'status', 'state', 'phase', '') == 'Completed'"));
-        assert_eq!(kinds.rules(&resource("example.org/v1", "Job")), WorkloadRules::default());
+        assert_eq!(kinds.rules(&resource("example.org/v1", "Job")), &*GENERIC);
     }
 
     #[test]

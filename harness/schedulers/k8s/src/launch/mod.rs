@@ -90,7 +90,7 @@ impl Attempt<'_> {
         if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
             return Ok(Launch::NotNow { why, retry_after: gate::LOOK, created: None });
         }
-        if let Some((before, resource)) = self.shared.blocked_by(self.job, &self.demand()) {
+        if let Some((before, resource)) = self.shared.blocked_by(self.job, || self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the queue for {resource}")));
         }
         if let Err(refused) = self.preflight().await {

@@ -32,7 +32,7 @@ impl Attempt<'_> {
         for gang in gangs {
             let one = quota::demand(&gang.template["spec"]);
             self.room(workload, &quotas, &one, gang.pods, is_queued)?;
-            match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&gang.template), true).await {
+            match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(gang.template), true).await {
                 Ok(pod) => {
                     // With what the namespace's LimitRange gives pods that do not say what they want.
                     let admitted = quota::demand(&pod.object["spec"]);
@@ -68,13 +68,13 @@ impl Attempt<'_> {
 }
 
 /// Pods of one template that there have to be at once.
-pub(crate) struct Gang {
-    pub(crate) template: Value,
+pub(crate) struct Gang<'a> {
+    pub(crate) template: &'a Value,
     pub(crate) pods: u32,
 }
 
 /// The pods of a workload. A Job that takes turns makes do with one at a time; whatever else may need all of them together.
-pub(crate) fn gangs(workload: &Object) -> Vec<Gang> {
+pub(crate) fn gangs(workload: &Object) -> Vec<Gang<'_>> {
     let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
     let templates = pod_templates(&workload.manifest).into_iter();
     templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()
@@ -91,7 +91,7 @@ pub(crate) async fn dry_run(cluster: &Cluster, handle: &Handle) -> Result<Vec<St
     }
     let workload = handle.workload().filter(|object| !object.resource.is_pod());
     for (template, _) in workload.map(|object| pod_templates(&object.manifest)).unwrap_or_default() {
-        match cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(&template), true).await {
+        match cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(template), true).await {
             Ok(created) => warnings.extend(created.warnings),
             // The least Role leaves the pods to the controller.
             Err(error) if error.why() == Why::NotAllowed => {

@@ -10,7 +10,7 @@ mod pods;
 mod references;
 
 pub(crate) use names::{AttemptLabels, shortened};
-pub(crate) use pods::{each_pod, each_pod_of, look_at_pods, pod_count, pod_templates, preflight_pod, runs_at_once};
+pub(crate) use pods::{each_pod, each_pod_of, pod_count, pod_templates, preflight_pod, runs_at_once};
 pub(crate) use references::Renames;
 
 use crate::{

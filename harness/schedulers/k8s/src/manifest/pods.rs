@@ -20,16 +20,11 @@ enum Count {
     AtOnce,
 }
 
-/// The pod templates of an object (`metadata` and `spec`), and how many pods of each there may be at once.
-pub(crate) fn pod_templates(object: &Value) -> Vec<(Value, u32)> {
+/// The pods and pod templates of an object, each as it is written, and how many pods of each there may be at once.
+pub(crate) fn pod_templates(object: &Value) -> Vec<(&Value, u32)> {
     let mut found = Vec::new();
-    look_at_pods(object, &mut |pod, times| found.push((template(pod), times)));
+    find(object, 1, Count::AtOnce, &mut |pod, times| found.push((pod, times)));
     found
-}
-
-/// The same without copies: each pod as it is written, and how many there are at once.
-pub(crate) fn look_at_pods(object: &Value, found: &mut dyn FnMut(&Value, u32)) {
-    find(object, 1, Count::AtOnce, found);
 }
 
 /// Whether a Job of batch/v1 runs all its pods at once: they may need each other.
@@ -37,11 +32,6 @@ pub(crate) fn runs_at_once(job: &Value) -> bool {
     let Some(spec) = job.get("spec") else { return false };
     let number = |key: &str| spec.get(key).and_then(Value::as_u64);
     number("completions").is_none_or(|completions| number("parallelism").unwrap_or(1) >= completions)
-}
-
-fn template(pod: &Value) -> Value {
-    let parts = ["metadata", "spec"].into_iter();
-    parts.filter_map(|key| Some((key.to_owned(), pod.get(key)?.clone()))).collect()
 }
 
 /// A Pod of a template for a creation with `dryRun=All`: it shows what quotas, limits and policies say before there is anything.
@@ -101,7 +91,7 @@ fn is_pod(value: &Value) -> bool {
     value.get("spec").and_then(|spec| spec.get("containers")).is_some_and(Value::is_array)
 }
 
-fn find(value: &Value, times: u32, count: Count, found: &mut dyn FnMut(&Value, u32)) {
+fn find<'v>(value: &'v Value, times: u32, count: Count, found: &mut dyn FnMut(&'v Value, u32)) {
     if is_pod(value) {
         return found(value, times);
     }
@@ -196,7 +186,7 @@ mod tests {
         for (object, ever, at_once) in rows {
             let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
             let rules = Kinds::known().rules(&Resource::of(&text("apiVersion"), &text("kind")));
-            assert_eq!(pod_count(&object, &rules), Ok(ever), "{object}");
+            assert_eq!(pod_count(&object, rules), Ok(ever), "{object}");
             assert_eq!(pod_templates(&object).iter().map(|(_, times)| *times).collect::<Vec<_>>(), at_once, "{object}");
         }
     }

@@ -127,7 +127,7 @@ fn patch_pods(documents: &mut [Document], options: &Options) {
 
 /// The rules of the workload's kind; where they do not name the containers that decide, the options may.
 fn rules(workload: &Document, options: &Options, kinds: &Kinds) -> WorkloadRules {
-    let mut rules = kinds.rules(&workload.resource);
+    let mut rules = kinds.rules(&workload.resource).clone();
     if rules.primary_containers.is_empty() {
         rules.primary_containers.clone_from(&options.primary_containers);
     }
@@ -183,7 +183,7 @@ fn place(documents: &[Document], options: &Options, contexts: &Contexts) -> Resu
 
 /// Makes every document this attempt's own: its name, its labels, its references to the others.
 fn mark(workload: &Workload, documents: &mut [Document], kinds: &Kinds, place: &ClusterPlace) -> Result<(), Vec<Diagnostic>> {
-    let rules: Vec<WorkloadRules> = documents.iter().map(|document| kinds.rules(&document.resource)).collect();
+    let rules: Vec<&WorkloadRules> = documents.iter().map(|document| kinds.rules(&document.resource)).collect();
     let mark = AttemptLabels { id: workload.identifier.as_str(), session: &workload.session.0 };
     let (mut renames, mut mistakes, mut names) = (Renames::default(), Vec::new(), Vec::new());
     for (document, rules) in documents.iter().zip(&rules) {
@@ -236,7 +236,7 @@ fn narrow_services(documents: &mut [Document], id: &str) {
     let mut labels = Vec::new();
     for document in documents.iter() {
         for (pod, _) in manifest::pod_templates(&document.value) {
-            labels.extend(manifest::at(&pod, "metadata.labels").and_then(Value::as_object).cloned());
+            labels.extend(manifest::at(pod, "metadata.labels").and_then(Value::as_object).cloned());
         }
     }
     for service in documents.iter_mut().filter(|document| is_service(document)) {
@@ -252,10 +252,10 @@ fn narrow_services(documents: &mut [Document], id: &str) {
 /// The names of the main containers in the workload's pods.
 fn own_containers(workload: &Value) -> Vec<String> {
     let mut names = BTreeSet::new();
-    manifest::look_at_pods(workload, &mut |pod, _| {
+    for (pod, _) in manifest::pod_templates(workload) {
         let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
         names.extend(containers.filter_map(|container| container["name"].as_str()).map(str::to_owned));
-    });
+    }
     names.into_iter().collect()
 }
 
@@ -263,7 +263,8 @@ fn own_containers(workload: &Value) -> Vec<String> {
 fn all_pods(objects: &[Object], main: usize, of_workload: Option<u32>) -> u32 {
     let mut all = of_workload.unwrap_or(0);
     for (_, object) in objects.iter().enumerate().filter(|(index, _)| *index != main) {
-        manifest::look_at_pods(&object.manifest, &mut |_, count| all = all.saturating_add(count));
+        let pods = manifest::pod_templates(&object.manifest).into_iter();
+        all = pods.fold(all, |all, (_, count)| all.saturating_add(count));
     }
     all
 }

@@ -82,8 +82,9 @@ fn a_plan_in_which_everything_is_masked_reads_back() {
         let options = json!({ "labels": { "team": "hpc" }, "hopeless_after": "5m", "log_rotation": "warn", "context": "x" });
         let workload = with(documents_of(text), options);
         let handle = planned(&workload);
-        let job = muster_core::job::scheduler::Job::of(&workload, crate::SCHEDULER.own_name(), handle.to_value());
-        let text = handle.to_value().to_string();
+        let stored = serde_json::to_value(&handle).unwrap();
+        let text = stored.to_string();
+        let job = muster_core::job::scheduler::Job::of(&workload, crate::SCHEDULER.own_name(), stored.into());
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let secrets = Secrets::new(words.map(|word| ("token", word)));
         let masked = Handle::of(&job.without(&secrets, &Schedulers::new(ALL))).expect("a handle");
@@ -583,7 +584,7 @@ proptest! {
             case: String::new(),
             scheduler: crate::SCHEDULER.own_name().into(),
             stage: PathBuf::new(),
-            handle: handle.to_value().into(),
+            handle: serde_json::to_value(&handle).unwrap().into(),
         });
         prop_assert_eq!(&*stored.expect("read back"), &handle);
     }

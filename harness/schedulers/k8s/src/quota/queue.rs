@@ -38,6 +38,10 @@ struct Waiting {
 }
 
 impl WaitQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// The first case before `who` that waits for a resource that `who` wants too, with that resource; `None`: `who` may try.
     /// Asking keeps its place.
     pub(crate) fn blocker(&mut self, who: &Identifier, wants: &Demand, now: Timestamp) -> Option<(Identifier, String)> {

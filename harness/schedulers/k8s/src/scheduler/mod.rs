@@ -23,6 +23,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{
         descriptor::Harness,
+        handle::JobHandle,
         inventory::{Inventory, Lease, Removed, Scope},
         scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         workload::Workload,
@@ -154,7 +155,7 @@ fn not_planned(mistakes: Vec<Diagnostic>) -> SchedulerError {
 impl Scheduler for Kubernetes {
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         let handle = plan::plan(workload, &self.contexts)?.handle;
-        Ok(Job::of(workload, NAME, handle.to_value()))
+        Ok(Job::of(workload, NAME, JobHandle::of(handle)))
     }
 
     fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {

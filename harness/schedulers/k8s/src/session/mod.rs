@@ -97,9 +97,12 @@ impl SharedState {
     }
 
     /// The case that waits before a job for a resource that the job wants too, and that resource.
-    pub(crate) fn blocked_by(&self, job: &Job, wants: &Demand) -> Option<(String, String)> {
+    pub(crate) fn blocked_by(&self, job: &Job, wants: impl FnOnce() -> Demand) -> Option<(String, String)> {
         let mut room = self.room.lock();
-        let (who, resource) = room.queue.blocker(&job.identifier, wants, clock::now())?;
+        if room.queue.is_empty() {
+            return None;
+        }
+        let (who, resource) = room.queue.blocker(&job.identifier, &wants(), clock::now())?;
         let name = room.waiting.get(&who).map_or_else(|| who.to_string(), |(_, case)| case.clone());
         Some((name, resource))
     }

@@ -3,7 +3,10 @@
 use crate::test_cluster::{TestCluster, container, is_over, is_running, job, lines, pod};
 use muster_core::{
     case::SessionId,
-    job::scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
+    job::{
+        handle::JobHandle,
+        scheduler::{Disposition, Exit, JobStatus, Launch, Scheduler},
+    },
 };
 use muster_k8s::Handle;
 use serde_json::json;
@@ -24,7 +27,7 @@ pub(crate) async fn a4_what_has_the_name_already_is_left_alone(cluster: TestClus
     anothers.session = SessionId("another".into());
     let mut handle = Handle::clone(&Handle::of(&planned).expect("a handle"));
     handle.objects[0].manifest["metadata"]["labels"]["rfm-session"] = json!("another");
-    anothers.handle = handle.to_value().into();
+    anothers.handle = JobHandle::of(handle);
     let anothers = cluster.launch(&anothers).await;
     let answer = cluster.scheduler.launch(&planned).await.expect("an answer");
     assert!(matches!(&answer, Launch::Taken { by } if by.starts_with("pods rfm-behaviour-")), "{answer:?}");
