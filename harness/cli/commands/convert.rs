@@ -18,8 +18,7 @@ const EXIT_REFUSED: u8 = 1;
 pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
     let files = python_files(&args.paths)?;
     let sources = files.iter().map(|file| source(&file.path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let names: Vec<&str> = schedulers.named().map(|scheduler| scheduler.name).collect();
-    let conversion = muster_convert::convert(&sources, &OnDisk, &names);
+    let conversion = muster_convert::convert(&sources, &OnDisk, schedulers);
     let prints = args.stdout || args.output.as_deref() == Some(Path::new("-"));
     if prints {
         conversion.outputs.iter().for_each(|output| print(output, conversion.outputs.len() > 1, terminal));

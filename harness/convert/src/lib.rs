@@ -27,6 +27,7 @@ pub use report::{Level, Refusal};
 
 use check::{Document, Purpose};
 use interp::{Interp, shortened};
+use muster_core::job::descriptor::Schedulers;
 use world::{File, World};
 
 /// A file of Python.
@@ -63,8 +64,8 @@ pub struct Conversion {
 }
 
 /// Converts files that belong together: classes may derive from classes of other files. Partitions of other `schedulers` are left
-/// out.
-pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &[&str]) -> Conversion {
+/// out, and so is what theirs do not take.
+pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Schedulers) -> Conversion {
     let mut world = World::default();
     let mut refusals = Vec::new();
     for source in sources.iter().filter(|source| !is_yaml(&source.path)) {
@@ -198,7 +199,7 @@ fn is_yaml(path: &str) -> bool {
 }
 
 /// ReFrame's configurations may be YAML too, with Jinja in them.
-fn yaml_sites(source: &Source, schedulers: &[&str], refusals: &mut Vec<Refusal>) -> Vec<Output> {
+fn yaml_sites(source: &Source, schedulers: &Schedulers, refusals: &mut Vec<Refusal>) -> Vec<Output> {
     let file = File::new(source.path.clone(), &source.text, python::Module::default(), false);
     let mut refuse = |line: u32, why: &str, instead: &str| {
         let what = shortened(file.line(line));

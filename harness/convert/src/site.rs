@@ -1,7 +1,7 @@
 //! A site configuration: each system becomes a file.
 //!
-//! ReFrame's keys are Muster's where both have them; what is an option of a scheduler or launcher there, a manifest or the
-//! command line says here, and each such key is a line of the report.
+//! ReFrame's keys are Muster's where both have them. Which keys, options and launchers a partition may have, the descriptor of its
+//! scheduler says; what it does not take is a line of the report.
 
 use crate::{
     interp::shortened,
@@ -10,6 +10,7 @@ use crate::{
     value::Value,
     world::File,
 };
+use muster_core::job::descriptor::{NamedScheduler, Schedulers, SharedKey};
 use muster_text::yaml::Node;
 
 /// A system's file.
@@ -40,7 +41,7 @@ enum Step {
 /// Converts a configuration: its value, where it stands, and the file.
 pub(crate) fn sites(
     config: &Value,
-    schedulers: &[&str],
+    schedulers: &Schedulers,
     place: Option<Place<'_>>,
     file: &File,
     refusals: &mut Vec<Refusal>,
@@ -69,8 +70,7 @@ pub(crate) fn assigned(file: &File) -> Option<Place<'_>> {
 }
 
 struct Reader<'a> {
-    /// The names of Muster's schedulers.
-    schedulers: &'a [&'a str],
+    schedulers: &'a Schedulers,
     place: Option<Place<'a>>,
     file: &'a File,
     refusals: &'a mut Vec<Refusal>,
@@ -119,14 +119,21 @@ impl Reader<'_> {
         let name = text(partition, "name")?;
         let scheduler = text(partition, "scheduler")?;
         let at = |key| [path, &[Step::Key(key)]].concat();
-        if !self.schedulers.contains(&&*scheduler) {
+        let Some(known) = self.schedulers.find(&scheduler) else {
             let why = format!("Muster has no scheduler `{scheduler}`, so the partition `{name}` is left out");
-            self.tell(&at("scheduler"), Level::Refused, why, "describe it as k8s, ec2 or local");
+            // Not the one of rehearsals, which runs nothing.
+            let real = self.schedulers.all().iter().filter(|known| known.rehearses.is_none());
+            let names: Vec<&str> = real.map(|known| known.own_name()).collect();
+            self.tell(&at("scheduler"), Level::Refused, why, &format!("describe it with one of {}", names.join(", ")));
             return None;
-        }
+        };
         let mut entries = vec![("name".to_owned(), Value::Str(name))];
         entries.extend(copied(partition, &["descr"]));
         entries.push(("scheduler".to_owned(), Value::Str(scheduler)));
+        for key in ["launcher", "access", "resources"] {
+            entries.extend(self.shared(partition, path, key, known));
+        }
+        entries.extend(self.sched_options(partition, path, known));
         entries
             .extend(copied(partition, &["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds", "modules"]));
         if let Some(variables) = env_vars(partition) {
@@ -144,16 +151,59 @@ impl Reader<'_> {
             let device = |device: &Value| as_map(copied(device, &["type", "arch", "model", "num_devices"]));
             entries.push(("devices".to_owned(), Value::List(items(devices).iter().map(device).collect())));
         }
-        if let Some(launcher) = text(partition, "launcher").filter(|launcher| launcher != "local" && launcher != "k8s") {
-            let instead = format!("write `{launcher}` into `executable` where a check starts ranks");
-            self.tell(&at("launcher"), Level::Dropped, format!("the launcher `{launcher}` is not carried over"), &instead);
-        }
-        self.drop_all(partition, path, &PARTITION);
         Some(as_map(entries))
     }
 
+    /// A key that some schedulers take, if this one does.
+    fn shared(
+        &mut self,
+        partition: &Value,
+        path: &[Step],
+        key: &'static str,
+        scheduler: NamedScheduler,
+    ) -> Option<(String, Value)> {
+        let is_said = get(partition, key).is_some_and(|value| value.truth() != Some(false));
+        if !is_said {
+            return None;
+        }
+        let launcher = text(partition, key).filter(|_| key == "launcher");
+        let instead = match (scheduler.shared_key(key), &launcher) {
+            (SharedKey::Ignores, _) => return None,
+            (SharedKey::Takes, None) => return copied(partition, &[key]).pop(),
+            (SharedKey::Takes, Some(launcher)) => match scheduler.launchers.line(Some(launcher), |_| Some(String::new())) {
+                Ok(_) => return copied(partition, &[key]).pop(),
+                Err(unknown) => unknown.hint.unwrap_or_default(),
+            },
+            // A launcher that is called like a scheduler starts nothing.
+            (SharedKey::Refuses(_), Some(launcher)) if self.schedulers.find(launcher).is_some() => return None,
+            (SharedKey::Refuses(instead), _) => instead.to_owned(),
+        };
+        let what = launcher.map_or_else(|| format!("`{key}`"), |launcher| format!("the launcher `{launcher}`"));
+        let path = [path, &[Step::Key(key)]].concat();
+        self.tell(&path, Level::Dropped, format!("{what} is not carried over"), &instead);
+        None
+    }
+
+    /// The options that the scheduler has under the same name.
+    fn sched_options(&mut self, partition: &Value, path: &[Step], scheduler: NamedScheduler) -> Option<(String, Value)> {
+        let Some(Value::Dict(options)) = get(partition, "sched_options") else { return None };
+        let mut kept = Vec::new();
+        for (name, value) in options {
+            let Some(name) = name.as_str() else { continue };
+            if scheduler.option_names().any(|known| known == name) {
+                kept.extend(crate::check::plain(value, true).ok().map(|value| (name.to_owned(), value)));
+                continue;
+            }
+            let instead = scheduler.refused_options.iter().find(|(refused, _)| *refused == name).map(|(_, instead)| *instead);
+            let path = [path, &[Step::Key("sched_options")]].concat();
+            let instead = instead.unwrap_or("`sched_options` are those of Muster's own schedulers");
+            self.tell(&path, Level::Dropped, format!("the option `{name}` is not carried over"), instead);
+        }
+        (!kept.is_empty()).then(|| ("sched_options".to_owned(), as_map(kept)))
+    }
+
     /// The environments that the partitions name, the most specific of each name.
-    fn environments(&mut self, config: &Value, wanted: &[String]) -> Vec<Value> {
+    fn environments(&self, config: &Value, wanted: &[String]) -> Vec<Value> {
         let all = get(config, "environments").map(items).unwrap_or_default();
         let mut made = Vec::new();
         let mut names: Vec<&String> = Vec::new();
@@ -170,10 +220,7 @@ impl Reader<'_> {
             }
             let best = fitting.iter().max_by_key(|(rank, at, _)| (*rank, usize::MAX - at));
             match best {
-                Some((_, at, environment)) => {
-                    let path = [Step::Key("environments"), Step::At(*at)];
-                    made.push(self.environment(environment, &path));
-                }
+                Some((_, _, found)) => made.push(environment(found)),
                 None => made.push(as_map(vec![("name".to_owned(), Value::text(&**name))])),
             }
         }
@@ -190,32 +237,6 @@ impl Reader<'_> {
             _ => None,
         };
         items(targets).iter().filter_map(rank).max()
-    }
-
-    fn environment(&mut self, environment: &Value, path: &[Step]) -> Value {
-        let mut entries = copied(environment, &["name", "descr"]);
-        let mut variables = match env_vars(environment) {
-            Some(Value::Dict(variables)) => variables,
-            _ => vec![],
-        };
-        for (key, variable) in COMPILERS {
-            let value = match get(environment, key) {
-                Some(Value::Str(value)) if !value.is_empty() => value.clone(),
-                Some(Value::List(flags)) if !flags.is_empty() => {
-                    flags.iter().filter_map(Value::shown).collect::<Vec<_>>().join(" ")
-                }
-                _ => continue,
-            };
-            if variables.iter().all(|(known, _)| known.as_str() != Some(variable)) {
-                variables.push((Value::text(variable), Value::Str(value)));
-            }
-        }
-        entries.extend(copied(environment, &["features", "extras", "prepare_cmds", "modules"]));
-        if !variables.is_empty() {
-            entries.push(("env_vars".to_owned(), Value::Dict(variables)));
-        }
-        self.drop_all(environment, path, &ENVIRONMENT);
-        as_map(entries)
     }
 
     fn drop_all(&mut self, of: &Value, path: &[Step], keys: &[(&'static str, &str)]) {
@@ -238,6 +259,30 @@ fn names_modules(key: &str, value: &Value) -> bool {
     key == "modules" || within(value) || value.items().is_some_and(|items| items.iter().any(within))
 }
 
+/// One of `environments`.
+fn environment(environment: &Value) -> Value {
+    let mut entries = copied(environment, &["name", "descr"]);
+    let mut variables = match env_vars(environment) {
+        Some(Value::Dict(variables)) => variables,
+        _ => vec![],
+    };
+    for (key, variable) in COMPILERS {
+        let value = match get(environment, key) {
+            Some(Value::Str(value)) if !value.is_empty() => value.clone(),
+            Some(Value::List(flags)) if !flags.is_empty() => flags.iter().filter_map(Value::shown).collect::<Vec<_>>().join(" "),
+            _ => continue,
+        };
+        if variables.iter().all(|(known, _)| known.as_str() != Some(variable)) {
+            variables.push((Value::text(variable), Value::Str(value)));
+        }
+    }
+    entries.extend(copied(environment, &["features", "extras", "prepare_cmds", "modules", "resources"]));
+    if !variables.is_empty() {
+        entries.push(("env_vars".to_owned(), Value::Dict(variables)));
+    }
+    as_map(entries)
+}
+
 /// One of `container_platforms`.
 fn platform(of: &Value) -> Value {
     let mut entries = Vec::new();
@@ -257,14 +302,6 @@ const SYSTEM: [(&str, &str); 7] = [
     ("sched_options", "`sched_options` are those of Muster's own schedulers"),
     ("prepare_cmds", "write `prepare_cmds` in the partitions"),
 ];
-
-const PARTITION: [(&str, &str); 3] = [
-    ("access", "the scheduler or manifest says this"),
-    ("resources", "the scheduler or manifest says this; if checks select by it, write its name into `features`"),
-    ("sched_options", "`sched_options` are those of Muster's own schedulers"),
-];
-
-const ENVIRONMENT: [(&str, &str); 1] = [("resources", "the scheduler or manifest says this")];
 
 /// Compilers and flags as the variables that builds read.
 const COMPILERS: [(&str, &str); 9] = [

@@ -1,6 +1,11 @@
 //! What becomes of whole files: the YAML and the refusals, as a user sees them; and that mangled Python ends nothing.
 
 use muster_convert::{Conversion, Manifests, Source};
+use muster_core::{
+    job::descriptor::{Descriptor, Schedulers, SharedKey},
+    launcher::Launchers,
+};
+use muster_text::decode::Key;
 use proptest::prelude::*;
 use std::{fs, path::PathBuf};
 
@@ -40,8 +45,32 @@ fn shown(conversion: &Conversion) -> String {
 }
 
 fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
-    muster_convert::convert(sources, manifests, &["k8s", "ipu", "ec2", "local", "fake"])
+    static ALL: &[&Descriptor] = &[&PODS, &BATCH, &HERE];
+    muster_convert::convert(sources, manifests, &Schedulers::new(ALL))
 }
+
+/// Schedulers that differ in what they take.
+static PODS: Descriptor = Descriptor {
+    names: &["k8s", "ipu"],
+    shared_keys: &[
+        ("launcher", SharedKey::Refuses("the manifest says what starts the tasks")),
+        ("access", SharedKey::Refuses("write `sched_options`")),
+    ],
+    ..Descriptor::NONE
+};
+static BATCH: Descriptor = Descriptor {
+    names: &["slurm", "squeue"],
+    shared_keys: &[("launcher", SharedKey::Takes), ("access", SharedKey::Takes), ("resources", SharedKey::Takes)],
+    launchers: Launchers { usual: "srun --kill-on-bad-exit=1", named: &[("srun", "srun"), ("mpirun", "mpirun -np {num_tasks}")] },
+    options: &[Key::of::<bool>("use_nodes_option", "Whether the number of nodes is an option.")],
+    refused_options: &[("ignore_reqnodenotavail", "a job that waits for a node is never cancelled for that")],
+    ..Descriptor::NONE
+};
+static HERE: Descriptor = Descriptor {
+    names: &["local"],
+    shared_keys: &[("launcher", SharedKey::Refuses("write the program that starts the tasks into `executable`"))],
+    ..Descriptor::NONE
+};
 
 #[test]
 fn every_file_of_the_suite_becomes_the_yaml_that_a_person_would_write() {
@@ -85,8 +114,14 @@ fn a_site_configuration_becomes_a_file_for_each_system() {
 }
 
 #[test]
+fn partitions_of_a_batch_system_keep_what_their_scheduler_takes() {
+    let conversion = convert(&sources("batch"), &Beside(testdata("batch")));
+    insta::assert_snapshot!("batch", shown(&conversion));
+}
+
+#[test]
 fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
-    let text = "systems:\n  - name: daint\n    hostnames: ['daint\\d+']\n    partitions:\n      - name: gpu\n        scheduler: slurm\n        \
+    let text = "systems:\n  - name: daint\n    hostnames: ['daint\\d+']\n    partitions:\n      - name: gpu\n        scheduler: pbs\n        \
                 environs: [gnu]\n      - name: login\n        scheduler: local\n        launcher: mpirun\n        environs: [gnu]\n        \
                 max_jobs: 4\nenvironments:\n  - {name: gnu, cc: gcc}\nlogging: []\n";
     let source = |text: &str| Source { path: "settings.yaml".to_owned(), text: text.to_owned(), has_src: false };
@@ -106,9 +141,9 @@ fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
         env_vars: { CC: gcc }
 
     ==> refusals
-    settings.yaml:6: refused: Muster has no scheduler `slurm`, so the partition `gpu` is left out; describe it as k8s, ec2 or local
-        scheduler: slurm
-    settings.yaml:10: dropped: the launcher `mpirun` is not carried over; write `mpirun` into `executable` where a check starts ranks
+    settings.yaml:6: refused: Muster has no scheduler `pbs`, so the partition `gpu` is left out; describe it with one of k8s, slurm, local
+        scheduler: pbs
+    settings.yaml:10: dropped: the launcher `mpirun` is not carried over; write the program that starts the tasks into `executable`
         launcher: mpirun
     settings.yaml:15: dropped: `logging` is ReFrame's own; settings of the program are options of the command line and `MUSTER_` variables
         logging: []
