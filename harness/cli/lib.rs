@@ -29,8 +29,13 @@ use terminal::{
 };
 
 /// The schedulers of `muster`, in the order of its documentation.
-pub const SCHEDULERS: &[&Descriptor] =
-    &[&muster_k8s::SCHEDULER, &muster_ec2::SCHEDULER, &muster_local::SCHEDULER, &muster_fake::SCHEDULER];
+pub const SCHEDULERS: &[&Descriptor] = &[
+    &muster_k8s::SCHEDULER,
+    &muster_ec2::SCHEDULER,
+    &muster_slurm::SCHEDULER,
+    &muster_local::SCHEDULER,
+    &muster_fake::SCHEDULER,
+];
 
 /// Runs a command line. `schedulers` are those that partitions may name: [`SCHEDULERS`], or more.
 pub fn run(argv: &[OsString], schedulers: &'static [&'static Descriptor]) -> ExitCode {

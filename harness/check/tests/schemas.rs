@@ -136,7 +136,7 @@ fn what_an_editor_should_underline_is_refused() {
         "name: s\n",
         "name: s\npartitoins: []\n",
         "name: s\npartitions: [{ scheduler: local }]\n",
-        "name: s\npartitions: [{ name: p, scheduler: slurm }]\n",
+        "name: s\npartitions: [{ name: p, scheduler: pbs }]\n",
         "name: s\npartitions: [{ name: p, scheduler: local, max_jobs: 0 }]\n",
         "name: s\npartitions: [{ name: p, scheduler: local, resources: [{ options: a }] }]\n",
     ];

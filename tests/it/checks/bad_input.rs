@@ -297,7 +297,7 @@ fn the_same_mistakes_in_a_site_file_are_reported_alike() {
         ("an unknown key", "name: s\npartitoins: []\n"),
         (
             "an unknown scheduler",
-            "name: s\npartitions: [{ name: p, scheduler: slurm, environs: [default] }]\nenvironments: [{ name: default }]\n",
+            "name: s\npartitions: [{ name: p, scheduler: pbs, environs: [default] }]\nenvironments: [{ name: default }]\n",
         ),
         (
             "an environment that is not there",

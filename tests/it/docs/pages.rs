@@ -77,8 +77,15 @@ fn texts(names: &[&str], folders: &[&str]) -> BTreeMap<String, String> {
 
 /// Every page for people.
 fn pages() -> BTreeMap<String, String> {
-    let pages =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/cluster/README.md", "tests/fuzz/README.md"];
+    let pages = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "tests/cluster/README.md",
+        "tests/fuzz/README.md",
+        "tests/slurm/README.md",
+    ];
     let is_page = |name: &String| Path::new(name).extension().is_some_and(|extension| extension == "md");
     texts(&pages, &["docs"]).into_iter().filter(|(name, _)| is_page(name)).collect()
 }

@@ -23,6 +23,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("muster-k8s", 4),
     ("muster-local", 4),
     ("muster-report", 4),
+    ("muster-slurm", 4),
     ("muster-store", 4),
     ("muster-convert", 5),
     ("muster-session", 5),
@@ -40,7 +41,12 @@ const ONLY_BY: &[(&str, &[&str], &str)] = &[
     ("muster-local", &["muster"], "a session is given its schedulers, and knows the trait alone"),
     ("muster-report", &["muster"], "what a run says is rendered at its end: nothing else depends on how"),
     ("muster-session", &["muster"], "a session is started by the command line"),
-    ("muster-stage", &["muster", "muster-local"], "only jobs that see the files of the harness have a stage folder"),
+    ("muster-slurm", &["muster"], "a session is given its schedulers, and knows the trait alone"),
+    (
+        "muster-stage",
+        &["muster", "muster-local", "muster-slurm"],
+        "only jobs that see the files of the harness have a stage folder",
+    ),
     ("muster-store", &["muster", "muster-session"], "decisions and reports work on values of core"),
 ];
 

@@ -171,7 +171,7 @@ fn what_it_takes_others_refuse_and_typos_have_hints() {
     error: unknown option `foldre` of the scheduler notes
       = help: did you mean `folder`?
 
-    error: expected one of k8s, ipu, ec2, local, fake, notes, found `note`
+    error: expected one of k8s, ipu, ec2, slurm, squeue, local, fake, notes, found `note`
       = help: did you mean `notes`?
 
     error: `launcher` has no meaning on `local`

@@ -307,7 +307,10 @@ impl Building<'_> {
         };
         let place = own.map_or(self.case.check.span, Node::place);
         let refused = |mistake: Diagnostic| diagnostics.push(Diagnostic { span: Some(place), ..mistake });
-        partition.scheduler.launchers.line(launcher, value).map_err(refused).ok()
+        let line = partition.scheduler.launchers.line(launcher, value).map_err(refused).ok()?;
+        let options = self.file.launcher_options.iter().flat_map(|options| options.iter()).map(String::as_str);
+        // Without a launcher nothing takes them.
+        Some(if line.is_empty() { line } else { std::iter::once(&*line).chain(options).collect::<Vec<_>>().join(" ") })
     }
 
     /// ReFrame passes over the executable of a check that runs in a container; Muster refuses it, since the user would not notice.

@@ -10,7 +10,7 @@ extras: { version: 1.20 }
 systems: []
 partitions:
   - name: a
-    scheduler: slurm
+    scheduler: pbs
     environs: [gnuu]
     launcher: srun
     max_jobs: 0

@@ -1,0 +1,114 @@
+//! How a cluster is set up: `scontrol show config`, `scontrol -o show partition`.
+
+use super::expand;
+use std::{collections::BTreeMap, time::Duration};
+
+/// What is read of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Whether sacct can answer.
+    pub accounting: bool,
+    /// How long the controller remembers a job that has ended.
+    pub min_job_age: Duration,
+    /// Between TERM and KILL.
+    pub kill_wait: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { accounting: true, min_job_age: Duration::from_mins(5), kill_wait: Duration::from_secs(30) }
+    }
+}
+
+/// `MinJobAge               = 300 sec`
+pub(crate) fn config(text: &str) -> Config {
+    let value = |key: &str| {
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        pairs.map(|(name, value)| (name.trim(), value.trim())).find(|(name, _)| *name == key).map(|(_, value)| value)
+    };
+    let seconds = |key| Some(Duration::from_secs(value(key)?.split_whitespace().next()?.parse().ok()?));
+    let usual = Config::default();
+    Config {
+        accounting: value("AccountingStorageType").is_none_or(|kind| !kind.ends_with("none") && kind != "(null)"),
+        min_job_age: seconds("MinJobAge").unwrap_or(usual.min_job_age),
+        kill_wait: seconds("KillWait").unwrap_or(usual.kill_wait),
+    }
+}
+
+/// A partition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub name: String,
+    pub is_default: bool,
+    pub state: String,
+    /// In minutes; `None`: no limit.
+    pub max_time: Option<u64>,
+    /// `None`: no limit.
+    pub max_nodes: Option<u64>,
+    pub nodes: Vec<String>,
+}
+
+/// `PartitionName=main AllowGroups=ALL .. MaxTime=01:00:00 .. Nodes=n[1-3] .. State=UP`, one a line.
+pub(crate) fn partitions(text: &str) -> Vec<Partition> {
+    text.lines().filter_map(partition).collect()
+}
+
+fn partition(line: &str) -> Option<Partition> {
+    let words: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
+    let value = |key: &str| words.get(key).copied().unwrap_or_default();
+    Some(Partition {
+        name: (*words.get("PartitionName")?).to_owned(),
+        is_default: value("Default") == "YES",
+        state: value("State").to_owned(),
+        max_time: minutes(value("MaxTime")),
+        max_nodes: value("MaxNodes").parse().ok(),
+        nodes: expand(value("Nodes")),
+    })
+}
+
+/// `1-02:03:04`, `02:03:04`, `30`; none for `UNLIMITED`.
+fn minutes(text: &str) -> Option<u64> {
+    let (days, clock) = text.split_once('-').map_or((Some(0), text), |(days, clock)| (days.parse::<u64>().ok(), clock));
+    let parts: Vec<u64> = clock.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let seconds = match parts[..] {
+        [minutes] => minutes * 60,
+        [minutes, seconds] => minutes * 60 + seconds,
+        [hours, minutes, seconds] => hours * 3600 + minutes * 60 + seconds,
+        _ => return None,
+    };
+    Some((days? * 86_400 + seconds) / 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_says_whether_there_is_accounting() {
+        let text = |kind: &str| {
+            format!(
+                "Configuration data as of 1\nAccountingStorageType   = {kind}\nKillWait                = 2 sec\nMinJobAge               = 2 sec\n"
+            )
+        };
+        let rows = [("accounting_storage/slurmdbd", true), ("accounting_storage/none", false), ("(null)", false)];
+        for (kind, accounting) in rows {
+            let two = Duration::from_secs(2);
+            assert_eq!(config(&text(kind)), Config { accounting, min_job_age: two, kill_wait: two }, "{kind}");
+        }
+        assert_eq!(config(""), Config::default());
+    }
+
+    #[test]
+    fn a_partition_has_its_limits() {
+        let line =
+            "PartitionName=short AllowGroups=ALL Default=NO MaxNodes=1 MaxTime=00:01:00 Nodes=n[1-2] State=UP TotalCPUs=4\n";
+        let read = partitions(line);
+        assert_eq!((read[0].max_time, read[0].max_nodes, read[0].nodes.len(), &*read[0].state), (Some(1), Some(1), 2, "UP"));
+        let rows =
+            [("UNLIMITED", None), ("1-02:03:04", Some(1563)), ("02:03:04", Some(123)), ("60", Some(60)), ("1:30", Some(1))];
+        for (text, expected) in rows {
+            assert_eq!(minutes(text), expected, "{text}");
+        }
+        assert_eq!(partitions("PartitionName=x MaxNodes=UNLIMITED MaxTime=UNLIMITED Default=YES\n")[0].max_nodes, None);
+    }
+}

@@ -1,0 +1,215 @@
+//! The log of a job: a file in the stage folder, which a node writes.
+//!
+//! It begins with the framing of the stdout contract, so that the file is the assembled stdout, and its first bytes show a truncation.
+//! It is whole when the job has ended and it has the bytes that the job's script has counted: a file server may show them later.
+
+use crate::{
+    files::SECTION,
+    poll::{Cluster, Tracked},
+};
+use futures_util::{StreamExt, stream};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        scheduler::{Channel, Chunk, Chunks, Job, JobStatus},
+        stage_folder::LOG_FILE,
+        stdout::{SectionOrigin, first_line, header},
+    },
+};
+use muster_stage::blocking;
+use muster_text::time::{Timestamp, format_duration};
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout},
+};
+
+/// How often the file is looked at for who reads it while it grows.
+const LIVE_POLL: Duration = Duration::from_secs(1);
+/// The most that one chunk of it has.
+const LIVE_BYTES: u64 = 64 << 10;
+/// How often a file is looked at that is not whole.
+const LATE_POLL: Duration = Duration::from_millis(500);
+
+const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
+const REMOVED: &str = "the job removed its log, or the node has never written it";
+
+/// The bytes that a whole log begins with.
+pub(crate) fn framing(job: &Job) -> String {
+    first_line(&job.identifier) + &header(SECTION)
+}
+
+type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
+
+/// The chunks of a job's log.
+pub(crate) fn log(cluster: Result<Arc<Cluster>, SchedulerError>, job: &Job, live: bool) -> Chunks<'static> {
+    let (sender, receiver) = mpsc::channel(16);
+    let job = job.clone();
+    let sending = async move {
+        let sent = match cluster {
+            Ok(cluster) => send(&cluster, &job, live, &sender).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
+            // Nobody listens any more, or it is told.
+            let _ = sender.send(Err(error)).await;
+        }
+    };
+    let pieces = stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) });
+    // Both are polled together, and dropped together.
+    let sending = stream::once(sending).filter_map(|()| async { None });
+    Box::pin(stream::select(sending, pieces))
+}
+
+/// A listener that went away ends the sending with its stream.
+async fn say(sender: &Sender, chunk: Chunk) {
+    let _ = sender.send(Ok(chunk)).await;
+}
+
+async fn send(cluster: &Arc<Cluster>, job: &Job, live: bool, sender: &Sender) -> Result<(), SchedulerError> {
+    let mut status = until(cluster, job, |status| !matches!(status, JobStatus::NotSeen | JobStatus::Pending { .. })).await?;
+    if live && matches!(status, JobStatus::Running { .. }) {
+        say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
+        status = follow(cluster, job, sender).await?;
+    } else {
+        status = match status {
+            JobStatus::Running { .. } => until(cluster, job, is_over).await?,
+            over => over,
+        };
+        say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
+    }
+    let tracked = cluster.tracked(job);
+    let is_ended = matches!(status, JobStatus::Ended(_));
+    let late = if is_ended { await_whole(job, tracked.as_deref(), sender).await } else { None };
+    let (path, expected) = (job.stage.join(LOG_FILE), framing(job));
+    let measured = {
+        let path = path.clone();
+        blocking(move || measure(&path, expected.as_bytes())).await
+    };
+    let gap = |why: String| Chunk::Gap { section: SECTION.to_owned(), why };
+    match measured {
+        Ok((start, len)) => {
+            if start == 0 {
+                say(sender, gap(TRUNCATED.to_owned())).await;
+            }
+            if let Some(why) = late {
+                say(sender, gap(why)).await;
+            }
+            say(sender, Chunk::File { section: SECTION.to_owned(), path, start, len }).await;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => say(sender, gap(REMOVED.to_owned())).await,
+        Err(error) => return Err(SchedulerError::new(Class::Infra, format!("read {}", path.display()), error)),
+    }
+    say(sender, Chunk::End { section: SECTION.to_owned() }).await;
+    Ok(())
+}
+
+fn is_over(status: &JobStatus) -> bool {
+    matches!(status, JobStatus::Ended(_) | JobStatus::Gone { .. })
+}
+
+fn origin(status: &JobStatus) -> SectionOrigin {
+    let (created, node) = match status {
+        JobStatus::Running { since, nodes, .. } => (*since, nodes.first().cloned()),
+        JobStatus::Ended(ending) => (ending.started, ending.exits.first().and_then(|exit| exit.node.clone())),
+        _ => (Timestamp::default(), None),
+    };
+    SectionOrigin { created, node, ..SectionOrigin::new(SECTION) }
+}
+
+/// The first status of which something holds.
+async fn until(cluster: &Arc<Cluster>, job: &Job, holds: impl Fn(&JobStatus) -> bool) -> Result<JobStatus, SchedulerError> {
+    let mut seen = None;
+    loop {
+        match cluster.next_status(job, seen.as_ref()).await {
+            Ok(status) if holds(&status) => return Ok(status),
+            Ok(status) => seen = Some(status),
+            // Who waits for the job reports it; a log only takes longer.
+            Err(error) if error.class == Class::Outage => sleep(LIVE_POLL * 5).await,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Tells what is added to the log, until the job has ended.
+async fn follow(cluster: &Arc<Cluster>, job: &Job, sender: &Sender) -> Result<JobStatus, SchedulerError> {
+    let mut ended = Box::pin(until(cluster, job, is_over));
+    let (path, framing) = (job.stage.join(LOG_FILE), framing(job));
+    let mut at = 0;
+    loop {
+        let over = timeout(LIVE_POLL, &mut ended).await.ok();
+        loop {
+            let (path, framing) = (path.clone(), framing.clone());
+            // Nothing to read: the end of the job names what is wrong with its log.
+            let added = blocking(move || added(&path, framing.as_bytes(), at)).await.unwrap_or_default();
+            let Some((from, data)) = added else { break };
+            at = from + data.len() as u64;
+            say(sender, Chunk::Live { section: SECTION.to_owned(), at: from, data }).await;
+        }
+        if let Some(status) = over {
+            return status;
+        }
+    }
+}
+
+/// Waits until the log has what the script has counted. `Some`: why it may not be whole.
+async fn await_whole(job: &Job, tracked: Option<&Tracked>, sender: &Sender) -> Option<String> {
+    let tracked = tracked?;
+    let (bytes, latency) = (tracked.log_bytes()?, tracked.handle().policy.file_latency);
+    let started = Instant::now();
+    loop {
+        let path = job.stage.join(LOG_FILE);
+        let there = blocking(move || size(&path)).await;
+        if there >= bytes {
+            return None;
+        }
+        if started.elapsed() >= latency {
+            return Some(format!(
+                "the log has {there} of {bytes} bytes {} after the job: the file server does not show them, or the job truncated it",
+                format_duration(latency)
+            ));
+        }
+        say(sender, Chunk::Alive).await;
+        sleep(LATE_POLL).await;
+    }
+}
+
+/// Opening a file asks its server; its folder shows it again if it was hidden.
+fn size(path: &PathBuf) -> u64 {
+    let length = |path: &PathBuf| File::open(path).and_then(|file| file.metadata()).map(|about| about.len());
+    let again = |_| {
+        let _ = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).map(Iterator::count);
+        length(path)
+    };
+    length(path).or_else(again).unwrap_or_default()
+}
+
+/// What was added to a section after its first `at` bytes, and where; `None`: nothing. A section that was truncated begins again.
+fn added(path: &Path, framing: &[u8], at: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
+    let (start, len) = measure(path, framing)?;
+    let at = if at > len { 0 } else { at };
+    if at == len {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(start + at))?;
+    let mut data = Vec::new();
+    file.take((len - at).min(LIVE_BYTES)).read_to_end(&mut data)?;
+    Ok(Some((at, data)).filter(|(_, data)| !data.is_empty()))
+}
+
+/// Where the section begins and how long it is; it begins at 0 if the framing is gone.
+fn measure(path: &Path, framing: &[u8]) -> io::Result<(u64, u64)> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut head = vec![0; framing.len()];
+    let is_whole = file.read_exact(&mut head).is_ok() && head == framing;
+    let start = if is_whole { framing.len() as u64 } else { 0 };
+    Ok((start, size - start))
+}

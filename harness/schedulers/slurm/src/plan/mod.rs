@@ -1,0 +1,127 @@
+//! Planning: a workload as a handle from which any process that sees the stage folder can launch and follow the job. No I/O.
+//!
+//! ```text
+//! options   `sched_options`: the table of sbatch's options        access   `access` and `resources`, as ReFrame has them
+//! policy    what a site decides for all its jobs                  script   the text of `rfm_job.sh`
+//! ```
+
+mod access;
+mod options;
+mod policy;
+mod script;
+
+pub(crate) use options::{JOINED, OPTIONS, REFUSED, wrong_options};
+pub(crate) use policy::{Place, Policy};
+pub(crate) use script::{Header, KEEP_STATUS};
+
+use crate::plan::options::Options;
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        scheduler::Job,
+        workload::{Program, Staging, Workload},
+    },
+};
+use muster_stage::absolute;
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The name of the scheduler.
+pub(crate) const NAME: &str = "slurm";
+/// The most of a check's name that is in the name of a job.
+const NAME_LIMIT: usize = 40;
+
+/// [`Job::handle`] of a Slurm job.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Handle {
+    pub place: Place,
+    /// The job's name: it ends in the identifier.
+    pub name: String,
+    /// The text of `rfm_job.sh`.
+    pub script: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
+    /// Variables taken over from the harness' own environment.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+    #[serde(default)]
+    pub policy: Policy,
+    /// `--partition`, if one is named.
+    #[serde(default)]
+    pub partition: Option<String>,
+    /// `--time` in minutes; `None`: the partition's default.
+    #[serde(default)]
+    pub minutes: Option<u64>,
+    /// `--nodes`, if it is a number.
+    #[serde(default)]
+    pub nodes: Option<u64>,
+    /// The job's number; `None` before the launch.
+    #[serde(default)]
+    pub id: Option<String>,
+    #[serde(default)]
+    pub launched: Option<Timestamp>,
+    /// An answer to its launch was lost: there may be another job of its name.
+    #[serde(default)]
+    pub doubtful: bool,
+}
+
+impl Handle {
+    /// Reads the handle of a job.
+    ///
+    /// # Errors
+    /// It is not the handle of a Slurm job.
+    pub(crate) fn of(job: &Job) -> Result<Arc<Self>, SchedulerError> {
+        job.handle
+            .read()
+            .map_err(|error| SchedulerError::new(Class::Config, format!("read the handle of job {}", job.identifier), error))
+    }
+}
+
+/// Where the jobs of a partition are, by its options.
+pub(crate) fn place_of(options: &Value) -> Place {
+    Options::read(options).map(|options| options.policy.place).unwrap_or_default()
+}
+
+/// A workload as a job.
+pub(crate) fn planned(workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+    with_header(workload).map(|(job, _)| job)
+}
+
+/// The same, with the options that it is submitted with.
+pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diagnostic>> {
+    let Program::Script { text, pass_env } = &workload.program else {
+        let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `slurm`", workload.case));
+        return Err(vec![mistake.hint("set `executable` or `command`")]);
+    };
+    let options = Options::read(&workload.sched_options)?;
+    let name = name(workload);
+    let minutes = workload.limits.run.map(|limit| limit.as_secs().div_ceil(60) + 1);
+    let header = script::header(workload, &options, &name, minutes)?;
+    let handle = Handle {
+        place: options.policy.place.clone(),
+        script: script::script(&header, &workload.stage, text),
+        name,
+        staging: workload.staging.clone().map(absolute),
+        pass_env: pass_env.clone(),
+        partition: header.value("partition").map(str::to_owned),
+        nodes: header.value("nodes").and_then(|nodes| nodes.parse().ok()),
+        minutes,
+        policy: options.policy,
+        id: None,
+        launched: None,
+        doubtful: false,
+    };
+    let value = serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?;
+    Ok((Job::of(workload, NAME, value), header))
+}
+
+/// `rfm-NAME-abcdefgh`, of letters that every command takes as they are.
+fn name(workload: &Workload) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_.".contains(c) { c } else { '-' };
+    let check: String = workload.case.check.chars().map(plain).take(NAME_LIMIT).collect();
+    format!("rfm-{check}-{}", workload.identifier)
+}
+
+#[cfg(test)]
+mod tests;

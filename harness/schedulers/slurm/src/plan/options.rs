@@ -1,0 +1,324 @@
+//! `sched_options` of a Slurm partition, the check's over them. Longer than other files: half of it is the table of options.
+//!
+//! An option is called as sbatch calls it, and its value is what stands after the `=`; `true` sets one that has no value. What a
+//! site's plugins add to sbatch stands in `options`, verbatim.
+
+use super::{Place, Policy};
+use muster_core::job::descriptor::{NODE, WrongOption};
+use muster_text::{
+    Value,
+    decode::{Key, Mapping, OneOrMany},
+    diagnostic::{Diagnostic, did_you_mean},
+    time::parse_duration,
+    yaml::Node,
+};
+use regex::Regex;
+use std::time::Duration;
+
+macro_rules! options {
+    ($($name:literal $doc:literal,)*) => {
+        /// The keys of `sched_options`.
+        pub(crate) const OPTIONS: &[Key<()>] = &[
+            $(Key::of::<Node>($name, $doc),)*
+            Key::of::<String>(NODE, "The only node that a job may run on: `--nodelist` with `--nodes=1`."),
+            Key::of::<OneOrMany<String>>("options", "Further options of sbatch, verbatim: `--uenv=prgenv`. Those of a check are added."),
+            Key::of::<Mapping>(
+                "policy",
+                "Only in the site file: `poll_min`, `poll_max`, `file_latency`, `requeue`, `never`, `via`, `cluster`.",
+            ),
+            Key::of::<bool>("use_nodes_option", "Whether `--nodes` is added: tasks divided by tasks per node. Default: false."),
+            Key::of::<Duration>("job_submit_timeout", "How long one sbatch may take. Default, and the most: 60s."),
+            Key::of::<OneOrMany<String>>(
+                "resubmit_on_errors",
+                "Regular expressions: if sbatch says such a thing, the job is submitted again later.",
+            ),
+        ];
+        /// Those that sbatch knows.
+        pub(super) const SBATCH: &[&str] = &[$($name,)*];
+    };
+}
+
+options! {
+    "account" "The account that the job is charged to.",
+    "acctg-freq" "How often the accounting samples a job.",
+    "bb" "The burst buffer.",
+    "bbf" "A file that describes the burst buffer.",
+    "begin" "The job does not start before.",
+    "cluster-constraint" "Features of the cluster, in a federation.",
+    "comment" "The comment of the job, in place of Muster's own.",
+    "constraint" "Features of the nodes: `a100`. Those of `access` and of the options have to hold together.",
+    "container" "An OCI bundle to run in.",
+    "contiguous" "Nodes without gaps between them.",
+    "core-spec" "Cores for the system, on each node.",
+    "cores-per-socket" "Nodes with at least so many cores a socket.",
+    "cpu-freq" "The frequency of the processors.",
+    "cpus-per-gpu" "Processors for each GPU.",
+    "deadline" "The job is removed if it cannot end before.",
+    "delay-boot" "How long rebooting nodes for features is put off.",
+    "distribution" "How tasks are distributed over nodes and sockets.",
+    "exclude" "Nodes that the job must not run on. All lists count.",
+    "exclusive" "No other job on its nodes: `true`, `user`, `mcs`. A check writes `exclusive_access`.",
+    "extra-node-info" "Nodes with at least so many sockets, cores and threads.",
+    "get-user-env" "The environment of the user's login.",
+    "gpu-bind" "How tasks are bound to GPUs.",
+    "gpu-freq" "The frequency of the GPUs.",
+    "gpus" "GPUs of the whole job.",
+    "gpus-per-node" "GPUs on each node. A check writes `num_gpus_per_node`.",
+    "gpus-per-socket" "GPUs on each socket.",
+    "gpus-per-task" "GPUs of each task.",
+    "gres" "Generic resources on each node: `gpu:2`.",
+    "gres-flags" "How generic resources are assigned.",
+    "hint" "How tasks are bound: `nomultithread`. A check writes `use_multithreading`.",
+    "ignore-pbs" "`#PBS` lines are ignored.",
+    "kill-on-invalid-dep" "Whether a job ends that can never start.",
+    "licenses" "Licences of the job.",
+    "mail-type" "When Slurm sends mail.",
+    "mail-user" "To whom.",
+    "mcs-label" "The label of multi-category security.",
+    "mem" "Memory on each node: `4G`; 0 is all of it.",
+    "mem-bind" "How tasks are bound to memory.",
+    "mem-per-cpu" "Memory for each processor.",
+    "mem-per-gpu" "Memory for each GPU.",
+    "mincpus" "The least number of processors of a node.",
+    "network" "Options of the interconnect.",
+    "nice" "How much the priority is lowered.",
+    "no-kill" "The job goes on if one of its nodes fails.",
+    "nodefile" "A file with the nodes of the job.",
+    "nodelist" "Nodes that the job has to have.",
+    "nodes" "The number of nodes: `2`, `2-4`.",
+    "ntasks-per-core" "Tasks on each core, at most.",
+    "ntasks-per-gpu" "Tasks for each GPU.",
+    "ntasks-per-socket" "Tasks on each socket, at most.",
+    "overcommit" "More tasks than processors.",
+    "oversubscribe" "Others may share its nodes.",
+    "partition" "The partition, or several with commas between them.",
+    "power" "Options of the power management.",
+    "prefer" "Features of nodes that are taken if they are free.",
+    "priority" "The priority, for those who may set it.",
+    "profile" "What is profiled.",
+    "propagate" "Limits that the job takes over.",
+    "qos" "The quality of service.",
+    "reboot" "The nodes are rebooted first.",
+    "reservation" "The reservation.",
+    "signal" "A signal before the time limit.",
+    "sockets-per-node" "Nodes with at least so many sockets.",
+    "spread-job" "As many nodes as possible.",
+    "switches" "The most switches between its nodes.",
+    "thread-spec" "Threads for the system, on each node.",
+    "threads-per-core" "Nodes with at least so many threads a core.",
+    "tmp" "Temporary disk on each node.",
+    "tres-bind" "How tasks are bound to resources.",
+    "tres-per-task" "Resources of each task.",
+    "use-min-nodes" "The fewest nodes, of a range.",
+    "wait-all-nodes" "Whether the job waits until all its nodes are up.",
+    "wckey" "The key of the workload.",
+}
+
+/// What Muster sets itself, cannot follow, or does not need. Keys of ReFrame's that have no meaning here are among them.
+pub(crate) const REFUSED: &[(&str, &str)] = &[
+    ("array", "a case is one job: write `parameters`, or `--repeat`"),
+    ("chdir", "a job runs in its stage folder"),
+    ("clusters", "a site writes `policy: { cluster: NAME }`"),
+    ("cpus-per-task", "write `num_cpus_per_task` in the check"),
+    ("dependency", "write `depends_on` in the check"),
+    ("error", "standard error joins the log"),
+    ("export", "write `env_vars` in the check, or `pass_env` in the partition"),
+    ("export-file", "write `env_vars` in the check, or `pass_env` in the partition"),
+    ("gid", "a job is the user's who submits it"),
+    ("hold", "a job that is held never starts"),
+    ("input", "a job has no input"),
+    ("job-name", "the name finds the job again: it has the check's name and the identifier"),
+    ("no-requeue", "it is so unless a site writes `policy: { requeue: true }`"),
+    ("ntasks", "write `num_tasks` in the check"),
+    ("ntasks-per-node", "write `num_tasks_per_node` in the check"),
+    ("open-mode", "the log is appended to"),
+    ("output", "the log is `rfm_job.out` in the stage folder"),
+    ("parsable", "it is always set"),
+    ("quiet", "what sbatch says is needed"),
+    ("requeue", "a site writes `policy: { requeue: true }`"),
+    ("share", "write `oversubscribe`"),
+    ("test-only", "use --dry-run=server"),
+    ("time", "write `time_limit` in the check or the partition"),
+    ("time-min", "write `time_limit` in the check or the partition"),
+    ("uid", "a job is the user's who submits it"),
+    ("verbose", "what sbatch says is needed"),
+    ("wait", "Muster waits itself"),
+    ("wrap", "write `executable` or `command` in the check"),
+    ("ignore_reqnodenotavail", "leave it out: a job that waits for a node that is away is waited for, and the node is named"),
+    ("slurm_job_cancel_reasons", "leave it out; a site adds reasons of its own to `policy: { never: [..] }`"),
+    ("slurm_pending_job_reason_poll_freq", "leave it out: the reason comes with the state"),
+    ("max_sacct_failures", "leave it out: states do not come from sacct"),
+    ("sched_access_in_submit", "leave it out: options stand in the script"),
+    ("slurm_envvar_whitelist", "write `pass_env` in the partition"),
+    ("slurm_multi_cluster_mode", "a site writes `policy: { cluster: NAME }`"),
+];
+
+/// Lists to which those of a check are added.
+pub(crate) const JOINED: &[&str] = &["options"];
+
+const POLICY: [&str; 7] = ["poll_min", "poll_max", "file_latency", "requeue", "never", "via", "cluster"];
+
+/// An option as it stands in the script: a long name without dashes and its value, if it has one.
+pub(super) type Flag = (String, Option<String>);
+
+/// The options that a plan reads.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    /// In the order in which they were written.
+    pub flags: Vec<Flag>,
+    pub verbatim: Vec<String>,
+    pub node: Option<String>,
+    pub use_nodes_option: bool,
+    pub policy: Policy,
+}
+
+impl Options {
+    /// Reads them, or every mistake in them.
+    pub(super) fn read(options: &Value) -> Result<Self, Vec<Diagnostic>> {
+        let (read, wrong) = look_at(options);
+        if wrong.is_empty() { Ok(read) } else { Err(wrong.into_iter().map(|wrong| wrong.mistake).collect()) }
+    }
+}
+
+/// See [`Descriptor::check_options`](muster_core::job::descriptor::Descriptor::check_options).
+pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
+    look_at(options).1
+}
+
+fn look_at(options: &Value) -> (Options, Vec<WrongOption>) {
+    let mut reader = Reader { options, wrong: Vec::new() };
+    let mut read = Options { policy: reader.policy(), node: reader.text(NODE), ..Options::default() };
+    read.use_nodes_option = options["use_nodes_option"].as_bool().unwrap_or_default();
+    if let Some(limit) = reader.duration("job_submit_timeout", &options["job_submit_timeout"]) {
+        read.policy.submit_limit = limit.min(Duration::from_mins(1));
+    }
+    read.policy.resubmit = reader.regexes("resubmit_on_errors");
+    let verbatim = reader.list("options", &options["options"]);
+    for option in &verbatim {
+        reader.check_verbatim(option);
+    }
+    read.verbatim = verbatim;
+    for (name, value) in options.as_object().into_iter().flatten() {
+        if let Some(name) = SBATCH.iter().find(|known| *known == name)
+            && let Some(value) = reader.flag(name, value)
+        {
+            read.flags.push(((*name).to_owned(), value));
+        }
+    }
+    (read, reader.wrong)
+}
+
+struct Reader<'a> {
+    options: &'a Value,
+    wrong: Vec<WrongOption>,
+}
+
+impl Reader<'_> {
+    fn refuse(&mut self, name: &'static str, what: &str, hint: &str) {
+        let mistake = Diagnostic::general(format!("`sched_options.{name}`: {what}")).hint(hint);
+        self.wrong.push(WrongOption { name, mistake });
+    }
+
+    /// What stands after the `=`. `None`: it is not set.
+    #[expect(clippy::option_option, reason = "an option without a value is set, too")]
+    fn flag(&mut self, name: &'static str, value: &Value) -> Option<Option<String>> {
+        let text = match value {
+            Value::Null | Value::Bool(false) => return None,
+            Value::Bool(true) => return Some(None),
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            Value::Array(items) if matches!(name, "exclude" | "nodelist" | "licenses") => {
+                items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+            }
+            Value::Array(_) | Value::Object(_) => {
+                self.refuse(name, "it has one value", "write it as it stands after the `=` of sbatch's option");
+                return None;
+            }
+        };
+        if text.contains(char::is_control) {
+            self.refuse(name, "it has a control character", "write it in one line");
+            return None;
+        }
+        Some(Some(text))
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<String> {
+        self.flag(name, &self.options[name])?
+    }
+
+    fn list(&mut self, name: &'static str, value: &Value) -> Vec<String> {
+        match value {
+            Value::Null => Vec::new(),
+            Value::String(text) => vec![text.clone()],
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            _ => {
+                self.refuse(name, "it is a list of texts", "write `[a, b]`");
+                Vec::new()
+            }
+        }
+    }
+
+    fn regexes(&mut self, name: &'static str) -> Vec<String> {
+        let list = self.list(name, &self.options[name]);
+        for text in &list {
+            if let Err(error) = Regex::new(text) {
+                self.refuse(name, &format!("`{text}` is not a regular expression"), &error.to_string());
+            }
+        }
+        list
+    }
+
+    fn duration(&mut self, name: &'static str, value: &Value) -> Option<Duration> {
+        let text = match value {
+            Value::Null => return None,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        parse_duration(&text).map_err(|error| self.refuse(name, &error.clone(), "write a duration: `10s`")).ok()
+    }
+
+    fn policy(&mut self) -> Policy {
+        let mut policy = Policy::default();
+        let own = &self.options["policy"];
+        let Some(map) = own.as_object() else {
+            if !own.is_null() {
+                self.refuse("policy", "it is a map", "write `policy: { poll_max: 10s }`");
+            }
+            return policy;
+        };
+        for key in map.keys().filter(|key| !POLICY.contains(&key.as_str())) {
+            let hint = did_you_mean(key, POLICY).unwrap_or_else(|| format!("its keys are {}", POLICY.join(", ")));
+            self.refuse("policy", &format!("there is no `{key}`"), &hint);
+        }
+        for (key, field) in
+            [("poll_min", &mut policy.poll_min), ("poll_max", &mut policy.poll_max), ("file_latency", &mut policy.file_latency)]
+        {
+            if let Some(duration) = self.duration("policy", &own[key]) {
+                *field = duration;
+            }
+        }
+        if policy.poll_min.is_zero() || policy.poll_max < policy.poll_min {
+            self.refuse("policy", "`poll_min` is above 0, and `poll_max` is not less", "leave them out: 1s and 10s");
+        }
+        policy.requeue = own["requeue"].as_bool().unwrap_or_default();
+        policy.never = self.list("policy", &own["never"]);
+        policy.place = Place { via: self.list("policy", &own["via"]), cluster: own["cluster"].as_str().map(str::to_owned) };
+        policy
+    }
+
+    /// What Muster sets is not set again past the table.
+    fn check_verbatim(&mut self, option: &str) {
+        let name = option.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default();
+        let refused = |(refused, _): &&(&str, &str)| option.starts_with("--") && *refused == name;
+        if let Some((_, instead)) = REFUSED.iter().find(refused) {
+            self.refuse("options", &format!("`{option}` is not taken"), instead);
+        } else if !option.starts_with('-')
+            || option.contains(char::is_control)
+            || option.split_whitespace().any(|word| word == ":")
+        {
+            self.refuse("options", &format!("`{option}` is not an option of one job"), "write `--name=value`");
+        }
+    }
+}

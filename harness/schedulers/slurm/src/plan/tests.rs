@@ -1,0 +1,151 @@
+//! Workloads as scripts: what stands in them, and what is refused.
+
+use super::*;
+use muster_core::{
+    case::{CaseName, Identifier, SessionId},
+    job::workload::Limits,
+};
+use muster_text::Value;
+use serde_json::json;
+use std::time::Duration;
+
+fn workload(shared: &Value, options: Value) -> Workload {
+    Workload {
+        identifier: Identifier::parse("aotugiob").unwrap(),
+        session: SessionId("s1".into()),
+        case: CaseName { display: "nbody".into(), check: "n body".into(), ..CaseName::default() },
+        stage: "/stage/it's".into(),
+        staging: None,
+        program: Program::Script { text: "#!/bin/sh\ntrue\n".to_owned(), pass_env: Vec::new() },
+        scheduler: NAME.into(),
+        own: serde_json::Map::new(),
+        shared: shared.as_object().cloned().unwrap_or_default(),
+        num_tasks: 8,
+        sched_options: options,
+        limits: Limits { pending: None, run: Some(Duration::from_secs(601)), judge: Duration::ZERO },
+        keep_failed: None,
+    }
+}
+
+fn script(shared: &Value, options: Value) -> String {
+    let job = planned(&workload(shared, options)).unwrap();
+    job.handle["script"].as_str().unwrap().to_owned()
+}
+
+/// The options after those that every job has.
+fn own_lines(shared: &Value, options: Value) -> Vec<String> {
+    let script = script(shared, options);
+    let lines = script.lines().filter_map(|line| line.strip_prefix("#SBATCH "));
+    lines.skip(8).map(str::to_owned).collect()
+}
+
+fn mistakes(shared: &Value, options: Value) -> Vec<String> {
+    let wrong = planned(&workload(shared, options)).unwrap_err();
+    wrong.into_iter().map(|mistake| mistake.message).collect()
+}
+
+#[test]
+fn a_script_can_be_submitted_by_hand_and_runs_once() {
+    assert_eq!(
+        script(&json!({}), json!({})),
+        r#"#!/bin/sh
+#SBATCH --job-name=rfm-n-body-aotugiob
+#SBATCH --comment="rfm=aotugiob rfm-session=s1"
+#SBATCH --chdir="/stage/it's"
+#SBATCH --output="/stage/it's/rfm_job.out"
+#SBATCH --open-mode=append
+#SBATCH --no-requeue
+#SBATCH --time=12
+#SBATCH --ntasks=8
+cd '/stage/it'\''s' || exit 97
+[ ! -e rfm_job.cancelled ] || exit 0
+( set -C; echo "$SLURM_JOB_ID" > rfm_job.id ) 2> /dev/null || [ "$(cat rfm_job.id)" = "$SLURM_JOB_ID" ] || exit 0
+[ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
+true
+"#
+    );
+}
+
+#[test]
+fn the_shape_of_a_job_is_that_of_its_check() {
+    let shape = json!({
+        "num_tasks_per_node": 3, "num_cpus_per_task": 2, "num_gpus_per_node": 1, "exclusive_access": true,
+        "use_multithreading": false,
+    });
+    let lines = ["--ntasks-per-node=3", "--cpus-per-task=2", "--gpus-per-node=1", "--exclusive", "--hint=nomultithread"];
+    assert_eq!(own_lines(&shape, json!({})), lines);
+    let with_nodes = own_lines(&shape, json!({ "use_nodes_option": true }));
+    assert_eq!(with_nodes[1], "--nodes=3", "8 tasks, 3 a node");
+}
+
+#[test]
+fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
+    let shared = json!({
+        "access": ["-p gpu -C a100", "--account=x", "-x n1"],
+        "resources": [
+            { "name": "_rfm_gpu", "options": ["--gres=gpu:{num_gpus_per_node}"] },
+            { "name": "memory", "options": "--mem={size}" },
+            { "name": "unused", "options": ["--licenses=l"] },
+        ],
+        "num_gpus_per_node": 2,
+        "extra_resources": { "memory": { "size": "4G" }, "elsewhere": { "a": "b" } },
+    });
+    let options = json!({
+        "account": "y", "constraint": "nvme", "exclude": ["n2", "n3"], "mem": 0, "contiguous": true, "qos": null,
+        "options": ["--uenv=prgenv"], "node": "n4",
+    });
+    let mut lines = own_lines(&shared, options);
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "--account=y",
+            "--constraint=(a100)&(nvme)",
+            "--contiguous",
+            "--exclude=n1,n2,n3",
+            "--gres=gpu:2",
+            "--mem=0",
+            "--nodelist=n4",
+            "--nodes=1",
+            "--partition=gpu",
+            "--uenv=prgenv",
+        ]
+    );
+}
+
+#[test]
+fn a_value_that_is_missing_or_cannot_be_meant_is_a_mistake() {
+    let resource = json!({
+        "resources": [{ "name": "memory", "options": ["--mem={size}"] }], "extra_resources": { "memory": { "sise": 1 } },
+    });
+    assert_eq!(mistakes(&resource, json!({})), ["the resource `memory` needs `size`, which `extra_resources` does not give"]);
+    let rows = [
+        (json!({ "options": ["--array=1-9"] }), "`sched_options.options`: `--array=1-9` is not taken"),
+        (json!({ "options": ["x"] }), "`sched_options.options`: `x` is not an option of one job"),
+        (json!({ "mem": "1\n#SBATCH --x" }), "`sched_options.mem`: it has a control character"),
+        (json!({ "mem": {} }), "`sched_options.mem`: it has one value"),
+        (json!({ "policy": { "poll": 1 } }), "`sched_options.policy`: there is no `poll`"),
+        (
+            json!({ "policy": { "poll_min": "9s", "poll_max": "1s" } }),
+            "`sched_options.policy`: `poll_min` is above 0, and `poll_max` is not less",
+        ),
+        (json!({ "resubmit_on_errors": ["("] }), "`sched_options.resubmit_on_errors`: `(` is not a regular expression"),
+    ];
+    for (options, mistake) in rows {
+        assert_eq!(mistakes(&json!({}), options.clone()), [mistake], "{options}");
+    }
+    assert_eq!(
+        mistakes(&json!({}), json!({ "comment": "x".repeat(2000) })),
+        ["`comment` has more than 1024 bytes, and Slurm takes no more"]
+    );
+}
+
+#[test]
+fn a_site_decides_for_all_its_jobs() {
+    let policy = json!({ "policy": { "requeue": true, "poll_max": "20s", "via": ["ssh", "login1"], "cluster": "big" } });
+    let job = planned(&workload(&json!({}), policy)).unwrap();
+    let handle = Handle::of(&job).unwrap();
+    assert_eq!((handle.policy.requeue, handle.policy.poll_max), (true, Duration::from_secs(20)));
+    assert_eq!(handle.place, Place { via: vec!["ssh".into(), "login1".into()], cluster: Some("big".into()) });
+    assert!(handle.script.contains("#SBATCH --requeue\n") && !handle.script.contains("no-requeue"));
+}

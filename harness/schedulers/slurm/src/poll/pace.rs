@@ -1,0 +1,131 @@
+//! When the queue is looked at: a plan without a clock of its own.
+//!
+//! ```text
+//! a launch, a change of a state         after poll_min
+//! an exit file that was not there       at once, but never sooner than a part of poll_min after the last look
+//! nothing changes                       half as long again, to poll_max; three times that if everything waits
+//! squeue is slow                        never more often than a twentieth of the time is spent in it
+//! it does not answer                    5 s, then twice as long, to 60 s
+//! ```
+
+use std::time::Duration;
+
+const GROWTH: f64 = 1.5;
+/// The share of the time that squeue may take.
+const SHARE: u32 = 20;
+/// A cluster with many waiting jobs is asked less often.
+const PENDING: u32 = 3;
+/// After a hint, a look may follow the last one so soon.
+const HINT: f64 = 0.4;
+const OUTAGE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
+const JITTER: f64 = 0.2;
+
+/// The limits of a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bounds {
+    pub min: Duration,
+    pub max: Duration,
+}
+
+/// How long it is until the next look, counted from the last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    pause: Duration,
+    failures: u32,
+    took: Duration,
+}
+
+impl Pace {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self { pause: bounds.min, failures: 0, took: Duration::ZERO }
+    }
+
+    /// The queue was looked at. `changed`: some state is another; `all_wait`: nothing runs.
+    #[must_use]
+    pub(crate) fn looked(self, bounds: Bounds, took: Duration, changed: bool, all_wait: bool) -> Self {
+        let max = if all_wait { bounds.max * PENDING } else { bounds.max };
+        let pause = if changed { bounds.min } else { self.pause.mul_f64(GROWTH).min(max) };
+        Self { pause: pause.max(took * SHARE), failures: 0, took }
+    }
+
+    /// It did not answer.
+    #[must_use]
+    pub(crate) fn failed(self) -> Self {
+        let pause = OUTAGE.0.saturating_mul(1 << self.failures.min(4)).min(OUTAGE.1);
+        Self { pause, failures: self.failures + 1, ..self }
+    }
+
+    /// The pause after the last look. `random`: from 0 to 1.
+    pub(crate) fn pause(self, random: f64) -> Duration {
+        self.pause.mul_f64(1.0 + JITTER * (random - 0.5))
+    }
+
+    /// The longest pause after a launch, from now.
+    pub(crate) fn after_launch(self, bounds: Bounds) -> Duration {
+        if self.failures > 0 { self.pause } else { bounds.min.max(self.took * SHARE) }
+    }
+
+    /// The shortest pause after the last look if something is known to have happened.
+    pub(crate) fn after_hint(self, bounds: Bounds) -> Duration {
+        if self.failures > 0 { self.pause } else { bounds.min.mul_f64(HINT).max(self.took * SHARE / 2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { min: Duration::from_secs(1), max: Duration::from_secs(10) };
+    const QUICK: Duration = Duration::from_millis(10);
+
+    fn pauses(looks: usize, all_wait: bool) -> Vec<f64> {
+        let mut pace = Pace::new(BOUNDS);
+        let mut pauses = Vec::new();
+        for _ in 0..looks {
+            pauses.push(pace.pause(0.5).as_secs_f64());
+            pace = pace.looked(BOUNDS, QUICK, false, all_wait);
+        }
+        pauses
+    }
+
+    #[test]
+    fn a_queue_that_does_not_change_is_looked_at_less_often() {
+        assert_eq!(pauses(8, false), [1.0, 1.5, 2.25, 3.375, 5.0625, 7.59375, 10.0, 10.0]);
+        assert_eq!(pauses(12, true).last(), Some(&30.0));
+        let changed = Pace::new(BOUNDS).looked(BOUNDS, QUICK, false, false).looked(BOUNDS, QUICK, true, false);
+        assert_eq!(changed.pause(0.5), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn an_hour_of_running_jobs_takes_less_than_four_hundred_looks() {
+        let (mut pace, mut time, mut looks) = (Pace::new(BOUNDS), 0.0, 0);
+        while time < 3600.0 {
+            time += pace.pause(0.0).as_secs_f64();
+            pace = pace.looked(BOUNDS, QUICK, false, false);
+            looks += 1;
+        }
+        assert!(looks <= 410, "{looks}");
+    }
+
+    #[test]
+    fn a_slow_squeue_is_spared_and_one_that_fails_is_left_alone() {
+        let slow = Pace::new(BOUNDS).looked(BOUNDS, Duration::from_secs(2), true, false);
+        assert_eq!(slow.pause(0.5), Duration::from_secs(40));
+        assert_eq!(slow.after_hint(BOUNDS), Duration::from_secs(20));
+        let mut pace = Pace::new(BOUNDS);
+        let failing: Vec<u64> = (0..6)
+            .map(|_| {
+                pace = pace.failed();
+                pace.pause(0.5).as_secs()
+            })
+            .collect();
+        assert_eq!(failing, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(pace.looked(BOUNDS, QUICK, true, false).pause(0.5), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_pause_is_spread_by_a_tenth_each_way() {
+        let pace = Pace::new(BOUNDS);
+        assert_eq!((pace.pause(0.0).as_millis(), pace.pause(1.0).as_millis()), (900, 1100));
+    }
+}

@@ -1,0 +1,352 @@
+//! One look at the queue.
+
+use super::{
+    Cluster, Tracked,
+    tracked::{Known, Memory},
+};
+use crate::{
+    answers::{
+        State,
+        jobs::{QUEUE, RECORDS, Record, Row, queue, records, shown},
+    },
+    files::{self, ExitFile},
+    plan::Handle,
+    status::{Decision, Facts, Verdict, decide, judge, words},
+};
+use muster_core::{
+    error::{Class, SchedulerError, chain},
+    job::scheduler::JobStatus,
+};
+use muster_host::clock;
+use muster_stage::blocking;
+use muster_text::time::{Date, Timestamp, format_duration};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+/// A row counts if it was submitted later than this before the launch: clocks differ, and numbers come again.
+const SKEW: Duration = Duration::from_mins(1);
+/// What can never run is given up after so many looks that say so.
+const CERTAIN: u32 = 2;
+/// The pauses between questions how a job ended.
+const FIRST_QUESTION: Duration = Duration::from_millis(500);
+const LAST_QUESTION: Duration = Duration::from_mins(1);
+/// The accounting has a default window that begins at midnight.
+const WINDOW: Duration = Duration::from_hours(24);
+
+/// What a look has shown.
+pub(super) struct Looked {
+    pub took: Duration,
+    pub changed: bool,
+    pub all_wait: bool,
+    /// Somebody is asked again then.
+    pub next_question: Option<Duration>,
+}
+
+/// The jobs of one look, by number and by name.
+struct Queue {
+    by_id: HashMap<String, Row>,
+    by_name: HashMap<String, Vec<String>>,
+}
+
+impl Queue {
+    fn of(rows: Vec<Row>) -> Self {
+        let (mut by_id, mut by_name) = (HashMap::new(), HashMap::<String, Vec<String>>::new());
+        for row in rows.into_iter().filter(|row| row.name.starts_with("rfm-")) {
+            by_name.entry(row.name.clone()).or_default().push(row.id.clone());
+            by_id.insert(row.id.clone(), row);
+        }
+        Self { by_id, by_name }
+    }
+
+    /// The row of a job, and other jobs of its name. `runner`: which of them runs.
+    fn find(&self, handle: &Handle, runner: Option<&str>) -> (Option<&Row>, Vec<String>) {
+        let is_ours = |row: &&Row| {
+            let earliest = handle.launched.map(|launched| before(launched, SKEW));
+            row.name == handle.name && (earliest.is_none() || row.submitted.is_none() || row.submitted >= earliest)
+        };
+        let ids = self.by_name.get(&handle.name).map(Vec::as_slice).unwrap_or_default();
+        let rows: Vec<&Row> = ids.iter().filter_map(|id| self.by_id.get(id)).filter(is_ours).collect();
+        // The remains of a refused sbatch have no nodes, and never ran.
+        let real = |row: &&&Row| !(row.state == State::Failed && row.reason == "BadConstraints");
+        let wanted = runner.or(handle.id.as_deref());
+        let row = rows.iter().find(|row| Some(row.id.as_str()) == wanted);
+        let row =
+            row.or_else(|| if handle.id.is_none() { rows.iter().filter(real).min_by_key(|row| row.submitted) } else { None });
+        let row = row.copied();
+        let others = rows.iter().filter(|other| Some(&other.id) != row.map(|row| &row.id) && !other.state.is_final());
+        (row, others.map(|row| row.id.clone()).collect())
+    }
+}
+
+impl Cluster {
+    /// Looks once, and tells what is new.
+    pub(super) async fn tick(&self) -> Result<Looked, ()> {
+        let started = Instant::now();
+        let answer = self.answer("squeue", &["-h", "--me", "-t", "all", "-o", QUEUE]).await;
+        let took = started.elapsed();
+        let queue = match answer {
+            Ok(text) => Queue::of(queue(&text)),
+            Err(error) => {
+                self.set_outage(Some(chain(&error)));
+                return Err(());
+            }
+        };
+        self.set_outage(None);
+        let jobs = self.active();
+        self.read_files(&jobs, &queue).await;
+        let mut looked = Looked { took, changed: false, all_wait: true, next_question: None };
+        let mut questions = Vec::new();
+        for job in &jobs {
+            let (changed, asks) = self.judge(job, &queue).await;
+            looked.changed |= changed;
+            looked.all_wait &= matches!(job.known().status, None | Some(JobStatus::NotSeen | JobStatus::Pending { .. }));
+            if asks {
+                questions.push(Arc::clone(job));
+            }
+        }
+        let due: Vec<_> = questions.iter().filter(|job| job.memory.lock().is_due()).cloned().collect();
+        if !due.is_empty() {
+            self.ask_how_they_ended(&due).await;
+            for job in &due {
+                looked.changed |= self.judge(job, &queue).await.0;
+            }
+        }
+        let next = questions.iter().filter(|job| !job.is_over()).filter_map(|job| job.memory.lock().ask_at).min();
+        looked.next_question = next.map(|at| at.saturating_duration_since(Instant::now()));
+        Ok(looked)
+    }
+
+    /// Reads what the scripts have left, of jobs that may have ended.
+    async fn read_files(&self, jobs: &[Arc<Tracked>], queue: &Queue) {
+        let may_have_ended = |job: &&Arc<Tracked>| {
+            let handle = job.handle();
+            let (row, _) = queue.find(&handle, None);
+            job.has_exit_hint() || row.is_none_or(|row| row.state == State::Completing || row.state.is_final()) || handle.doubtful
+        };
+        let jobs: Vec<(PathBuf, Arc<Tracked>)> = jobs
+            .iter()
+            .filter(may_have_ended)
+            .filter(|job| job.memory.lock().exit.is_none())
+            .map(|job| (job.stage().to_owned(), Arc::clone(job)))
+            .collect();
+        if jobs.is_empty() {
+            return;
+        }
+        let read = blocking(move || {
+            let read = |(stage, job): (PathBuf, Arc<Tracked>)| (ExitFile::read(&stage), files::runner(&stage), job);
+            jobs.into_iter().map(read).collect::<Vec<_>>()
+        });
+        for (exit, runner, job) in read.await {
+            if exit.is_some() {
+                job.hint();
+            }
+            if let Some((id, since)) = runner {
+                job.set_id(&id);
+                job.memory.lock().runner = since;
+            }
+            job.memory.lock().exit = exit;
+        }
+    }
+
+    /// Whether something is new, and whether somebody has to say how it ended.
+    async fn judge(&self, job: &Tracked, queue: &Queue) -> (bool, bool) {
+        let handle = job.handle();
+        let (row, others) = queue.find(&handle, None);
+        if let Some(row) = row.filter(|_| handle.id.is_none()) {
+            job.set_id(&row.id);
+        }
+        let handle = job.handle();
+        let (verdict, waits) = {
+            let mut memory = job.memory.lock();
+            memory.others = others;
+            memory.saw(row);
+            let verdict = judge(&memory.facts(&handle, job, row, self.known_config().accounting));
+            let waits = matches!(verdict, Verdict::Waits).then(|| row.map(|row| row.reason.clone()).unwrap_or_default());
+            (verdict, waits)
+        };
+        let status = |status, over| Known { status: Some(status), failure: None, over };
+        let known = match verdict {
+            Verdict::Status(new, over) => status(new, over),
+            Verdict::Same => return (false, false),
+            Verdict::Ask => return (false, true),
+            Verdict::Failed(class, why) => Known { failure: Some((class, why)), over: true, ..job.known() },
+            Verdict::Waits => {
+                let reason = waits.unwrap_or_default();
+                let (history, looks) = job.memory.lock().waits(&reason);
+                match decide(&reason, &handle.policy.never) {
+                    Decision::Never if looks >= CERTAIN => {
+                        let why =
+                            format!("job {} can never start: {}", row.map_or("", |row| &row.id), self.never(&handle, &reason));
+                        Known { failure: Some((Class::Config, why)), ..job.known() }
+                    }
+                    Decision::NodesAway => {
+                        let away = self.away(handle.partition.as_deref()).await;
+                        status(JobStatus::Pending { why: format!("{}{away}{history}", words(&reason)) }, false)
+                    }
+                    _ => status(JobStatus::Pending { why: words(&reason) + &history }, false),
+                }
+            }
+        };
+        (job.tell(known), false)
+    }
+
+    /// Why it can never start, with the numbers.
+    fn never(&self, handle: &Handle, reason: &str) -> String {
+        let partition = self.known_partition(handle.partition.as_deref());
+        let numbers = partition.and_then(|partition| match reason {
+            "PartitionTimeLimit" => {
+                let (asked, most) = (handle.minutes?, partition.max_time?);
+                Some(format!("; it asks for {asked} min, and {} allows {most} min", partition.name))
+            }
+            "PartitionNodeLimit" => {
+                let (asked, most) = (handle.nodes?, partition.max_nodes?);
+                Some(format!("; it asks for {asked} nodes, and {} allows {most}", partition.name))
+            }
+            _ => None,
+        });
+        words(reason) + &numbers.unwrap_or_default()
+    }
+
+    /// The nodes that take no jobs, with why: `: n1 down (bad disk)`.
+    async fn away(&self, partition: Option<&str>) -> String {
+        const MOST: usize = 3;
+        let Ok(nodes) = self.nodes(partition).await else { return String::new() };
+        let away: Vec<String> =
+            nodes.iter().filter(|node| !node.is_available(false)).map(super::super::answers::nodes::Node::line).collect();
+        let more = away.len().saturating_sub(MOST);
+        match &away[..] {
+            [] => String::new(),
+            some if more == 0 => format!(": {}", some.join(", ")),
+            some => format!(": {} and {more} more", some[..MOST].join(", ")),
+        }
+    }
+
+    /// Asks the accounting, or the controller where there is none, or it has not heard of it yet.
+    async fn ask_how_they_ended(&self, jobs: &[Arc<Tracked>]) {
+        let mut answered: Vec<Record> = Vec::new();
+        if self.known_config().accounting {
+            let ids: Vec<String> = jobs.iter().filter_map(|job| job.handle().id.clone()).collect();
+            let names: Vec<String> = jobs
+                .iter()
+                .map(|job| job.handle())
+                .filter(|handle| handle.id.is_none())
+                .map(|handle| handle.name.clone())
+                .collect();
+            for (option, values) in [("-j", ids), ("--name", names)] {
+                if !values.is_empty()
+                    && let Ok(found) = self.records(option, &values.join(","), jobs).await
+                {
+                    answered.extend(found);
+                }
+            }
+        }
+        for job in jobs {
+            let handle = job.handle();
+            let is_it = |record: &&Record| record.name == handle.name && handle.id.as_ref().is_none_or(|id| *id == record.id);
+            let mut record = answered.iter().find(is_it).filter(|record| record.state.is_final()).cloned();
+            if let (None, Some(id)) = (&record, &handle.id) {
+                // It remembers what it has listed.
+                record = self.answer("scontrol", &["-o", "show", "job", id]).await.ok().and_then(|text| shown(&text));
+                record = record.filter(|record| record.name == handle.name && record.state.is_final());
+            }
+            let mut memory = job.memory.lock();
+            memory.asked += 1;
+            let pause = (FIRST_QUESTION * (1 << memory.asked.min(10))).min(LAST_QUESTION);
+            memory.ask_at = Some(Instant::now() + pause);
+            memory.record = record.or(memory.record.take());
+            drop(memory);
+            if let Some(id) = job.memory.lock().record.as_ref().map(|record| record.id.clone()) {
+                job.set_id(&id);
+            }
+        }
+    }
+
+    /// What the accounting says of jobs.
+    pub(crate) async fn records(&self, option: &str, values: &str, jobs: &[Arc<Tracked>]) -> Result<Vec<Record>, SchedulerError> {
+        let launched = jobs.iter().filter_map(|job| job.handle().launched).min().unwrap_or_else(clock::now);
+        self.records_since(option, values, launched).await
+    }
+
+    /// The same of any time.
+    pub(crate) async fn records_since(
+        &self,
+        option: &str,
+        values: &str,
+        launched: Timestamp,
+    ) -> Result<Vec<Record>, SchedulerError> {
+        let day = Date::of(before(launched, WINDOW)).to_string();
+        let text = self.answer("sacct", &["-n", "-P", "-X", "-S", &day, option, values, "-o", RECORDS]).await?;
+        Ok(records(&text))
+    }
+}
+
+fn before(at: Timestamp, by: Duration) -> Timestamp {
+    Timestamp(at.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+}
+
+impl Memory {
+    fn is_due(&self) -> bool {
+        self.ask_at.is_none_or(|at| Instant::now() >= at)
+    }
+
+    /// What a look shows.
+    fn saw(&mut self, row: Option<&Row>) {
+        let now = Instant::now();
+        match row {
+            Some(row) => {
+                let was = self.last.as_ref().map(|last| last.state);
+                if !row.state.is_final() {
+                    (self.over_since, self.ask_at, self.asked, self.record) = (None, None, 0, None);
+                } else if was != Some(row.state) || self.over_since.is_none() {
+                    self.over_since = Some(now);
+                }
+                match (row.state == State::Suspended, self.suspended_since) {
+                    (true, None) => self.suspended_since = Some(now),
+                    (false, Some(since)) => {
+                        self.suspended += now - since;
+                        self.suspended_since = None;
+                    }
+                    _ => {}
+                }
+                self.last = Some(row.clone());
+            }
+            None => _ = self.over_since.get_or_insert(now),
+        }
+    }
+
+    fn facts<'a>(&'a self, handle: &'a Handle, job: &'a Tracked, row: Option<&'a Row>, accounting: bool) -> Facts<'a> {
+        let now = clock::now();
+        // Of a job that another process has launched, its own time counts.
+        let age = handle.launched.map_or_else(|| self.since.elapsed(), |launched| now.since(launched));
+        Facts {
+            handle,
+            stage: job.stage(),
+            row,
+            last: self.last.as_ref(),
+            record: self.record.as_ref(),
+            exit: self.exit.as_ref(),
+            runner: self.runner,
+            age,
+            over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            accounting,
+            suspended: self.suspended,
+            now,
+        }
+    }
+
+    /// What it waited for before, and for how many looks the reason is the same.
+    fn waits(&mut self, reason: &str) -> (String, u32) {
+        let now = Instant::now();
+        if self.reasons.last().is_none_or(|(last, _)| last != reason) {
+            self.reasons.push((reason.to_owned(), now));
+            self.looks = 0;
+        }
+        self.looks += 1;
+        let before = self.reasons.windows(2).rev().find(|two| !matches!(&*two[0].0, "None" | ""));
+        let history = before.map_or_else(String::new, |two| {
+            let ((what, since), (_, until)) = (&two[0], &two[1]);
+            format!(" (before: {what} for {})", format_duration(Duration::from_secs((*until - *since).as_secs())))
+        });
+        (history, self.looks)
+    }
+}

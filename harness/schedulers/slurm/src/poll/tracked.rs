@@ -1,0 +1,168 @@
+//! What is remembered of a job.
+
+use crate::{
+    answers::jobs::{Record, Row},
+    files::ExitFile,
+    plan::Handle,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::scheduler::{Job, JobStatus},
+};
+use muster_text::time::Timestamp;
+use parking_lot::Mutex;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::watch, time::Instant};
+
+/// What is told of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Known {
+    pub status: Option<JobStatus>,
+    /// Why it can never run, or how it ended cannot be known.
+    pub failure: Option<(Class, String)>,
+    /// Nothing of it runs any more.
+    pub over: bool,
+}
+
+/// A job that is followed.
+#[derive(Debug)]
+pub(crate) struct Tracked {
+    stage: PathBuf,
+    handle: Mutex<Arc<Handle>>,
+    known: watch::Sender<Known>,
+    pub(super) memory: Mutex<Memory>,
+    exit_hint: AtomicBool,
+}
+
+/// What earlier looks have shown.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub since: Instant,
+    /// As it was listed last.
+    pub last: Option<Row>,
+    /// Since when it is not listed, or in its last state.
+    pub over_since: Option<Instant>,
+    pub record: Option<Record>,
+    pub exit: Option<ExitFile>,
+    pub runner: Option<Timestamp>,
+    /// How often somebody was asked how it ended, and when the next time is.
+    pub asked: u32,
+    pub ask_at: Option<Instant>,
+    /// Why it waited, each with the time of the first look that showed it.
+    pub reasons: Vec<(String, Instant)>,
+    /// How many looks have shown the last of them.
+    pub looks: u32,
+    pub suspended_since: Option<Instant>,
+    pub suspended: Duration,
+    /// Other jobs of its name.
+    pub others: Vec<String>,
+}
+
+impl Tracked {
+    pub(super) fn new(job: &Job) -> Result<Self, SchedulerError> {
+        let memory = Memory {
+            since: Instant::now(),
+            last: None,
+            over_since: None,
+            record: None,
+            exit: None,
+            runner: None,
+            asked: 0,
+            ask_at: None,
+            reasons: Vec::new(),
+            looks: 0,
+            suspended_since: None,
+            suspended: Duration::ZERO,
+            others: Vec::new(),
+        };
+        Ok(Self {
+            stage: job.stage.clone(),
+            handle: Mutex::new(Handle::of(job)?),
+            known: watch::Sender::new(Known::default()),
+            memory: Mutex::new(memory),
+            exit_hint: AtomicBool::new(false),
+        })
+    }
+
+    /// A launch may have found out more.
+    pub(super) fn learn(&self, job: &Job) -> Result<(), SchedulerError> {
+        let handle = Handle::of(job)?;
+        let mut known = self.handle.lock();
+        if known.id.is_none() && handle.id.is_some() {
+            *known = handle;
+            self.memory.lock().since = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// The number under which it runs.
+    pub(super) fn set_id(&self, id: &str) {
+        let mut known = self.handle.lock();
+        if known.id.as_deref() != Some(id) {
+            *known = Arc::new(Handle { id: Some(id.to_owned()), ..(**known).clone() });
+        }
+    }
+
+    pub(crate) fn handle(&self) -> Arc<Handle> {
+        Arc::clone(&self.handle.lock())
+    }
+
+    pub(crate) fn stage(&self) -> &Path {
+        &self.stage
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Known> {
+        self.known.subscribe()
+    }
+
+    pub(crate) fn known(&self) -> Known {
+        self.known.borrow().clone()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.known.borrow().over
+    }
+
+    pub(crate) fn was_launched(&self) -> bool {
+        self.handle.lock().launched.is_some()
+    }
+
+    /// Other jobs of its name that were listed.
+    pub(crate) fn others(&self) -> Vec<String> {
+        self.memory.lock().others.clone()
+    }
+
+    /// Its log has at least so many bytes, as its script counted.
+    pub(crate) fn log_bytes(&self) -> Option<u64> {
+        self.memory.lock().exit.as_ref()?.bytes
+    }
+
+    /// It was launched by nobody.
+    pub(crate) fn give_up(&self) {
+        self.known.send_modify(|known| known.over = true);
+    }
+
+    pub(super) fn has_exit_hint(&self) -> bool {
+        self.exit_hint.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn hint(&self) {
+        self.exit_hint.store(true, Ordering::Relaxed);
+    }
+
+    /// `true`: it is another than before.
+    pub(super) fn tell(&self, known: Known) -> bool {
+        self.known.send_if_modified(|before| {
+            let changed = *before != known;
+            *before = known;
+            changed
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The methods of the trait, each led to where it is done. One instance for all partitions of a session.
+
+use crate::{
+    cleanup, distribute, inventory, launch, logs,
+    plan::{self, Handle, Place},
+    poll::Cluster,
+    preflight,
+};
+use muster_core::{
+    case::SessionId,
+    error::{Class, SchedulerError},
+    job::{
+        descriptor::Harness,
+        inventory::{Inventory, Removed, Scope},
+        scheduler::{
+            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged,
+        },
+        workload::Workload,
+    },
+};
+use muster_stage::{Stager, fault};
+use muster_text::diagnostic::Diagnostic;
+use parking_lot::Mutex;
+use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+#[derive(Debug)]
+pub(crate) struct Slurm {
+    program: Option<PathBuf>,
+    clusters: Mutex<HashMap<Place, Arc<Cluster>>>,
+    stager: Stager,
+}
+
+impl Slurm {
+    pub(crate) fn new(harness: &Harness) -> Self {
+        Self { program: harness.program.clone(), clusters: Mutex::default(), stager: Stager::default() }
+    }
+
+    /// The cluster of a place, which all jobs there share.
+    pub(crate) fn cluster(&self, place: &Place) -> Arc<Cluster> {
+        let mut clusters = self.clusters.lock();
+        let cluster = clusters.entry(place.clone()).or_insert_with(|| Cluster::new(place.clone(), self.program.as_ref()));
+        Arc::clone(cluster)
+    }
+
+    fn cluster_of(&self, job: &Job) -> Result<Arc<Cluster>, SchedulerError> {
+        Ok(self.cluster(&Handle::of(job)?.place))
+    }
+}
+
+impl Scheduler for Slurm {
+    /// Slurm kills at last after `KillWait`, and epilogues take their time. Several submissions may wait for their turn.
+    fn limits(&self) -> CallLimits {
+        CallLimits {
+            launch: Duration::from_mins(5),
+            silence: Duration::from_secs(90),
+            cleanup: Duration::from_mins(3),
+            ..CallLimits::default()
+        }
+    }
+
+    fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+        plan::planned(workload)
+    }
+
+    fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {
+        Ok(self.plan(workload)?.handle["script"].as_str().map(str::to_owned))
+    }
+
+    fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
+        let jobs: Vec<Option<Job>> = workloads.map(|workload| self.plan(&workload).ok()).collect();
+        Box::pin(preflight::findings(self, jobs))
+    }
+
+    fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        let handle = Handle::of(job).ok().filter(|handle| handle.id.is_none())?;
+        let staging = handle.staging.clone()?;
+        let what = staging.folder.display().to_string();
+        let done = Box::pin(async move { self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await });
+        Some(Staged { what, done })
+    }
+
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move { launch::launch(&self.cluster_of(job)?, job).await })
+    }
+
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        Box::pin(async move {
+            let status = self.cluster_of(job)?.next_status(job, seen).await?;
+            if let JobStatus::Ended(ending) = &status
+                && let Some(why) = fault(job, ending).await
+            {
+                return Err(SchedulerError::plain(Class::Config, why));
+            }
+            Ok(status)
+        })
+    }
+
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+        logs::log(self.cluster_of(job), job, request.live)
+    }
+
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(async move { cleanup::clean(&self.cluster_of(job)?, job, how).await })
+    }
+
+    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Vec<String>> {
+        Box::pin(distribute::nodes(self, workload, state))
+    }
+
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        Box::pin(async move { Ok(inventory::look(self, scope).await) })
+    }
+
+    fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
+        for cluster in self.clusters.lock().values() {
+            cluster.close();
+        }
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}

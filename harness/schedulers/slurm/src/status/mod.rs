@@ -1,0 +1,297 @@
+//! What is known of a job, as a status: pure. Longer than other files: the table of ends is one function.
+//!
+//! ```text
+//! who took it away    Slurm's state: from squeue while it lists the job, else from the accounting or the controller
+//! how it ended        the exit file in the stage folder; the state alone is not enough for a pass
+//! ```
+//! The exit file comes first: it is there where accounting is off, and before it where accounting is late.
+
+mod pending;
+
+pub(crate) use pending::{Decision, decide, words};
+
+use crate::{
+    answers::{
+        State, expand,
+        jobs::{Record, Row},
+    },
+    files::{ExitFile, SECTION},
+    plan::Handle,
+};
+use muster_core::{
+    error::Class,
+    job::{
+        scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit, Signal},
+        workload::Clock,
+    },
+};
+use muster_text::time::{Timestamp, format_duration};
+use std::{path::Path, time::Duration};
+
+/// A job that was launched may be listed only after this time.
+const FIRST_SIGHT: Duration = Duration::from_secs(10);
+/// It is not gone before.
+const NOT_GONE: Duration = Duration::from_secs(30);
+/// A job that Slurm may run again is listed again by then.
+const REQUEUED: Duration = Duration::from_secs(30);
+/// How long it is asked who took a job away.
+const WHO: Duration = Duration::from_secs(10);
+/// How long a job is looked for that nobody knows.
+const UNKNOWN: Duration = Duration::from_mins(5);
+/// What Slurm reports if a node could not enter the folder of a job, or open its log.
+const NO_FOLDER: i32 = 53;
+
+/// All that is known.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub handle: &'a Handle,
+    pub stage: &'a Path,
+    /// As it is listed now.
+    pub row: Option<&'a Row>,
+    /// As it was listed last.
+    pub last: Option<&'a Row>,
+    pub record: Option<&'a Record>,
+    pub exit: Option<&'a ExitFile>,
+    /// Since when its script runs, as its file says.
+    pub runner: Option<Timestamp>,
+    /// Since its launch.
+    pub age: Duration,
+    /// How long it has not been listed, or has been in its last state.
+    pub over_for: Duration,
+    pub accounting: bool,
+    /// How long it was suspended.
+    pub suspended: Duration,
+    pub now: Timestamp,
+}
+
+/// What follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// A status. The second: all of it is over, and nothing runs.
+    Status(JobStatus, bool),
+    /// It waits: see its reason.
+    Waits,
+    /// Nothing new is known.
+    Same,
+    /// Somebody has to say how it ended: the accounting, or without one the controller.
+    Ask,
+    Failed(Class, String),
+}
+
+/// What a job is.
+pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
+    let Some(row) = facts.row else { return facts.vanished() };
+    match row.state {
+        State::Pending => Verdict::Waits,
+        State::Starting => Verdict::Status(JobStatus::Pending { why: "its nodes are being started".to_owned() }, false),
+        State::Running | State::Suspended => facts.running(),
+        State::Completing => match facts.exit {
+            Some(exit) => Verdict::Status(facts.ended(Exit::Code(exit.status), None, Vec::new()), false),
+            None => facts.running(),
+        },
+        state => facts.over(state),
+    }
+}
+
+impl Facts<'_> {
+    fn running(&self) -> Verdict {
+        let since = self.started().unwrap_or(self.now);
+        let partly_ended = (self.row.is_some_and(|row| row.state == State::Suspended)).then(|| "suspended".to_owned());
+        Verdict::Status(JobStatus::Running { since, nodes: self.nodes(), partly_ended }, false)
+    }
+
+    /// It is not listed.
+    fn vanished(&self) -> Verdict {
+        let was_seen = self.last.is_some();
+        let may_be_requeued = |state: State| self.handle.policy.requeue && state.may_be_requeued();
+        if let Some(record) = self.record.filter(|record| record.state.is_final()) {
+            let waits = may_be_requeued(record.state) && self.over_for < REQUEUED;
+            return if waits { Verdict::Same } else { self.over(record.state) };
+        }
+        // A signal may have come from Slurm: then that is what to say.
+        let is_signal = |exit: &ExitFile| Signal(exit.status - 128).name().is_some();
+        match self.exit {
+            Some(exit) if is_signal(exit) && self.accounting && self.over_for < WHO => return Verdict::Ask,
+            Some(exit) if !is_signal(exit) => return self.over(State::Completed),
+            Some(_) => return self.over(self.last.map_or(State::Completed, |row| row.state)),
+            None => {}
+        }
+        if let Some(last) = self.last.filter(|last| last.state.is_final()) {
+            let waits = may_be_requeued(last.state) && self.over_for < REQUEUED;
+            return if waits { Verdict::Same } else { self.over(last.state) };
+        }
+        if !was_seen && self.age < FIRST_SIGHT {
+            return Verdict::Status(JobStatus::NotSeen, false);
+        }
+        let patience = if self.accounting { UNKNOWN } else { self.handle.policy.file_latency.max(NOT_GONE) };
+        if self.over_for.min(self.age) < patience {
+            return if self.accounting { Verdict::Ask } else { Verdict::Same };
+        }
+        let job = self.handle.id.as_deref().map_or_else(|| format!("job {}", self.handle.name), |id| format!("job {id}"));
+        let cause = if self.accounting {
+            format!("neither squeue nor sacct knows {job}")
+        } else {
+            format!("{job} left the queue without an exit status, and there is no accounting that says why")
+        };
+        Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause }, true)
+    }
+
+    /// It has ended, in this state.
+    fn over(&self, state: State) -> Verdict {
+        let requeue = self.handle.policy.requeue && state.may_be_requeued() && self.row.is_some();
+        if requeue && self.over_for < REQUEUED {
+            return Verdict::Same;
+        }
+        let is_late = self.over_for >= self.handle.policy.file_latency;
+        let status = self.exit.map(|exit| exit.status);
+        let done = |status| Verdict::Status(status, true);
+        let gone = |why, cause| done(JobStatus::Gone { why, cause });
+        match (state, status) {
+            (State::OutOfMemory, status) => {
+                let exit = status.filter(|status| *status != 0).map_or(Exit::Signal(9), Exit::Code);
+                done(self.ended(exit, Some(format!("OUT_OF_MEMORY: used more memory than it asked for{}", self.place())), vec![]))
+            }
+            (State::Timeout, status) => {
+                let limit = self.handle.minutes.map_or_else(String::new, |minutes| format!(" of {minutes} min"));
+                let JobStatus::Ended(ending) = self.ended(
+                    status.map_or(Exit::Signal(15), Exit::Code),
+                    Some(format!("TIMEOUT: Slurm's time limit{limit} was reached{}", self.place())),
+                    vec![],
+                ) else {
+                    return Verdict::Same;
+                };
+                done(JobStatus::Ended(Ending { limit: Some(Clock::Run), ..ending }))
+            }
+            (State::Deadline, _) => {
+                let ended = self.ended(Exit::Unknown, Some("DEADLINE: its deadline passed before it ended".to_owned()), vec![]);
+                let JobStatus::Ended(ending) = ended else { return Verdict::Same };
+                done(JobStatus::Ended(Ending { limit: Some(Clock::Pending), ..ending }))
+            }
+            (State::NodeLost, Some(status)) => done(self.ended(
+                Exit::Code(status),
+                None,
+                vec![format!("the node failed after the script ended{}", self.place())],
+            )),
+            (State::Preempted, Some(0)) => {
+                done(self.ended(Exit::Code(0), None, vec!["Slurm preempted the job after its script ended".to_owned()]))
+            }
+            (State::Cancelled, Some(0)) => {
+                done(self.ended(Exit::Code(0), None, vec!["the job was cancelled after its script ended".to_owned()]))
+            }
+            (State::NodeLost, None) => gone(Disruption::Node, format!("{}: a node was lost{}", self.word(state), self.place())),
+            (State::Preempted, _) => {
+                gone(Disruption::Preempted, format!("PREEMPTED by a job of higher priority{}", self.place()))
+            }
+            (State::Cancelled, _) if self.record.is_none() && self.accounting && self.over_for < WHO => Verdict::Ask,
+            (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
+            (_, Some(status)) => done(self.ended(Exit::Code(status), None, vec![])),
+            (State::Completed, None) if is_late => {
+                let latency = format_duration(self.handle.policy.file_latency);
+                let what = format!(
+                    "job {} ended{}, and its exit file did not come to {} within {latency}: is that on a file system that its nodes see?",
+                    self.id(),
+                    self.place(),
+                    self.stage.display()
+                );
+                Verdict::Failed(Class::Infra, what)
+            }
+            (State::Completed, None) => Verdict::Same,
+            _ => self.failed(is_late),
+        }
+    }
+
+    /// FAILED, and no exit file: its script was killed, or never started.
+    fn failed(&self, is_late: bool) -> Verdict {
+        let Some(record) = self.record.filter(|record| record.state.is_final()) else {
+            if !is_late {
+                return Verdict::Ask;
+            }
+            let cause = format!("Slurm says {} of job {}{}", self.word(State::Failed), self.id(), self.place());
+            return Verdict::Status(self.ended(Exit::Unknown, Some(cause), vec![]), true);
+        };
+        let reason = if record.reason.is_empty() { String::new() } else { format!(" ({})", record.reason) };
+        match record.exit {
+            _ if record.reason == "BadConstraints" && self.nodes().is_empty() => {
+                Verdict::Failed(Class::Config, format!("Slurm refused job {}: BadConstraints", self.id()))
+            }
+            Some((_, NO_FOLDER)) => Verdict::Failed(
+                Class::Infra,
+                format!(
+                    "job {} did not start{}{reason}: is {} on a file system that the node sees?",
+                    self.id(),
+                    self.place(),
+                    self.stage.display()
+                ),
+            ),
+            Some((0, signal)) if signal > 0 => {
+                let cause = format!("{} ended the script of job {}{}{reason}", Signal(signal), self.id(), self.place());
+                Verdict::Status(self.ended(Exit::Signal(signal), Some(cause), vec![]), true)
+            }
+            Some((code, _)) if is_late => {
+                let note = "its exit file did not come: the status is Slurm's".to_owned();
+                Verdict::Status(self.ended(Exit::Code(code), None, vec![note]), true)
+            }
+            _ => Verdict::Same,
+        }
+    }
+
+    fn ended(&self, exit: Exit, cause: Option<String>, mut notes: Vec<String>) -> JobStatus {
+        let started = self.started().unwrap_or(self.now);
+        let of_file = self.exit.and_then(|exit| exit.ended);
+        let ended = of_file.or_else(|| self.record?.ended).unwrap_or(self.now).max(started);
+        if !self.suspended.is_zero() {
+            notes.push(format!("suspended for {}: figures are not comparable", format_duration(self.suspended)));
+        }
+        let node = self.nodes().into_iter().next();
+        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node, exit }];
+        JobStatus::Ended(Ending { started, ended, exits, cause, notes, ..Ending::default() })
+    }
+
+    fn started(&self) -> Option<Timestamp> {
+        let ran = |row: &&Row| row.state != State::Pending;
+        let listed = self.row.or(self.last).filter(ran).and_then(|row| row.started);
+        listed.or_else(|| self.record?.started).or(self.runner)
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        let listed = self.row.or(self.last).map(|row| row.nodes.as_str()).filter(|nodes| !nodes.is_empty());
+        let nodes = listed.or_else(|| self.record.map(|record| record.nodes.as_str()));
+        let nodes = nodes.map(expand).unwrap_or_default();
+        if nodes.is_empty() { self.exit.map(|exit| expand(&exit.nodes)).unwrap_or_default() } else { nodes }
+    }
+
+    /// ` on n1`, ` on n1 and 3 more`
+    fn place(&self) -> String {
+        match &self.nodes()[..] {
+            [] => String::new(),
+            [node] => format!(" on {node}"),
+            [node, others @ ..] => format!(" on {node} and {} more", others.len()),
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.handle.id.as_deref().unwrap_or(&self.handle.name)
+    }
+
+    /// The state as Slurm calls it.
+    fn word(&self, state: State) -> String {
+        let listed = self.row.or(self.last).filter(|row| row.state == state).map(|row| row.word.clone());
+        listed.or_else(|| Some(self.record?.word.clone())).unwrap_or_else(|| format!("{state:?}").to_uppercase())
+    }
+
+    fn cancelled(&self) -> String {
+        let by = self.record.and_then(|record| record.word.strip_prefix("CANCELLED by ")).map(user);
+        let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+        format!("CANCELLED: job {} was cancelled{by}{}", self.id(), self.place())
+    }
+}
+
+/// The name of a user on this machine.
+fn user(uid: &str) -> String {
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let is_it = |line: &&str| line.split(':').nth(2) == Some(uid);
+    passwd.lines().find(is_it).and_then(|line| line.split(':').next()).map_or_else(|| format!("uid {uid}"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Why a job waits: in words, and what follows from it. Longer than other files: most of it is two tables.
+
+/// What to do about a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Wait,
+    /// Nodes that it needs are away: whoever waits wants to know which.
+    NodesAway,
+    /// It can never start as it is.
+    Never,
+}
+
+/// How a reason is compared: whole, at its beginning, or anywhere.
+#[derive(Debug, Clone, Copy)]
+enum Is {
+    Whole(&'static str),
+    Begins(&'static str),
+    Holds(&'static str),
+    /// Its beginning and its end.
+    Frames(&'static str, &'static str),
+}
+
+const DECISIONS: &[(Is, Decision)] = &[
+    (Is::Whole("BadConstraints"), Decision::Never),
+    (Is::Whole("PartitionTimeLimit"), Decision::Never),
+    (Is::Whole("PartitionNodeLimit"), Decision::Never),
+    (Is::Whole("PartitionConfig"), Decision::Never),
+    (Is::Whole("AccountNotAllowed"), Decision::Never),
+    (Is::Whole("InvalidAccount"), Decision::Never),
+    (Is::Whole("InvalidQOS"), Decision::Never),
+    (Is::Whole("QOSNotAllowed"), Decision::Never),
+    (Is::Whole("QOSTimeLimit"), Decision::Never),
+    (Is::Begins("QOSMin"), Decision::Never),
+    (Is::Holds("PerJob"), Decision::Never),
+    (Is::Frames("AssocMax", "PerNode"), Decision::Never),
+    (Is::Frames("QOSMax", "PerNode"), Decision::Never),
+    (Is::Whole("MaxMemPerLimit"), Decision::Never),
+    (Is::Whole("DependencyNeverSatisfied"), Decision::Never),
+    (Is::Whole("ReservationInvalid"), Decision::Never),
+    (Is::Whole("ReservationDeleted"), Decision::Never),
+    (Is::Whole("RequiresReservation"), Decision::Never),
+    (Is::Whole("ReqResv"), Decision::Never),
+    (Is::Whole("JobHoldMaxRequeue"), Decision::Never),
+    (Is::Whole("RequeueExitHold"), Decision::Never),
+    (Is::Begins("launch failed requeued held"), Decision::Never),
+    // It also means that a node is busy, and shows while the scheduler plans: never a reason to give up.
+    (Is::Begins("ReqNodeNotAvail"), Decision::NodesAway),
+    (Is::Begins("UnavailableNodes"), Decision::NodesAway),
+    (Is::Whole("NodeDown"), Decision::NodesAway),
+    (Is::Begins("Nodes required for job are DOWN"), Decision::NodesAway),
+    (Is::Whole("PartitionDown"), Decision::NodesAway),
+    (Is::Whole("PartitionInactive"), Decision::NodesAway),
+];
+
+const WORDS: &[(&str, &str)] = &[
+    ("None", "not looked at yet"),
+    ("Priority", "others have a higher priority"),
+    ("Resources", "its nodes are busy"),
+    ("Licenses", "its licences are in use"),
+    ("Reservation", "its reservation has not begun"),
+    ("BeginTime", "it starts later"),
+    ("Dependency", "it waits for another job"),
+    ("Prolog", "its prologue runs"),
+    ("Cleaning", "what ran before on its nodes is being cleaned up"),
+    ("JobHeldUser", "its user holds it: scontrol release JOB"),
+    ("JobHeldAdmin", "an administrator holds it"),
+    ("PartitionDown", "its partition takes no jobs"),
+    ("PartitionInactive", "its partition starts no jobs"),
+    ("PartitionTimeLimit", "its time limit is above that of the partition"),
+    ("PartitionNodeLimit", "it asks for more nodes, or fewer, than the partition gives"),
+    ("BadConstraints", "no node can ever meet what it asks for"),
+    ("ReqNodeNotAvail", "a node that it needs is away or busy"),
+    ("NodeDown", "a node that it needs is down"),
+    (
+        "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",
+        "nodes that it needs are away",
+    ),
+    ("InvalidAccount", "its account is not valid"),
+    ("InvalidQOS", "its quality of service is not valid"),
+    ("AccountNotAllowed", "its account may not use the partition"),
+    ("QOSNotAllowed", "its quality of service may not be used in the partition"),
+    ("QOSMaxJobsPerUserLimit", "its user runs as many jobs as its quality of service allows"),
+    ("AssocMaxJobsLimit", "its account runs as many jobs as it may"),
+    ("ReservationDeleted", "its reservation is gone"),
+];
+
+/// What to do about a reason. `never`: what a site adds to those that never pass.
+pub(crate) fn decide(reason: &str, never: &[String]) -> Decision {
+    let first = first(reason);
+    let holds = |(is, _): &&(Is, Decision)| match is {
+        Is::Whole(name) => *name == first,
+        Is::Begins(begin) => reason.starts_with(begin),
+        Is::Holds(part) => first.contains(part),
+        Is::Frames(begin, end) => first.starts_with(begin) && first.ends_with(end),
+    };
+    if never.iter().any(|own| own == first || own == reason) {
+        return Decision::Never;
+    }
+    DECISIONS.iter().find(holds).map_or(Decision::Wait, |(_, decision)| *decision)
+}
+
+/// `Priority: others have a higher priority`
+pub(crate) fn words(reason: &str) -> String {
+    let known = WORDS.iter().find(|(name, _)| *name == reason || *name == first(reason));
+    known.map_or_else(|| reason.to_owned(), |(_, words)| format!("{reason}: {words}"))
+}
+
+/// `ReqNodeNotAvail` of `ReqNodeNotAvail, UnavailableNodes:n1`
+fn first(reason: &str) -> &str {
+    reason.split([',', ' ', ':', '(']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_never_start_is_told_from_what_is_only_busy() {
+        let rows = [
+            ("BadConstraints", Decision::Never),
+            ("PartitionTimeLimit", Decision::Never),
+            ("QOSMaxCpuPerJobLimit", Decision::Never),
+            ("AssocMaxCpuPerJobLimit", Decision::Never),
+            ("QOSMinGRES", Decision::Never),
+            ("QOSMaxCpuPerNode", Decision::Never),
+            ("launch failed requeued held", Decision::Never),
+            ("QOSMaxJobsPerUserLimit", Decision::Wait),
+            ("AssocGrpCpuLimit", Decision::Wait),
+            ("JobHeldUser", Decision::Wait),
+            ("ReqNodeNotAvail", Decision::NodesAway),
+            ("ReqNodeNotAvail, UnavailableNodes:n1", Decision::NodesAway),
+            ("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions", Decision::NodesAway),
+            ("Resources", Decision::Wait),
+            ("SomethingNew", Decision::Wait),
+            ("", Decision::Wait),
+        ];
+        for (reason, decision) in rows {
+            assert_eq!(decide(reason, &[]), decision, "{reason}");
+        }
+        assert_eq!(decide("Resources", &["Resources".to_owned()]), Decision::Never);
+    }
+
+    #[test]
+    fn a_reason_is_shown_in_words() {
+        assert_eq!(words("Resources"), "Resources: its nodes are busy");
+        assert_eq!(words("ReqNodeNotAvail, Reserved"), "ReqNodeNotAvail, Reserved: a node that it needs is away or busy");
+        assert_eq!(words("SomethingNew"), "SomethingNew");
+    }
+}

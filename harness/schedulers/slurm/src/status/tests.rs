@@ -1,0 +1,208 @@
+//! The table of states and exit files: what each pair is as a status.
+
+use super::*;
+
+const DAY: i64 = 86_400_000_000;
+const SECOND: Duration = Duration::from_secs(1);
+
+fn row(word: &str) -> Row {
+    Row {
+        id: "12".to_owned(),
+        state: State::of(word),
+        word: word.to_owned(),
+        submitted: Some(Timestamp(DAY)),
+        started: Some(Timestamp(DAY + 1)),
+        nodes: "n[1-2]".to_owned(),
+        name: "rfm-x-aotugiob".to_owned(),
+        reason: String::new(),
+    }
+}
+
+fn record(word: &str, exit: (i32, i32)) -> Record {
+    Record {
+        id: "12".to_owned(),
+        name: "rfm-x-aotugiob".to_owned(),
+        state: State::of(word),
+        word: word.to_owned(),
+        submitted: None,
+        started: Some(Timestamp(DAY + 1)),
+        ended: Some(Timestamp(DAY + 9)),
+        exit: Some(exit),
+        nodes: "n3".to_owned(),
+        reason: String::new(),
+    }
+}
+
+fn exit(status: i32) -> ExitFile {
+    ExitFile { status, bytes: Some(1), ended: Some(Timestamp(DAY + 5)), nodes: "n1".to_owned() }
+}
+
+/// Everything that a row of a table may say.
+#[derive(Default)]
+struct Given {
+    listed: Option<&'static str>,
+    last: Option<&'static str>,
+    record: Option<(&'static str, (i32, i32))>,
+    exit: Option<i32>,
+    age: u64,
+    over_for: u64,
+    no_accounting: bool,
+    requeue: bool,
+}
+
+fn verdict(given: &Given) -> Verdict {
+    let mut handle = Handle { id: Some("12".to_owned()), minutes: Some(6), ..Handle::default() };
+    handle.policy.requeue = given.requeue;
+    let (listed, last) = (given.listed.map(row), given.last.map(row));
+    let (record, exit) = (given.record.map(|(word, status)| record(word, status)), given.exit.map(exit));
+    judge(&Facts {
+        handle: &handle,
+        stage: Path::new("/stage"),
+        row: listed.as_ref(),
+        last: last.as_ref().or(listed.as_ref()),
+        record: record.as_ref(),
+        exit: exit.as_ref(),
+        runner: None,
+        age: SECOND * u32::try_from(given.age.max(given.over_for)).unwrap(),
+        over_for: Duration::from_secs(given.over_for),
+        accounting: !given.no_accounting,
+        suspended: Duration::ZERO,
+        now: Timestamp(2 * DAY),
+    })
+}
+
+/// One line for a verdict.
+fn line(given: &Given) -> String {
+    match verdict(given) {
+        Verdict::Status(status, over) => {
+            let over = if over { "over: " } else { "" };
+            match status {
+                JobStatus::NotSeen => format!("{over}not seen"),
+                JobStatus::Pending { why } => format!("{over}pending {why}"),
+                JobStatus::Running { nodes, .. } => format!("{over}running on {}", nodes.join("+")),
+                JobStatus::Gone { why, cause } => format!("{over}gone {why}: {cause}"),
+                JobStatus::Ended(Ending { exits, limit, cause, notes, .. }) => {
+                    let limit = limit.map_or_else(String::new, |clock| format!(" at the limit {clock}"));
+                    let cause = cause.map_or_else(String::new, |cause| format!("; {cause}"));
+                    let node = exits[0].node.clone().unwrap_or_default();
+                    format!("{over}{} on {node}{limit}{cause}{}", exits[0].exit, notes.concat())
+                }
+            }
+        }
+        Verdict::Failed(class, why) => format!("{class:?}: {why}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_the_queue_lists_is_what_the_job_is() {
+    let rows = [
+        ("PENDING", None, 0, "Waits"),
+        ("REQUEUE_HOLD", Some(143), 0, "Waits"),
+        ("CONFIGURING", None, 0, "pending its nodes are being started"),
+        ("RUNNING", None, 0, "running on n1+n2"),
+        ("RUNNING", Some(0), 0, "running on n1+n2"),
+        ("COMPLETING", None, 0, "running on n1+n2"),
+        ("COMPLETING", Some(0), 0, "exit status 0 on n1"),
+        ("COMPLETED", Some(0), 0, "over: exit status 0 on n1"),
+        ("COMPLETED", Some(3), 0, "over: exit status 3 on n1"),
+        ("COMPLETED", None, 1, "Same"),
+        (
+            "COMPLETED",
+            None,
+            60,
+            "Infra: job 12 ended on n1 and 1 more, and its exit file did not come to /stage within 1m: is that on a file system that its nodes see?",
+        ),
+        ("FAILED", Some(3), 0, "over: exit status 3 on n1"),
+        ("FAILED", None, 0, "Ask"),
+        (
+            "OUT_OF_MEMORY",
+            Some(0),
+            0,
+            "over: killed by signal 9 (SIGKILL) on n1; OUT_OF_MEMORY: used more memory than it asked for on n1 and 1 more",
+        ),
+        (
+            "OUT_OF_MEMORY",
+            Some(137),
+            0,
+            "over: exit status 137 on n1; OUT_OF_MEMORY: used more memory than it asked for on n1 and 1 more",
+        ),
+        (
+            "TIMEOUT",
+            Some(143),
+            0,
+            "over: exit status 143 on n1 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
+        ),
+        ("PREEMPTED", None, 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
+        ("PREEMPTED", Some(143), 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
+        ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1Slurm preempted the job after its script ended"),
+        ("NODE_FAIL", None, 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
+        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1the node failed after the script ended on n1 and 1 more"),
+        ("CANCELLED", None, 0, "Ask"),
+        ("CANCELLED", None, 10, "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more"),
+    ];
+    for (word, exit, over_for, expected) in rows {
+        let given = Given { listed: Some(word), exit, over_for, ..Given::default() };
+        assert_eq!(line(&given), expected, "{word} {exit:?} {over_for}");
+    }
+}
+
+#[test]
+fn a_job_that_is_not_listed_is_not_gone_at_once() {
+    let known = |last, exit, age, over_for| Given { last, exit, age, over_for, ..Given::default() };
+    let rows = [
+        (known(None, None, 1, 1), "not seen"),
+        (known(None, None, 11, 11), "Ask"),
+        (known(None, Some(0), 1, 1), "over: exit status 0 on n1"),
+        (known(Some("RUNNING"), Some(0), 30, 0), "over: exit status 0 on n1"),
+        (known(Some("RUNNING"), Some(143), 30, 1), "Ask"),
+        (known(Some("RUNNING"), Some(143), 30, 10), "over: exit status 143 on n1"),
+        (known(Some("RUNNING"), None, 30, 1), "Ask"),
+        (known(Some("RUNNING"), None, 999, 300), "over: gone deleted: neither squeue nor sacct knows job 12"),
+    ];
+    for (given, expected) in rows {
+        assert_eq!(line(&given), expected);
+    }
+    let without = |over_for| Given { last: Some("RUNNING"), age: 999, over_for, no_accounting: true, ..Given::default() };
+    assert_eq!(line(&without(59)), "Same");
+    assert!(line(&without(60)).starts_with("over: gone deleted: job 12 left the queue without an exit status"));
+}
+
+#[test]
+fn the_accounting_says_who_took_a_job_away() {
+    let of = |record, exit| Given { last: Some("RUNNING"), record: Some(record), exit, over_for: 2, ..Given::default() };
+    let rows = [
+        (
+            of(("CANCELLED by 4999", (0, 15)), Some(143)),
+            "over: gone deleted: CANCELLED: job 12 was cancelled by uid 4999 on n1 and 1 more",
+        ),
+        (
+            of(("TIMEOUT", (0, 15)), Some(143)),
+            "over: exit status 143 on n1 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
+        ),
+        (
+            of(("FAILED", (0, 9)), None),
+            "over: killed by signal 9 (SIGKILL) on n1; signal 9 (SIGKILL) ended the script of job 12 on n1 and 1 more",
+        ),
+        (
+            of(("FAILED", (0, 53)), None),
+            "Infra: job 12 did not start on n1 and 1 more: is /stage on a file system that the node sees?",
+        ),
+        (of(("RUNNING", (0, 0)), None), "Ask"),
+    ];
+    for (given, expected) in rows {
+        assert_eq!(line(&given), expected);
+    }
+    let late = Given { over_for: 60, ..of(("FAILED", (7, 0)), None) };
+    assert_eq!(line(&late), "over: exit status 7 on n1its exit file did not come: the status is Slurm's");
+}
+
+#[test]
+fn a_job_that_slurm_may_run_again_is_waited_for() {
+    let listed = |over_for| Given { listed: Some("PREEMPTED"), requeue: true, over_for, ..Given::default() };
+    assert_eq!(line(&listed(5)), "Same");
+    assert!(line(&listed(30)).starts_with("over: gone preempted"));
+    let vanished = |over_for| Given { last: Some("NODE_FAIL"), requeue: true, over_for, age: 99, ..Given::default() };
+    assert_eq!(line(&vanished(5)), "Same");
+    assert!(line(&vanished(31)).starts_with("over: gone node"));
+}
