@@ -228,7 +228,7 @@ pub(crate) fn a_session_that_is_killed_at_any_step_leaves_nothing_behind() {
             Cluster::shared(),
             &format!("kill{}", step.replace('-', "")),
             "launcher: none",
-            "executable: sleep 2\nsanity: []",
+            "executable: echo mark >> \"$SLURM_SUBMIT_DIR/marks\"; sleep 2\nsanity: []",
         );
         let mut plain = place.command(&["-c", "c.check.yaml", "-r"]);
         plain.env("RFM_CRASH_AT", step);
@@ -244,5 +244,6 @@ pub(crate) fn a_session_that_is_killed_at_any_step_leaves_nothing_behind() {
         let (code, swept) = place.muster(&["sweep"]);
         assert_eq!(code, Some(0), "{step}: {swept}");
         eventually("the end of every job", Duration::from_secs(20), || queued(&place) == 0);
+        assert!(place.marks() <= 1, "{step}: ran {} times: {attached}", place.marks());
     }
 }
