@@ -18,6 +18,7 @@ use crate::plan::options::Options;
 use muster_core::{
     error::{Class, SchedulerError},
     job::{
+        handle::JobHandle,
         scheduler::Job,
         workload::{Program, Staging, Workload},
     },
@@ -112,8 +113,7 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
         launched: None,
         doubtful: false,
     };
-    let value = serde_json::to_value(handle).map_err(|error| vec![Diagnostic::general(error.to_string())])?;
-    Ok((Job::of(workload, NAME, value), header))
+    Ok((Job::of(workload, NAME, JobHandle::of(handle)), header))
 }
 
 /// `rfm-NAME-abcdefgh`, of letters that every command takes as they are.
