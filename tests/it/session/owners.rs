@@ -26,11 +26,16 @@ const SITE: &str = "name: s\nhostnames: ['.*']\npartitions:\n- { name: p, schedu
 
 /// The same in another container, on a host of this name.
 fn elsewhere(sandbox: &Sandbox, host: &str, args: &[&str]) -> Command {
+    contained(sandbox, host, args, "exit $?")
+}
+
+/// The same, with what the shell of the container does after the program.
+fn contained(sandbox: &Sandbox, host: &str, args: &[&str], after: &str) -> Command {
     let inner = here(sandbox, args);
     let mut command = Command::new("unshare");
     command.args(["--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]);
     // Not the first process itself: that one cannot be killed from within.
-    command.args([&format!("hostname {host}; \"$@\"; exit $?"), "sh"]).arg(inner.get_program()).args(inner.get_args());
+    command.args([&format!("hostname {host}; \"$@\"; {after}"), "sh"]).arg(inner.get_program()).args(inner.get_args());
     command.current_dir(inner.get_current_dir().expect("a folder"));
     copy_environment(&inner, &mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -85,11 +90,13 @@ fn ended(sandbox: &Sandbox, child: Child) -> Ended {
     sandbox.ended(&output)
 }
 
-/// A session that was killed there, at its second case.
+/// A session that was killed there, at its second case. The container lives until the jobs that it began are over: their
+/// scripts would be killed with it.
 fn killed(sandbox: &Sandbox, host: &str) {
     sandbox.write("go", "");
-    let output =
-        elsewhere(sandbox, host, &["-c", "check.yaml", "-r"]).env("RFM_CRASH_AT", "running:2").output().expect("unshare");
+    let after = "code=$?; set -- /proc/[0-9]*; while [ $# -gt 1 ]; do sleep 0.05; set -- /proc/[0-9]*; done; exit $code";
+    let mut command = contained(sandbox, host, &["-c", "check.yaml", "-r"], after);
+    let output = command.env("RFM_CRASH_AT", "running:2").output().expect("unshare");
     assert_ne!(output.status.code(), Some(0), "not killed");
 }
 

@@ -1,7 +1,7 @@
 //! A session that others look at, while it runs and afterwards, without the right to write anything of it.
 
 use crate::{
-    common::eventually,
+    common::{copy_environment, eventually},
     sandbox::{Ended, Sandbox, terminal},
 };
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -70,6 +70,7 @@ impl Running {
         if let Some(binary) = user {
             let from = command;
             command = Command::new(binary);
+            copy_environment(&from, &mut command);
             command.args(from.get_args()).current_dir(self.sandbox.path("")).uid(NOBODY).gid(NOBODY);
         }
         self.sandbox.ended(&command.output().expect("the binary runs"))

@@ -7,8 +7,9 @@ use crate::{
 use std::{
     fs,
     os::unix::{fs::chown, process::ExitStatusExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output},
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -26,6 +27,16 @@ fn site(options: &str) -> String {
     )
 }
 
+/// The program in a folder that everybody can read: the build folder may be private.
+fn for_everybody() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| {
+        let copy = run_folder().join("muster");
+        fs::copy(env!("CARGO_BIN_EXE_muster"), &copy).expect("a copy of the program");
+        copy
+    })
+}
+
 impl<'c> Place<'c> {
     fn new(cluster: &'c Cluster, name: &str, options: &str, check: &str) -> Self {
         let folder = run_folder().join(format!("place-{name}"));
@@ -38,7 +49,7 @@ impl<'c> Place<'c> {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.cluster.command(User::Alice, env!("CARGO_BIN_EXE_muster"));
+        let mut command = self.cluster.command(User::Alice, for_everybody());
         command.current_dir(&self.folder).env("MUSTER_DB", self.folder.join("results.db"));
         for name in ["MUSTER_SLURM", "MUSTER_SLURM_DIR"] {
             command.env_remove(name);
