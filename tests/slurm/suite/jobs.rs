@@ -107,6 +107,18 @@ pub(crate) fn tasks_run_on_as_many_nodes_as_the_check_says() {
     }
 }
 
+/// Each task writes a file of its own, and a command of the check starts tasks as the executable does.
+pub(crate) fn the_output_of_each_task_can_be_judged_by_itself() {
+    let check = "executable: sh\nexecutable_opts: [-c, \"'echo rank $SLURM_PROCID'\"]\nnum_tasks: 3\nlauncher: srun\n\
+                 prerun_cmds: ['${{ launcher }} true && echo started by ${{ launcher }}']\n\
+                 launcher_options: --output=task.%t.out\nkeep_files: ['task.*.out']\n\
+                 sanity:\n- { file: 'task.*.out', found: 'rank \\d', count: 3 }\n- { file: task.2.out, found: '^rank 2$' }\n\
+                 - { found: started by srun --output }\n- { found: rank, count: 0 }";
+    let place = Place::new(Cluster::shared(), "each", "launcher: none", check);
+    let (code, text) = place.run(&[]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
 /// The only folder of outputs.
 fn only(place: &Place<'_>) -> String {
     let folder = fs::read_dir(place.file("output/trial/main/default")).expect("outputs").next().expect("one").expect("readable");

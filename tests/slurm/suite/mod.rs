@@ -18,6 +18,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     clusters::a_controller_that_hangs_answers_no_more_until_it_is_resumed,
     jobs::a_job_passes_with_its_figure_and_node,
     jobs::tasks_run_on_as_many_nodes_as_the_check_says,
+    jobs::the_output_of_each_task_can_be_judged_by_itself,
     jobs::a_failed_job_names_its_status_and_the_commands_to_look_further,
     jobs::a_job_that_runs_too_long_ends_at_its_time_limit,
     jobs::what_can_never_run_is_a_mistake_before_or_at_its_launch,

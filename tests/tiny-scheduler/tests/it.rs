@@ -358,7 +358,7 @@ fn schemas_and_the_reference_page_have_its_keys() {
     - It takes `launcher`.
     - Refused, with a hint: `num_nodes`, `num_tasks_per_node`, `num_tasks_per_socket`, `num_tasks_per_core`,
       `num_cpus_per_task`, `num_gpus_per_node`, `exclusive_access`, `use_multithreading`, `extra_resources`,
-      `launcher_options`, `sections`, `access`, `resources`.
+      `launcher_options`, `launcher_modifier`, `access`, `resources`.
     - Its nodes, with `--distribute`: `all`, `avail`, `fast`.
     ");
     let key: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("- **`note`**")).take(3).collect();

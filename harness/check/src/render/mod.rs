@@ -5,6 +5,7 @@
 //! ```
 
 pub mod container;
+pub(crate) mod launcher;
 pub mod program;
 pub mod references;
 pub mod scheduler_keys;
@@ -71,13 +72,14 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     }
     let mut scope = Scope::under(base);
     layer.variables.evaluate(&mut scope, &case.check.cache, diagnostics)?;
+    let launcher = launcher::define(case, &layer, &mut scope, diagnostics)?;
     let (tree, file) = settings_of(case, &layer, &scope, diagnostics)?;
     if let Some(reason) = program::missing_site_setting(case, &tree, &file) {
         return Some(skipped(case, facts, reason));
     }
 
     let partition = &case.place.partition;
-    let program = program::program(case, &tree, &file, &scope, diagnostics);
+    let program = program::program(case, &tree, &file, (&scope, &launcher), diagnostics);
     let rows = references::rows(case, &layer.reference_conditions, &file, &scope, diagnostics);
     let rules = settings::rules(&file, rows, &scope, diagnostics);
     let num_tasks = num_tasks(case, &tree, &scope, diagnostics);

@@ -5,6 +5,7 @@ use crate::{
     files::check_file::CheckFile,
     render::{
         container::Container,
+        launcher::launched,
         script::{Preparation, Script},
     },
     site::{
@@ -14,7 +15,7 @@ use crate::{
     },
 };
 use muster_core::job::{
-    descriptor::{Files, Form, SharedKey},
+    descriptor::{Files, Form},
     workload::Program,
 };
 use muster_text::{
@@ -33,10 +34,10 @@ pub fn program(
     case: &TestCase,
     tree: &Node,
     file: &CheckFile,
-    scope: &Scope,
+    (scope, launcher): (&Scope, &str),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Program> {
-    let building = Building { case, tree, file, scope };
+    let building = Building { case, tree, file, scope, launcher };
     building.refuse_containers_in_containers(diagnostics)?;
     let scheduler = case.place.partition.scheduler;
     for key in scheduler.required {
@@ -146,7 +147,7 @@ pub fn teardown(
     stage: &Path,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Program> {
-    let building = Building { case, tree, file, scope };
+    let building = Building { case, tree, file, scope, launcher: "" };
     let mut script = |commands: &[String]| building.scripted(Script { prerun_cmds: commands, ..Script::default() }, diagnostics);
     let scheduler = case.place.partition.scheduler;
     match form(case, tree, file) {
@@ -175,6 +176,8 @@ struct Building<'a> {
     tree: &'a Node,
     file: &'a CheckFile,
     scope: &'a Scope,
+    /// What starts the tasks; empty if nothing does.
+    launcher: &'a str,
 }
 
 impl Building<'_> {
@@ -261,9 +264,8 @@ impl Building<'_> {
         let list = |list: &Option<OneOrMany<String>>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
         let (mut prerun_cmds, options) = (list(&self.file.prerun_cmds), list(&self.file.executable_opts));
         let postrun_cmds = list(&self.file.postrun_cmds);
-        let launcher = self.launcher(diagnostics)?;
         let Some(container) = self.container() else {
-            let executable = self.file.executable.as_ref().map(|program| launched(&launcher, program));
+            let executable = self.file.executable.as_ref().map(|program| launched(self.launcher, program));
             let script = Script {
                 prerun_cmds: &prerun_cmds,
                 executable: executable.as_deref(),
@@ -285,32 +287,11 @@ impl Building<'_> {
         let script = Script {
             requires: Some(container.platform.program()),
             prerun_cmds: &prerun_cmds,
-            executable: Some(&launched(&launcher, &container.run(&stage))),
+            executable: Some(&launched(self.launcher, &container.run(&stage))),
             postrun_cmds: &postrun_cmds,
             ..Script::default()
         };
         self.scripted(script, diagnostics)
-    }
-
-    /// What stands before the program. `None` after a mistake.
-    fn launcher(&self, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
-        let partition = &self.case.place.partition;
-        let own = self.tree.get("launcher").filter(|node| !node.is_null());
-        if partition.scheduler.shared_key("launcher") != SharedKey::Takes {
-            return Some(String::new());
-        }
-        let launcher = own.and_then(Node::text).or_else(|| partition.shared.get("launcher")?.as_str());
-        let value = |name: &str| match name {
-            "num_tasks" => Some(self.scope.get(name).and_then(Value::as_u64).unwrap_or(1).to_string()),
-            name if name.starts_with("num_") => self.tree.get(name).and_then(Node::text).map(str::to_owned),
-            _ => None,
-        };
-        let place = own.map_or(self.case.check.span, Node::place);
-        let refused = |mistake: Diagnostic| diagnostics.push(Diagnostic { span: Some(place), ..mistake });
-        let line = partition.scheduler.launchers.line(launcher, value).map_err(refused).ok()?;
-        let options = self.file.launcher_options.iter().flat_map(|options| options.iter()).map(String::as_str);
-        // Without a launcher nothing takes them.
-        Some(if line.is_empty() { line } else { std::iter::once(&*line).chain(options).collect::<Vec<_>>().join(" ") })
     }
 
     /// ReFrame passes over the executable of a check that runs in a container; Muster refuses it, since the user would not notice.
@@ -349,10 +330,6 @@ impl Building<'_> {
         let script = Script { modules_system, preparations: &preparations, keep_status, in_container, ..script };
         script.render().map_err(|why| diagnostics.push(Diagnostic::error(self.case.check.span, why))).ok()
     }
-}
-
-fn launched(launcher: &str, program: &str) -> String {
-    if launcher.is_empty() { program.to_owned() } else { format!("{launcher} {program}") }
 }
 
 /// The variables that a local job inherits: those of the site file, and those that find its modules.

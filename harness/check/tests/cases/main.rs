@@ -53,7 +53,9 @@ partitions:
     scheduler: ipu
     environs: [gnu]
     sched_options: { labels: { team: hpc, queue: q }, policy: { max_pods: 4 }, k8s_workloads: [{ match: { kind: A } }] }
+  - { name: batch, scheduler: slurm, launcher: mpirun, environs: [mpi] }
 environments:
+  - { name: mpi }
   - { name: gnu, features: [mpi], env_vars: { FROM_ENVIRON: "3" } }
   - { name: cray }
 "#;

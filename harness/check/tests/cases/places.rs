@@ -9,7 +9,7 @@ fn places_are_chosen_by_systems_and_environments() {
         all.iter().map(|case| format!("{}+{}", case.name.partition, case.name.environ)).collect::<Vec<_>>().join(" ")
     };
     let rows = [
-        ("valid_systems: ['*']", "gpu+gnu gpu+cray cpu+gnu k+gnu ipu+gnu"),
+        ("valid_systems: ['*']", "gpu+gnu gpu+cray cpu+gnu k+gnu ipu+gnu batch+mpi"),
         ("valid_systems: eidf:cpu", "cpu+gnu"),
         ("valid_systems: [+gpu]\nvalid_prog_environs: [cray]", "gpu+cray"),
         ("valid_systems: ['+gpu %cores=64', 'eidf:cpu']\nvalid_prog_environs: [+mpi]", "gpu+gnu cpu+gnu"),

@@ -80,8 +80,39 @@ fn a_key_of_several_schedulers_is_refused_where_it_has_no_meaning() {
     let mut found = mistakes(&on_k8s("k", &format!("image: i\ncommand: [a]\n{shape}")));
     found.sort_by_key(|message| refused.iter().position(|refusal| refusal == message));
     assert_eq!(found, refused);
-    let unknown = mistakes(&check(&format!("{PLAIN}\nsections: tasks")));
-    assert_eq!(unknown, ["expected one of job, task, node, found `tasks`"]);
+}
+
+#[test]
+fn commands_that_start_tasks_themselves_have_the_launcher_of_the_partition() {
+    let on = |place: &str, rest: &str| format!("name: c\nvalid_systems: ['eidf:{place}']\nsanity: []\n{rest}");
+    let lines =
+        |text: &str| script(&only(text)).lines().filter(|line| line.contains("solve")).map(str::to_owned).collect::<Vec<_>>();
+    let both = "executable: solve\nprerun_cmds: ['${{ launcher }} ./presolve']";
+    let rows = [
+        ("", ["mpirun -np 1 ./presolve", "mpirun -np 1 solve"]),
+        ("num_tasks: 8", ["mpirun -np 8 ./presolve", "mpirun -np 8 solve"]),
+        ("variables: { n: 4 }\nnum_tasks: '${{ n }}'\nlauncher: srun", ["srun ./presolve", "srun solve"]),
+        ("launcher: none\nlauncher_options: --x", [" ./presolve", "solve"]),
+        ("launcher: srun\nlauncher_options: [--label, -v]", ["srun --label -v ./presolve", "srun --label -v solve"]),
+        ("launcher: srun\nlauncher_modifier: ddt --offline", ["ddt --offline srun ./presolve", "ddt --offline srun solve"]),
+        ("variables: { launcher: mine }", ["mine ./presolve", "mpirun -np 1 solve"]),
+        (
+            "launcher: 'run -n ${{ num_tasks }} {num_tasks_per_node}'\nnum_tasks_per_node: '${{ num_tasks * 2 }}'",
+            ["run -n 1 2 ./presolve", "run -n 1 2 solve"],
+        ),
+    ];
+    for (rest, expected) in rows {
+        assert_eq!(lines(&on("batch", &format!("{both}\n{rest}"))), expected, "{rest}");
+    }
+    assert_eq!(lines(&on("cpu", both)), [" ./presolve", "solve"], "nothing starts tasks here");
+    let wrong = [
+        ("launcher: srum", "there is no launcher `srum`"),
+        ("launcher: [srun]", "expected text, found a list"),
+        ("variables: { step: '${{ launcher }}' }", "there is no `launcher` here"),
+    ];
+    for (rest, expected) in wrong {
+        assert_eq!(mistakes(&on("batch", &format!("{both}\n{rest}"))), [expected], "{rest}");
+    }
 }
 
 #[test]

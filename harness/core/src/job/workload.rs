@@ -91,20 +91,6 @@ impl Staging {
 }
 
 words! {
-    /// How a launcher divides the output of its tasks: the key `sections`.
-    #[derive(Default)]
-    pub enum Sections {
-        /// One section, as the job wrote it.
-        #[default]
-        Job = "job",
-        /// One more for each task.
-        Task = "task",
-        /// One more for each node.
-        Node = "node",
-    }
-}
-
-words! {
     /// Which limit was reached.
     pub enum Clock {
         /// `max_pending_time`

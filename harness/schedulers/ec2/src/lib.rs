@@ -26,7 +26,6 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     shared_keys: &[
         ("num_nodes", SharedKey::Refuses("write `num_tasks`: each instance is a task")),
-        ("sections", SharedKey::Refuses("each instance is a section already")),
         ("num_cpus_per_task", BY_TYPE),
         ("num_gpus_per_node", BY_TYPE),
         ("exclusive_access", SharedKey::Ignores),

@@ -98,7 +98,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("extra_resources", SharedKey::Refuses("write `k8s_patch` or `sched_options`")),
         ("launcher", SharedKey::Refuses("the manifest says what starts the tasks")),
         ("launcher_options", SharedKey::Refuses("write them into the manifest, after what starts the tasks")),
-        ("sections", SharedKey::Refuses("each container of each pod is a section already")),
+        ("launcher_modifier", SharedKey::Refuses("write it into the manifest, before what starts the tasks")),
         ("access", SharedKey::Refuses("write `sched_options`, or `pod_patch` in them")),
         ("resources", SharedKey::Refuses("write `resources` or `pod_patch` in `sched_options`")),
     ],

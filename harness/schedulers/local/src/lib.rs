@@ -69,7 +69,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("extra_resources", SharedKey::Ignores),
         ("launcher", SharedKey::Refuses("write the program that starts the tasks into `executable`")),
         ("launcher_options", SharedKey::Refuses("write them into `executable`, after the program that starts the tasks")),
-        ("sections", SharedKey::Refuses("the output of a job script is one section")),
+        ("launcher_modifier", SharedKey::Refuses("write it into `executable`, before the program that starts the tasks")),
         ("access", SharedKey::Refuses("a process of this machine is submitted to nobody")),
         ("resources", SharedKey::Refuses("a process of this machine asks nobody for resources")),
     ],

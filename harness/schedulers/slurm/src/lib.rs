@@ -61,7 +61,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("extra_resources", SharedKey::Takes),
         ("launcher", SharedKey::Takes),
         ("launcher_options", SharedKey::Takes),
-        ("sections", SharedKey::Refuses("write `launcher_options: --output=task.%t.out` and `keep_files: task.*.out`")),
+        ("launcher_modifier", SharedKey::Takes),
         ("access", SharedKey::Takes),
         ("resources", SharedKey::Takes),
     ],

@@ -42,6 +42,9 @@ use std::{
 pub const FACTS: [&str; 10] =
     ["system", "partition", "environ", "num_tasks", "identifier", "session", "stagedir", "scheduler", "fixtures", "deps"];
 
+/// What starts the tasks of a case: expressions know it as long as no parameter and no variable has this name.
+pub(crate) const LAUNCHER: &str = "launcher";
+
 /// Of these, what an entry of `when` may set.
 const EARLY_SETTINGS: [&str; 6] =
     ["valid_systems", "valid_prog_environs", "tags", "valid_systems+", "valid_prog_environs+", "tags+"];
@@ -164,6 +167,7 @@ impl Check {
             }
             known.insert(name);
         }
+        known.insert(LAUNCHER);
         template::check(&tree.without(&["parameters"]), Some(&known), diagnostics);
         let mut before: BTreeSet<&str> = BTreeSet::from(["system"]);
         for parameter in &self.parameters {

@@ -17,11 +17,7 @@ pub use reference::{Band, ReferenceBlock, ReferenceEntry, ReferenceRule, referen
 pub use when::{When, WhenRule};
 
 use crate::site::modules::Module;
-use muster_core::{
-    job::{descriptor::Schedulers, workload::Sections},
-    result::OnDisruption,
-    rules::LogAction,
-};
+use muster_core::{job::descriptor::Schedulers, result::OnDisruption, rules::LogAction};
 use muster_text::{
     Value,
     decode::{
@@ -147,9 +143,8 @@ keys! {
         @shared launcher: String,
         /// Options of the launcher for this check, after its own. One, or a list.
         @shared launcher_options: OneOrMany<String>,
-        /// How the output is divided, where the launcher can do that: `job` (one section), `task` or `node` (one section for each
-        /// in addition, in the order of ranks). Default: job.
-        @shared sections: Sections,
+        /// What starts the launcher itself: a debugger or a profiler with its options.
+        @shared launcher_modifier: String,
         /// Container image that `executable` or `command` runs in, where jobs are containers: on k8s if there is no `k8s_config`.
         image: String,
         /// Options of the scheduler for this check. They override those of the partition. Options of other schedulers have no

@@ -156,5 +156,5 @@ impl Interp<'_> {
 pub(crate) fn job_option(line: u32) -> Stop {
     Stop::new(line, "options of the job and its launcher are the scheduler's")
         .level(crate::report::Level::Dropped)
-        .instead("write them in `sched_options`, in the manifest or into the command line")
+        .instead("write them in `sched_options` or `launcher_options`, or into the manifest")
 }
