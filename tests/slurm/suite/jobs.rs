@@ -233,6 +233,21 @@ pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_a_state() {
     }
 }
 
+/// A node that is drained gets no copy, and its reason is said; asked for by its state it gets one.
+pub(crate) fn a_node_that_is_drained_is_left_out_and_named() {
+    let cluster = Cluster::own(Accounting::Off);
+    cluster.run(User::Root, &["scontrol", "update", "nodename=n2", "state=drain", "reason=bad gpu, see #12"]);
+    let place = Place::new(&cluster, "drained", "launcher: none", "executable: hostname\nsanity: [{ found: '^n[13]' }]");
+    let (code, text) = place.run(&["--distribute"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("Ran 2/2"), "{text}");
+    let warning = "warning: --distribute leaves out a node of partition main: n2 idle+drain (bad gpu, see #12)";
+    assert_eq!(text.matches("leaves out").count(), 1, "{text}");
+    assert!(text.contains(warning), "{text}");
+    let (code, text) = place.muster(&["-c", "c.check.yaml", "-lC", "--distribute=drain"]);
+    assert_eq!((code, text.contains("%.nid=n2"), text.contains("%.nid=n1")), (Some(0), true, false), "{text}");
+}
+
 /// Variables of sbatch in the user's shell change no job.
 pub(crate) fn the_environment_of_the_user_changes_no_job() {
     let place =

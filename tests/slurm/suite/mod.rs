@@ -27,6 +27,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     jobs::a_controller_that_is_away_for_a_while_fails_no_case,
     jobs::a_submission_whose_answer_is_lost_runs_once,
     jobs::a_copy_of_a_case_runs_on_each_node_of_a_state,
+    jobs::a_node_that_is_drained_is_left_out_and_named,
     jobs::the_environment_of_the_user_changes_no_job,
     jobs::a_session_that_is_killed_at_any_step_leaves_nothing_behind,
 ];

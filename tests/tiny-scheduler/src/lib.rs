@@ -13,7 +13,7 @@ use muster_core::{
         inventory::{Found, Inventory, Scope},
         scheduler::{
             Channel, Chunk, Chunks, Disposition, Disruption, Ending, Exit, Finding, Fut, Job, JobStatus, Launch, Leftovers,
-            LogRequest, Scheduler, SectionExit,
+            LogRequest, Nodes, Scheduler, SectionExit,
         },
         stdout::SectionOrigin,
         workload::Workload,
@@ -249,9 +249,9 @@ impl Scheduler for Notes {
         })
     }
 
-    fn nodes<'a>(&'a self, _workload: &'a Workload, state: &'a str) -> Fut<'a, Vec<String>> {
+    fn nodes<'a>(&'a self, _workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
         let nodes = NODES.iter().filter(|(_, is_fast)| state != "fast" || *is_fast).map(|(name, _)| (*name).to_owned()).collect();
-        Box::pin(async { Ok(nodes) })
+        Box::pin(async { Ok(Nodes::of(nodes)) })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

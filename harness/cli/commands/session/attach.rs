@@ -112,7 +112,7 @@ impl Unfinished {
             terminal.note("the check files have mistakes: only cases that have started are finished");
             Vec::new()
         } else {
-            cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, &row.session.id, runtime)?
+            cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, &row.session.id, runtime, terminal)?
         };
         let places = Places::of(cli);
         let store = database::open(cli, &places, runtime, terminal)?;

@@ -1,6 +1,6 @@
 //! What the command line makes of the selected cases: their share, copies, order and changes.
 
-use crate::{args::Cli, commands::session::distribute, inputs::rehearse};
+use crate::{args::Cli, commands::session::distribute, inputs::rehearse, terminal::Terminal};
 use muster_check::{
     cases::test_case::TestCase,
     selection::{adjust::Adjustments, order::Order},
@@ -35,6 +35,7 @@ pub fn arrange(
     adjustments: &Adjustments,
     session: &SessionId,
     runtime: &Runtime,
+    terminal: Terminal,
 ) -> anyhow::Result<Vec<TestCase>> {
     if let Some(shard) = cli.rounds.shard {
         let names: Vec<_> = cases.iter().map(|case| &*case.name).collect();
@@ -42,7 +43,7 @@ pub fn arrange(
         cases.retain(|_| takes.next().unwrap_or(false));
     }
     if let Some(wanted) = &cli.rounds.distribute {
-        cases = distribute::distributed(&cases, wanted, &cli.files.schedulers, adjustments, runtime)?;
+        cases = distribute::distributed(&cases, wanted, &cli.files.schedulers, adjustments, runtime, terminal)?;
     }
     if let Some(copies) = cli.rounds.repeat {
         cases = distribute::repeated(&cases, copies);

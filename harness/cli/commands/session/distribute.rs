@@ -1,6 +1,6 @@
 //! Copies of cases. `--distribute`: one for each node that was named, or that the case's scheduler names. `--repeat`: so many.
 
-use crate::wiring::Connections;
+use crate::{terminal::Terminal, wiring::Connections};
 use anyhow::{Context, anyhow, bail};
 use muster_check::{
     cases::test_case::TestCase,
@@ -8,10 +8,19 @@ use muster_check::{
 };
 use muster_core::{
     case::CaseName,
-    job::descriptor::{NODE, NamedScheduler, Schedulers},
+    job::{
+        descriptor::{NODE, NamedScheduler, Schedulers},
+        scheduler::Nodes,
+    },
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 use tokio::runtime::Runtime;
+
+/// So many nodes that are not available have a line each.
+const MOST_LEFT_OUT: usize = 20;
 
 /// The cases, each as often as there are nodes for it.
 pub fn distributed(
@@ -20,6 +29,7 @@ pub fn distributed(
     schedulers: &Schedulers,
     adjustments: &Adjustments,
     runtime: &Runtime,
+    terminal: Terminal,
 ) -> anyhow::Result<Vec<TestCase>> {
     let wanted = Distribute::parse(wanted, schedulers).map_err(|mistake| anyhow!("--distribute: {mistake}"))?;
     if adjustments.sets(NODE) {
@@ -31,7 +41,7 @@ pub fn distributed(
         Distribute::State(_) => Connections::new(of_cases(), |scheduler| scheduler.look)?,
     };
     let once = TestCase::once(cases);
-    let mut all = Vec::new();
+    let (mut all, mut left_out) = (Vec::new(), BTreeSet::new());
     for case in cases {
         let (partition, named) = (&case.name.partition, case.place.partition.scheduler);
         let nodes = match &wanted {
@@ -40,12 +50,24 @@ pub fn distributed(
                 bail!("--distribute: `{named}` cannot run a case on a chosen node (partition {partition}): leave its cases out")
             }
             Distribute::Nodes(nodes) => Some(nodes.clone()),
-            Distribute::State(state) => nodes_in(state, case, named, &connections, adjustments, runtime)?,
+            Distribute::State(state) => {
+                let found = nodes_in(state, case, named, &connections, adjustments, runtime)?;
+                found.map(|found| {
+                    left_out.extend(found.left_out.into_iter().map(|node| (partition.clone(), node)));
+                    found.names
+                })
+            }
         };
         match nodes {
             Some(nodes) => all.extend(nodes.iter().map(|node| case.on(node, &once))),
             None => all.push(case.clone()),
         }
+    }
+    left_out.iter().take(MOST_LEFT_OUT).for_each(|(partition, node)| {
+        terminal.note(&format!("warning: --distribute leaves out a node of partition {partition}: {node}"));
+    });
+    if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+        terminal.note(&format!("warning: --distribute leaves out {more} more nodes"));
     }
     Ok(all)
 }
@@ -58,7 +80,7 @@ fn nodes_in(
     connections: &Connections,
     adjustments: &Adjustments,
     runtime: &Runtime,
-) -> anyhow::Result<Option<Vec<String>>> {
+) -> anyhow::Result<Option<Nodes>> {
     let partition = &case.name.partition;
     let Some(scheduler) = connections.get(named).filter(|_| !named.node_states.is_empty()) else {
         bail!(
@@ -74,8 +96,9 @@ fn nodes_in(
     let Some(rendered) = adjustments.rehearsed(case) else { return Ok(None) };
     let asked = runtime.block_on(scheduler.nodes(&rendered.workload, state));
     let nodes = asked.with_context(|| format!("--distribute on partition {partition}"))?;
-    if nodes.is_empty() {
-        bail!("--distribute: no node of partition {partition} takes jobs now: `--distribute=all` takes all that there are");
+    if nodes.names.is_empty() {
+        let why = if nodes.left_out.is_empty() { String::new() } else { format!(" ({})", nodes.left_out.join("; ")) };
+        bail!("--distribute: no node of partition {partition} takes jobs now{why}: `--distribute=all` takes all that there are");
     }
     Ok(Some(nodes))
 }

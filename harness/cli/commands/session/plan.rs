@@ -67,7 +67,7 @@ pub fn plan(
     let adjustments = Arc::new(adjustments(cli, &selection, terminal)?);
     let quarantine = quarantine::list(&cli.rounds.quarantine, &selection, clock::now())?;
     let was_empty = selection.cases.is_empty();
-    selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, session, runtime)?;
+    selection.cases = cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, session, runtime, terminal)?;
     if selection.cases.is_empty() && !was_empty {
         terminal.note("nothing to do: no selected case is in this share (--shard)");
         return Ok(None);

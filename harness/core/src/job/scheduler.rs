@@ -116,8 +116,8 @@ pub trait Scheduler: Send + Sync {
 
     /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: one of
     /// the descriptor's `node_states`. Called for every case: what a server has said is kept.
-    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Vec<String>> {
-        Box::pin(async { Ok(Vec::new()) })
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Nodes> {
+        Box::pin(async { Ok(Nodes::default()) })
     }
 
     /// Everything with our label, of whichever session: in the places of the scope, and in those that the scheduler knows by
@@ -225,6 +225,20 @@ impl Job {
         let found_by = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.found_by);
         secrets.hide_in(&mut handle, found_by);
         self.with(handle.into())
+    }
+}
+
+/// The nodes for copies of a workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nodes {
+    pub names: Vec<String>,
+    /// Those that would take it if they were available, each with its state and the reason: `n3 mixed+drain (bad gpu)`.
+    pub left_out: Vec<String>,
+}
+
+impl Nodes {
+    pub fn of(names: Vec<String>) -> Self {
+        Self { names, left_out: Vec::new() }
     }
 }
 

@@ -38,7 +38,7 @@ use muster_core::{
     job::{
         descriptor::{ConnectError, Descriptor, Files, Form, Harness, SharedKey},
         inventory::{Inventory, Removed, Scope},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler, Staged},
         workload::Workload,
     },
 };
@@ -162,8 +162,8 @@ impl Scheduler for LocalScheduler {
         Box::pin(self.clean(job, how))
     }
 
-    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Vec<String>> {
-        Box::pin(async { Ok(vec![self.here.host.clone()]) })
+    fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Nodes> {
+        Box::pin(async { Ok(Nodes::of(vec![self.here.host.clone()])) })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

@@ -7,13 +7,13 @@ use crate::{
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    job::workload::Workload,
+    job::{scheduler::Nodes, workload::Workload},
 };
 use std::collections::BTreeSet;
 
-pub(crate) async fn nodes(slurm: &Slurm, workload: &Workload, state: &str) -> Result<Vec<String>, SchedulerError> {
+pub(crate) async fn nodes(slurm: &Slurm, workload: &Workload, state: &str) -> Result<Nodes, SchedulerError> {
     // A mistake is that of its plan, which is told with the case.
-    let Ok((job, header)) = plan::with_header(workload) else { return Ok(Vec::new()) };
+    let Ok((job, header)) = plan::with_header(workload) else { return Ok(Nodes::default()) };
     let handle = Handle::of(&job)?;
     let cluster = slurm.cluster(&handle.place);
     let all = cluster.nodes(handle.partition.as_deref()).await?;
@@ -29,20 +29,23 @@ pub(crate) async fn nodes(slurm: &Slurm, workload: &Workload, state: &str) -> Re
     };
     let excluded: BTreeSet<String> = header.value("exclude").map(expand).unwrap_or_default().into_iter().collect();
     let only: Option<BTreeSet<String>> = header.value("nodelist").map(|list| expand(list).into_iter().collect());
-    let fits = |node: &&Node| {
-        let in_reservation = reserved.as_ref().is_some_and(|reserved| reserved.contains(&node.name));
-        let is_there = match state {
-            "all" => true,
-            "avail" => node.is_available(in_reservation),
-            state => node.is_in(state),
-        };
-        is_there
-            && (reserved.is_none() || in_reservation)
+    let in_reservation = |node: &Node| reserved.as_ref().is_some_and(|reserved| reserved.contains(&node.name));
+    let is_meant = |node: &Node| {
+        (reserved.is_none() || in_reservation(node))
             && !excluded.contains(&node.name)
             && only.as_ref().is_none_or(|only| only.contains(&node.name))
             && header.value("constraint").is_none_or(|constraint| meets(&node.features, constraint))
     };
-    Ok(all.iter().filter(fits).map(|node| node.name.clone()).collect())
+    let mut found = Nodes::default();
+    for node in all.iter().filter(|node| is_meant(node)) {
+        match state {
+            "avail" if !node.is_available(in_reservation(node)) => found.left_out.push(node.line()),
+            "all" | "avail" => found.names.push(node.name.clone()),
+            state if node.is_in(state) => found.names.push(node.name.clone()),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// Whether features meet a constraint of `&`, `|` and parentheses. Counts and matching lists are about several nodes: any meets them.

@@ -13,7 +13,8 @@ use muster_core::{
         descriptor::Harness,
         inventory::{Inventory, Removed, Scope},
         scheduler::{
-            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged,
+            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler,
+            Staged,
         },
         workload::Workload,
     },
@@ -103,7 +104,7 @@ impl Scheduler for Slurm {
         Box::pin(async move { cleanup::clean(&self.cluster_of(job)?, job, how).await })
     }
 
-    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Vec<String>> {
+    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
         Box::pin(distribute::nodes(self, workload, state))
     }
 

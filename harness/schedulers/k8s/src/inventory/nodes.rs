@@ -12,8 +12,8 @@ use muster_text::Value;
 pub(crate) struct Node {
     /// What pods that are to run there select it by.
     pub(crate) name: String,
-    /// It is ready and not cordoned. Taints are a matter of what a pod tolerates.
-    pub(crate) is_available: bool,
+    /// Why it is not available: it is not ready, or cordoned. Taints are a matter of what a pod tolerates.
+    pub(crate) away: Option<&'static str>,
 }
 
 /// All nodes, by name.
@@ -36,7 +36,12 @@ fn node(object: &Value) -> Option<Node> {
     let label = object["metadata"]["labels"].get(HOSTNAME_LABEL).unwrap_or(&object["metadata"]["name"]);
     let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_ready = conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
-    Some(Node { name: label.as_str()?.to_owned(), is_available: is_ready && object["spec"]["unschedulable"] != true })
+    let away = match (is_ready, object["spec"]["unschedulable"] == true) {
+        (false, _) => Some("not ready"),
+        (true, true) => Some("cordoned"),
+        (true, false) => None,
+    };
+    Some(Node { name: label.as_str()?.to_owned(), away })
 }
 
 #[cfg(test)]
@@ -60,8 +65,10 @@ mod tests {
         let items = [object("b", "True", false), object("c", "True", true), object("a", "Unknown", false), bare];
         let (cluster, requests) = cluster(move |_, _| Reply::list("1", &items));
         let nodes = listed(&cluster).await.unwrap();
-        let shown: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.name, node.is_available)).collect();
-        assert_eq!(shown, ["bare false", "host-a false", "host-b true", "host-c false"]);
+        let shown: Vec<(&str, Option<&str>)> = nodes.iter().map(|node| (node.name.as_str(), node.away)).collect();
+        let expected =
+            [("bare", Some("not ready")), ("host-a", Some("not ready")), ("host-b", None), ("host-c", Some("cordoned"))];
+        assert_eq!(shown, expected);
         assert_eq!(requests.paths(), ["GET /api/v1/nodes"]);
     }
 

@@ -25,7 +25,7 @@ use muster_core::{
         descriptor::Harness,
         handle::JobHandle,
         inventory::{Inventory, Lease, Removed, Scope},
-        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler},
         workload::Workload,
     },
 };
@@ -207,7 +207,7 @@ impl Scheduler for Kubernetes {
         })
     }
 
-    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Vec<String>> {
+    fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
         Box::pin(self.nodes_of(workload, state))
     }
 

@@ -16,7 +16,7 @@ use muster_core::{
     error::{Class, SchedulerError, chain},
     job::{
         inventory::{Inventory, Lease, Scope},
-        scheduler::{Finding, Job},
+        scheduler::{Finding, Job, Nodes},
         workload::Workload,
     },
 };
@@ -34,13 +34,20 @@ const ANSWER: Duration = Duration::from_secs(15);
 
 impl Kubernetes {
     /// The nodes of a workload's cluster, each cluster asked once.
-    pub(super) async fn nodes_of(&self, workload: &Workload, state: &str) -> Result<Vec<String>, SchedulerError> {
+    pub(super) async fn nodes_of(&self, workload: &Workload, state: &str) -> Result<Nodes, SchedulerError> {
         let text = |key: &str| workload.sched_options[key].as_str();
         let place = self.contexts.place(text("context"), text("namespace")).map_err(no_cluster)?;
         let cell = Arc::clone(self.nodes.lock().entry(place.context.clone()).or_default());
         let list = || async { nodes::listed(&*self.cluster(&place).await?).await.map(Arc::new) };
         let nodes = cell.get_or_try_init(list).await?;
-        Ok(nodes.iter().filter(|node| state == "all" || node.is_available).map(|node| node.name.clone()).collect())
+        let mut found = Nodes::default();
+        for node in nodes.iter() {
+            match node.away.filter(|_| state != "all") {
+                None => found.names.push(node.name.clone()),
+                Some(why) => found.left_out.push(format!("{} {why}", node.name)),
+            }
+        }
+        Ok(found)
     }
 
     /// What the clusters of these workloads say of them. A place that does not answer in time says nothing.
