@@ -23,8 +23,6 @@ use muster_text::time::{Date, Timestamp, format_duration};
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
-/// A row counts if it was submitted later than this before the launch: clocks differ, and numbers come again.
-const SKEW: Duration = Duration::from_mins(1);
 /// What can never run is given up after so many looks that say so.
 const CERTAIN: u32 = 2;
 /// The pauses between questions how a job ended.
@@ -59,13 +57,11 @@ impl Queue {
     }
 
     /// The row of a job, and other jobs of its name. `runner`: which of them runs.
+    ///
+    /// The name alone tells that a row is of this job: it ends in random letters. Times do not: clocks differ.
     fn find(&self, handle: &Handle, runner: Option<&str>) -> (Option<&Row>, Vec<String>) {
-        let is_ours = |row: &&Row| {
-            let earliest = handle.launched.map(|launched| before(launched, SKEW));
-            row.name == handle.name && (earliest.is_none() || row.submitted.is_none() || row.submitted >= earliest)
-        };
         let ids = self.by_name.get(&handle.name).map(Vec::as_slice).unwrap_or_default();
-        let rows: Vec<&Row> = ids.iter().filter_map(|id| self.by_id.get(id)).filter(is_ours).collect();
+        let rows: Vec<&Row> = ids.iter().filter_map(|id| self.by_id.get(id)).collect();
         // The remains of a refused sbatch have no nodes, and never ran.
         let real = |row: &&&Row| !(row.state == State::Failed && row.reason == "BadConstraints");
         let wanted = runner.or(handle.id.as_deref());

@@ -38,6 +38,8 @@ const REQUEUED: Duration = Duration::from_secs(30);
 const WHO: Duration = Duration::from_secs(10);
 /// How long a job is looked for that nobody knows.
 const UNKNOWN: Duration = Duration::from_mins(5);
+/// Slurm's times are whole seconds.
+const ROUNDED: Duration = Duration::from_secs(1);
 /// What Slurm reports if a node could not enter the folder of a job, or open its log.
 const NO_FOLDER: i32 = 53;
 
@@ -238,7 +240,7 @@ impl Facts<'_> {
     fn ended(&self, exit: Exit, cause: Option<String>, mut notes: Vec<String>) -> JobStatus {
         let started = self.started().unwrap_or(self.now);
         let of_file = self.exit.and_then(|exit| exit.ended);
-        let ended = of_file.or_else(|| self.record?.ended).unwrap_or(self.now).max(started);
+        let ended = of_file.or_else(|| self.record?.ended).map_or(self.now, |at| at.plus(self.behind())).max(started);
         if !self.suspended.is_zero() {
             notes.push(format!("suspended for {}: figures are not comparable", format_duration(self.suspended)));
         }
@@ -250,7 +252,20 @@ impl Facts<'_> {
     fn started(&self) -> Option<Timestamp> {
         let ran = |row: &&Row| row.state != State::Pending;
         let listed = self.row.or(self.last).filter(ran).and_then(|row| row.started);
-        listed.or_else(|| self.record?.started).or(self.runner)
+        listed.or_else(|| self.record?.started).or(self.runner).map(|at| at.plus(self.behind()))
+    }
+
+    /// How far the clock of the cluster is behind this one, at least: no job is submitted before its launch begins.
+    ///
+    /// A limit that counts from a time of the cluster would else be over too early. A clock that is ahead is not corrected: the request
+    /// may have been slow, and the limit is over too late at worst. Where an answer was lost, the job may come from an earlier request.
+    fn behind(&self) -> Duration {
+        if self.handle.doubtful {
+            return Duration::ZERO;
+        }
+        let submitted = self.row.or(self.last).and_then(|row| row.submitted).or_else(|| self.record?.submitted);
+        let Some((launched, submitted)) = self.handle.launched.zip(submitted) else { return Duration::ZERO };
+        launched.since(submitted).saturating_sub(ROUNDED)
     }
 
     fn nodes(&self) -> Vec<String> {

@@ -206,3 +206,41 @@ fn a_job_that_slurm_may_run_again_is_waited_for() {
     assert_eq!(line(&vanished(5)), "Same");
     assert!(line(&vanished(31)).starts_with("over: gone node"));
 }
+
+#[test]
+fn times_of_a_cluster_whose_clock_is_behind_are_corrected() {
+    let started_and_ended = |ahead: i64, doubtful: bool| {
+        let launched = Some(Timestamp(DAY + ahead * 1_000_000));
+        let handle = Handle { id: Some("12".to_owned()), launched, doubtful, ..Handle::default() };
+        let (row, exit) = (row("COMPLETED"), exit(0));
+        let verdict = judge(&Facts {
+            handle: &handle,
+            stage: Path::new("/stage"),
+            row: Some(&row),
+            last: Some(&row),
+            record: None,
+            exit: Some(&exit),
+            runner: None,
+            age: SECOND,
+            over_for: SECOND,
+            accounting: true,
+            suspended: Duration::ZERO,
+            now: Timestamp(2 * DAY),
+        });
+        let Verdict::Status(JobStatus::Ended(Ending { started, ended, .. }), true) = verdict else { panic!("{verdict:?}") };
+        (started.0 - (DAY + 1), ended.0 - (DAY + 5))
+    };
+    let minutes = 600 * 1_000_000;
+    let rows = [
+        // Seconds that this clock is ahead of that of the cluster, and by how much the times move.
+        ((0, false), 0),
+        ((1, false), 0),
+        ((601, false), minutes),
+        // A request that took long looks like a clock that is ahead: nothing moves.
+        ((-600, false), 0),
+        ((601, true), 0),
+    ];
+    for ((ahead, doubtful), moved) in rows {
+        assert_eq!(started_and_ended(ahead, doubtful), (moved, moved), "{ahead} s ahead");
+    }
+}
