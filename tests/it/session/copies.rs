@@ -52,7 +52,7 @@ fn a_scheduler_that_can_name_its_nodes_does_and_the_others_say_so() {
     assert_snapshot!(output.join("\n"), @"
     error: --distribute=idle: `k8s` does not know this state of nodes (partition gpu): write all, avail, or names
     error: --distribute: `fake` cannot run a case on a chosen node (partition play): leave its cases out
-    error: --distribute: no scheduler knows nodes in state `idle|alloc`: write all, alloc, allocated, avail, cloud, comp, completing, down, drain, idle, idle*, maint, maintenance, mix, mixed, planned, powered_down, reserved, resv, or names, as in node-1,node-2
+    error: --distribute: no scheduler knows nodes in state `idle|alloc`: write all, alloc, allocated, avail, cloud, comp, completing, down, drain, drained, draining, fail, idle, idle*, maint, maintenance, mix, mixed, planned, powered_down, reserved, resv, or names, as in node-1,node-2
     error: --distribute and -J node both say on which node a case runs: give one of them
     ");
 }

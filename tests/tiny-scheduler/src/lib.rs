@@ -53,7 +53,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     site_options: &[("folder", "write it in the partition's `sched_options`")],
     shared_keys: &[("launcher", SharedKey::Takes)],
-    found_by: &["folder", "node", "seconds"],
+    never_masked: &["folder", "node", "seconds"],
     starters: &[("notes", include_str!("starter.yaml"))],
     node_states: &["all", "avail", "fast"],
     settings: |options| {

@@ -167,7 +167,7 @@ impl Adjustments {
         let mut options = partition.sched_options.clone();
         let own = || self.sched_options.iter().filter(|option| option.is_of(partition.scheduler));
         own().for_each(|option| option.set_in(&mut options));
-        let mut wrong = (partition.scheduler.check_options)(&options).into_iter();
+        let mut wrong = (partition.scheduler.wrong_options)(&options).into_iter();
         wrong.find_map(|wrong| {
             let option = own().find(|option| option.key == wrong.name)?;
             // Without its value: that may be a secret. What the scheduler says of it is masked by whoever prints it.

@@ -12,37 +12,19 @@ pub enum Distribute {
     State(&'static str),
 }
 
-/// States of Slurm's nodes, long and short. Where no scheduler has them, they are taken for states and not for names of nodes.
-const OF_SLURM: [&str; 14] = [
-    "alloc",
-    "allocated",
-    "completing",
-    "down",
-    "drain",
-    "drained",
-    "draining",
-    "fail",
-    "maint",
-    "mix",
-    "mixed",
-    "planned",
-    "reserved",
-    "resv",
-];
-
 impl Distribute {
     /// Reads a state that one of the schedulers knows of its nodes, or names divided by commas.
     ///
     /// # Errors
-    /// A lower-case fragment: a state that no scheduler knows, or nothing.
+    /// A lower-case fragment: what is no name of a node, as a state in capitals is none, or nothing.
     pub fn parse(text: &str, schedulers: &Schedulers) -> Result<Self, String> {
         let states = states(schedulers);
         if let Some(state) = states.iter().find(|state| **state == text) {
             return Ok(Self::State(state));
         }
         let all = states.iter().copied().collect::<Vec<_>>().join(", ");
-        let word = text.trim_end_matches('*').to_ascii_lowercase();
-        if text.contains(['|', '*']) || OF_SLURM.contains(&&*word) {
+        let word = text.to_ascii_lowercase();
+        if text.contains(['|', '*']) || states.contains(&*word) {
             return Err(format!("no scheduler knows nodes in state `{text}`: write {all}, or names, as in node-1,node-2"));
         }
         let mut nodes: Vec<String> = Vec::new();
@@ -88,9 +70,9 @@ mod tests {
             assert_eq!(Distribute::parse(text, &schedulers), expected, "{text}");
         }
         let wrong =
-            ["DRAIN", "idle|alloc", "idle*", ",", "node-1,all"].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
+            ["MAINT", "idle|alloc", "idle*", ",", "node-1,all"].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
         insta::assert_snapshot!(wrong.join("\n"), @"
-        no scheduler knows nodes in state `DRAIN`: write all, avail, maint, or names, as in node-1,node-2
+        no scheduler knows nodes in state `MAINT`: write all, avail, maint, or names, as in node-1,node-2
         no scheduler knows nodes in state `idle|alloc`: write all, avail, maint, or names, as in node-1,node-2
         no scheduler knows nodes in state `idle*`: write all, avail, maint, or names, as in node-1,node-2
         no node is named: write all, avail, maint, or names

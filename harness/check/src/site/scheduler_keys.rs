@@ -39,7 +39,7 @@ pub fn check_options(
 
 /// Options whose values the scheduler refuses, each where `place` says that it is written. Others are somebody else's.
 pub fn refused_options(scheduler: NamedScheduler, options: &Value, place: impl Fn(&str) -> Option<Span>) -> Vec<Diagnostic> {
-    let wrong = (scheduler.check_options)(options).into_iter();
+    let wrong = (scheduler.wrong_options)(options).into_iter();
     wrong.filter_map(|wrong| Some(Diagnostic { span: Some(place(wrong.name)?), ..wrong.mistake })).collect()
 }
 

@@ -40,7 +40,7 @@ pub struct Descriptor {
     pub joined_options: &'static [&'static str],
     /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
     /// with those of a check or of `-J` over them.
-    pub check_options: CheckOptions,
+    pub wrong_options: FindWrongOptions,
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
     pub shared_keys: &'static [(&'static str, SharedKey)],
     /// What starts the tasks of a script, if it takes `launcher`.
@@ -49,9 +49,9 @@ pub struct Descriptor {
     pub keep_status: &'static str,
     /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
     pub starters: &'static [(&'static str, &'static str)],
-    /// The keys of a handle by which a job that runs is found, watched and removed, as paths: `objects.*.name`. They are stored as
-    /// they are; in all others, what a later launch needs, secrets are masked.
-    pub found_by: &'static [&'static str],
+    /// The keys of a handle in which no secret is masked before it is stored, as paths: `objects.*.name`. By them a job that runs is
+    /// found, watched and removed; all others are what a later launch needs.
+    pub never_masked: &'static [&'static str],
     pub files: Files,
     /// All its jobs are containers, so a check cannot start one more.
     pub in_containers: bool,
@@ -105,7 +105,7 @@ pub type CompleteFacts = fn(&BTreeMap<String, Value>) -> BTreeMap<String, Value>
 
 pub type ConnectError = Box<dyn Error + Send + Sync>;
 
-pub type CheckOptions = fn(&Value) -> Vec<WrongOption>;
+pub type FindWrongOptions = fn(&Value) -> Vec<WrongOption>;
 
 /// An option whose value cannot be meant.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,12 +184,12 @@ impl Descriptor {
         refused_options: &[],
         site_options: &[],
         joined_options: &[],
-        check_options: |_| Vec::new(),
+        wrong_options: |_| Vec::new(),
         shared_keys: &[],
         launchers: Launchers::NONE,
         keep_status: stage_folder::KEEP_STATUS,
         starters: &[],
-        found_by: &[],
+        never_masked: &[],
         files: Files::Unused,
         in_containers: false,
         is_cluster: false,

@@ -222,8 +222,8 @@ impl Job {
     #[must_use]
     pub fn without(&self, secrets: &Secrets, schedulers: &Schedulers) -> Self {
         let mut handle = self.handle.clone().into_value();
-        let found_by = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.found_by);
-        secrets.hide_in(&mut handle, found_by);
+        let never_masked = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.never_masked);
+        secrets.hide_in(&mut handle, never_masked);
         self.with(handle.into())
     }
 }

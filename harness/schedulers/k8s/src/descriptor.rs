@@ -65,9 +65,9 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("pod_patch", "write it in the partition's `sched_options`; a check changes its own manifest with `k8s_patch`"),
     ],
     joined_options: &["k8s_workloads"],
-    check_options: plan::wrong_options,
+    wrong_options: plan::wrong_options,
     // All but what the objects are made of.
-    found_by: &[
+    never_masked: &[
         "place",
         "objects.*.resource",
         "objects.*.name",

@@ -53,8 +53,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
     names: &["local"],
     descr: "job scripts as processes of this machine",
     forms: &[Form::Script],
-    check_options: plan::wrong_options,
-    found_by: &["staging.limit", "machine", "leader", "started"],
+    wrong_options: plan::wrong_options,
+    never_masked: &["staging.limit", "machine", "leader", "started"],
     options: &[Key::of::<String>("node", "The host name of this machine: any other is refused.")],
     // As in ReFrame, whose local scheduler passes over the shape of a job.
     shared_keys: &[

@@ -79,7 +79,7 @@ fn elsewhere<'a>(options: &'a Value, here: &Machine) -> Option<&'a str> {
     options.get(NODE)?.as_str().filter(|node| *node != here.host)
 }
 
-/// See [`Descriptor::check_options`](muster_core::job::descriptor::Descriptor::check_options).
+/// See [`Descriptor::wrong_options`](muster_core::job::descriptor::Descriptor::wrong_options).
 pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
     let here = Machine::here();
     let Some(node) = elsewhere(options, &here) else { return Vec::new() };

@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    job::scheduler::{Disposition, Job, Leftovers},
+    job::scheduler::{Disposition, Job, JobStatus, Leftovers},
 };
 use muster_stage::blocking;
 use muster_text::shell;
@@ -58,6 +58,10 @@ async fn end(cluster: &Arc<Cluster>, tracked: &Tracked, job: &Job) -> Result<Vec
     }
     let limit = cluster.config().await.kill_wait + EPILOGUE;
     let give_up = Instant::now() + limit;
+    // What has ended by itself is over soon, and needs no command.
+    if matches!(tracked.known().status, Some(JobStatus::Ended(_))) {
+        let _ = timeout(AGAIN, over(tracked)).await;
+    }
     loop {
         let mut ids: Vec<String> = tracked.others();
         if !tracked.is_over() {
@@ -69,9 +73,7 @@ async fn end(cluster: &Arc<Cluster>, tracked: &Tracked, job: &Job) -> Result<Vec
         for id in &ids {
             cluster.cancel(id).await?;
         }
-        let mut known = tracked.subscribe();
-        let over = async { while !known.borrow_and_update().over && known.changed().await.is_ok() {} };
-        let is_over = timeout(AGAIN.min(give_up.saturating_duration_since(Instant::now())), over).await.is_ok();
+        let is_over = timeout(AGAIN.min(give_up.saturating_duration_since(Instant::now())), over(tracked)).await.is_ok();
         if is_over && tracked.others().is_empty() {
             return Ok(Vec::new());
         }
@@ -85,6 +87,12 @@ async fn end(cluster: &Arc<Cluster>, tracked: &Tracked, job: &Job) -> Result<Vec
             sleep(Duration::from_secs(1)).await;
         }
     }
+}
+
+/// Returns when nothing of it runs any more.
+async fn over(tracked: &Tracked) {
+    let mut known = tracked.subscribe();
+    while !known.borrow_and_update().over && known.changed().await.is_ok() {}
 }
 
 /// A job whose number is not known, or which may have a double: by its name.

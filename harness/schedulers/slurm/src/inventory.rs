@@ -119,16 +119,8 @@ fn unknown(listed: &Listed, place: &Place) -> Handle {
     Handle {
         place: place.clone(),
         name: listed.name.clone(),
-        script: String::new(),
-        staging: None,
-        pass_env: Vec::new(),
         policy: Policy { place: place.clone(), ..Policy::default() },
-        partition: None,
-        minutes: None,
-        nodes: None,
-        id: None,
-        launched: None,
-        doubtful: false,
+        ..Handle::default()
     }
 }
 

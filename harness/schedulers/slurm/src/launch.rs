@@ -33,8 +33,9 @@ use std::{
     time::Duration,
 };
 
-/// A site that takes no more jobs now.
+/// A site that takes no more jobs now: the next request comes after this time, or after the other while own jobs make room as they end.
 const NO_ROOM: Duration = Duration::from_secs(30);
+const OWN_JOBS: Duration = Duration::from_secs(5);
 /// A request whose answer was lost has reached the controller by then, or never will.
 const LOST: Duration = Duration::from_mins(1);
 /// Between two looks for a job whose answer was lost.
@@ -88,7 +89,10 @@ pub(crate) async fn launch(cluster: &Arc<Cluster>, job: &Job) -> Result<Launch, 
     }
     let complaint = answer.complaint();
     match classify(&complaint, &handle.policy.resubmit) {
-        Refusal::NoRoom => Ok(Launch::NotNow { why: shortened(&complaint), retry_after: NO_ROOM, created: None }),
+        Refusal::NoRoom => {
+            let retry_after = if cluster.has_launched_jobs() { OWN_JOBS } else { NO_ROOM };
+            Ok(Launch::NotNow { why: shortened(&complaint), retry_after, created: None })
+        }
         // It has not reached the controller.
         Refusal::Away => {
             Err(SchedulerError::plain(Class::Outage, format!("sbatch: {}", shortened(&complaint))).with_nothing_created())

@@ -48,7 +48,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("resubmit_on_errors", "write it in the partition's `sched_options`"),
     ],
     joined_options: plan::JOINED,
-    check_options: plan::wrong_options,
+    wrong_options: plan::wrong_options,
     shared_keys: &[
         ("num_nodes", SharedKey::Takes),
         ("num_tasks_per_node", SharedKey::Takes),
@@ -80,7 +80,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     },
     keep_status: plan::KEEP_STATUS,
     starters: &[(plan::NAME, include_str!("starter.yaml"))],
-    found_by: &["place", "name", "id", "launched", "staging.limit", "policy", "partition", "minutes", "nodes", "doubtful"],
+    never_masked: &["place", "name", "id", "launched", "staging.limit", "policy", "partition", "minutes", "nodes", "doubtful"],
     files: Files::Shared,
     is_cluster: true,
     node_states: &[
@@ -96,6 +96,9 @@ pub static SCHEDULER: Descriptor = Descriptor {
         "comp",
         "down",
         "drain",
+        "drained",
+        "draining",
+        "fail",
         "reserved",
         "resv",
         "maintenance",

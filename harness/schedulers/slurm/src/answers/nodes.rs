@@ -60,8 +60,15 @@ impl Node {
         let same = |known: &str| known == state || short(known) == state;
         match state.strip_suffix('*') {
             Some(exactly) => (self.base == exactly || short(&self.base) == exactly) && self.flags.is_empty(),
+            // As sinfo calls them: nothing runs there any more, or something still does.
+            None if state == "drained" => self.has("drain") && !self.is_busy(),
+            None if state == "draining" => self.has("drain") && self.is_busy(),
             None => same(&self.base) || self.flags.iter().any(|flag| same(flag)),
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        ["allocated", "mixed", "completing"].contains(&self.base.as_str()) || self.has("completing")
     }
 
     /// `n1 mixed+drain (bad gpu)`
@@ -80,7 +87,6 @@ fn short(state: &str) -> &str {
         "completing" => "comp",
         "maintenance" => "maint",
         "reserved" => "resv",
-        "draining" | "drained" => "drain",
         other => other,
     }
 }
@@ -122,11 +128,14 @@ mod tests {
     #[test]
     fn a_state_is_a_base_or_a_flag_and_with_a_star_the_whole() {
         let node = Node::parse("n1|idle+drain|big|main|r|").unwrap();
-        let rows = [("idle", true), ("drain", true), ("idle*", false), ("mixed", false), ("down", false)];
+        let rows = [("idle", true), ("drain", true), ("idle*", false), ("mixed", false), ("down", false), ("fail", false)];
         for (state, is) in rows {
             assert_eq!(node.is_in(state), is, "{state}");
         }
+        assert!(node.is_in("drained") && !node.is_in("draining"));
         assert!(Node::parse("n1|mixed|big|main|r|").unwrap().is_in("mix"));
+        let busy = Node::parse("n1|mixed+drain|big|main|r|").unwrap();
+        assert!(busy.is_in("draining") && busy.is_in("drain") && !busy.is_in("drained"));
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub(crate) struct Handle {
     /// `--time` in minutes; `None`: the partition's default.
     #[serde(default)]
     pub minutes: Option<u64>,
+    /// The memory that it asks for, as sbatch's option says it: `4G`, `2G for each processor`; `None`: the site's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// `--nodes`, if it is a number.
     #[serde(default)]
     pub nodes: Option<u64>,
@@ -107,6 +110,7 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
         pass_env: pass_env.clone(),
         partition: header.value("partition").map(str::to_owned),
         nodes: header.value("nodes").and_then(|nodes| nodes.parse().ok()),
+        memory: memory(&header),
         minutes,
         policy: options.policy,
         id: None,
@@ -114,6 +118,15 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
         doubtful: false,
     };
     Ok((Job::of(workload, NAME, JobHandle::of(handle)), header))
+}
+
+/// The memory of the options, in words. 0 is all that the node has.
+fn memory(header: &Header) -> Option<String> {
+    const OPTIONS: [(&str, &str); 3] =
+        [("mem", "on each node"), ("mem-per-cpu", "for each processor"), ("mem-per-gpu", "for each GPU")];
+    let (value, per) = OPTIONS.iter().find_map(|(option, per)| Some((header.value(option)?, per)))?;
+    let unit = if value.ends_with(|last: char| last.is_ascii_digit()) { "M" } else { "" };
+    (value != "0").then(|| format!("{value}{unit} {per}"))
 }
 
 /// `rfm-NAME-abcdefgh`, of letters that every command takes as they are.

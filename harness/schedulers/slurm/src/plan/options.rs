@@ -180,7 +180,7 @@ impl Options {
     }
 }
 
-/// See [`Descriptor::check_options`](muster_core::job::descriptor::Descriptor::check_options).
+/// See [`Descriptor::wrong_options`](muster_core::job::descriptor::Descriptor::wrong_options).
 pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
     look_at(options).1
 }

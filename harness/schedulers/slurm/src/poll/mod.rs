@@ -230,6 +230,11 @@ impl Cluster {
         self.jobs.lock().values().filter(|job| !job.is_over()).cloned().collect()
     }
 
+    /// Whether jobs of this session hold what others wait for.
+    pub(crate) fn has_launched_jobs(&self) -> bool {
+        self.jobs.lock().values().any(|job| !job.is_over() && job.was_launched())
+    }
+
     /// Looks as long as there is a job that is not over.
     async fn follow(self: Arc<Self>) {
         self.config().await;

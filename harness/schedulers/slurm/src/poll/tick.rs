@@ -8,6 +8,7 @@ use crate::{
     answers::{
         State,
         jobs::{QUEUE, RECORDS, Record, Row, queue, records, shown},
+        nodes::Node,
     },
     files::{self, ExitFile},
     plan::Handle,
@@ -25,6 +26,8 @@ use tokio::time::Instant;
 
 /// What can never run is given up after so many looks that say so.
 const CERTAIN: u32 = 2;
+/// The accounting hears of an end a moment later; only then the controller is asked, which does not know who cancelled a job.
+const PATIENCE: u32 = 2;
 /// The pauses between questions how a job ended.
 const FIRST_QUESTION: Duration = Duration::from_millis(500);
 const LAST_QUESTION: Duration = Duration::from_mins(1);
@@ -207,8 +210,7 @@ impl Cluster {
     async fn away(&self, partition: Option<&str>) -> String {
         const MOST: usize = 3;
         let Ok(nodes) = self.nodes(partition).await else { return String::new() };
-        let away: Vec<String> =
-            nodes.iter().filter(|node| !node.is_available(false)).map(super::super::answers::nodes::Node::line).collect();
+        let away: Vec<String> = nodes.iter().filter(|node| !node.is_available(false)).map(Node::line).collect();
         let more = away.len().saturating_sub(MOST);
         match &away[..] {
             [] => String::new(),
@@ -240,7 +242,8 @@ impl Cluster {
             let handle = job.handle();
             let is_it = |record: &&Record| record.name == handle.name && handle.id.as_ref().is_none_or(|id| *id == record.id);
             let mut record = answered.iter().find(is_it).filter(|record| record.state.is_final()).cloned();
-            if let (None, Some(id)) = (&record, &handle.id) {
+            let ask_controller = !self.known_config().accounting || job.memory.lock().asked >= PATIENCE;
+            if let (None, Some(id), true) = (&record, &handle.id, ask_controller) {
                 // It remembers what it has listed.
                 record = self.answer("scontrol", &["-o", "show", "job", id]).await.ok().and_then(|text| shown(&text));
                 record = record.filter(|record| record.name == handle.name && record.state.is_final());

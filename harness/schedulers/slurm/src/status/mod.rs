@@ -151,7 +151,9 @@ impl Facts<'_> {
         match (state, status) {
             (State::OutOfMemory, status) => {
                 let exit = status.filter(|status| *status != 0).map_or(Exit::Signal(9), Exit::Code);
-                done(self.ended(exit, Some(format!("OUT_OF_MEMORY: used more memory than it asked for{}", self.place())), vec![]))
+                let asked = self.handle.memory.as_ref().map_or("it may use".to_owned(), |asked| format!("it asked for: {asked}"));
+                let cause = format!("OUT_OF_MEMORY{}: used more memory than {asked}", self.place());
+                done(self.ended(exit, Some(cause), vec![]))
             }
             (State::Timeout, status) => {
                 let limit = self.handle.minutes.map_or_else(String::new, |minutes| format!(" of {minutes} min"));

@@ -51,7 +51,8 @@ struct Given {
 }
 
 fn verdict(given: &Given) -> Verdict {
-    let mut handle = Handle { id: Some("12".to_owned()), minutes: Some(6), ..Handle::default() };
+    let mut handle =
+        Handle { id: Some("12".to_owned()), minutes: Some(6), memory: Some("4G on each node".to_owned()), ..Handle::default() };
     handle.policy.requeue = given.requeue;
     let (listed, last) = (given.listed.map(row), given.last.map(row));
     let (record, exit) = (given.record.map(|(word, status)| record(word, status)), given.exit.map(exit));
@@ -119,13 +120,13 @@ fn what_the_queue_lists_is_what_the_job_is() {
             "OUT_OF_MEMORY",
             Some(0),
             0,
-            "over: killed by signal 9 (SIGKILL) on n1; OUT_OF_MEMORY: used more memory than it asked for on n1 and 1 more",
+            "over: killed by signal 9 (SIGKILL) on n1; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
         ),
         (
             "OUT_OF_MEMORY",
             Some(137),
             0,
-            "over: exit status 137 on n1; OUT_OF_MEMORY: used more memory than it asked for on n1 and 1 more",
+            "over: exit status 137 on n1; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
         ),
         (
             "TIMEOUT",
