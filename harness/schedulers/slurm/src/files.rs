@@ -1,8 +1,19 @@
 //! The files of a job in its stage folder, beside those of every scheduler.
 
-use muster_core::job::stage_folder::EXIT_FILE;
+use muster_core::{
+    case::Identifier,
+    job::{
+        stage_folder::{EXIT_FILE, LOG_FILE},
+        stdout::{first_line, header},
+    },
+};
 use muster_text::time::Timestamp;
-use std::{fs, io, path::Path, time::UNIX_EPOCH};
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+    time::UNIX_EPOCH,
+};
 
 /// The only section of a job.
 pub(crate) const SECTION: &str = "job";
@@ -13,6 +24,11 @@ pub(crate) const CANCELLED: &str = "rfm_job.cancelled";
 /// How it ended, while it is written.
 pub(crate) const UNFINISHED_EXIT: &str = "rfm_job.exit.tmp";
 
+/// The bytes that a whole log begins with.
+pub(crate) fn framing(identifier: &Identifier) -> String {
+    first_line(identifier) + &header(SECTION)
+}
+
 /// What a script has left of how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExitFile {
@@ -20,6 +36,8 @@ pub(crate) struct ExitFile {
     /// The least that its log has.
     pub bytes: Option<u64>,
     pub ended: Option<Timestamp>,
+    /// How often Slurm has started the job again.
+    pub restarts: u32,
     /// A node list.
     pub nodes: String,
 }
@@ -38,17 +56,49 @@ impl ExitFile {
         Self::parse(&text.ok()?)
     }
 
-    /// `0 1234 1795331057 n[1-2]`
+    /// `0 1234 1795331057 0 n[1-2]`
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.strip_suffix('\n')?.split(' ').collect();
-        let [status, bytes, ended, nodes @ ..] = &fields[..] else { return None };
+        let [status, bytes, ended, restarts, nodes @ ..] = &fields[..] else { return None };
         let seconds = ended.parse::<i64>().ok();
         Some(Self {
             status: status.parse().ok()?,
             bytes: bytes.parse().ok(),
             ended: seconds.map(|seconds| Timestamp(seconds * 1_000_000)),
+            restarts: restarts.parse().ok()?,
             nodes: nodes.concat(),
         })
+    }
+}
+
+/// Slurm ended a job that used too much memory, and has written so into the job's log. Without cgroups its state does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OverMemory {
+    /// In bytes.
+    pub used: u64,
+    pub allowed: u64,
+}
+
+impl OverMemory {
+    /// Looks for it at the end of the log.
+    pub(crate) fn read(stage: &Path) -> Option<Self> {
+        const MOST: u64 = 16 << 10;
+        let mut file = File::open(stage.join(LOG_FILE)).ok()?;
+        let size = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(MOST))).ok()?;
+        let mut tail = Vec::new();
+        file.take(MOST).read_to_end(&mut tail).ok()?;
+        String::from_utf8_lossy(&tail).lines().rev().find_map(Self::parse)
+    }
+
+    /// `slurmstepd-n1: error: StepId=1.batch exceeded memory limit (487809024 > 52428800), being killed`
+    fn parse(line: &str) -> Option<Self> {
+        let (before, after) = line.split_once(" exceeded memory limit (")?;
+        let (numbers, end) = after.split_once(')')?;
+        let (used, allowed) = numbers.split_once(" > ")?;
+        // The program's last line may have no end.
+        let is_slurms = before.contains("slurmstepd") && end == ", being killed";
+        is_slurms.then_some(Self { used: used.parse().ok()?, allowed: allowed.parse().ok()? })
     }
 }
 
@@ -69,18 +119,35 @@ mod tests {
     #[test]
     fn an_exit_file_is_whole_or_none() {
         let rows = [
-            ("0 1234 1795331057 n[1-2]\n", Some((0, Some(1234), "n[1-2]"))),
-            ("143  1795331057 n1\n", Some((143, None, "n1"))),
-            ("7 12 1795331057 \n", Some((7, Some(12), ""))),
-            ("0 1234 1795331057 n1", None),
+            ("0 1234 1795331057 0 n[1-2]\n", Some((0, Some(1234), 0, "n[1-2]"))),
+            ("143  1795331057 2 n1\n", Some((143, None, 2, "n1"))),
+            ("7 12 1795331057 0 \n", Some((7, Some(12), 0, ""))),
+            ("0 1234 1795331057 0 n1", None),
             ("0\n", None),
             ("", None),
             (" 1 2\n", None),
         ];
         for (text, expected) in rows {
             let read = ExitFile::parse(text);
-            let read = read.as_ref().map(|read| (read.status, read.bytes, read.nodes.as_str()));
+            let read = read.as_ref().map(|read| (read.status, read.bytes, read.restarts, read.nodes.as_str()));
             assert_eq!(read, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_says_that_memory_was_over() {
+        let rows = [
+            (
+                "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (487809024 > 52428800), being killed",
+                Some((487_809_024, 52_428_800)),
+            ),
+            ("slurmstepd: error: StepId=7.0 exceeded memory limit (2 > 1), being killed", Some((2, 1))),
+            ("my test: a job exceeded memory limit (2 > 1), being killed", None),
+            ("slurmstepd: error: StepId=7.0 exceeded memory limit (a > 1), being killed", None),
+            ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED ***", None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(OverMemory::parse(line).map(|over| (over.used, over.allowed)), expected, "{line}");
         }
     }
 }

@@ -9,8 +9,7 @@ use crate::{
         jobs::{QUEUE, queue},
     },
     command::NoAnswer,
-    files::{self, UNFINISHED_EXIT},
-    logs::framing,
+    files::{self, UNFINISHED_EXIT, framing},
     plan::Handle,
     poll::{Cluster, is_outage},
 };
@@ -183,7 +182,7 @@ fn write(job: &Job, script: &str) -> io::Result<Prepared> {
     let lost = lost.and_then(|text| text.trim().parse().ok()).map(Timestamp);
     let is_new = match host_files::create_new(&log) {
         Ok(mut file) => {
-            file.write_all(framing(job).as_bytes())?;
+            file.write_all(framing(&job.identifier).as_bytes())?;
             file.sync_all()?;
             true
         }

@@ -4,7 +4,7 @@
 //! It is whole when the job has ended and it has the bytes that the job's script has counted: a file server may show them later.
 
 use crate::{
-    files::SECTION,
+    files::{SECTION, framing},
     poll::{Cluster, Tracked},
 };
 use futures_util::{StreamExt, stream};
@@ -13,7 +13,7 @@ use muster_core::{
     job::{
         scheduler::{Channel, Chunk, Chunks, Job, JobStatus},
         stage_folder::LOG_FILE,
-        stdout::{SectionOrigin, first_line, header},
+        stdout::SectionOrigin,
     },
 };
 use muster_stage::blocking;
@@ -39,11 +39,6 @@ const LATE_POLL: Duration = Duration::from_millis(500);
 
 const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
 const REMOVED: &str = "the job removed its log, or the node has never written it";
-
-/// The bytes that a whole log begins with.
-pub(crate) fn framing(job: &Job) -> String {
-    first_line(&job.identifier) + &header(SECTION)
-}
 
 type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
 
@@ -87,7 +82,7 @@ async fn send(cluster: &Arc<Cluster>, job: &Job, live: bool, sender: &Sender) ->
     let tracked = cluster.tracked(job);
     let is_ended = matches!(status, JobStatus::Ended(_));
     let late = if is_ended { await_whole(job, tracked.as_deref(), sender).await } else { None };
-    let (path, expected) = (job.stage.join(LOG_FILE), framing(job));
+    let (path, expected) = (job.stage.join(LOG_FILE), framing(&job.identifier));
     let measured = {
         let path = path.clone();
         blocking(move || measure(&path, expected.as_bytes())).await
@@ -140,7 +135,7 @@ async fn until(cluster: &Arc<Cluster>, job: &Job, holds: impl Fn(&JobStatus) -> 
 /// Tells what is added to the log, until the job has ended.
 async fn follow(cluster: &Arc<Cluster>, job: &Job, sender: &Sender) -> Result<JobStatus, SchedulerError> {
     let mut ended = Box::pin(until(cluster, job, is_over));
-    let (path, framing) = (job.stage.join(LOG_FILE), framing(job));
+    let (path, framing) = (job.stage.join(LOG_FILE), framing(&job.identifier));
     let mut at = 0;
     loop {
         let over = timeout(LIVE_POLL, &mut ended).await.ok();

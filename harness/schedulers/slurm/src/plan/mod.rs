@@ -104,7 +104,7 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
     let header = script::header(workload, &options, &name, minutes)?;
     let handle = Handle {
         place: options.policy.place.clone(),
-        script: script::script(&header, &workload.stage, text),
+        script: script::script(&header, workload, text),
         name,
         staging: workload.staging.clone().map(absolute),
         pass_env: pass_env.clone(),

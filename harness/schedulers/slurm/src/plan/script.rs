@@ -5,6 +5,7 @@
 //! cd STAGE || exit 97                         newer Slurm falls back to another folder
 //! [ ! -e rfm_job.cancelled ] || exit 0        a cleanup came first: a launch whose answer was lost does nothing
 //! ( set -C; echo .. > rfm_job.id ) || ..      of two jobs of one attempt one runs
+//! [ .. RESTART_COUNT .. ] || { rm ..; dd ..}  a job that Slurm may start again leaves nothing of an earlier start to judge
 //! ...                                         what the check runs, as on every machine
 //! echo .. > rfm_job.exit.tmp && mv ..         the first source of how it ended: it needs no accounting
 //! ```
@@ -13,13 +14,17 @@ use super::{
     access::{self, Access},
     options::{Flag, Options},
 };
-use crate::files;
-use muster_core::job::{stage_folder::LOG_FILE, workload::Workload};
+use crate::files::{self, framing};
+use muster_core::job::{
+    stage_folder::{EXIT_FILE, FAULT_FILE, LOG_FILE},
+    workload::Workload,
+};
 use muster_text::{Value, diagnostic::Diagnostic, shell};
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
-/// See [`Descriptor::keep_status`](muster_core::job::descriptor::Descriptor::keep_status): status, bytes of the log, time, nodes.
-pub(crate) const KEEP_STATUS: &str = "echo \"$rfm_status $(wc -c < rfm_job.out) $(date +%s) $SLURM_JOB_NODELIST\" > rfm_job.exit.tmp \
+/// See [`Descriptor::keep_status`](muster_core::job::descriptor::Descriptor::keep_status): status, bytes of the log, time,
+/// how often Slurm has started the job again, nodes.
+pub(crate) const KEEP_STATUS: &str = "echo \"$rfm_status $(wc -c < rfm_job.out) $(date +%s) ${SLURM_RESTART_COUNT:-0} $SLURM_JOB_NODELIST\" > rfm_job.exit.tmp \
 && mv rfm_job.exit.tmp rfm_job.exit\n";
 
 /// The resource of ReFrame's that stands for GPUs.
@@ -186,7 +191,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The whole script. `text` is what the check runs, with its own first line.
-pub(super) fn script(header: &Header, stage: &Path, text: &str) -> String {
+pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String {
     let mut script = String::from("#!/bin/sh\n");
     for (name, value) in &header.flags {
         let _ = match value {
@@ -197,13 +202,22 @@ pub(super) fn script(header: &Header, stage: &Path, text: &str) -> String {
     for option in &header.verbatim {
         let _ = writeln!(script, "#SBATCH {option}");
     }
-    let _ = writeln!(script, "cd {} || exit 97", shell::quote(&stage.to_string_lossy()));
+    let _ = writeln!(script, "cd {} || exit 97", shell::quote(&workload.stage.to_string_lossy()));
     let (cancelled, id) = (files::CANCELLED, files::ID);
     let _ = writeln!(script, "[ ! -e {cancelled} ] || exit 0");
     let _ = writeln!(
         script,
         "( set -C; echo \"$SLURM_JOB_ID\" > {id} ) 2> /dev/null || [ \"$(cat {id})\" = \"$SLURM_JOB_ID\" ] || exit 0"
     );
+    if header.flags.iter().any(|(name, _)| name == "requeue") {
+        // The node writes at the end of the log, wherever that is.
+        let begins = framing(&workload.identifier).len();
+        let _ = writeln!(
+            script,
+            "[ \"${{SLURM_RESTART_COUNT:-0}}\" -eq 0 ] || {{ rm -f {EXIT_FILE} {FAULT_FILE}; \
+             dd if=/dev/null of={LOG_FILE} bs=1 seek={begins} 2> /dev/null; }}"
+        );
+    }
     // Newer versions of srun pass over what sbatch was asked for.
     script.push_str("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n");
     script.push_str(text.strip_prefix("#!/bin/sh\n").unwrap_or(text));

@@ -67,6 +67,15 @@ true
 }
 
 #[test]
+fn a_job_that_slurm_may_start_again_leaves_nothing_of_an_earlier_start() {
+    let script = script(&json!({}), json!({ "policy": { "requeue": true } }));
+    assert!(script.contains("#SBATCH --requeue\n"), "{script}");
+    let line = "[ \"${SLURM_RESTART_COUNT:-0}\" -eq 0 ] || { rm -f rfm_job.exit rfm_job.fault; \
+                dd if=/dev/null of=rfm_job.out bs=1 seek=28 2> /dev/null; }\n";
+    assert!(script.contains(line), "{script}");
+}
+
+#[test]
 fn the_shape_of_a_job_is_that_of_its_check() {
     let shape = json!({
         "num_tasks_per_node": 3, "num_cpus_per_task": 2, "num_gpus_per_node": 1, "exclusive_access": true,

@@ -10,7 +10,7 @@ use crate::{
         jobs::{QUEUE, RECORDS, Record, Row, queue, records, shown},
         nodes::Node,
     },
-    files::{self, ExitFile},
+    files::{self, ExitFile, OverMemory},
     plan::Handle,
     status::{Decision, Facts, Verdict, decide, judge, words},
 };
@@ -132,10 +132,12 @@ impl Cluster {
             return;
         }
         let read = blocking(move || {
-            let read = |(stage, job): (PathBuf, Arc<Tracked>)| (ExitFile::read(&stage), files::runner(&stage), job);
+            let read = |(stage, job): (PathBuf, Arc<Tracked>)| {
+                (ExitFile::read(&stage), OverMemory::read(&stage), files::runner(&stage), job)
+            };
             jobs.into_iter().map(read).collect::<Vec<_>>()
         });
-        for (exit, runner, job) in read.await {
+        for (exit, over_memory, runner, job) in read.await {
             if exit.is_some() {
                 job.hint();
             }
@@ -143,7 +145,8 @@ impl Cluster {
                 job.set_id(&id);
                 job.memory.lock().runner = since;
             }
-            job.memory.lock().exit = exit;
+            let mut memory = job.memory.lock();
+            (memory.exit, memory.excess) = (exit, over_memory);
         }
     }
 
@@ -296,6 +299,10 @@ impl Memory {
                 let was = self.last.as_ref().map(|last| last.state);
                 if !row.state.is_final() {
                     (self.over_since, self.ask_at, self.asked, self.record) = (None, None, 0, None);
+                    // A file of an earlier start: Slurm has started the job again.
+                    if row.state != State::Completing {
+                        (self.exit, self.excess) = (None, None);
+                    }
                 } else if was != Some(row.state) || self.over_since.is_none() {
                     self.over_since = Some(now);
                 }
@@ -324,6 +331,7 @@ impl Memory {
             last: self.last.as_ref(),
             record: self.record.as_ref(),
             exit: self.exit.as_ref(),
+            over_memory: self.excess,
             runner: self.runner,
             age,
             over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),

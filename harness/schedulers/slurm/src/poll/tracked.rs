@@ -2,7 +2,7 @@
 
 use crate::{
     answers::jobs::{Record, Row},
-    files::ExitFile,
+    files::{ExitFile, OverMemory},
     plan::Handle,
 };
 use muster_core::{
@@ -51,6 +51,7 @@ pub(super) struct Memory {
     pub over_since: Option<Instant>,
     pub record: Option<Record>,
     pub exit: Option<ExitFile>,
+    pub excess: Option<OverMemory>,
     pub runner: Option<Timestamp>,
     /// How often somebody was asked how it ended, and when the next time is.
     pub asked: u32,
@@ -73,6 +74,7 @@ impl Tracked {
             over_since: None,
             record: None,
             exit: None,
+            excess: None,
             runner: None,
             asked: 0,
             ask_at: None,

@@ -15,7 +15,7 @@ use crate::{
         State, expand,
         jobs::{Record, Row},
     },
-    files::{ExitFile, SECTION},
+    files::{ExitFile, OverMemory, SECTION},
     plan::Handle,
 };
 use muster_core::{
@@ -54,6 +54,8 @@ pub(crate) struct Facts<'a> {
     pub last: Option<&'a Row>,
     pub record: Option<&'a Record>,
     pub exit: Option<&'a ExitFile>,
+    /// What its log says of memory.
+    pub over_memory: Option<OverMemory>,
     /// Since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
     /// Since its launch.
@@ -111,9 +113,11 @@ impl Facts<'_> {
             return if waits { Verdict::Same } else { self.over(record.state) };
         }
         // A signal may have come from Slurm: then that is what to say.
-        let is_signal = |exit: &ExitFile| Signal(exit.status - 128).name().is_some();
+        let is_signal = |exit: &ExitFile| is_signal(exit.status);
         match self.exit {
-            Some(exit) if is_signal(exit) && self.accounting && self.over_for < WHO => return Verdict::Ask,
+            Some(exit) if is_signal(exit) && self.accounting && self.over_memory.is_none() && self.over_for < WHO => {
+                return Verdict::Ask;
+            }
             Some(exit) if !is_signal(exit) => return self.over(State::Completed),
             Some(_) => return self.over(self.last.map_or(State::Completed, |row| row.state)),
             None => {}
@@ -149,12 +153,7 @@ impl Facts<'_> {
         let done = |status| Verdict::Status(status, true);
         let gone = |why, cause| done(JobStatus::Gone { why, cause });
         match (state, status) {
-            (State::OutOfMemory, status) => {
-                let exit = status.filter(|status| *status != 0).map_or(Exit::Signal(9), Exit::Code);
-                let asked = self.handle.memory.as_ref().map_or("it may use".to_owned(), |asked| format!("it asked for: {asked}"));
-                let cause = format!("OUT_OF_MEMORY{}: used more memory than {asked}", self.place());
-                done(self.ended(exit, Some(cause), vec![]))
-            }
+            (State::OutOfMemory, _) => done(self.out_of_memory()),
             (State::Timeout, status) => {
                 let limit = self.handle.minutes.map_or_else(String::new, |minutes| format!(" of {minutes} min"));
                 let JobStatus::Ended(ending) = self.ended(
@@ -188,6 +187,7 @@ impl Facts<'_> {
             }
             (State::Cancelled, _) if self.record.is_none() && self.accounting && self.over_for < WHO => Verdict::Ask,
             (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
+            (_, status) if self.over_memory.is_some() && status.is_none_or(is_signal) => done(self.out_of_memory()),
             (_, Some(status)) => done(self.ended(Exit::Code(status), None, vec![])),
             (State::Completed, None) if is_late => {
                 let latency = format_duration(self.handle.policy.file_latency);
@@ -202,6 +202,17 @@ impl Facts<'_> {
             (State::Completed, None) => Verdict::Same,
             _ => self.failed(is_late),
         }
+    }
+
+    /// Slurm killed it. Without cgroups the state does not say so, but the log does.
+    fn out_of_memory(&self) -> JobStatus {
+        let exit = self.exit.map(|exit| exit.status).filter(|status| *status != 0).map_or(Exit::Signal(9), Exit::Code);
+        let how = match (self.over_memory, &self.handle.memory) {
+            (Some(over), _) => format!("used {} MiB, and may use {} MiB", over.used >> 20, over.allowed >> 20),
+            (None, Some(asked)) => format!("used more memory than it asked for: {asked}"),
+            (None, None) => "used more memory than it may use".to_owned(),
+        };
+        self.ended(exit, Some(format!("OUT_OF_MEMORY{}: {how}", self.place())), vec![])
     }
 
     /// FAILED, and no exit file: its script was killed, or never started.
@@ -245,6 +256,9 @@ impl Facts<'_> {
         let ended = of_file.or_else(|| self.record?.ended).map_or(self.now, |at| at.plus(self.behind())).max(started);
         if !self.suspended.is_zero() {
             notes.push(format!("suspended for {}: figures are not comparable", format_duration(self.suspended)));
+        }
+        if self.exit.is_some_and(|exit| exit.restarts > 0) {
+            notes.push("Slurm started the job again: log and status are those of its last start".to_owned());
         }
         let node = self.nodes().into_iter().next();
         let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node, exit }];
@@ -301,6 +315,11 @@ impl Facts<'_> {
         let by = by.map_or_else(String::new, |by| format!(" by {by}"));
         format!("CANCELLED: job {} was cancelled{by}{}", self.id(), self.place())
     }
+}
+
+/// Whether sh reports a signal with this status.
+fn is_signal(status: i32) -> bool {
+    Signal(status - 128).name().is_some()
 }
 
 /// The name of a user on this machine.

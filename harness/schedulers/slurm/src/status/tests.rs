@@ -34,7 +34,7 @@ fn record(word: &str, exit: (i32, i32)) -> Record {
 }
 
 fn exit(status: i32) -> ExitFile {
-    ExitFile { status, bytes: Some(1), ended: Some(Timestamp(DAY + 5)), nodes: "n1".to_owned() }
+    ExitFile { status, bytes: Some(1), ended: Some(Timestamp(DAY + 5)), restarts: 0, nodes: "n1".to_owned() }
 }
 
 /// Everything that a row of a table may say.
@@ -44,6 +44,7 @@ struct Given {
     last: Option<&'static str>,
     record: Option<(&'static str, (i32, i32))>,
     exit: Option<i32>,
+    over_memory: Option<OverMemory>,
     age: u64,
     over_for: u64,
     no_accounting: bool,
@@ -57,19 +58,35 @@ fn verdict(given: &Given) -> Verdict {
     let (listed, last) = (given.listed.map(row), given.last.map(row));
     let (record, exit) = (given.record.map(|(word, status)| record(word, status)), given.exit.map(exit));
     judge(&Facts {
-        handle: &handle,
-        stage: Path::new("/stage"),
         row: listed.as_ref(),
         last: last.as_ref().or(listed.as_ref()),
         record: record.as_ref(),
         exit: exit.as_ref(),
-        runner: None,
+        over_memory: given.over_memory,
         age: SECOND * u32::try_from(given.age.max(given.over_for)).unwrap(),
         over_for: Duration::from_secs(given.over_for),
         accounting: !given.no_accounting,
+        ..facts(&handle)
+    })
+}
+
+/// Nothing is known.
+fn facts(handle: &Handle) -> Facts<'_> {
+    Facts {
+        handle,
+        stage: Path::new("/stage"),
+        row: None,
+        last: None,
+        record: None,
+        exit: None,
+        over_memory: None,
+        runner: None,
+        age: SECOND,
+        over_for: SECOND,
+        accounting: true,
         suspended: Duration::ZERO,
         now: Timestamp(2 * DAY),
-    })
+    }
 }
 
 /// One line for a verdict.
@@ -199,6 +216,36 @@ fn the_accounting_says_who_took_a_job_away() {
 }
 
 #[test]
+fn without_cgroups_the_log_says_that_memory_was_over() {
+    let over_memory = Some(OverMemory { used: 465 << 20, allowed: 50 << 20 });
+    let given = |listed, exit| Given { listed: Some(listed), exit, over_memory, ..Given::default() };
+    let over = "OUT_OF_MEMORY on n1 and 1 more: used 465 MiB, and may use 50 MiB";
+    let rows = [
+        (given("FAILED", None), format!("over: killed by signal 9 (SIGKILL) on n1; {over}")),
+        (given("FAILED", Some(137)), format!("over: exit status 137 on n1; {over}")),
+        (given("COMPLETED", Some(137)), format!("over: exit status 137 on n1; {over}")),
+        // The script went on after a step of it was killed.
+        (given("COMPLETED", Some(0)), "over: exit status 0 on n1".to_owned()),
+        (given("FAILED", Some(3)), "over: exit status 3 on n1".to_owned()),
+        (given("RUNNING", None), "running on n1+n2".to_owned()),
+    ];
+    for (given, expected) in rows {
+        assert_eq!(line(&given), expected);
+    }
+    let vanished = Given { last: Some("RUNNING"), exit: Some(137), over_memory, over_for: 1, ..Given::default() };
+    assert_eq!(line(&vanished), format!("over: exit status 137 on n1; {over}"), "nobody has to be asked");
+}
+
+#[test]
+fn a_job_that_was_started_again_says_so() {
+    let exit = ExitFile { restarts: 1, ..exit(0) };
+    let (handle, row) = (Handle::default(), row("COMPLETED"));
+    let verdict = judge(&Facts { row: Some(&row), exit: Some(&exit), ..facts(&handle) });
+    let Verdict::Status(JobStatus::Ended(Ending { notes, .. }), true) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(notes, ["Slurm started the job again: log and status are those of its last start"]);
+}
+
+#[test]
 fn a_job_that_slurm_may_run_again_is_waited_for() {
     let listed = |over_for| Given { listed: Some("PREEMPTED"), requeue: true, over_for, ..Given::default() };
     assert_eq!(line(&listed(5)), "Same");
@@ -214,20 +261,7 @@ fn times_of_a_cluster_whose_clock_is_behind_are_corrected() {
         let launched = Some(Timestamp(DAY + ahead * 1_000_000));
         let handle = Handle { id: Some("12".to_owned()), launched, doubtful, ..Handle::default() };
         let (row, exit) = (row("COMPLETED"), exit(0));
-        let verdict = judge(&Facts {
-            handle: &handle,
-            stage: Path::new("/stage"),
-            row: Some(&row),
-            last: Some(&row),
-            record: None,
-            exit: Some(&exit),
-            runner: None,
-            age: SECOND,
-            over_for: SECOND,
-            accounting: true,
-            suspended: Duration::ZERO,
-            now: Timestamp(2 * DAY),
-        });
+        let verdict = judge(&Facts { row: Some(&row), last: Some(&row), exit: Some(&exit), ..facts(&handle) });
         let Verdict::Status(JobStatus::Ended(Ending { started, ended, .. }), true) = verdict else { panic!("{verdict:?}") };
         (started.0 - (DAY + 1), ended.0 - (DAY + 5))
     };
